@@ -30,6 +30,7 @@ from cuihop.cli.evaluation_options import (
     OptionalGraphOption,
     PlotOption,
     QrelsOption,
+    QueryImageOption,
     ReportOption,
     ResamplesOption,
     SeedOption,
@@ -106,6 +107,7 @@ def compare_systems(
     unknown: UnknownOption = "error",
     missing: MissingOption = "error",
     empty_ideal: EmptyIdealOption = "zero",
+    query_image: QueryImageOption = "exclude",
     label_agreement: LabelAgreementOption = "equal",
     ties: TiesOption = "name",
     similarity: SimilarityOption = None,
@@ -146,7 +148,7 @@ def compare_systems(
             ),
             columns=columns, ties=ties, similarity=similarity,
             nearness=Nearness(hops, lam, direction, unknown),
-            of_queries={"missing": missing, "empty_ideal": empty_ideal},
+            of_queries={"missing": missing, "empty_ideal": empty_ideal, "query_image": query_image},
             resources=Resources(threads, memory),
         )  # fmt: skip
         evaluations = evaluations_of(rankings, conditions)

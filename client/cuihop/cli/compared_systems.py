@@ -45,7 +45,8 @@ class Conditions:
         graph: its address.
         corpus_embeddings: the embeddings of the corpus, each FILE or NAME=FILE.
         ties, similarity: order of equal scores, and of arrays.
-        nearness: n, λ, direction and unknown. of_queries: missing and empty_ideal. resources: threads and memory.
+        nearness: n, λ, direction and unknown. of_queries: missing, empty_ideal and query_image.
+        resources: threads and memory.
     """
 
     measures: tuple[Measure, ...]
@@ -146,7 +147,7 @@ def _by_judgements(files: Mapping[str, InputFile], arrays: set[str], conditions:
             similarity = conditions.similarity if name in arrays else None
             yield name, judged_ranking(
                 file, qrels, labels, depth=depth_of(conditions.measures), ties=conditions.ties, similarity=similarity,
-                resources=conditions.resources,
+                query_image=conditions.of_queries["query_image"], resources=conditions.resources,
             )  # fmt: skip
 
     return evaluate_each(
@@ -170,7 +171,8 @@ def _by_concepts(
         for name, file in files.items():
             yield name, read_ranking_in_blocks(
                 file, names, held, depth=depth, corpus_embeddings=corpus_embeddings.get(name), ties=conditions.ties,
-                similarity=conditions.similarity if name in arrays else None, resources=conditions.resources,
+                similarity=conditions.similarity if name in arrays else None,
+                query_image=conditions.of_queries["query_image"], resources=conditions.resources,
             )  # fmt: skip
 
     with (

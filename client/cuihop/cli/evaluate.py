@@ -33,6 +33,7 @@ from cuihop.cli.evaluation_options import (
     OptionalGraphOption,
     PlotOption,
     QrelsOption,
+    QueryImageOption,
     SimilarityOption,
     ThreadsOption,
     TiesOption,
@@ -127,6 +128,7 @@ def evaluate_ranking(
     unknown: UnknownOption = "error",
     missing: MissingOption = "error",
     empty_ideal: EmptyIdealOption = "zero",
+    query_image: QueryImageOption = "exclude",
     label_agreement: LabelAgreementOption = "equal",
     ties: TiesOption = "name",
     similarity: SimilarityOption = None,
@@ -144,7 +146,10 @@ def evaluate_ranking(
         raise typer.BadParameter("--corpus, --corpus-embeddings and --baseline go with --concepts")
     if concepts is None and not measure:
         raise typer.BadParameter("without --concepts, measures are needed: --measure AP --measure nDCG@10")
-    criteria = _Criteria(measures_named(measure or "nn-CUI@5,10,30"), {"missing": missing, "empty_ideal": empty_ideal})
+    criteria = _Criteria(
+        measures_named(measure or "nn-CUI@5,10,30"),
+        {"missing": missing, "empty_ideal": empty_ideal, "query_image": query_image},
+    )
     files = [ImageConcepts.read(path, **columns) for path in (concepts, corpus) if path is not None]
     data = Dataset(
         *files, qrels=None if qrels is None else Judgements.read(qrels),
@@ -203,7 +208,8 @@ def _judged(criteria: _Criteria, data: Dataset, ranking: Path, source: _Source, 
     check_without_concepts(criteria.measures)
     ranked = judged_ranking(
         ranking, data.qrels, data.labels, depth=depth_of(criteria.measures), ties=source.ties,
-        similarity=source.similarity, resources=Resources(work.threads, work.memory),
+        similarity=source.similarity, query_image=criteria.options["query_image"],
+        resources=Resources(work.threads, work.memory),
     )  # fmt: skip
     if isinstance(ranked, Ranking):
         if work.checkpoint is not None:
@@ -224,7 +230,7 @@ def _by_concepts(
         advised_on_unknown(),
         work.progress_bars() as bar_of,
     ):
-        ranked = _ranked(criteria.measures, data, source, opened, nearness, work, bar_of)
+        ranked = _ranked(criteria, data, source, opened, nearness, work, bar_of)
         return evaluate(
             data, ranked, opened, measures=criteria.measures, nearness=nearness,
             resources=work.resources(EVALUATION, bar_of("evaluated queries")), **criteria.options,
@@ -232,7 +238,7 @@ def _by_concepts(
 
 
 def _ranked(
-    measures: tuple[Measure, ...],
+    criteria: _Criteria,
     data: Dataset,
     source: _Source,
     graph: ConceptGraph | None,
@@ -242,17 +248,17 @@ def _ranked(
 ) -> Ranking | RankingInBlocks:
     """The ranking from its file, or a baseline."""
     queries, corpus = data.images
-    depth = depth_of(measures)
+    depth, query_image = depth_of(criteria.measures), criteria.options["query_image"]
     if source.file is not None:
         return read_ranking_in_blocks(
             source.file, tuple(queries), None if data.corpus is None else tuple(corpus), ties=source.ties, depth=depth,
             corpus_embeddings=source.corpus_embeddings, similarity=source.similarity,
-            resources=Resources(work.threads, work.memory),
+            query_image=query_image, resources=Resources(work.threads, work.memory),
         )  # fmt: skip
     depth = len(corpus) if depth is None else depth
     kind, _, seed = source.baseline.partition(":")
     if kind == "random" and ((seed.isascii() and seed.isdecimal()) or source.baseline == "random"):
-        return random_ranking(data, depth, seed=int(seed or 0), memory=work.memory)
+        return random_ranking(data, depth, seed=int(seed or 0), query_image=query_image, memory=work.memory)
     by = next((relevance for relevance in get_args(Relevance) if relevance == source.baseline), None)
     if by is None:
         named = ", ".join(get_args(Relevance))
@@ -260,4 +266,4 @@ def _ranked(
             f"no baseline is called {source.baseline!r}; there are {named}, random and random:SEED"
         )
     resources = work.resources(RANKING, bar_of("ranked queries"))
-    return top_k(data, graph, depth, by=by, nearness=nearness, resources=resources)
+    return top_k(data, graph, depth, by=by, nearness=nearness, query_image=query_image, resources=resources)

@@ -12,7 +12,7 @@ from cuihop.cli.run_options import RESOURCES_PANEL
 from cuihop.collection.labels import Agreement
 from cuihop.evaluation.result import EmptyIdeal, Missing
 from cuihop.measures.resolution import Unknown
-from cuihop.rankings.ranking import Similarity, Ties
+from cuihop.rankings.ranking import QueryImage, Similarity, Ties
 
 __all__ = [
     "FILES_PANEL",
@@ -39,6 +39,7 @@ __all__ = [
     "OptionalGraphOption",
     "PlotOption",
     "QrelsOption",
+    "QueryImageOption",
     "ReportOption",
     "ResamplesOption",
     "SeedOption",
@@ -187,6 +188,13 @@ EmptyIdealOption = Annotated[
     typer.Option(
         "--empty-ideal", rich_help_panel=MEASURES_PANEL,
         help="Queries without any gain or relevant image in the corpus: score 0, or skip.",
+    ),
+]  # fmt: skip
+QueryImageOption = Annotated[
+    QueryImage,
+    typer.Option(
+        "--query-image", rich_help_panel=MEASURES_PANEL,
+        help="A query that the corpus holds: leave it out of its own ranking and ideal, or count it there.",
     ),
 ]  # fmt: skip
 TiesOption = Annotated[

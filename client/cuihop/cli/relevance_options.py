@@ -20,7 +20,7 @@ from cuihop.graph import ConceptGraph
 from cuihop.measures import Measure
 from cuihop.measures.resolution import Unknown
 from cuihop.rankings.blocks import RankingInBlocks
-from cuihop.rankings.ranking import Ranking, Similarity, Ties
+from cuihop.rankings.ranking import QueryImage, Ranking, Similarity, Ties
 from cuihop.rankings.reading import read_ranking_in_blocks, read_run
 from cuihop.resources.resources import Resources
 
@@ -119,6 +119,7 @@ def judged_ranking(
     depth: int | None,
     ties: Ties,
     similarity: Similarity | None,
+    query_image: QueryImage,
     resources: Resources,
 ) -> Ranking | RankingInBlocks:
     """Read a ranking of the queries in judgements or labels; arguments as `read_ranking_in_blocks`."""
@@ -127,5 +128,5 @@ def judged_ranking(
     if labels is None:
         raise typer.BadParameter("give --concepts, --qrels or --labels: relevance has to come from one of them")
     return read_ranking_in_blocks(
-        path, labels.images, depth=depth, ties=ties, similarity=similarity, resources=resources
+        path, labels.images, depth=depth, ties=ties, similarity=similarity, query_image=query_image, resources=resources
     )

@@ -24,6 +24,7 @@ from cuihop.cli.evaluation_options import (
     ImageColumnOption,
     LabelAgreementOption,
     LabelClassesOption,
+    QueryImageOption,
 )
 from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table, progress
@@ -112,6 +113,7 @@ def study(
                      help="Identifiers that are not in the graph: refuse them, or let each match only itself."),
     ] = "error",
     empty_ideal: EmptyIdealOption = "zero",
+    query_image: QueryImageOption = "exclude",
     label_agreement: LabelAgreementOption = "equal",
     timed_queries: Annotated[
         int,
@@ -155,7 +157,7 @@ def study(
         label_table = label_source.read([read], opened, unknown)
         study_inputs = StudyInputs(
             read, opened, label_table, files, nearness=Nearness(n, lam, direction, unknown), empty_ideal=empty_ideal,
-            seed=seed, resources=Resources(threads, memory),
+            query_image=query_image, seed=seed, resources=Resources(threads, memory),
         )  # fmt: skip
         started = datetime.now(UTC)
         found, seconds, study_checkpoint = _found(study_inputs, parts, timed_queries, checkpoint)

@@ -15,6 +15,7 @@ from cuihop.errors import InputError
 from cuihop.files.text_lines import quoted
 from cuihop.measures.judged_rankings import Pools
 from cuihop.measures.measure import label_parts
+from cuihop.rankings.ranking import QueryImage
 
 __all__ = ["LabelGrades"]
 
@@ -47,13 +48,17 @@ class LabelGrades:
     bits: _Bits | None = None
 
     @classmethod
-    def of(cls, labels: Labels, source: tuple[str, ...], queries: Sequence[str], corpus: Sequence[str]) -> LabelGrades:
+    def of(
+        cls, labels: Labels, source: tuple[str, ...], queries: Sequence[str], corpus: Sequence[str],
+        query_image: QueryImage = "exclude",
+    ) -> LabelGrades:  # fmt: skip
         """By the labels in the name of a measure.
 
         Args:
             labels: of all images.
             source: `Measure.labels`.
-            queries, corpus: the images; a query that the corpus holds is left out of its own pool.
+            queries, corpus: the images.
+            query_image: a query that the corpus holds is left out of its own pool, or counted there.
 
         Raises:
             InputError: there is no such label, or an image has no row.
@@ -74,11 +79,12 @@ class LabelGrades:
         for code in codes:
             kinds = np.unique(kinds * (int(code.max(initial=0)) + 2) + code[asking] + 1, return_inverse=True)[1]
         first = np.unique(kinds, return_index=True)[1]
+        left_out = present.copy() if query_image == "exclude" else np.zeros_like(present)
         bits = _Bits.of(labels, parts, asking, holding) if labels.agreement == "shared" else None
         if bits is None:
-            pools = _pools(labels, parts, asking[first], holding, present[asking[first]])
+            pools = _pools(labels, parts, asking[first], holding, left_out[asking[first]])
         else:
-            pools = bits.pools(first, np.stack([labels.codes([n]) for part in parts for n in part]), present)
+            pools = bits.pools(first, np.stack([labels.codes([n]) for part in parts for n in part]), left_out)
         lacking = np.logical_or.reduce([code == UNLABELLED for code in codes])
         present[asking] = True
         query_codes = [np.where(code == UNLABELLED, np.int32(_NO_IMAGE), code)[asking] for code in codes]
@@ -139,14 +145,14 @@ class _Bits:
             found += agree
         return found
 
-    def pools(self, first: Int64, codes: Int32, in_corpus: npt.NDArray[np.bool_]) -> Pools:
-        """The grades of all images of the corpus for some queries, the query left out.
+    def pools(self, first: Int64, codes: Int32, left_out: npt.NDArray[np.bool_]) -> Pools:
+        """The grades of all images of the corpus for some queries.
 
         Images of the same values are compared with a query once.
 
         Args:
             first: places of the queries. codes: of all labels, shape (labels, images with labels).
-            in_corpus: bool, shape (images with labels,): those of the corpus.
+            left_out: bool, shape (images with labels,): those of the corpus that are left out of their own pool.
         """
         most = len(self.parts)
         alike, times = np.unique(codes[:, self.corpus], axis=1, return_index=True, return_counts=True)[1:]
@@ -156,12 +162,12 @@ class _Bits:
             itself = np.array([query])
             grades = self.grades(np.broadcast_to(itself, kinds.shape), kinds)
             exactly[place] = np.bincount(most - grades, weights=times, minlength=most + 1)
-            exactly[place, most - int(self.grades(itself, itself)[0])] -= in_corpus[query]
+            exactly[place, most - int(self.grades(itself, itself)[0])] -= left_out[query]
         return Pools(np.arange(most, -1, -1, dtype=np.float64), exactly)
 
 
 def _pools(
-    labels: Labels, parts: Sequence[tuple[str, ...]], asking: Int64, holding: Int64, in_corpus: npt.NDArray[np.bool_]
+    labels: Labels, parts: Sequence[tuple[str, ...]], asking: Int64, holding: Int64, left_out: npt.NDArray[np.bool_]
 ) -> Pools:
     """Number of images that agree with each query in all parts, in all but one, ….
 
@@ -177,8 +183,8 @@ def _pools(
             held = codes[holding]
             totals = np.bincount(held[held != UNLABELLED], minlength=int(codes.max(initial=0)) + 1)
             of_query = codes[asking]
-            at_least += np.where(of_query == UNLABELLED, 0, totals[of_query] - in_corpus)
+            at_least += np.where(of_query == UNLABELLED, 0, totals[of_query] - left_out)
         for grade in range(1, size + 1):
             exactly[:, most - grade] += (-1) ** (size - grade) * comb(size, grade) * at_least
-    exactly[:, most] = len(holding) - in_corpus - exactly.sum(axis=1)
+    exactly[:, most] = len(holding) - left_out - exactly.sum(axis=1)
     return Pools(np.arange(most, -1, -1, dtype=np.float64), exactly)

@@ -15,7 +15,7 @@ from cuihop.files.input_file import InputFile
 from cuihop.files.likely_causes import cause_of_columns
 from cuihop.files.records import Records
 from cuihop.files.text_lines import DELIMITERS, columns, decoded, line_blocks, quoted
-from cuihop.rankings.ranking import Ranking, Ties
+from cuihop.rankings.ranking import QueryImage, Ranking, Ties
 from cuihop.rankings.rows import Numbers, RankedRows
 
 __all__ = ["ranking_of_file", "ranking_of_table"]
@@ -28,8 +28,9 @@ Float64 = npt.NDArray[np.float64]
 
 
 def ranking_of_file(
-    file: InputFile, queries: Sequence[str], corpus: Sequence[str] | None, depth: int | None, ties: Ties
-) -> Ranking:
+    file: InputFile, queries: Sequence[str], corpus: Sequence[str] | None, depth: int | None, ties: Ties,
+    query_image: QueryImage = "exclude",
+) -> Ranking:  # fmt: skip
     """The ranking in a file of names. Best first is: score descending (or rank ascending), then as ``ties`` says.
 
     Without a corpus it is the documents in the file; lists of other queries are then left out.
@@ -38,8 +39,8 @@ def ranking_of_file(
         InputError: names the file, line or row, and column.
     """
     if file.form == "table":
-        return ranking_of_table(ArrowTable.of(file), queries, corpus, depth, ties)
-    entries = RankedRows(file.name, queries, corpus)
+        return ranking_of_table(ArrowTable.of(file), queries, corpus, depth, ties, query_image)
+    entries = RankedRows(file.name, queries, corpus, query_image=query_image)
     blocks = line_blocks(file)
     before: list[tuple[int, list[bytes]]] = []
     header = None
@@ -184,8 +185,9 @@ def _other_form(header: Sequence[str]) -> str | None:
 
 
 def ranking_of_table(
-    table: ArrowTable, queries: Sequence[str], corpus: Sequence[str] | None, depth: int | None, ties: Ties
-) -> Ranking:
+    table: ArrowTable, queries: Sequence[str], corpus: Sequence[str] | None, depth: int | None, ties: Ties,
+    query_image: QueryImage = "exclude",
+) -> Ranking:  # fmt: skip
     """The ranking in the columns query, document, and score or rank. Order and corpus as in `ranking_of_file`.
 
     Raises:
@@ -199,7 +201,7 @@ def ranking_of_table(
             "not the columns of a ranking", file=table.source, found=quoted(", ".join(table.names)),
             expected="the columns query, document and either score or rank",
         )  # fmt: skip
-    entries = RankedRows(table.source, queries, corpus, unit="row")
+    entries = RankedRows(table.source, queries, corpus, "row", query_image)
     for first, batch in table.batches():
         keys = table.numbers(first, batch, by_key)
         if ranked:

@@ -10,7 +10,7 @@ from cuihop.files.input_file import InputFile, Readable, opened_input
 from cuihop.rankings.arrays import VectorOptions, ranking_of_array
 from cuihop.rankings.blocks import RankingInBlocks, bytes_of_rank
 from cuihop.rankings.parsing import ranking_of_file
-from cuihop.rankings.ranking import Ranking, Similarity, Ties, checked_ties
+from cuihop.rankings.ranking import QueryImage, Ranking, Similarity, Ties, checked_ties
 from cuihop.resources.resources import Resources
 
 __all__ = ["read_ranking", "read_ranking_in_blocks", "read_run"]
@@ -27,6 +27,7 @@ def read_ranking(
     corpus_embeddings: Readable | None = None,
     ties: Ties = "name",
     similarity: Similarity | None = None,
+    query_image: QueryImage = "exclude",
     resources: Resources = _DEFAULT,
 ) -> Ranking:
     """Read a ranking: TREC run, CSV, JSON Lines, Parquet, Arrow, or NumPy array of row numbers or of embeddings.
@@ -42,6 +43,7 @@ def read_ranking(
         ties: the order of equal scores in a text file.
         similarity: of an array: the order of the images. Without it, an array of floating point is embeddings to be
             ordered by cosine, and one of whole numbers holds row numbers.
+        query_image: treatment of a query in its own list.
         resources: of ordering an array.
 
     Raises:
@@ -51,7 +53,8 @@ def read_ranking(
     """
     file, checkpoint = opened_input(path), resources.checkpoint
     results = (depth or 0) * bytes_of_rank(in_checkpoint=checkpoint is not None)
-    found = _read(file, queries, corpus, ties, corpus_embeddings, VectorOptions(depth, similarity, results), resources)
+    options = VectorOptions(depth, similarity, results, query_image)
+    found = _read(file, queries, corpus, ties, corpus_embeddings, options, resources)
     if isinstance(found, Ranking):
         if checkpoint is not None:
             raise InputError("a checkpoint goes with vectors", found=file.name, expected="embeddings or codes")
@@ -73,6 +76,7 @@ def read_ranking_in_blocks(
     corpus_embeddings: Readable | None = None,
     ties: Ties = "name",
     similarity: Similarity | None = None,
+    query_image: QueryImage = "exclude",
     resources: Resources = _DEFAULT,
 ) -> Ranking | RankingInBlocks:
     """Read a ranking as `read_ranking`, but order vectors on request, a block of queries at a time.
@@ -88,9 +92,8 @@ def read_ranking_in_blocks(
     Raises:
         LimitExceeded, InputError: as `read_ranking`.
     """
-    return _read(
-        opened_input(path), queries, corpus, ties, corpus_embeddings, VectorOptions(depth, similarity), resources
-    )
+    options = VectorOptions(depth, similarity, query_image=query_image)
+    return _read(opened_input(path), queries, corpus, ties, corpus_embeddings, options, resources)
 
 
 def _read(
@@ -110,7 +113,8 @@ def _read(
         raise InputError("a similarity goes with an array", column="similarity", found=f"text in {file.name}")
     if corpus_embeddings is not None:
         raise InputError("embeddings of the corpus go with embeddings of the queries", file=file.name, found="text")
-    return ranking_of_file(file, queries, queries if corpus is None else corpus, options.depth, ties)
+    images = queries if corpus is None else corpus
+    return ranking_of_file(file, queries, images, options.depth, ties, options.query_image)
 
 
 def read_run(path: Readable, queries: Sequence[str], *, depth: int | None = None, ties: Ties = "name") -> Ranking:

@@ -12,6 +12,7 @@ from cuihop.collection.labels import Labels
 from cuihop.errors import InputError
 from cuihop.evaluation.label_grades import LabelGrades
 from cuihop.evaluation.means import mean_of
+from cuihop.rankings.ranking import QueryImage
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.relevance.relevance_index import Scores
 from cuihop.resources.checkpoint import FinishedBlock, open_checkpoint
@@ -50,8 +51,11 @@ def ablation(inputs: StudyInputs, progress_of: ProgressOf, checkpoint: StudyChec
     """
     if inputs.labels is None:
         raise InputError("the ablation needs labels", column="labels", found="none", expected="a label of every image")
-    images = ImageCollection.of(inputs.images, inputs.graph, inputs.nearness.unknown)
-    judges = {labels: _LabelAgreement(inputs.labels, labels, images.query_names) for labels in inputs.label_sets}
+    images = inputs.collection
+    judges = {
+        labels: _LabelAgreement(inputs.labels, labels, images.query_names, inputs.query_image)
+        for labels in inputs.label_sets
+    }
     passes = {
         n: _pass(
             n,
@@ -86,8 +90,8 @@ class _LabelAgreement:
             image agrees with.
     """
 
-    def __init__(self, labels: Labels, names: tuple[str, ...], images: tuple[str, ...]) -> None:
-        self._grades = LabelGrades.of(labels, names, images, images)
+    def __init__(self, table: Labels, names: tuple[str, ...], images: tuple[str, ...], query_image: QueryImage) -> None:
+        self._grades = LabelGrades.of(table, names, images, images, query_image)
         self.unjudged = self._grades.unjudged
         self.nothing_relevant = ~self.unjudged & (self._grades.pools.relevant(self._grades.pool) == 0)
 

@@ -40,7 +40,15 @@ def ranked_by(
 ) -> Ranking:
     """The most relevant images for each query; of the study's images, or of others."""
     collection = inputs.images if images is None else images
-    return top_k(collection, inputs.graph, DEPTH, by=by, nearness=inputs.nearness, resources=resources)
+    return top_k(
+        collection,
+        inputs.graph,
+        DEPTH,
+        by=by,
+        nearness=inputs.nearness,
+        query_image=inputs.query_image,
+        resources=resources,
+    )
 
 
 def rankings(
@@ -62,7 +70,14 @@ def rankings(
         yield by(name, relevance)
     yield by("TF-IDF", "tf-idf")
     yield by(SHUFFLED, "nn-iou", shuffled(inputs.images, inputs.seed))
-    drawn = partial(random_ranking, inputs.images, DEPTH, seed=inputs.seed, memory=inputs.resources.memory)
+    drawn = partial(
+        random_ranking,
+        inputs.images,
+        DEPTH,
+        seed=inputs.seed,
+        query_image=inputs.query_image,
+        memory=inputs.resources.memory,
+    )
     yield RANDOM, checkpoint.ranking(RANDOM, drawn)
 
 
@@ -70,7 +85,9 @@ def _read(
     name: str, file: Readable, inputs: StudyInputs, progress_of: ProgressOf, checkpoint: StudyCheckpoint
 ) -> Ranking:
     resources = checkpoint.resources(f"ranking {name}", keep=False)
-    found = read_ranking_in_blocks(file, tuple(inputs.images), depth=DEPTH, resources=resources)
+    found = read_ranking_in_blocks(
+        file, tuple(inputs.images), depth=DEPTH, query_image=inputs.query_image, resources=resources
+    )
     if isinstance(found, Ranking):
         return found
     return found.whole(dataclasses.replace(resources, progress=progress_of(f"read {name}")))
