@@ -40,8 +40,7 @@ GraphOption = Annotated[
 DirectionOption = Annotated[
     Direction,
     typer.Option(
-        "--direction",
-        "-d",
+        "--direction", "-d",
         help="Direction of the hops: each either way; to parents; to children; or all to parents or all to children.",
     ),
 ]

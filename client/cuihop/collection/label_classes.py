@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.errors import InputError, first_few
-from cuihop.files.input_file import Readable, opened_input
+from cuihop.files.input_file import InputFile, Readable, opened_input
 from cuihop.files.likely_causes import cause_of_columns
 from cuihop.files.records import Records
 from cuihop.files.text_lines import counted, quoted
@@ -85,14 +86,16 @@ class LabelClasses:
         return cls(concepts, records.source, lines, records.unit, records.form)
 
     @classmethod
-    def of(cls, classes: LabelClasses | Mapping[str, str | Iterable[str]]) -> LabelClasses:
-        """From class → its concepts, ``"C1;C2"`` or a collection of identifiers.
+    def of(cls, classes: LabelClasses | Mapping[str, str | Iterable[str]] | Readable) -> LabelClasses:
+        """From class → its concepts, ``"C1;C2"`` or a collection of identifiers; or from the path of a file.
 
         Raises:
-            InputError: a class has no concept, or its name is none; an identifier is malformed.
+            InputError: a class has no concept, or its name is none; an identifier is malformed; or as `read`.
         """
         if isinstance(classes, LabelClasses):
             return classes
+        if isinstance(classes, str | Path | InputFile):
+            return cls.read(classes)
         if not isinstance(classes, Mapping) or not classes:
             raise InputError("not classes of a label", found=type(classes).__name__, expected="class → its concepts")
         found = {name: tuple(sorted(map(in_upper_case, concept_set(given)))) for name, given in classes.items()}

@@ -239,7 +239,8 @@ class Labels:
         Args:
             images: the images and their concepts; or several collections, of which the last has the concepts of an
                 image that stands in more than one.
-            classes: name of a label → `LabelClasses`, or class → its concepts.
+            classes: name of a label → class → its concepts, ``"C1;C2"`` or a collection; or a file of classes, as
+                `LabelClasses.read` reads it.
             graph: gives the concepts below; without it, only the concepts of a class themselves count.
             unknown: treatment of identifiers that the graph does not hold: an error, or equal only to themselves.
 
