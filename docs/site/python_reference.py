@@ -44,6 +44,7 @@ MODULES = {
         "cuihop.comparison.score_card",
         "cuihop.collection.judgements",
         "cuihop.collection.labels",
+        "cuihop.collection.label_classes",
         "cuihop.comparison.comparison",
         "cuihop.comparison.paired_tests",
         "cuihop.notebooks.table",
