@@ -16,6 +16,7 @@ from cuihop.files.text_lines import quoted
 from cuihop.measures.judged_rankings import Pools
 from cuihop.measures.measure import label_parts
 from cuihop.rankings.ranking import QueryImage
+from cuihop.snapshot.string_table import bounds_of
 
 __all__ = ["LabelGrades"]
 
@@ -23,6 +24,7 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 UInt64 = npt.NDArray[np.uint64]
 
+_QUERIES_AT_ONCE = 64  # of a compiled call, which cannot be interrupted
 _NO_IMAGE = -2  # the code of a query without a label: no image has it
 
 
@@ -154,15 +156,26 @@ class _Bits:
             first: places of the queries. codes: of all labels, shape (labels, images with labels).
             left_out: bool, shape (images with labels,): those of the corpus that are left out of their own pool.
         """
+        from cuihop._kernels.shared_classes import count_grades
+        from cuihop.resources.cores import in_threads
+
         most = len(self.parts)
         alike, times = np.unique(codes[:, self.corpus], axis=1, return_index=True, return_counts=True)[1:]
-        kinds = self.corpus[alike]
+        held = [bits for part in self.parts for bits in part]
+        ours, theirs = (
+            np.ascontiguousarray(np.concatenate([bits[:, rows] for bits in held]).T)
+            for rows in (self.queries[first], self.corpus[alike])
+        )
+        words, labels = bounds_of(np.array(list(map(len, held)))), bounds_of(np.array(list(map(len, self.parts))))
         exactly = np.zeros((len(first), most + 1), dtype=np.int64)
-        for place, query in enumerate(self.queries[first]):
-            itself = np.array([query])
-            grades = self.grades(np.broadcast_to(itself, kinds.shape), kinds)
-            exactly[place] = np.bincount(most - grades, weights=times, minlength=most + 1)
-            exactly[place, most - int(self.grades(itself, itself)[0])] -= left_out[query]
+
+        def count(start: int) -> None:
+            some = slice(start, start + _QUERIES_AT_ONCE)
+            count_grades(ours[some], theirs, words, labels, times, exactly[some])
+
+        in_threads(count, range(0, len(first), _QUERIES_AT_ONCE))
+        own = self.grades(self.queries[first], self.queries[first])
+        exactly[np.arange(len(first)), most - own.astype(np.int64)] -= left_out[self.queries[first]]
         return Pools(np.arange(most, -1, -1, dtype=np.float64), exactly)
 
 
