@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cuihop.added_names import GraphWithNames
     from cuihop.annotation.options import AnnotationOptions
     from cuihop.collection.dataset import Dataset
     from cuihop.collection.image_concepts import ImageConcepts
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from cuihop.rankings.reading import read_ranking
     from cuihop.resources.resources import Resources
     from cuihop.snapshot.graph import SnapshotGraph
+    from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
 __all__ = [
     "AnnotationOptions",
@@ -44,10 +46,12 @@ __all__ = [
     "CuihopError",
     "Dataset",
     "Direction",
+    "GraphWithNames",
     "ImageConcepts",
     "Judgements",
     "Labels",
     "Nearness",
+    "NeighbourDictionary",
     "Ranking",
     "Release",
     "Resources",
@@ -75,10 +79,12 @@ _HOMES = {
     "CuihopError": "errors",
     "Dataset": "collection.dataset",
     "Direction": "graph",
+    "GraphWithNames": "added_names",
     "ImageConcepts": "collection.image_concepts",
     "Judgements": "collection.judgements",
     "Labels": "collection.labels",
     "Nearness": "measures.nearness",
+    "NeighbourDictionary": "snapshot.neighbour_dictionary",
     "Ranking": "rankings.ranking",
     "Release": "graph",
     "Resources": "resources.resources",

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from cuihop.errors import InputError
-from cuihop.graph import ConceptGraph, Direction, Path, Resolution, SearchHit, checked_hops
+from cuihop.graph import ConceptGraph, Direction, DistancePack, Path, Resolution, SearchHit, checked_hops
 from cuihop.identifiers import Identifiers, is_identifier
 
 __all__ = [
@@ -14,6 +16,7 @@ __all__ = [
     "LONGEST_CHAIN",
     "SEARCHES",
     "absent_resolution",
+    "checked_pack",
     "checked_pack_bound",
     "fewer_paths",
     "vertical_path",
@@ -76,6 +79,25 @@ def checked_pack_bound(hops: int) -> int:
     if bound is None or bound > _LARGEST_PACK:
         raise InputError("too many hops for a pack", column="hops", found=repr(hops), expected="0 to 255")
     return bound
+
+
+def checked_pack(pack: DistancePack, concepts: int) -> DistancePack:
+    """The pack, if it is valid and of this number of concepts. Compiled code relies on its numbers unchecked.
+
+    Raises:
+        ValueError: it is not a valid pack.
+    """
+    indptr, indices, hops = pack.indptr, pack.indices, pack.hops
+    if len(pack.cuis) != concepts or len(indptr) != concepts + 1:
+        raise ValueError(f"a pack of {len(pack.cuis):,} concepts and {len(indptr) - 1:,} rows for {concepts:,}")
+    if indptr[0] != 0 or (np.diff(indptr) < 0).any() or not int(indptr[-1]) == len(indices) == len(hops):
+        raise ValueError("rows, columns and hops of the pack do not fit together")
+    if len(indices) and (indices.min() < 0 or indices.max() >= concepts or hops.max() > pack.bound):
+        raise ValueError("a column or a distance of the pack is out of its range")
+    rows = np.repeat(np.arange(concepts, dtype=np.int64), np.diff(indptr))
+    if (np.diff(rows * concepts + indices) <= 0).any():
+        raise ValueError("the columns of a row of the pack do not ascend")
+    return pack
 
 
 def fewer_paths(which: int, total: int) -> InputError:

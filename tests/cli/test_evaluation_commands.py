@@ -84,7 +84,7 @@ def test_the_result_as_json(run: Run) -> None:
     answer = json.loads(done.out)
     assert done.err == ""
     assert set(answer) == {
-        "means", "mean_queries", "counts", "release", "parameters", "versions", "inputs", "per_query", "worst",
+        "means", "mean_queries", "counts", "release", "parameters", "versions", "inputs", "per_query", "worst", "by",
     }  # fmt: skip
     assert answer["per_query"] is None
     assert answer["release"]["digest"] == example_graph().release.digest
@@ -93,7 +93,7 @@ def test_the_result_as_json(run: Run) -> None:
     assert answer["counts"]["queries"] == 4
     assert answer["inputs"] == {
         "concepts": "images.csv: 4 images, 5 concepts, 0 malformed",
-        "ranking": "run.txt: TREC run, 4 queries, 1 to 2 retrieved each",
+        "ranking": "run.txt: TREC run by score, 4 queries, 1 to 2 retrieved each",
     }
 
 

@@ -57,8 +57,9 @@ def answers(explorer: Explorer, driver: Driver, address: str) -> list[list[Any]]
 
 @pytest.mark.parametrize(
     ("a", "b", "direction"),
-    [(STEM, HEAD, "any"), (VEINS, "C0007226", "any"), (VEINS, "C0007226", "up"), ("C0007226", VEINS, "down"), ("C0007226", VEINS, "vertical"),
-     ("C9000005", "C9000001", "any"), ("C9000011", "C9000014", "up"), (HEAD, HEAD, "any")],
+    [(STEM, HEAD, "any"), (VEINS, "C0007226", "any"), (VEINS, "C0007226", "up"), ("C0007226", VEINS, "down"),
+     ("C0007226", VEINS, "vertical"), ("C9000005", "C9000001", "any"),
+     ("C9000011", "C9000014", "up"), (HEAD, HEAD, "any")],
 )  # fmt: skip
 def test_the_path(explorer: Explorer, driver: Driver, graph: SnapshotGraph, a: str, b: str, direction: str) -> None:
     expected = graph.path(a, b, direction=direction)  # type: ignore[arg-type]

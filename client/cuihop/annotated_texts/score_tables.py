@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.annotated_texts.nearest_concepts import BEYOND, FARTHEST, ScoredConcepts
 from cuihop.annotated_texts.scoring import AnnotationScores
 from cuihop.evaluation.means import mean_of, number_text, span_of
 from cuihop.evaluation.resampling import checked_resampling, resampled_sums
 from cuihop.graph import ConceptGraph
-from cuihop.measures.match_counts import MatchCounts
+from cuihop.measures.match_counts import MatchCounts, precision_recall_f1
 from cuihop.measures.nearness import Nearness
 from cuihop.notebooks.table import Table
 
@@ -113,23 +112,16 @@ def scores_of(
     tails = [(1.0 - confidence) / 2, (1.0 + confidence) / 2]
     found = []
     for place, measure in enumerate(scores.measures):
-        lam, micro, each = scores.weight(measure), scores.micro(measure), scores.each(measure)
+        lam, micro = scores.weight(measure), scores.micro(measure)
         sums = drawn[:, place * width : (place + 1) * width]
-        low, high = np.quantile(_f1_of_rows(sums, lam), tails).tolist()
+        low, high = np.quantile(precision_recall_f1(sums, lam)[:, 2], tails).tolist()
         means = drawn[:, len(scores.measures) * width + place] / len(scores.queries)
-        macro = [
-            mean_of(values) or 0.0
-            for values in ([m.precision(lam) for m in each], [m.recall(lam) for m in each], scores.values[:, place])
-        ]
+        macro = [mean_of(values) or 0.0 for values in precision_recall_f1(scores.matches[measure], lam).T]
         found.append(
             Score(str(measure), micro.precision(lam), micro.recall(lam), micro.f1(lam), low, high, *macro,
                   *np.quantile(means, tails).tolist())
         )  # fmt: skip
     return found
-
-
-def _f1_of_rows(rows: npt.NDArray[np.float64], lam: float) -> npt.NDArray[np.float64]:
-    return np.array([MatchCounts(*row).f1(lam) for row in rows.tolist()])
 
 
 def score_table(scores: Mapping[str, Sequence[Score]], confidence: float) -> Table:

@@ -26,7 +26,7 @@ from cuihop.files.content_digest import content_digest
 from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import counted, quoted
 from cuihop.graph import ConceptGraph
-from cuihop.measures.match_counts import MatchCounts
+from cuihop.measures.match_counts import MatchCounts, precision_recall_f1
 from cuihop.measures.measure import Measure
 from cuihop.measures.nearness import Nearness
 from cuihop.measures.span_f1 import SpanMatch, span_counts
@@ -196,7 +196,7 @@ def score_annotations(
     return AnnotationScores(
         measures=tuple(matches),
         queries=tuple(gold.texts),
-        values=np.array([_f1_of_each(rows, _weight(m, nearness)) for m, rows in matches.items()]).T,
+        values=np.stack([precision_recall_f1(rows, _weight(m, nearness))[:, 2] for m, rows in matches.items()], axis=1),
         release=None if graph is None else graph.release,
         versions=versions("cuihop", "numpy"),
         details=Details(
@@ -272,10 +272,6 @@ def _span_matches(
 def _weight(measure: Measure, nearness: Nearness) -> float:
     """The weight of a near concept under a measure."""
     return nearness.lam if measure == NEAR else 0.0
-
-
-def _f1_of_each(matches: Int64, lam: float) -> list[float]:
-    return [MatchCounts(*row).f1(lam) for row in matches.tolist()]
 
 
 def _sources(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,7 +13,10 @@ from cuihop.cli.command_files import FileUse
 from cuihop.cli.compared_systems import Conditions, evaluations_of, systems_named, write_cards
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
+    MEASURES_PANEL,
     TESTS_PANEL,
+    ByOption,
+    BySystemOption,
     CardsOption,
     ClassDescendantsOption,
     ConceptColumnOption,
@@ -20,6 +24,8 @@ from cuihop.cli.evaluation_options import (
     ConfidenceOption,
     CorpusOption,
     EmptyIdealOption,
+    GradesOption,
+    GroupsOption,
     HopsOption,
     ImageColumnOption,
     LabelAgreementOption,
@@ -28,6 +34,7 @@ from cuihop.cli.evaluation_options import (
     LabelsOption,
     MissingOption,
     OptionalGraphOption,
+    OrderOption,
     PlotOption,
     QrelsOption,
     QueryImageOption,
@@ -35,6 +42,7 @@ from cuihop.cli.evaluation_options import (
     ResamplesOption,
     SeedOption,
     SimilarityOption,
+    SystemsOption,
     ThreadsOption,
     TiesOption,
     UnknownOption,
@@ -42,15 +50,20 @@ from cuihop.cli.evaluation_options import (
 )
 from cuihop.cli.graph_option import DirectionOption, LambdaOption
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table
-from cuihop.cli.relevance_options import LabelSource
+from cuihop.cli.relevance_options import LabelSource, labels_of_groups
 from cuihop.cli.run_options import MemoryOption
 from cuihop.cli.scored_systems import account_lines
-from cuihop.comparison.comparison import Comparison, compare
+from cuihop.cli.system_tables import QueryGroups, RankedSystems, SystemLabels
+from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.collection.judgements import grades_in_words
+from cuihop.collection.labels import Labels
+from cuihop.comparison.comparison import compare
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.evaluation.result import Evaluation
 from cuihop.files.input_file import InputFile
 from cuihop.measures import measures_named
 from cuihop.measures.nearness import Nearness
+from cuihop.measures.resolution import Unknown
 from cuihop.notebooks.table import write_tables
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
 from cuihop.resources.resources import Resources
@@ -58,7 +71,7 @@ from cuihop.resources.resources import Resources
 __all__ = ["compare_systems"]
 
 _OF_COMPARING = {"systems", "measure", "against", "resamples", "confidence", "seed", "output", "report", "plot", "json",
-                 "threads"}  # fmt: skip
+                 "threads", "groups", "by", "system_labels", "by_system", "best", "worst", "tests"}  # fmt: skip
 
 
 def compare_systems(
@@ -85,10 +98,13 @@ def compare_systems(
         FileUse.READS,
     ] = None,
     qrels: QrelsOption = None,
+    grades: GradesOption = "DR=2,PR=1,NR=0",
     labels: LabelsOption = None,
     label_concepts: LabelConceptsOption = None,
     label_classes: LabelClassesOption = None,
     class_descendants: ClassDescendantsOption = True,
+    groups: GroupsOption = None,
+    system_labels: SystemsOption = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -101,6 +117,29 @@ def compare_systems(
     cards: CardsOption = None,
     plot: PlotOption = None,
     measure: Annotated[list[str] | None, measures_option("those of the cards, or else nn-CUI@5,10,30")] = None,
+    by_rank: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measure-by-rank", rich_help_panel=MEASURES_PANEL,
+            help="Also the mean of this measure with the rankings ordered by their ranks, such as AP.",
+        ),
+    ] = None,
+    by: ByOption = None,
+    by_system: BySystemOption = None,
+    best: Annotated[
+        int | None,
+        typer.Option(
+            "--best", min=0, rich_help_panel=MEASURES_PANEL, show_default="all",
+            help="With --by-system: list only so many systems of each group, the best by the first measure.",
+        ),
+    ] = None,
+    worst: Annotated[
+        int | None,
+        typer.Option(
+            "--worst", min=0, rich_help_panel=MEASURES_PANEL, show_default="all",
+            help="Beside --best: so many of the worst of each group.",
+        ),
+    ] = None,
     hops: HopsOption = 1,
     lam: LambdaOption = 0.5,
     direction: DirectionOption = "any",
@@ -110,7 +149,11 @@ def compare_systems(
     query_image: QueryImageOption = "exclude",
     label_agreement: LabelAgreementOption = "equal",
     ties: TiesOption = "name",
+    order: OrderOption = "score",
     similarity: SimilarityOption = None,
+    tests: Annotated[
+        bool, typer.Option("--tests/--no-tests", help="Test differences of systems.", rich_help_panel=TESTS_PANEL)
+    ] = True,
     against: Annotated[
         str | None,
         typer.Option(
@@ -130,33 +173,46 @@ def compare_systems(
     Rankings are evaluated first, all under the options given. Cards have to match one another, and the options.
     """
     given = systems_named(systems)
+    labelled = SystemLabels.read(system_labels, by_system)
     rankings = {name: system for name, system in given.items() if isinstance(system, InputFile)}
     stored_cards = {name: system for name, system in given.items() if isinstance(system, ScoreCard)}
     if not rankings:
         _refuse_unused(context)
+    if plot is not None and not tests:
+        raise typer.BadParameter("--plot draws the differences, which --no-tests leaves out")
+    columns = {"image_column": image_column, "concept_column": concept_column}
+    label_source = LabelSource(labels, label_concepts, label_classes or (), class_descendants, label_agreement, columns)
     evaluations: Mapping[str, Evaluation] = {}
+    means_by_rank: Mapping[str, Mapping[str, float | None]] = {}
     if rankings:
         measured = list(next(iter(stored_cards.values())).values) if stored_cards else []
         if concepts is None and not (measure or measured):
             raise typer.BadParameter("without --concepts, measures are needed: --measure AP --measure nDCG@10")
-        columns = {"image_column": image_column, "concept_column": concept_column}
         conditions = Conditions(
             measures=measures_named(measure or measured or "nn-CUI@5,10,30"), concepts=concepts, graph=graph,
-            corpus=corpus, corpus_embeddings=corpus_embeddings or [], qrels=qrels,
-            labels=LabelSource(
-                labels, label_concepts, label_classes or (), class_descendants, label_agreement, columns
-            ),
-            columns=columns, ties=ties, similarity=similarity,
+            corpus=corpus, corpus_embeddings=corpus_embeddings or [], qrels=qrels, grades=grades_in_words(grades),
+            labels=label_source, columns=columns, ties=ties, order=order, similarity=similarity,
             nearness=Nearness(hops, lam, direction, unknown),
             of_queries={"missing": missing, "empty_ideal": empty_ideal, "query_image": query_image},
             resources=Resources(threads, memory),
         )  # fmt: skip
         evaluations = evaluations_of(rankings, conditions)
+        means_by_rank = _by_rank(by_rank, rankings, stored_cards, conditions)
     new_cards = {name: ScoreCard.of(evaluation, name) for name, evaluation in evaluations.items()}
+    of_tests: dict[str, Any] = {"resamples": resamples, "confidence": confidence, "seed": seed, "threads": threads}
     found = compare(
         {name: new_cards[name] if name in new_cards else stored_cards[name] for name in given}, measure,
-        against=against, resamples=resamples, confidence=confidence, seed=seed, threads=threads,
+        against=against, tests=tests, **of_tests,
     )  # fmt: skip
+    ranked = RankedSystems.of(found.cards, found.measures, means_by_rank, labelled, best, worst)
+    grouped = labels_of_groups(by, groups, _labels(label_source, (concepts, corpus), graph, unknown) if by else None)
+    query_groups = QueryGroups.of(found.cards, found.measures, grouped, by, **of_tests)
+    in_order = labelled.labels is not None or bool(means_by_rank)
+    tables = [
+        *(ranked.tables() if in_order else [found.means()]),
+        *query_groups.tables(),
+        *([found.table()] if tests else []),
+    ]
     if len({str(sorted(card.versions.items())) for card in found.cards.values()}) > 1:
         note("the cards were written by different versions of the software; --json lists them")
     if cards is not None:
@@ -164,20 +220,49 @@ def compare_systems(
     if output is not None:
         found.to_csv(output)
     if report is not None:
-        write_tables(report, [found.means(), found.table()])
+        write_tables(report, tables)
     if plot is not None:
         found.plot(plot)
     if json:
-        print_json({**found.summary(), "per_query": None if output is None else str(output)})
+        written = None if output is None else str(output)
+        print_json({**found.summary(), **ranked.fields(), **query_groups.fields(), "per_query": written})
         return
-    _show(found)
+    for place, table in enumerate(tables):
+        last = place == len(tables) - 1 and tests
+        print_table(table, table.caption if table.name.startswith("by_") else None, names=3 if last else 2)
     screen = console()
     accounts = {name: evaluation.account() for name, evaluation in evaluations.items()}
-    for line in account_lines(accounts | {name: list(card.inputs.values()) for name, card in stored_cards.items()}):
+    accounts |= {name: list(card.inputs.values()) for name, card in stored_cards.items()}
+    for line in (
+        *(found.account_of_tests() if in_order else found.account()),
+        *labelled.account,
+        *account_lines(accounts),
+    ):
         screen.print(line)
     for title, path in (("Values of each query", output), ("Tables", report), ("Score cards", cards), ("Figure", plot)):
         if path is not None:
             screen.print(f"{title}: {path}")
+
+
+def _by_rank(
+    measures: list[str] | None,
+    rankings: Mapping[str, InputFile],
+    cards: Mapping[str, ScoreCard],
+    conditions: Conditions,
+) -> Mapping[str, Mapping[str, float | None]]:
+    """System → measure → mean of its ranking ordered by the rank column."""
+    if not measures:
+        return {}
+    if cards:
+        raise typer.BadParameter(f"--measure-by-rank: the score card of {next(iter(cards))} has no ranks")
+    by_rank = dataclasses.replace(conditions, measures=measures_named(measures), order="rank")
+    return {name: evaluation.means for name, evaluation in evaluations_of(rankings, by_rank).items()}
+
+
+def _labels(source: LabelSource, files: Sequence[Path | None], graph: str | None, unknown: Unknown) -> Labels | None:
+    """The labels for means by group, of the images in these files of concepts."""
+    images = [ImageConcepts.read(file, **source.columns) for file in files if file is not None]
+    return source.read(images, graph, unknown)
 
 
 def _refuse_unused(context: typer.Context) -> None:
@@ -190,10 +275,3 @@ def _refuse_unused(context: typer.Context) -> None:
     ]
     if unused:
         raise typer.BadParameter(f"{', '.join(unused)}: every system is a score card, and nothing is left to evaluate")
-
-
-def _show(found: Comparison) -> None:
-    print_table(found.means(), names=2)
-    print_table(found.table(), names=3)
-    for line in found.account():
-        console().print(line)

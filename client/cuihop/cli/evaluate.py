@@ -21,6 +21,7 @@ from cuihop.cli.evaluation_options import (
     CorpusEmbeddingsOption,
     CorpusOption,
     EmptyIdealOption,
+    GradesOption,
     GroupsOption,
     HopsOption,
     ImageColumnOption,
@@ -31,6 +32,7 @@ from cuihop.cli.evaluation_options import (
     MeasuresOption,
     MissingOption,
     OptionalGraphOption,
+    OrderOption,
     PlotOption,
     QrelsOption,
     QueryImageOption,
@@ -51,7 +53,7 @@ from cuihop.cli.relevance_options import (
 from cuihop.cli.run_options import EVALUATION, RANKING, CheckpointOption, MemoryOption, Work
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.judgements import Judgements
+from cuihop.collection.judgements import Judgements, grades_in_words
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.groups import group_means, group_table
@@ -61,7 +63,7 @@ from cuihop.graph import ConceptGraph
 from cuihop.measures import Measure, measures_named
 from cuihop.measures.nearness import Nearness
 from cuihop.rankings.blocks import RankingInBlocks
-from cuihop.rankings.ranking import Ranking, Similarity, Ties
+from cuihop.rankings.ranking import Order, Ranking, Similarity, Ties
 from cuihop.rankings.reading import read_ranking_in_blocks
 from cuihop.relevance.baselines import Relevance, random_ranking, top_k
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
@@ -93,6 +95,7 @@ def evaluate_ranking(
     concept_column: ConceptColumnOption = None,
     corpus_embeddings: CorpusEmbeddingsOption = None,
     qrels: QrelsOption = None,
+    grades: GradesOption = "DR=2,PR=1,NR=0",
     labels: LabelsOption = None,
     label_concepts: LabelConceptsOption = None,
     label_classes: LabelClassesOption = None,
@@ -131,6 +134,7 @@ def evaluate_ranking(
     query_image: QueryImageOption = "exclude",
     label_agreement: LabelAgreementOption = "equal",
     ties: TiesOption = "name",
+    order: OrderOption = "score",
     similarity: SimilarityOption = None,
     threads: ThreadsOption = None,
     memory: MemoryOption = DEFAULT_MEMORY,
@@ -152,11 +156,11 @@ def evaluate_ranking(
     )
     files = [ImageConcepts.read(path, **columns) for path in (concepts, corpus) if path is not None]
     data = Dataset(
-        *files, qrels=None if qrels is None else Judgements.read(qrels),
+        *files, qrels=None if qrels is None else Judgements.read(qrels, grades_in_words(grades)),
         labels=label_source.read(files, graph, unknown),
     )  # fmt: skip
     grouped = labels_of_groups(by, groups, data.labels)
-    source = _Source(ranking, corpus_embeddings, baseline or "", ties, similarity)
+    source = _Source(ranking, corpus_embeddings, baseline or "", ties, similarity, order)
     work = Work(threads, memory, checkpoint)
     if concepts is None and ranking is not None:
         evaluation = _judged(criteria, data, ranking, source, work)
@@ -201,6 +205,7 @@ class _Source:
     baseline: str
     ties: Ties
     similarity: Similarity | None
+    order: Order
 
 
 def _judged(criteria: _Criteria, data: Dataset, ranking: Path, source: _Source, work: Work) -> Evaluation:
@@ -208,7 +213,7 @@ def _judged(criteria: _Criteria, data: Dataset, ranking: Path, source: _Source, 
     check_without_concepts(criteria.measures)
     ranked = judged_ranking(
         ranking, data.qrels, data.labels, depth=depth_of(criteria.measures), ties=source.ties,
-        similarity=source.similarity, query_image=criteria.options["query_image"],
+        order=source.order, similarity=source.similarity, query_image=criteria.options["query_image"],
         resources=Resources(work.threads, work.memory),
     )  # fmt: skip
     if isinstance(ranked, Ranking):
@@ -252,7 +257,7 @@ def _ranked(
     if source.file is not None:
         return read_ranking_in_blocks(
             source.file, tuple(queries), None if data.corpus is None else tuple(corpus), ties=source.ties, depth=depth,
-            corpus_embeddings=source.corpus_embeddings, similarity=source.similarity,
+            order=source.order, corpus_embeddings=source.corpus_embeddings, similarity=source.similarity,
             query_image=query_image, resources=Resources(work.threads, work.memory),
         )  # fmt: skip
     depth = len(corpus) if depth is None else depth

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from cuihop.added_names import without_added_names
 from cuihop.annotated_texts.identifier_map import IdentifierMap
 from cuihop.annotated_texts.reading import read_documents
 from cuihop.annotated_texts.score_tables import (
@@ -39,14 +40,15 @@ from cuihop.cli.evaluation_options import (
     SeedOption,
     ThreadsOption,
 )
-from cuihop.cli.graph_option import DirectionOption, LambdaOption, opened_graph
+from cuihop.cli.graph_option import DirectionOption, LambdaOption, NamesOption, opened_graph
 from cuihop.cli.output import JsonOption, note, print_json, print_table
-from cuihop.cli.scored_systems import ScoredSystems, predictions_named
+from cuihop.cli.scored_systems import ScoredSystems, first_rows, predictions_named
 from cuihop.comparison.comparison import Comparison
 from cuihop.errors import InvalidCui
 from cuihop.graph import ConceptGraph
 from cuihop.measures.nearness import Nearness
 from cuihop.notebooks.table import Table, write_tables
+from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
 __all__ = ["score_annotated_texts"]
 
@@ -91,6 +93,7 @@ def score_annotated_texts(
             help="Leave out true mentions whose identifier is neither in the map nor in the graph.",
         ),
     ] = False,
+    names: NamesOption = None,
     rows: Annotated[
         int, typer.Option("--rows", min=0, help="Rows of near misses, and of semantic types.")
     ] = 10,
@@ -108,7 +111,7 @@ def score_annotated_texts(
     truth = TextCollection.of(read_documents(gold), str(gold))
     mapping = None if identifiers is None else IdentifierMap.read(identifiers)
     results: dict[str, _Result] = {}
-    with nullcontext() if graph is None else opened_graph(graph) as opened, _advised_on_map(mapping):
+    with nullcontext() if graph is None else opened_graph(graph, names) as opened, _advised_on_map(mapping):
         for name, path in files.items():
             found = score_annotations(
                 truth, TextCollection.of(read_documents(path), str(path)), opened,
@@ -151,7 +154,10 @@ class _Result:
     def of(cls, found: AnnotationScores, scores: Sequence[Score], graph: ConceptGraph | None) -> _Result:
         if graph is None:
             return cls(found, scores)
-        types = type_scores(found, graph)
+        source = without_added_names(graph)
+        if isinstance(source, NeighbourDictionary):
+            note("no scores by semantic type: a neighbour dictionary holds no types")
+        types = [] if isinstance(source, NeighbourDictionary) else type_scores(found, graph)
         has_types = any(row.tui for row in types)
         by_hops = false_positives_by_hops(found)
         return cls(found, scores, near_misses(found, graph), by_hops, types if has_types else ())
@@ -189,12 +195,5 @@ def _tables(
     (result,) = results.values()
     if result.by_hops is not None:
         yield hops_table(result.by_hops)
-    parts = (
-        (miss_table(result.misses[:rows]), len(result.misses)),
-        (type_table(result.types[:rows]), len(result.types)),
-    )
-    for table, number in parts:
-        if number > len(table.rows) > 0:
-            yield replace(table, caption=f"{table.caption} The first {len(table.rows):,} of {number:,} rows.")
-        elif table.rows:
-            yield table
+    yield from first_rows(miss_table(result.misses), rows)
+    yield from first_rows(type_table(result.types), rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -14,8 +14,9 @@ from cuihop.cli.output import console
 from cuihop.comparison.comparison import Comparison, compare
 from cuihop.comparison.score_card import ScoreCard, system_name
 from cuihop.evaluation.result import MeasuredQueries
+from cuihop.notebooks.table import Table
 
-__all__ = ["ScoredSystems", "account_lines", "predictions_named"]
+__all__ = ["ScoredSystems", "account_lines", "first_rows", "predictions_named"]
 
 Scored = TypeVar("Scored", bound=MeasuredQueries)
 
@@ -95,7 +96,7 @@ class ScoredSystems(Generic[Scored]):
         Args:
             written: title of each file that may have been written → its path.
         """
-        lines = [] if self.comparison is None else self.comparison.account()
+        lines = [] if self.comparison is None else self.comparison.account_of_tests()
         lines += account_lines({name: values.account() for name, values in self.scored.items()})
         lines += [f"{title}: {path}" for title, path in written.items() if path is not None]
         for line in lines:
@@ -112,3 +113,12 @@ def account_lines(accounts: Mapping[str, Sequence[str]]) -> Iterator[str]:
     yield from shared
     for name, lines in accounts.items():
         yield from (line if line.startswith(f"{name}: ") else f"{name}: {line}" for line in lines if line not in shared)
+
+
+def first_rows(table: Table, rows: int) -> Iterator[Table]:
+    """The table with its first rows, and a caption that says so; nothing where there are none."""
+    if len(table.rows) > rows > 0:
+        caption = f"{table.caption} The first {rows:,} of {len(table.rows):,} rows."
+        yield replace(table, rows=table.rows[:rows], caption=caption)
+    elif table.rows and rows:
+        yield table

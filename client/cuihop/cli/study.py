@@ -24,6 +24,7 @@ from cuihop.cli.evaluation_options import (
     ImageColumnOption,
     LabelAgreementOption,
     LabelClassesOption,
+    OrderOption,
     QueryImageOption,
 )
 from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
@@ -115,6 +116,7 @@ def study(
     empty_ideal: EmptyIdealOption = "zero",
     query_image: QueryImageOption = "exclude",
     label_agreement: LabelAgreementOption = "equal",
+    order: OrderOption = "score",
     timed_queries: Annotated[
         int,
         typer.Option("--timed-queries", min=1, help="Number of queries timed in plain Python.",
@@ -156,8 +158,8 @@ def study(
     with whole_folder(out, overwrite=overwrite) as folder, opened_graph(graph) as opened:
         label_table = label_source.read([read], opened, unknown)
         study_inputs = StudyInputs(
-            read, opened, label_table, files, nearness=Nearness(n, lam, direction, unknown), empty_ideal=empty_ideal,
-            query_image=query_image, seed=seed, resources=Resources(threads, memory),
+            read, opened, label_table, files, order=order, nearness=Nearness(n, lam, direction, unknown),
+            empty_ideal=empty_ideal, query_image=query_image, seed=seed, resources=Resources(threads, memory),
         )  # fmt: skip
         started = datetime.now(UTC)
         found, seconds, study_checkpoint = _found(study_inputs, parts, timed_queries, checkpoint)

@@ -103,7 +103,7 @@ def ranking_of_images(ranking: object, images: ImageCollection) -> Ranking | Ran
     """
     queries, corpus = images.query_names, images.corpus_names
     if is_table_object(ranking):
-        return ranking_of_table(ArrowTable.of(ranking), queries, corpus, None, "name", images.query_image)
+        return ranking_of_table(ArrowTable.of(ranking), queries, corpus, None, "name", query_image=images.query_image)
     if not isinstance(ranking, Mapping | RankingInBlocks):
         raise InputError("not a ranking", found=type(ranking).__name__, expected="query → images of the corpus")
     if not isinstance(ranking, Ranking | RankingInBlocks):
@@ -144,7 +144,7 @@ def ranking_of_queries(
     queries = tuple(qrels) if qrels is not None else () if labels is None else labels.images
     if not isinstance(ranking, Mapping | RankingInBlocks):
         corpus = None if qrels is not None else queries
-        return ranking_of_table(ArrowTable.of(ranking), queries, corpus, None, "name", query_image)
+        return ranking_of_table(ArrowTable.of(ranking), queries, corpus, None, "name", query_image=query_image)
     if not isinstance(ranking, Ranking | RankingInBlocks):
         if qrels is not None:
             return _document_ranking(ranking, queries)

@@ -36,7 +36,7 @@ Entry: TypeAlias = int
 NO_PATH: Entry = -1
 _BEYOND_NOTHING = -2
 
-_BETWEEN: Mapping[Direction, str] = {"any": "|", "vertical": "||"}
+_BETWEEN: Mapping[Direction, str] = {"any": "|", "vertical": " "}
 """Symmetric direction → what stands between the identifiers of a key."""
 
 _NO_SUCCESSORS: Mapping[str, str] = {}
@@ -63,9 +63,9 @@ def better_entry(one: Entry, other: Entry) -> Entry:
 
 
 def pair_key(a: str, b: str, direction: Direction) -> str:
-    """The key of a pair: one for both orders where the direction is symmetric, and for up from a to b and down from b to a.
+    """The key of a pair: one for both orders in a symmetric direction, and for up from a to b and down from b to a.
 
-    No identifier that a graph holds has ``|`` or ``;`` in it, so no other pair has this key.
+    No identifier that a graph holds has ``|``, ``;`` or a blank in it, so no other pair has this key.
     """
     if direction in _BETWEEN:
         return _BETWEEN[direction].join((a, b) if a <= b else (b, a))
