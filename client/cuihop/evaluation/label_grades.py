@@ -24,7 +24,7 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 UInt64 = npt.NDArray[np.uint64]
 
-_QUERIES_AT_ONCE = 64  # of a compiled call, which cannot be interrupted
+_QUERIES_AT_ONCE = 512  # of a compiled call, which cannot be interrupted
 _NO_IMAGE = -2  # the code of a query without a label: no image has it
 
 
@@ -162,21 +162,38 @@ class _Bits:
         most = len(self.parts)
         alike, times = np.unique(codes[:, self.corpus], axis=1, return_index=True, return_counts=True)[1:]
         held = [bits for part in self.parts for bits in part]
-        ours, theirs = (
-            np.ascontiguousarray(np.concatenate([bits[:, rows] for bits in held]).T)
-            for rows in (self.queries[first], self.corpus[alike])
-        )
-        words, labels = bounds_of(np.array(list(map(len, held)))), bounds_of(np.array(list(map(len, self.parts))))
+        indptr, classes = _classes(held, self.queries[first])
+        images, of_images = _classes(held, self.corpus[alike])
+        by_class = np.argsort(of_images, kind="stable")
+        words = np.array(list(map(len, held)))
+        label_of = np.repeat(np.arange(len(held)), 64 * words)
+        holders = bounds_of(np.bincount(of_images, minlength=len(label_of)))
+        holding = np.repeat(np.arange(len(alike)), np.diff(images))[by_class]
+        parts = bounds_of(np.array(list(map(len, self.parts))))
         exactly = np.zeros((len(first), most + 1), dtype=np.int64)
 
         def count(start: int) -> None:
-            some = slice(start, start + _QUERIES_AT_ONCE)
-            count_grades(ours[some], theirs, words, labels, times, exactly[some])
+            last = min(start + _QUERIES_AT_ONCE, len(first))
+            of_some = classes[indptr[start] : indptr[last]]
+            bounds = indptr[start : last + 1] - indptr[start]
+            count_grades(bounds, of_some, label_of, parts, holders, holding, times, exactly[start:last])
 
         in_threads(count, range(0, len(first), _QUERIES_AT_ONCE))
         own = self.grades(self.queries[first], self.queries[first])
         exactly[np.arange(len(first)), most - own.astype(np.int64)] -= left_out[self.queries[first]]
         return Pools(np.arange(most, -1, -1, dtype=np.float64), exactly)
+
+
+def _classes(labels: Sequence[UInt64], rows: Int64) -> tuple[Int64, Int64]:
+    """The classes of some images in compressed rows, ascending, numbered 64 for each word of each label."""
+    found = []
+    for number, word in enumerate(word for bits in labels for word in bits):
+        octets = word[rows].astype("<u8").view(np.uint8).reshape(-1, 8)
+        images, places = np.nonzero(np.unpackbits(octets, axis=1, bitorder="little"))
+        found.append(np.stack([images, 64 * number + places]))
+    images, classes = np.concatenate(found, axis=1)
+    order = np.argsort(images, kind="stable")
+    return bounds_of(np.bincount(images, minlength=len(rows))), classes[order]
 
 
 def _pools(
