@@ -49,6 +49,7 @@ MODULES = {
         "cuihop.comparison.score_card",
         "cuihop.collection.judgements",
         "cuihop.collection.labels",
+        "cuihop.collection.label_classes",
         "cuihop.comparison.comparison",
         "cuihop.comparison.system_groups",
         "cuihop.comparison.paired_tests",
