@@ -142,17 +142,19 @@ def score_annotations(
         gold: the true annotations.
         predicted: of the same texts. A text that it lacks has no prediction; others are left out, and counted.
         graph: resolves identifiers, and gives the distances.
-        nearness: n, λ, and direction from a true concept to a predicted one. An identifier that the graph does not
-            hold matches only itself, unless ``unknown`` is ``error``.
+        nearness: n, λ, and direction from a true concept to a predicted one; the weight is constant. An identifier
+            that the graph does not hold matches only itself, unless ``unknown`` is ``error``.
         identifiers: translates the identifiers of ``gold``; where one has several concepts, any of them is right.
         leave_out_unmapped: leave out true mentions whose identifier neither the map nor the graph has; otherwise
             nothing finds them.
 
     Raises:
         InvalidCui: an identifier is malformed. ConceptNotFound, ConceptRetired: the graph does not hold one.
-        InputError: the two have no text in common, or other texts under one identifier; or the graph holds none of
+        InputError: the two have no text in common, or other texts under one identifier; or ``nearness``
+            drops identifiers or weighs by hops; or the graph holds none of
             the identifiers of one of them.
     """
+    _check_nearness(nearness)
     gold = gold if isinstance(gold, TextCollection) else TextCollection.of(gold)
     predicted = predicted if isinstance(predicted, TextCollection) else TextCollection.of(predicted)
     _check_texts(gold, predicted)
@@ -213,6 +215,22 @@ def score_annotations(
         held=numbers.held,
         nearness=nearness,
     )
+
+
+def _check_nearness(nearness: Nearness) -> None:
+    """Refuse parameters of nn-IoU that the measures of annotated texts do not have."""
+    if nearness.weight != "constant":
+        raise InputError(
+            "nn-F1 has no such weight",
+            column="weight",
+            found=nearness.weight,
+            expected="constant: λ for a near concept",
+        )
+    if nearness.unknown == "drop":
+        raise InputError(
+            "annotations are scored with all their identifiers", column="unknown", found="drop",
+            expected="isolated or error", advice="leave_out_unmapped leaves out true mentions outside map and graph.",
+        )  # fmt: skip
 
 
 def _check_texts(gold: TextCollection, predicted: TextCollection) -> None:

@@ -33,10 +33,9 @@ from cuihop.cli.evaluation_options import (
     SimilarityOption,
     ThreadsOption,
     TiesOption,
-    UnknownOption,
     measures_option,
 )
-from cuihop.cli.graph_option import DirectionOption, LambdaOption
+from cuihop.cli.graph_option import DirectionOption, LambdaOption, UnknownOption, WeightOption
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table
 from cuihop.cli.run_options import MemoryOption
 from cuihop.comparison.comparison import Comparison, compare
@@ -95,6 +94,7 @@ def compare_systems(
     measure: Annotated[list[str] | None, measures_option("those of the cards, or else nn-CUI@5,10,30")] = None,
     hops: HopsOption = 1,
     lam: LambdaOption = 0.5,
+    weight: WeightOption = "constant",
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
     missing: MissingOption = "error",
@@ -134,7 +134,7 @@ def compare_systems(
             corpus=corpus, corpus_embeddings=corpus_embeddings or [], qrels=qrels, labels=labels,
             label_concepts=label_concepts,
             columns={"image_column": image_column, "concept_column": concept_column}, ties=ties, similarity=similarity,
-            nearness=Nearness(hops, lam, direction, unknown),
+            nearness=Nearness(hops, lam, direction, unknown, weight),
             of_queries={"missing": missing, "empty_ideal": empty_ideal},
             resources=Resources(threads, memory),
         )  # fmt: skip

@@ -31,9 +31,15 @@ from cuihop.cli.evaluation_options import (
     SimilarityOption,
     ThreadsOption,
     TiesOption,
-    UnknownOption,
 )
-from cuihop.cli.graph_option import DirectionOption, LambdaOption, advised_on_unknown, opened_graph
+from cuihop.cli.graph_option import (
+    DirectionOption,
+    LambdaOption,
+    UnknownOption,
+    WeightOption,
+    advised_on_unknown,
+    opened_graph,
+)
 from cuihop.cli.output import JsonOption, note, print_json
 from cuihop.cli.print_evaluation import print_evaluation
 from cuihop.cli.relevance_options import check_one_kind_of_labels, check_without_concepts, judged_ranking, labels_given
@@ -108,6 +114,7 @@ def evaluate_ranking(
     measure: MeasuresOption = None,
     hops: HopsOption = 1,
     lam: LambdaOption = 0.5,
+    weight: WeightOption = "constant",
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
     missing: MissingOption = "error",
@@ -140,7 +147,7 @@ def evaluate_ranking(
     if concepts is None and ranking is not None:
         evaluation = _judged(criteria, data, ranking, source, work)
     else:
-        evaluation = _by_concepts(criteria, data, source, graph, Nearness(hops, lam, direction, unknown), work)
+        evaluation = _by_concepts(criteria, data, source, graph, Nearness(hops, lam, direction, unknown, weight), work)
     if output is not None:
         evaluation.to_csv(output)
     if card is not None:

@@ -10,7 +10,6 @@ import typer
 from cuihop.cli.command_files import FileUse, checked_picture
 from cuihop.cli.run_options import RESOURCES_PANEL
 from cuihop.evaluation.result import EmptyIdeal, Missing
-from cuihop.measures.resolution import Unknown
 from cuihop.rankings.ranking import Similarity, Ties
 
 __all__ = [
@@ -39,7 +38,6 @@ __all__ = [
     "SimilarityOption",
     "ThreadsOption",
     "TiesOption",
-    "UnknownOption",
     "measures_option",
 ]
 
@@ -126,13 +124,6 @@ MeasuresOption = Annotated[list[str] | None, measures_option("nn-CUI@5,10,30")]
 HopsOption = Annotated[
     int, typer.Option("--hops", "-n", min=0, help="Hop threshold n of near concepts.", rich_help_panel=MEASURES_PANEL)
 ]
-UnknownOption = Annotated[
-    Unknown,
-    typer.Option(
-        "--unknown", help="Identifiers that are not in the graph: refuse them, or let each match only itself.",
-        rich_help_panel=MEASURES_PANEL,
-    ),
-]  # fmt: skip
 MissingOption = Annotated[
     Missing,
     typer.Option(

@@ -17,8 +17,16 @@ from cuihop.cli.evaluation_options import (
     SimilarityOption,
     TiesOption,
 )
-from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
-from cuihop.cli.nn_iou import ThresholdOption, UnknownOption
+from cuihop.cli.graph_option import (
+    DirectionOption,
+    GraphOption,
+    LambdaOption,
+    UnknownOption,
+    WeightOption,
+    advised_on_unknown,
+    opened_graph,
+)
+from cuihop.cli.nn_iou import ThresholdOption
 from cuihop.cli.output import JsonOption, note, print_json
 from cuihop.cli.print_explanation import (
     print_inputs,
@@ -91,6 +99,7 @@ def pair(
     concept_column: ConceptColumnOption = None,
     hops: ThresholdOption = 1,
     lam: LambdaOption = 0.5,
+    weight: WeightOption = "constant",
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
     look: LookOption = 3,
@@ -105,7 +114,7 @@ def pair(
     other = own if corpus is None else ImageConcepts.read(corpus, **columns)
     sets = (_concepts(own, a), _concepts(other, b))
     files = [own] if other is own else [own, other]
-    nearness, grid = Nearness(hops, lam, direction, unknown), _grid(sensitivity, hops, lam, hubs)
+    nearness, grid = Nearness(hops, lam, direction, unknown, weight), _grid(sensitivity, hops, lam, hubs)
     _explain_sets(sets, (a, b), files, graph, nearness, look, grid, save, json)
 
 
@@ -116,6 +125,7 @@ def concepts(
     graph: GraphOption,
     hops: ThresholdOption = 1,
     lam: LambdaOption = 0.5,
+    weight: WeightOption = "constant",
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
     look: LookOption = 3,
@@ -125,7 +135,7 @@ def concepts(
     json: JsonOption = False,
 ) -> None:
     """Explain the nn-IoU of two lists of concepts."""
-    nearness, grid = Nearness(hops, lam, direction, unknown), _grid(sensitivity, hops, lam, hubs)
+    nearness, grid = Nearness(hops, lam, direction, unknown, weight), _grid(sensitivity, hops, lam, hubs)
     _explain_sets((a, b), ("A", "B"), [], graph, nearness, look, grid, save, json)
 
 
@@ -167,6 +177,7 @@ def query(
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="The cut-off K of DCG@K.")] = 10,
     hops: ThresholdOption = 1,
     lam: LambdaOption = 0.5,
+    weight: WeightOption = "constant",
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
     look: LookOption = 3,
@@ -185,7 +196,7 @@ def query(
             ranking, tuple(queries), None if held is None else tuple(held), ties=ties, similarity=similarity,
             corpus_embeddings=corpus_embeddings,
         )  # fmt: skip
-    data, nearness = Dataset(queries, held), Nearness(hops, lam, direction, unknown)
+    data, nearness = Dataset(queries, held), Nearness(hops, lam, direction, unknown, weight)
     grid = _grid(sensitivity, hops, lam, hubs)
     with _opened(graph) as opened:
         if query is None:
@@ -253,14 +264,11 @@ def _explain_sets(
     inputs = {name: images.account for name, images in zip(("concepts", "corpus"), files, strict=False)}
     with _opened(graph) as opened:
         images = Dataset(*files) if files else dict(zip(titles, sets, strict=True))
-        ImageCollection.of(images, opened, "isolated")  # some are in the graph
-        result = explain_pair(
-            *sets, opened, nearness.n, nearness.lam, nearness.direction, unknown=nearness.unknown, look=look,
-            titles=titles,
-        )  # fmt: skip
+        ImageCollection.of(images, opened, "drop" if nearness.unknown == "drop" else "isolated")  # some are in it
+        result = explain_pair(*sets, opened, nearness, look=look, titles=titles)
         varied = None
         if grid is not None:
-            varied = sensitivity_of_pair(*sets, opened, grid, direction=nearness.direction, unknown=nearness.unknown)
+            varied = sensitivity_of_pair(*sets, opened, grid, nearness=nearness)
     if save is not None:
         result.save(save)
     if json:

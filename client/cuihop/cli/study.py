@@ -18,7 +18,15 @@ import typer
 
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_options import ConceptColumnOption, EmptyIdealOption, ImageColumnOption
-from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
+from cuihop.cli.graph_option import (
+    DirectionOption,
+    GraphOption,
+    LambdaOption,
+    UnknownOption,
+    WeightOption,
+    advised_on_unknown,
+    opened_graph,
+)
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table, progress
 from cuihop.cli.relevance_options import check_one_kind_of_labels, labels_given
 from cuihop.cli.run_options import RESOURCES_PANEL, MemoryOption
@@ -26,7 +34,6 @@ from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.files.input_file import InputFile
 from cuihop.files.text_lines import counted
 from cuihop.measures.nearness import Nearness
-from cuihop.measures.resolution import Unknown
 from cuihop.resources.cores import cores
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
 from cuihop.resources.progress import Progress
@@ -96,12 +103,9 @@ def study(
                      rich_help_panel=_MEASURES),
     ] = 1,
     lam: LambdaOption = 0.5,
+    weight: WeightOption = "constant",
     direction: DirectionOption = "any",
-    unknown: Annotated[
-        Unknown,
-        typer.Option("--unknown", rich_help_panel=_MEASURES,
-                     help="Identifiers that are not in the graph: refuse them, or let each match only itself."),
-    ] = "error",
+    unknown: UnknownOption = "error",
     empty_ideal: EmptyIdealOption = "zero",
     timed_queries: Annotated[
         int,
@@ -143,8 +147,8 @@ def study(
     parts = [part for part in wanted if label_table is not None or part != "ablation"]
     with whole_folder(out, overwrite=overwrite) as folder, opened_graph(graph) as opened:
         study_inputs = StudyInputs(
-            read, opened, label_table, files, nearness=Nearness(n, lam, direction, unknown), empty_ideal=empty_ideal,
-            seed=seed, resources=Resources(threads, memory),
+            read, opened, label_table, files, nearness=Nearness(n, lam, direction, unknown, weight),
+            empty_ideal=empty_ideal, seed=seed, resources=Resources(threads, memory),
         )  # fmt: skip
         started = datetime.now(UTC)
         found, seconds, study_checkpoint = _found(study_inputs, parts, timed_queries, checkpoint)
