@@ -126,7 +126,12 @@ class ConceptProvider(_providers.Provider):
 
     NAME = "cuihop"
     SUPPORTED_MEASURES = [  # noqa: RUF012
-        _NnCUI(cutoff=_providers.base.Any(required=True), n=_providers.base.Any(), λ=_providers.base.Any()),
+        _NnCUI(
+            cutoff=_providers.base.Any(required=True),
+            n=_providers.base.Any(),
+            λ=_providers.base.Any(),
+            weight=_providers.base.Any(),
+        ),
         _CUI(cutoff=_providers.base.Any(required=True)),
     ]
 

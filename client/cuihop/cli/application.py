@@ -37,6 +37,7 @@ _OWN = {
     "concept-detection": "detection:concept_detection",
     "irma-error": "detection:irma_error",
     "score-annotations": "score_annotations:score_annotated_texts",
+    "verify-vectors": "verify_vectors:verify_vectors",
     "index": "index:index",
     "info": "info:info",
     "mcp": "agents:mcp",
@@ -52,7 +53,7 @@ _PANEL_OF = {
         ),
         "Evaluate retrieval": (
             "nn-iou", "evaluate", "compare", "explain", "study", "measures", "concept-detection", "irma-error",
-            "score-annotations",
+            "score-annotations", "verify-vectors",
         ),
         "Load and look": ("demo", "load", "info", "index"),
         "Run a service": ("check", "serve", "keys", "warm", "mcp"),
