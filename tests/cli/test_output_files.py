@@ -43,7 +43,8 @@ WITH = {  # what an option needs beside it
     ("distance", "rejects"): ("--output", "new.tsv", "--on-bad-row", "skip"),
     ("study", "checkpoint"): ("--out", "new"),
 }
-FILE = {("compare", "report"): ".md", ("score-annotations", "report"): ".tex",
+FILE = {("compare", "report"): ".md", ("score-annotations", "report"): ".tex", ("concept-detection", "report"): ".md",
+        ("concept-detection", "plot"): ".svg",
         ("explain pair", "save"): ".svg", ("explain concepts", "save"): ".svg",
         ("explain query", "save"): ".svg", ("evaluate", "plot"): ".svg", ("compare", "plot"): ".svg"}  # fmt: skip
 

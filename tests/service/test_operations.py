@@ -153,7 +153,7 @@ def test_near_concepts_can_weigh_less_with_each_hop(ask: Asker, graph: SnapshotG
     assert refused.value.reason == "INVALID_INPUT"
 
 
-@pytest.mark.parametrize("direction", ["any", "up", "down"])
+@pytest.mark.parametrize("direction", ["any", "up", "down", "vertical"])
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_one_set_against_many_is_each_pair(ask: Asker, graph: SnapshotGraph, direction: Any, n: int) -> None:
     query = ["C0006121", "C0005847"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from cuihop.evaluation.counts import IdentifierCount
 from cuihop.files.text_lines import counted, direction_text
 from cuihop.graph import Release
 
-__all__ = ["AnnotationCounts", "account_of_annotations", "identifier_counts"]
+__all__ = ["AnnotationCounts", "account_of_annotations", "account_of_identifiers", "identifier_counts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +111,20 @@ def account_of_annotations(
         (counts.retired, "retired without an exact successor: match only themselves"),
         (counts.merged, "retired, replaced by their successors"),
     )
+    yield from account_of_identifiers(kinds, counts.identifiers, counts.occurrences)
+
+
+def account_of_identifiers(
+    kinds: Iterable[tuple[IdentifierCount, str]], identifiers: int, occurrences: int
+) -> Iterator[str]:
+    """A line about each kind of identifiers that there is.
+
+    Args:
+        kinds: the identifiers, and their treatment. identifiers, occurrences: numbers of all.
+    """
     for kind, meaning in kinds:
         if kind.distinct:
-            examples = first_few(list(kind.identifiers))
             yield (
-                f"{kind.distinct:,} of {counted(counts.identifiers, 'identifier')}, {kind.occurrences:,} of "
-                f"{counted(counts.occurrences, 'occurrence')}, {meaning} ({examples})"
+                f"{kind.distinct:,} of {counted(identifiers, 'identifier')}, {kind.occurrences:,} of "
+                f"{counted(occurrences, 'occurrence')}, {meaning} ({first_few(list(kind.identifiers))})"
             )

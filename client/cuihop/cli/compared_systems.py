@@ -28,7 +28,7 @@ from cuihop.files.input_file import InputFile
 from cuihop.measures import Measure
 from cuihop.measures.nearness import Nearness
 from cuihop.rankings.blocks import RankingInBlocks
-from cuihop.rankings.ranking import Ranking, Similarity, Ties
+from cuihop.rankings.ranking import Order, Ranking, Similarity, Ties
 from cuihop.rankings.reading import read_ranking_in_blocks
 from cuihop.resources.resources import Resources
 
@@ -42,9 +42,10 @@ class Conditions:
     Attributes:
         measures: the measures.
         concepts, corpus, qrels, labels, label_concepts: files. columns: names of the columns of concept files.
+        grades: word → grade, of judgements in words.
         graph: its address.
         corpus_embeddings: the embeddings of the corpus, each FILE or NAME=FILE.
-        ties, similarity: order of equal scores, and of arrays.
+        ties, order, similarity: order of equal scores, of files with scores and ranks, and of arrays.
         nearness: n, λ, direction and unknown. of_queries: missing and empty_ideal. resources: threads and memory.
     """
 
@@ -54,10 +55,12 @@ class Conditions:
     corpus: Path | None
     corpus_embeddings: Sequence[str]
     qrels: Path | None
+    grades: Mapping[str, int]
     labels: Path | None
     label_concepts: Path | None
     columns: Mapping[str, str | None]
     ties: Ties
+    order: Order
     similarity: Similarity | None
     nearness: Nearness
     of_queries: Mapping[str, Any]
@@ -147,8 +150,8 @@ def _by_judgements(files: Mapping[str, InputFile], arrays: set[str], conditions:
         for name, file in files.items():
             similarity = conditions.similarity if name in arrays else None
             yield name, judged_ranking(
-                file, qrels, labels, depth=depth_of(conditions.measures), ties=conditions.ties, similarity=similarity,
-                resources=conditions.resources,
+                file, qrels, labels, depth=depth_of(conditions.measures), ties=conditions.ties, order=conditions.order,
+                similarity=similarity, resources=conditions.resources,
             )  # fmt: skip
 
     return evaluate_each(
@@ -172,7 +175,8 @@ def _by_concepts(
         for name, file in files.items():
             yield name, read_ranking_in_blocks(
                 file, names, held, depth=depth, corpus_embeddings=corpus_embeddings.get(name), ties=conditions.ties,
-                similarity=conditions.similarity if name in arrays else None, resources=conditions.resources,
+                order=conditions.order, similarity=conditions.similarity if name in arrays else None,
+                resources=conditions.resources,
             )  # fmt: skip
 
     with (
@@ -191,7 +195,7 @@ def _by_concepts(
 
 
 def _relevance(conditions: Conditions) -> tuple[Judgements | None, Labels | None]:
-    qrels = None if conditions.qrels is None else Judgements.read(conditions.qrels)
+    qrels = None if conditions.qrels is None else Judgements.read(conditions.qrels, conditions.grades)
     return qrels, labels_given(conditions.labels, conditions.label_concepts, conditions.columns)
 
 

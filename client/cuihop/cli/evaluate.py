@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -14,11 +14,14 @@ from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
     MEASURES_PANEL,
+    ByOption,
     ConceptColumnOption,
     ConceptsOption,
     CorpusEmbeddingsOption,
     CorpusOption,
     EmptyIdealOption,
+    GradesOption,
+    GroupsOption,
     HopsOption,
     ImageColumnOption,
     LabelConceptsOption,
@@ -26,6 +29,7 @@ from cuihop.cli.evaluation_options import (
     MeasuresOption,
     MissingOption,
     OptionalGraphOption,
+    OrderOption,
     PlotOption,
     QrelsOption,
     SimilarityOption,
@@ -42,20 +46,27 @@ from cuihop.cli.graph_option import (
 )
 from cuihop.cli.output import JsonOption, note, print_json
 from cuihop.cli.print_evaluation import print_evaluation
-from cuihop.cli.relevance_options import check_one_kind_of_labels, check_without_concepts, judged_ranking, labels_given
+from cuihop.cli.relevance_options import (
+    check_one_kind_of_labels,
+    check_without_concepts,
+    judged_ranking,
+    labels_given,
+    labels_of_groups,
+)
 from cuihop.cli.run_options import EVALUATION, RANKING, CheckpointOption, MemoryOption, Work
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.judgements import Judgements
+from cuihop.collection.judgements import Judgements, grades_in_words
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.evaluation.evaluate import evaluate
+from cuihop.evaluation.groups import group_means, group_table
 from cuihop.evaluation.judge import depth_of
 from cuihop.evaluation.result import Evaluation
 from cuihop.graph import ConceptGraph
 from cuihop.measures import Measure, measures_named
 from cuihop.measures.nearness import Nearness
 from cuihop.rankings.blocks import RankingInBlocks
-from cuihop.rankings.ranking import Ranking, Similarity, Ties
+from cuihop.rankings.ranking import Order, Ranking, Similarity, Ties
 from cuihop.rankings.reading import read_ranking_in_blocks
 from cuihop.relevance.baselines import Relevance, random_ranking, top_k
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
@@ -87,8 +98,10 @@ def evaluate_ranking(
     concept_column: ConceptColumnOption = None,
     corpus_embeddings: CorpusEmbeddingsOption = None,
     qrels: QrelsOption = None,
+    grades: GradesOption = "DR=2,PR=1,NR=0",
     labels: LabelsOption = None,
     label_concepts: LabelConceptsOption = None,
+    groups: GroupsOption = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="File for the values of each query, as CSV.", rich_help_panel=FILES_PANEL),
@@ -112,6 +125,7 @@ def evaluate_ranking(
         ),
     ] = 0,
     measure: MeasuresOption = None,
+    by: ByOption = None,
     hops: HopsOption = 1,
     lam: LambdaOption = 0.5,
     weight: WeightOption = "constant",
@@ -120,6 +134,7 @@ def evaluate_ranking(
     missing: MissingOption = "error",
     empty_ideal: EmptyIdealOption = "zero",
     ties: TiesOption = "name",
+    order: OrderOption = "score",
     similarity: SimilarityOption = None,
     threads: ThreadsOption = None,
     memory: MemoryOption = DEFAULT_MEMORY,
@@ -137,12 +152,13 @@ def evaluate_ranking(
     columns = {"image_column": image_column, "concept_column": concept_column}
     criteria = _Criteria(measures_named(measure or "nn-CUI@5,10,30"), {"missing": missing, "empty_ideal": empty_ideal})
     data = Dataset(
-        qrels=None if qrels is None else Judgements.read(qrels),
+        qrels=None if qrels is None else Judgements.read(qrels, grades_in_words(grades)),
         labels=labels_given(labels, label_concepts, columns),
         queries=None if concepts is None else ImageConcepts.read(concepts, **columns),
         corpus=None if corpus is None else ImageConcepts.read(corpus, **columns),
     )
-    source = _Source(ranking, corpus_embeddings, baseline or "", ties, similarity)
+    grouped = labels_of_groups(by, groups, data.labels)
+    source = _Source(ranking, corpus_embeddings, baseline or "", ties, similarity, order)
     work = Work(threads, memory, checkpoint)
     if concepts is None and ranking is not None:
         evaluation = _judged(criteria, data, ranking, source, work)
@@ -154,17 +170,20 @@ def evaluate_ranking(
         ScoreCard.of(evaluation, system).write(card)
     if plot is not None:
         evaluation.plot(plot)
+    means = [group_means(evaluation, grouped, label, threads=threads) for label in by or ()]
     work.finish()
     listed = evaluation.worst(worst) if worst else None
     if json:
         rows = [] if listed is None else listed.rows
         print_json({
             **evaluation.summary(), "worst": [row[0] for row in rows],
+            "by": [asdict(each) for some in means for each in some],
             "per_query": None if output is None else str(output),
         })  # fmt: skip
     else:
         written = {"Values of each query": output, "Score card": card, "Figure": plot}
-        print_evaluation(evaluation, listed, written)
+        tables = [group_table(some) for some in means]
+        print_evaluation(evaluation, [*tables, *filter(None, [listed])], written)
 
 
 @dataclass(frozen=True)
@@ -184,6 +203,7 @@ class _Source:
     baseline: str
     ties: Ties
     similarity: Similarity | None
+    order: Order
 
 
 def _judged(criteria: _Criteria, data: Dataset, ranking: Path, source: _Source, work: Work) -> Evaluation:
@@ -191,7 +211,7 @@ def _judged(criteria: _Criteria, data: Dataset, ranking: Path, source: _Source, 
     check_without_concepts(criteria.measures)
     ranked = judged_ranking(
         ranking, data.qrels, data.labels, depth=depth_of(criteria.measures), ties=source.ties,
-        similarity=source.similarity, resources=Resources(work.threads, work.memory),
+        order=source.order, similarity=source.similarity, resources=Resources(work.threads, work.memory),
     )  # fmt: skip
     if isinstance(ranked, Ranking):
         if work.checkpoint is not None:
@@ -234,7 +254,7 @@ def _ranked(
     if source.file is not None:
         return read_ranking_in_blocks(
             source.file, tuple(queries), None if data.corpus is None else tuple(corpus), ties=source.ties, depth=depth,
-            corpus_embeddings=source.corpus_embeddings, similarity=source.similarity,
+            order=source.order, corpus_embeddings=source.corpus_embeddings, similarity=source.similarity,
             resources=Resources(work.threads, work.memory),
         )  # fmt: skip
     depth = len(corpus) if depth is None else depth

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from cuihop.cli.output import console, print_table
@@ -12,17 +12,17 @@ from cuihop.notebooks.table import Table
 __all__ = ["print_evaluation"]
 
 
-def print_evaluation(evaluation: Evaluation, worst: Table | None, written: Mapping[str, Path | None]) -> None:
-    """Print means, worst queries and account.
+def print_evaluation(evaluation: Evaluation, tables: Iterable[Table], written: Mapping[str, Path | None]) -> None:
+    """Print means, other tables and account.
 
     Args:
         evaluation: its result.
-        worst: the worst queries, if requested.
+        tables: those requested, such as the worst queries.
         written: title of each file that may have been written, and its path; ``None`` where it was not.
     """
     print_table(evaluation.table())
-    if worst is not None:
-        print_table(worst, worst.caption)
+    for table in tables:
+        print_table(table, table.caption)
     screen = console()
     for line in evaluation.account():
         screen.print(line)

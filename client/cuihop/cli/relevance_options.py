@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import typer
@@ -14,11 +14,12 @@ from cuihop.errors import InputError
 from cuihop.files.input_file import Readable
 from cuihop.measures import Measure
 from cuihop.rankings.blocks import RankingInBlocks
-from cuihop.rankings.ranking import Ranking, Similarity, Ties
+from cuihop.rankings.ranking import Order, Ranking, Similarity, Ties
 from cuihop.rankings.reading import read_ranking_in_blocks, read_run
 from cuihop.resources.resources import Resources
 
-__all__ = ["check_one_kind_of_labels", "check_without_concepts", "judged_ranking", "labels_given"]
+__all__ = ["check_one_kind_of_labels", "check_without_concepts", "judged_ranking", "labels_given",
+           "labels_of_groups"]  # fmt: skip
 
 
 def check_one_kind_of_labels(labels: Path | None, label_concepts: Path | None) -> None:
@@ -32,6 +33,16 @@ def labels_given(labels: Path | None, label_concepts: Path | None, columns: Mapp
     if label_concepts is not None:
         return Labels.of_concepts(ImageConcepts.read(label_concepts, **columns))
     return None if labels is None else Labels.read(labels)
+
+
+def labels_of_groups(by: Sequence[str] | None, groups: Path | None, labels: Labels | None) -> Labels | None:
+    """The labels of ``--groups``, or else those that decide relevance; refuses ``--by`` without either."""
+    if groups is not None and not by:
+        raise typer.BadParameter("--groups gives the labels of the queries for --by LABEL")
+    found = labels if groups is None else Labels.read(groups)
+    if by and found is None:
+        raise typer.BadParameter("--by needs labels of the queries: --groups FILE, --labels or --label-concepts")
+    return found
 
 
 def check_without_concepts(measures: Iterable[Measure]) -> None:
@@ -51,14 +62,15 @@ def judged_ranking(
     *,
     depth: int | None,
     ties: Ties,
+    order: Order,
     similarity: Similarity | None,
     resources: Resources,
 ) -> Ranking | RankingInBlocks:
     """Read a ranking of the queries in judgements or labels; arguments as `read_ranking_in_blocks`."""
     if qrels is not None:
-        return read_run(path, tuple(qrels), depth=depth, ties=ties)
+        return read_run(path, tuple(qrels), depth=depth, ties=ties, order=order)
     if labels is None:
         raise typer.BadParameter("give --concepts, --qrels or --labels: relevance has to come from one of them")
     return read_ranking_in_blocks(
-        path, labels.images, depth=depth, ties=ties, similarity=similarity, resources=resources
+        path, labels.images, depth=depth, ties=ties, order=order, similarity=similarity, resources=resources
     )

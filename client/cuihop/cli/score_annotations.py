@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from cuihop.added_names import without_added_names
 from cuihop.annotated_texts.identifier_map import IdentifierMap
 from cuihop.annotated_texts.reading import read_documents
 from cuihop.annotated_texts.score_tables import (
@@ -27,7 +28,6 @@ from cuihop.annotated_texts.score_tables import (
 )
 from cuihop.annotated_texts.scoring import AnnotationScores, TextCollection, score_annotations
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.compared_systems import named_files, write_cards
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
     MEASURES_PANEL,
@@ -40,14 +40,15 @@ from cuihop.cli.evaluation_options import (
     SeedOption,
     ThreadsOption,
 )
-from cuihop.cli.graph_option import DirectionOption, LambdaOption, opened_graph
-from cuihop.cli.output import JsonOption, console, note, print_json, print_table
-from cuihop.comparison.comparison import Comparison, compare
-from cuihop.comparison.score_card import ScoreCard, system_name
+from cuihop.cli.graph_option import DirectionOption, LambdaOption, NamesOption, opened_graph
+from cuihop.cli.output import JsonOption, note, print_json, print_table
+from cuihop.cli.scored_systems import ScoredSystems, first_rows, predictions_named
+from cuihop.comparison.comparison import Comparison
 from cuihop.errors import InvalidCui
 from cuihop.graph import ConceptGraph
 from cuihop.measures.nearness import Nearness
 from cuihop.notebooks.table import Table, write_tables
+from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
 __all__ = ["score_annotated_texts"]
 
@@ -92,6 +93,7 @@ def score_annotated_texts(
             help="Leave out true mentions whose identifier is neither in the map nor in the graph.",
         ),
     ] = False,
+    names: NamesOption = None,
     rows: Annotated[
         int, typer.Option("--rows", min=0, help="Rows of near misses, and of semantic types.")
     ] = 10,
@@ -105,11 +107,11 @@ def score_annotated_texts(
 
     Several predictions are ranked, and compared as by cuihop compare.
     """
-    files = _named(predicted)
+    files = predictions_named(predicted, "PREDICTED")
     truth = TextCollection.of(read_documents(gold), str(gold))
     mapping = None if identifiers is None else IdentifierMap.read(identifiers)
     results: dict[str, _Result] = {}
-    with nullcontext() if graph is None else opened_graph(graph) as opened, _advised_on_map(mapping):
+    with nullcontext() if graph is None else opened_graph(graph, names) as opened, _advised_on_map(mapping):
         for name, path in files.items():
             found = score_annotations(
                 truth, TextCollection.of(read_documents(path), str(path)), opened,
@@ -118,26 +120,24 @@ def score_annotated_texts(
             )  # fmt: skip
             scores = scores_of(found, confidence=confidence, resamples=resamples, seed=seed, threads=threads)
             results[name] = _Result.of(found, scores, opened)
-    new_cards = {name: ScoreCard.of(result.found, name) for name, result in results.items()}
-    comparison = None
-    if len(results) > 1:
-        comparison = compare(new_cards, resamples=resamples, confidence=confidence, seed=seed, threads=threads)
-    if per_document is not None:
-        (comparison or next(iter(results.values())).found).to_csv(per_document)
-    if cards is not None:
-        write_cards(cards, new_cards)
-    tables = list(_tables(results, comparison, confidence, rows))
+    systems = ScoredSystems.of(
+        {name: result.found for name, result in results.items()},
+        resamples=resamples, confidence=confidence, seed=seed, threads=threads,
+    )  # fmt: skip
+    systems.write(output=per_document, cards=cards)
+    tables = list(_tables(results, systems.comparison, confidence, rows))
     if report is not None:
         write_tables(report, tables)
     if json:
-        print_json(_fields(results, comparison, per_document, rows))
+        print_json({
+            "systems": [{"system": name, **result.fields(rows)} for name, result in results.items()],
+            **systems.fields(),
+            "per_document": None if per_document is None else str(per_document),
+        })  # fmt: skip
         return
     for place, table in enumerate(tables):
-        print_table(table, table.caption if place and comparison is None else None)
-    _print_account(results, comparison)
-    for title, written in (("Values of each text", per_document), ("Tables", report), ("Score cards", cards)):
-        if written is not None:
-            console().print(f"{title}: {written}")
+        print_table(table, table.caption if place and systems.comparison is None else None)
+    systems.print_account({"Values of each text": per_document, "Tables": report, "Score cards": cards})
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,10 @@ class _Result:
     def of(cls, found: AnnotationScores, scores: Sequence[Score], graph: ConceptGraph | None) -> _Result:
         if graph is None:
             return cls(found, scores)
-        types = type_scores(found, graph)
+        source = without_added_names(graph)
+        if isinstance(source, NeighbourDictionary):
+            note("no scores by semantic type: a neighbour dictionary holds no types")
+        types = [] if isinstance(source, NeighbourDictionary) else type_scores(found, graph)
         has_types = any(row.tui for row in types)
         by_hops = false_positives_by_hops(found)
         return cls(found, scores, near_misses(found, graph), by_hops, types if has_types else ())
@@ -168,16 +171,6 @@ class _Result:
             "semantic_types": [asdict(row) for row in self.types[:rows]],
             **self.found.summary(),
         }
-
-
-def _named(predicted: Sequence[str]) -> dict[str, Path]:
-    files: dict[str, Path] = {}
-    for given, path in named_files(predicted, "PREDICTED"):
-        name = given or system_name(path.name)
-        if name in files:
-            raise typer.BadParameter(f"two predictions are called {name!r}: NAME=FILE gives one another name")
-        files[name] = path
-    return files
 
 
 @contextmanager
@@ -202,39 +195,5 @@ def _tables(
     (result,) = results.values()
     if result.by_hops is not None:
         yield hops_table(result.by_hops)
-    parts = (
-        (miss_table(result.misses[:rows]), len(result.misses)),
-        (type_table(result.types[:rows]), len(result.types)),
-    )
-    for table, number in parts:
-        if number > len(table.rows) > 0:
-            yield replace(table, caption=f"{table.caption} The first {len(table.rows):,} of {number:,} rows.")
-        elif table.rows:
-            yield table
-
-
-def _fields(
-    results: Mapping[str, _Result], comparison: Comparison | None, per_document: Path | None, rows: int
-) -> dict[str, Any]:
-    differences = None if comparison is None else comparison.summary()
-    return {
-        "systems": [{"system": name, **result.fields(rows)} for name, result in results.items()],
-        "differences": [] if differences is None else differences["differences"],
-        "holm": None if differences is None else differences["holm"],
-        "per_document": None if per_document is None else str(per_document),
-    }
-
-
-def _print_account(results: Mapping[str, _Result], comparison: Comparison | None) -> None:
-    screen = console()
-    accounts = {name: result.found.account() for name, result in results.items()}
-    if comparison is not None:
-        for line in comparison.account():
-            screen.print(line)
-    for name, lines in accounts.items():
-        for line in lines:
-            shared = all(line in others for others in accounts.values())
-            if not shared:
-                screen.print(f"{name}: {line}")
-            elif name == next(iter(accounts)):
-                screen.print(line)
+    yield from first_rows(miss_table(result.misses), rows)
+    yield from first_rows(type_table(result.types), rows)

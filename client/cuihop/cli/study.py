@@ -17,7 +17,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.evaluation_options import ConceptColumnOption, EmptyIdealOption, ImageColumnOption
+from cuihop.cli.evaluation_options import ConceptColumnOption, EmptyIdealOption, ImageColumnOption, OrderOption
 from cuihop.cli.graph_option import (
     DirectionOption,
     GraphOption,
@@ -107,6 +107,7 @@ def study(
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
     empty_ideal: EmptyIdealOption = "zero",
+    order: OrderOption = "score",
     timed_queries: Annotated[
         int,
         typer.Option("--timed-queries", min=1, help="Number of queries timed in plain Python.",
@@ -147,7 +148,7 @@ def study(
     parts = [part for part in wanted if label_table is not None or part != "ablation"]
     with whole_folder(out, overwrite=overwrite) as folder, opened_graph(graph) as opened:
         study_inputs = StudyInputs(
-            read, opened, label_table, files, nearness=Nearness(n, lam, direction, unknown, weight),
+            read, opened, label_table, files, order=order, nearness=Nearness(n, lam, direction, unknown, weight),
             empty_ideal=empty_ideal, seed=seed, resources=Resources(threads, memory),
         )  # fmt: skip
         started = datetime.now(UTC)

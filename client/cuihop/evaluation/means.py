@@ -19,6 +19,7 @@ __all__ = [
     "relevance_name",
     "relevant_from",
     "signed_text",
+    "span_of",
     "span_text",
 ]
 
@@ -98,6 +99,15 @@ def mean_text(behind: MeanQueries, empty_ideal: str | None) -> str:
     """
     (_, scored), *others = mean_columns([[behind]], empty_ideal)
     return f"{scored[0]} ({', '.join(f'{title}: {cells[0]}' for title, cells in others)})"
+
+
+def span_of(low: float | None, high: float | None) -> str:
+    """An interval with four digits.
+
+    >>> span_of(0.25, 0.5)
+    '0.2500 to 0.5000'
+    """
+    return "none" if low is None or high is None else f"{number_text(low)} to {number_text(high)}"
 
 
 def span_text(counts: Collection[int]) -> str:

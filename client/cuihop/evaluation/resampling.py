@@ -10,7 +10,7 @@ import numpy.typing as npt
 from cuihop.errors import InputError
 from cuihop.resources.cores import in_order
 
-__all__ = ["EXCHANGES", "checked_resampling", "in_blocks", "resampled_sums"]
+__all__ = ["EXCHANGES", "checked_resampling", "in_blocks", "mean_interval", "resampled_sums"]
 
 Float64 = npt.NDArray[np.float64]
 
@@ -42,6 +42,20 @@ def resampled_sums(columns: Float64, resamples: int, seed: int, threads: int | N
         return np.asarray(times.astype(np.float64) @ columns)
 
     return np.concatenate(list(in_blocks(sums, queries, resamples, (seed, _QUERIES), threads)))
+
+
+def mean_interval(
+    values: Float64, *, confidence: float, resamples: int, seed: int, threads: int | None
+) -> tuple[float, float]:
+    """The confidence interval of a mean: percentiles of resampled means (Efron and Tibshirani 1993, chapter 13).
+
+    Args:
+        values: float64, shape (queries,), finite, at least one.
+        confidence: of the interval. resamples, seed, threads: as `resampled_sums`.
+    """
+    means = resampled_sums(np.ascontiguousarray(values[:, np.newaxis]), resamples, seed, threads)[:, 0] / len(values)
+    low, high = np.quantile(means, [(1.0 - confidence) / 2, (1.0 + confidence) / 2]).tolist()
+    return low, high
 
 
 def in_blocks(

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -156,12 +157,16 @@ def _no_graph(inputs: StudyInputs, images: ImageCollection) -> Gain:
 
 
 def _prepared(inputs: StudyInputs, images: ImageCollection) -> Gain:
-    """With the neighbours of each concept in a dictionary, as the paper proposes."""
+    """With the near concepts of each concept among those of the images in a dictionary, as the paper proposes."""
     isolated = images.resolved.isolated
     in_graph = sorted({concept for concepts in images.query_sets for concept in concepts} - isolated)
+    pack = inputs.graph.pack(in_graph, hops=inputs.nearness.n, direction=inputs.nearness.direction)
     near = {
-        hood.cui: {hood.cui: 0, **{neighbour.cui: neighbour.hops for neighbour in hood}}
-        for hood in inputs.graph.neighbours(in_graph, hops=inputs.nearness.n, direction=inputs.nearness.direction)
+        cui: {
+            pack.cuis[place]: hops
+            for place, hops in zip(pack.indices[begin:end].tolist(), pack.hops[begin:end].tolist(), strict=True)
+        }
+        for cui, (begin, end) in zip(pack.cuis, pairwise(pack.indptr.tolist()), strict=True)
     }
     lam = inputs.nearness.lam
     if inputs.nearness.weight == "hops":
