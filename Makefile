@@ -11,6 +11,7 @@
 # make stubs   the code of the contract in proto/, made anew with the pinned generator
 # make vendor  the libraries that the explorer's pages load, fetched anew and held to their lock file (needs npm)
 # make containers  the image built, docker-compose.yml started and broken, with a Docker engine: some minutes
+# make model-environment  torch and transformers in .cache/caption-models, for the tests of measures of captions by models: 6 GB
 # make neo4j   a real Neo4j server on this machine, until Ctrl-C, on the ports NEO4J_PORT (7687) and NEO4J_HTTP_PORT (7474);
 #              data in NEO4J_DATA, default .cache/neo4j (needs a JDK, Maven)
 #
@@ -23,11 +24,13 @@ UV := $(shell command -v uv 2>/dev/null)
 BIN := .venv/bin
 READY := .venv/.ready
 
+MODELS := .cache/caption-models
+
 NEO4J_DATA ?= .cache/neo4j
 NEO4J_PORT ?= 7687
 NEO4J_HTTP_PORT ?= 7474
 
-.PHONY: demo test test-quick check bench bench-smoke docs reference links tutorial stubs vendor neo4j containers clean
+.PHONY: demo test test-quick check bench bench-smoke docs reference links tutorial stubs vendor model-environment neo4j containers clean
 
 demo: $(READY)
 	@$(BIN)/cuihop demo
@@ -75,6 +78,19 @@ vendor: $(READY)
 
 containers: $(READY)
 	@bash tests/containers/check.sh
+
+model-environment: $(MODELS)/.ready
+
+# transformers 5, and beside it 4.49, that of the organisers' programs, for the packages that need it. AlignScore asks for
+# NumPy 1 without needing it.
+$(MODELS)/.ready: tests/adapters/model_packages.txt
+	@echo "Setting up $(MODELS) with pip: some minutes and 6 GB"
+	@$(PYTHON) -m venv --clear $(MODELS)
+	@$(MODELS)/bin/python -m pip install --quiet --requirement tests/adapters/model_packages.txt
+	@$(MODELS)/bin/python -m pip install --quiet --no-deps alignscore-speedofmagic==0.1.4
+	@$(MODELS)/bin/python -m pip install --quiet --no-deps --target $(MODELS)/transformers-4 \
+	    transformers==4.49.0 tokenizers==0.21.4 huggingface-hub==0.36.0
+	@touch $@
 
 neo4j: $(READY)
 	@$(BIN)/python -m cuihop_tools.neo4j_server --home $(NEO4J_DATA) --port $(NEO4J_PORT) --http-port $(NEO4J_HTTP_PORT)

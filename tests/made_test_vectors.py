@@ -102,9 +102,18 @@ COLLECTIONS: dict[str, dict[str, Any]] = {
 PARAMETERS = [(0, 0.5), (1, 0.0), (1, 0.5), (1, 1.0), (2, 0.2), (3, 0.7)]
 """n and λ."""
 
+DIRECTIONS = ("any", "up", "down", "vertical")
+
 
 def distance(graph: Mapping[str, Any], direction: str) -> Distance:
     """Hops by a breadth-first search; None without a path, and for an identifier that is no concept of the graph."""
+    if direction == "vertical":
+        upwards, downwards = distance(graph, "up"), distance(graph, "down")
+
+        def shorter(a: str, b: str) -> int | None:
+            return min((hops for hops in (upwards(a, b), downwards(a, b)) if hops is not None), default=None)
+
+        return shorter
     around: dict[str, set[str]] = {concept: set() for concept in graph["concepts"]}
     for child, parent in graph["edges"]:
         around.setdefault(child, set())
@@ -143,7 +152,7 @@ def pair_cases() -> Iterator[dict[str, Any]]:
         graph = GRAPHS[graph_name]
         held = {*graph["concepts"], *itertools.chain.from_iterable(graph["edges"]), *graph.get("successors", {})}
         treatments = ["isolated"] if {*a, *b} <= held else ["isolated", "drop"]
-        for unknown, direction in itertools.product(treatments, ("any", "up", "down")):
+        for unknown, direction in itertools.product(treatments, DIRECTIONS):
             sets = resolved(graph, a, unknown), resolved(graph, b, unknown)
             dist = distance(graph, direction)
             given = {"graph": graph_name, "A": a, "B": b, "direction": direction, "unknown": unknown}
@@ -174,13 +183,13 @@ def retrieval_cases() -> Iterator[dict[str, Any]]:
             ("nn-CUI", n, lam, weight) for n, lam in PARAMETERS for weight in ("constant", "hops")
         )]  # fmt: skip
         for (measure, n, lam, weight), k, direction, unknown, empty in itertools.product(
-            settings, (1, 3, 10), ("any", "up", "down"), ("isolated", "drop"), ("zero", "skip")
+            settings, (1, 3, 10), DIRECTIONS, ("isolated", "drop"), ("zero", "skip")
         ):
             if measure == "CUI" and direction != "any":
                 continue
             if unknown == "drop" and (direction != "any" or k != 3 or name != "one collection"):
                 continue  # the other unknown sets are none
-            if empty == "skip" and k != 3:
+            if (empty == "skip" or direction == "vertical") and k != 3:
                 continue
             images = {
                 side: {image: resolved(graph, concepts, unknown) for image, concepts in collection[side].items()}

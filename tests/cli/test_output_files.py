@@ -20,12 +20,16 @@ from program_run import Run, program  # noqa: F401
 COMMANDS: dict[str, Sequence[str]] = {
     "annotate": ("input", "--graph", "g.cuihop"),
     "distance": ("--pairs", "input", "--graph", "g.cuihop"),
+    "names": ("input", "--names", "other", "--graph", "g.cuihop"),
+    "neighbours": ("--concepts", "input", "--graph", "g.cuihop"),
+    "neighbors": ("--concepts", "other", "--graph", "g.cuihop"),
     "evaluate": ("--concepts", "other", "--ranking", "input", "--graph", "snapshot:g.cuihop"),
     "compare": ("A=input", "other", "--concepts", "other", "--graph", "g.cuihop"),
     "study": ("input", "--graph", "g.cuihop", "--labels", "other"),
     "concept-detection": ("input", "other"),
     "irma-error": ("input", "other", "--branching", "2"),
     "score-annotations": ("input", "A=other", "--graph", "g.cuihop"),
+    "captions": ("input", "A=other", "--graph", "g.cuihop"),
     "explain pair": ("input", "a", "b", "--graph", "g.cuihop"),
     "explain concepts": ("C1", "C2", "--graph", "input"),
     "explain query": ("input", "a", "--ranking", "other", "--above", "b", "--below", "c", "--graph", "g.cuihop"),
@@ -45,6 +49,7 @@ WITH = {  # what an option needs beside it
 }
 FILE = {("compare", "report"): ".md", ("score-annotations", "report"): ".tex", ("concept-detection", "report"): ".md",
         ("concept-detection", "plot"): ".svg",
+        ("captions", "report"): ".md", ("captions", "plot"): ".svg",
         ("explain pair", "save"): ".svg", ("explain concepts", "save"): ".svg",
         ("explain query", "save"): ".svg", ("evaluate", "plot"): ".svg", ("compare", "plot"): ".svg"}  # fmt: skip
 

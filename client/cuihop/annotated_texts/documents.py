@@ -92,8 +92,7 @@ class DocumentRows:
         """
         seen = _SeenDocuments()
         numbers, block, characters = list[int](), list[AnnotatedDocument](), 0
-        for row, document in self.rows:
-            self._check(row, document)
+        for row, document in self.checked():
             numbers.append(row)
             block.append(document)
             characters += len(document.text or "")
@@ -102,6 +101,16 @@ class DocumentRows:
                 numbers, block, characters = [], [], 0
         if block:
             yield self._distinct(seen, block, numbers)
+
+    def checked(self) -> Iterator[tuple[int, AnnotatedDocument]]:
+        """The number and document of each row, checked by itself.
+
+        Raises:
+            InputError: an identifier is missing, a text is too long or no text, or as `rows`.
+        """
+        for row, document in self.rows:
+            self._check(row, document)
+            yield row, document
 
     def _check(self, row: int, document: AnnotatedDocument) -> None:
         if not document.identifier:

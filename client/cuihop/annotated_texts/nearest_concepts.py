@@ -58,6 +58,10 @@ class ScoredConcepts:
     def __len__(self) -> int:
         return len(self.texts)
 
+    def where(self, which: npt.NDArray[np.bool_]) -> ScoredConcepts:
+        """Some of the concepts; ``which`` has the shape (concepts,)."""
+        return ScoredConcepts(self.texts[which], self.concepts[which], self.hops[which], self.nearest[which])
+
     def count(self, which: npt.NDArray[np.bool_], texts: int) -> Int64:
         """The number of some concepts in each text."""
         return np.bincount(self.texts[which], minlength=texts)

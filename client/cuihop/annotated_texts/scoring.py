@@ -160,7 +160,7 @@ def score_annotations(
             drops identifiers or weighs by hops; or the graph holds none of
             the identifiers of one of them.
     """
-    _check_nearness(nearness)
+    nearness.for_nn_f1()
     gold = gold if isinstance(gold, TextCollection) else TextCollection.of(gold)
     predicted = predicted if isinstance(predicted, TextCollection) else TextCollection.of(predicted)
     _check_texts(gold, predicted)
@@ -221,22 +221,6 @@ def score_annotations(
         held=numbers.held,
         nearness=nearness,
     )
-
-
-def _check_nearness(nearness: Nearness) -> None:
-    """Refuse parameters of nn-IoU that the measures of annotated texts do not have."""
-    if nearness.weight != "constant":
-        raise InputError(
-            "nn-F1 has no such weight",
-            column="weight",
-            found=nearness.weight,
-            expected="constant: λ for a near concept",
-        )
-    if nearness.unknown == "drop":
-        raise InputError(
-            "annotations are scored with all their identifiers", column="unknown", found="drop",
-            expected="isolated or error", advice="leave_out_unmapped leaves out true mentions outside map and graph.",
-        )  # fmt: skip
 
 
 def _check_texts(gold: TextCollection, predicted: TextCollection) -> None:

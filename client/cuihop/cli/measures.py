@@ -16,6 +16,7 @@ _KINDS: dict[Kind, str] = {
     "detection": "concept-detection",
     "code": "irma-error",
     "annotation": "score-annotations",
+    "caption": "captions",
 }
 
 

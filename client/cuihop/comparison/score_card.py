@@ -26,7 +26,9 @@ from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import InputFile, Readable, opened_input
 from cuihop.files.text_lines import quoted, whole_text
 from cuihop.files.written_files import write_whole
+from cuihop.measures.family import limits_text
 from cuihop.measures.measure import measures_named
+from cuihop.measures.registry import FAMILIES
 
 __all__ = ["ScoreCard", "is_score_card", "system_name"]
 
@@ -36,6 +38,7 @@ _TIES = "ties"
 _PARAMETERS = (
     *("n", "lambda", "weight", "direction", "unknown", "missing", "empty_ideal", "ideal", _TIES),  # of a ranking
     *("official", "branching"),  # of detected concepts and codes
+    *("text", "read from scores"),  # of captions
 )
 
 
@@ -346,13 +349,10 @@ def _check_values(name: str, column: object, queries: int, refuse: Refuse) -> No
     if not isinstance(column, list) or len(column) != queries:
         refuse("not a value for each query", field, f"{len(column):,} values" if isinstance(column, list) else column,
                f"{queries:,} values")  # fmt: skip
+    low, high = FAMILIES[measures_named(name)[0].family].limits
     for place, value in enumerate(column):
-        if value is not None and not _is_value(value):
-            refuse("not a value", f"{field}, query {place + 1:,}", value, "a number from 0 to 1, or null")
-
-
-def _is_value(value: object) -> bool:
-    return isinstance(value, float) and -_ROUNDING <= value <= 1.0 + _ROUNDING
+        if value is not None and not (isinstance(value, float) and low - _ROUNDING <= value <= high + _ROUNDING):
+            refuse("not a value", f"{field}, query {place + 1:,}", value, f"a number{limits_text(low, high)}, or null")
 
 
 def _check_means(means: Mapping[str, object], values: Mapping[str, list[float | None]], refuse: Refuse) -> None:

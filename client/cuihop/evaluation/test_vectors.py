@@ -12,7 +12,6 @@ from math import isfinite, isnan
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import cuihop
 from cuihop.collection.columns import Columns
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
@@ -62,7 +61,7 @@ class Difference:
 
 def installed_vectors() -> Path:
     """The test vectors of this installation."""
-    packaged = Path(cuihop.__file__).parent / "test_vectors"
+    packaged = Path(__file__).parents[1] / "test_vectors"
     return packaged if packaged.is_dir() else Path(__file__).parents[3] / "docs" / "test-vectors"
 
 

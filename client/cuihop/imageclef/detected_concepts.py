@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from cuihop.collection.columns import EXPECTED_CONCEPTS, Columns
 from cuihop.collection.concept_rows import ConceptRows, check_image, concept_records
+from cuihop.collection.same_images import check_every_image, check_image_of_truth
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import Readable, opened_input
 from cuihop.files.records import RowFault
 from cuihop.files.text_lines import counted, quoted
 from cuihop.identifiers import looks_like_identifier
-from cuihop.imageclef.same_images import check_every_image, check_image_of_truth
 
 __all__ = ["DetectedConcepts"]
 

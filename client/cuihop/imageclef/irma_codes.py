@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from cuihop.collection.columns import IMAGE_NAMES, Columns, place_of_column
 from cuihop.collection.concept_rows import check_image
+from cuihop.collection.same_images import check_every_image, check_image_of_truth
 from cuihop.errors import InputError
 from cuihop.evaluation.result import Details, MeasuredQueries
 from cuihop.files.content_digest import content_digest
@@ -18,7 +19,6 @@ from cuihop.files.input_file import InputFile, Readable, opened_input
 from cuihop.files.likely_causes import cause_of_columns
 from cuihop.files.records import Records, RowFault
 from cuihop.files.text_lines import counted, decoded_lines, delimiter_of, first_line, quoted
-from cuihop.imageclef.same_images import check_every_image, check_image_of_truth
 from cuihop.measures.code_error_rate import code_error
 from cuihop.measures.irma_error import WILDCARD, Branching, branching_of, irma_error
 from cuihop.measures.measure import Measure

@@ -10,16 +10,16 @@ from typing import Literal, TypeAlias
 from cuihop.errors import InputError
 from cuihop.measures.judged_rankings import Float64, JudgedRankings
 
-__all__ = ["RELEVANT_FROM", "Cutoff", "Family", "Kind", "Option", "OptionValue"]
+__all__ = ["RELEVANT_FROM", "Cutoff", "Family", "Kind", "Option", "OptionValue", "limits_text"]
 
 OptionValue: TypeAlias = int | float | str
 
-Kind: TypeAlias = Literal["concepts", "judged", "pair", "detection", "code", "annotation"]
+Kind: TypeAlias = Literal["concepts", "judged", "pair", "detection", "code", "annotation", "caption"]
 """Input of a measure.
 
 ``concepts``: a ranking, and the concepts of the images. ``judged``: a ranking, and labels or relevance judgements.
 ``pair``: the concepts of two images. ``detection``: detected concepts and the true ones. ``code``: predicted codes.
-``annotation``: annotated texts, and the true annotations.
+``annotation``: annotated texts, and the true annotations. ``caption``: captions, and the reference captions.
 """
 
 Cutoff: TypeAlias = Literal["needed", "optional", "none"]
@@ -62,6 +62,8 @@ class Family:
         spellings: other names that are accepted.
         values: for ``judged``: function of the judged rankings, K and options that gives the value of each query.
         error: true where smaller values are better.
+        limits: the smallest and the largest value.
+        largest_k: the largest cut-off; ``None`` for any.
     """
 
     name: str
@@ -72,6 +74,8 @@ class Family:
     spellings: tuple[str, ...] = ()
     values: Callable[[JudgedRankings, int | None, Mapping[str, OptionValue]], Float64] | None = None
     error: bool = False
+    limits: tuple[float, float] = (0.0, 1.0)
+    largest_k: int | None = None
 
     def option(self, name: str) -> Option:
         """The option with this name or spelling.
@@ -123,6 +127,17 @@ def fraction(text: str) -> float | None:
     except ValueError:
         value = math.nan
     return value if 0.0 <= value <= 1.0 else None
+
+
+def limits_text(low: float, high: float) -> str:
+    """The limits of a number in words.
+
+    >>> limits_text(0.0, 2.5), limits_text(-math.inf, 1.0), limits_text(-math.inf, math.inf)
+    (' from 0 to 2.5', ' of 1 at most', '')
+    """
+    if math.isinf(low):
+        return "" if math.isinf(high) else f" of {high:g} at most"
+    return f" from {low:g} to {high:g}"
 
 
 RELEVANT_FROM = Option("rel", "a whole number, 1 or more", whole(1), default=1)

@@ -21,6 +21,8 @@ _NAMED = re.compile(
     r"(?:\(([^()]*)\))?"  # labels and options
 )
 
+_BETWEEN = re.compile(r",(?=\s*[A-Za-z])(?![^()]*\))")  # not between several K, nor within parentheses
+
 
 @dataclass(frozen=True, slots=True)
 class Measure:
@@ -82,9 +84,10 @@ class Measure:
 def measures_named(names: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
     """Parse measures, in the order given, each once.
 
-    ``FAMILY``, then ``@K`` or several K, then labels and options in parentheses.
+    ``FAMILY``, then ``@K`` or several K, then labels and options in parentheses. A text may name several measures, with
+    commas between them.
 
-    >>> [str(measure) for measure in measures_named(["nn-CUI@5,10", "nnCUI@10(lambda=0.2)", "P@5(modality, organ)"])]
+    >>> [str(measure) for measure in measures_named(["nn-CUI@5,10", "nnCUI@10(lambda=0.2),P@5(modality, organ)"])]
     ['nn-CUI@5', 'nn-CUI@10', 'nn-CUI@10(λ=0.2)', 'P@5(modality, organ)']
 
     Raises:
@@ -92,7 +95,8 @@ def measures_named(names: str | Measure | Iterable[str | Measure]) -> tuple[Meas
     """
     found: dict[Measure, None] = {}
     for name in [names] if isinstance(names, str | Measure) else names:
-        found.update(dict.fromkeys([name] if isinstance(name, Measure) else _read(name)))
+        listed = [[name]] if isinstance(name, Measure) else map(_read, _BETWEEN.split(name))
+        found.update(dict.fromkeys(measure for measures in listed for measure in measures))
     if not found:
         raise InputError("no measure", column="measures", expected="at least one, such as nn-CUI@10")
     return tuple(found)
@@ -129,6 +133,11 @@ def _check_cutoff(family: Family, k: int | None) -> None:
                 expected=f"{family.name}@K, such as {family.name}@5,10,30",
             )  # fmt: skip
         checked_k(k)
+        if family.largest_k is not None and k > family.largest_k:
+            raise InputError(
+                f"a cut-off that {family.name} does not have", column="measures", found=f"{family.name}@{k}",
+                expected=f"{family.name}@1 to {family.name}@{family.largest_k}",
+            )  # fmt: skip
 
 
 def _check_labels(family: Family, labels: tuple[str, ...]) -> None:

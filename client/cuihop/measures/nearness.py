@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from cuihop.errors import InputError
 from cuihop.graph import Direction, checked_direction
 from cuihop.measures.nn_iou import Weight, checked_lam, checked_n, checked_weight
 from cuihop.measures.resolution import Unknown, checked_unknown
@@ -43,6 +44,20 @@ class Nearness:
         object.__setattr__(self, "direction", checked_direction(self.direction))
         checked_unknown(self.unknown)
         checked_weight(self.weight, self.n)
+
+    def for_nn_f1(self) -> Nearness:
+        """The same, where nn-F1 has such parameters.
+
+        Raises:
+            InputError: another weight than ``constant``, or identifiers to drop.
+        """
+        if self.weight != "constant":
+            raise InputError("nn-F1 has no such weight", column="weight", found=self.weight, expected="constant")
+        if self.unknown == "drop":
+            raise InputError(
+                "nn-F1 of files counts every identifier", column="unknown", found="drop", expected="isolated or error"
+            )
+        return self
 
     def fields(self) -> dict[str, Any]:
         """Name → value, as in JSON and checkpoints."""

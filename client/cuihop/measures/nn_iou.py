@@ -61,7 +61,7 @@ def nn_iou_of_counts(shared: int, near: float, union: int, lam: float) -> float:
 
 
 def counts_by_hops(nearest: Sequence[int]) -> tuple[int, ...]:
-    """How often 1, 2, … occur among the distances of near concepts to their nearest concept, as `credit_of_near` takes.
+    """Counts of 1, 2, … among the distances of near concepts to their nearest concept, for `credit_of_near`.
 
     >>> counts_by_hops([3, 1, 1])
     (2, 0, 1)
@@ -104,8 +104,8 @@ def arithmetic_text(shared: int, near: Sequence[int], union: int, lam: float, we
     """
     if weight == "constant":
         return f"({shared} + {lam:g} · {sum(near)}) / {union}"
-    shown = [(hops, count) for hops, count in enumerate(near, start=1) if count] or [(1, 0)]
-    terms = [f"{power_text(format(lam, 'g'), hops)} · {count}" for hops, count in shown]
+    counted = [(hops, count) for hops, count in enumerate(near, start=1) if count] or [(1, 0)]
+    terms = [f"{power_text(format(lam, 'g'), hops)} · {count}" for hops, count in counted]
     return f"({' + '.join([str(shared), *terms])}) / {union}"
 
 

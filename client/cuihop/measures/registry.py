@@ -9,6 +9,7 @@ from cuihop.errors import InputError
 from cuihop.measures.average_precision import FAMILY as AVERAGE_PRECISION
 from cuihop.measures.bipartite_matching import FAMILY as BM
 from cuihop.measures.bpref import FAMILY as BPREF
+from cuihop.measures.caption_measures import BLEU, COMPOSITES, CONCEPT_FAMILIES, EXTERNAL, MODEL_FAMILIES
 from cuihop.measures.code_error_rate import FAMILY as ERROR_RATE
 from cuihop.measures.concept_f1 import FAMILY as F1
 from cuihop.measures.concept_f1 import PRECISION as PRECISION_OF_CONCEPTS
@@ -26,6 +27,7 @@ from cuihop.measures.precision import FAMILY as PRECISION
 from cuihop.measures.r_precision import FAMILY as R_PRECISION
 from cuihop.measures.recall import FAMILY as RECALL
 from cuihop.measures.reciprocal_rank import FAMILY as RECIPROCAL_RANK
+from cuihop.measures.rouge import ROUGE_FAMILIES
 from cuihop.measures.span_f1 import FAMILY as SPAN_F1
 
 __all__ = ["FAMILIES", "family_named"]
@@ -54,6 +56,12 @@ FAMILIES: Mapping[str, Family] = {
         NN_F1,
         DOCUMENT_F1,
         SPAN_F1,
+        *ROUGE_FAMILIES,
+        BLEU,
+        *CONCEPT_FAMILIES,
+        *MODEL_FAMILIES,
+        *COMPOSITES,
+        EXTERNAL,
     )
 }
 

@@ -96,18 +96,18 @@ def rows_and_lines(
     line[wide] = np.arange(len(wide))
     room -= len(wide) * sets
     first = np.argsort(-np.bincount(queries.concepts, minlength=concepts), kind="stable")
-    kinds, lengths_near, kept = [], [], len(wide)
+    kinds, lengths_near, stored = [], [], len(wide)
     for of_n in near:
         found = np.zeros(concepts, dtype=np.int64)
         no_rows = np.full(concepts, relevance.NOT_KEPT, dtype=np.int32)
         _sets_near(of_n, holders, sets, no_rows, found, np.zeros(concepts + 1, dtype=np.int64), _NO_ROW, _NO_LINE)
         kind, bytes_taken = _kinds(first, found, sets, room)
         room -= bytes_taken
-        kind[kind >= 0] += kept
-        kept += int((kind >= 0).sum())
+        kind[kind >= 0] += stored
+        stored += int((kind >= 0).sum())
         kinds.append(kind)
         lengths_near.append(found)
-    lines = np.zeros((kept, sets), dtype=np.uint8)
+    lines = np.zeros((stored, sets), dtype=np.uint8)
     for number, concept in enumerate(wide.tolist()):
         lines[number, holders[1][holders[0][concept] : holders[0][concept + 1]]] = 1
     rows = []

@@ -1,0 +1,368 @@
+"""Captions of images, scored against the reference captions: words, concepts, and values computed elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.annotated_texts.nearest_concepts import matches_of_texts
+from cuihop.annotated_texts.scoring import AnnotationScores
+from cuihop.annotated_texts.scoring_counts import AnnotationCounts, account_of_identifiers
+from cuihop.captions.composites import Official, components, composite
+from cuihop.captions.concepts import CaptionConcepts, caption_concepts, concept_values, score_concepts
+from cuihop.captions.external_scores import ExternalScores
+from cuihop.captions.normalisation import CaptionText, compared_text
+from cuihop.captions.reading import Captions, check_same_images
+from cuihop.captions.text_scores import bleu_values, corpus_bleu, rouge_values
+from cuihop.errors import InputError, checked_choice
+from cuihop.evaluation.result import Details, MeasuredQueries
+from cuihop.files.text_lines import counted, direction_text
+from cuihop.graph import ConceptGraph
+from cuihop.measures.caption_measures import COMPOSITES, CONCEPT_FAMILIES, EXTERNAL, MODEL_FAMILIES
+from cuihop.measures.measure import Measure, measures_named
+from cuihop.measures.nearness import Nearness
+from cuihop.measures.rouge import ROUGE_FAMILIES
+from cuihop.resources.resources import Resources
+from cuihop.resources.versions import versions
+
+__all__ = ["CaptionRules", "CaptionScores", "score_captions"]
+
+Float64 = npt.NDArray[np.float64]
+
+_ROUGE, _CONCEPTS, _MODELS, _COMPOSITES = (
+    frozenset(family.name for family in families)
+    for families in (ROUGE_FAMILIES, CONCEPT_FAMILIES, (*MODEL_FAMILIES, EXTERNAL), COMPOSITES)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionRules:
+    """Rules of a scoring of captions.
+
+    Attributes:
+        text: form in which words are compared: see `CaptionText`.
+        official: the edition of ImageCLEFmedical caption whose program decides; see `cuihop.captions.components`.
+
+    Raises:
+        InputError: a value is not one of its choices, or the program's rules are requested for captions as given.
+    """
+
+    text: CaptionText = "imageclef"
+    official: Official | None = None
+
+    def __post_init__(self) -> None:
+        checked_choice("text", self.text, CaptionText, "unknown form of captions")
+        if self.official is None:
+            return
+        if self.official not in get_args(Official) or self.text != "imageclef":
+            raise InputError(
+                "no rules of the organisers", column="official", found=f"{self.official!r} with text={self.text!r}",
+                expected=f"{' or '.join(get_args(Official))}, with text='imageclef'",
+            )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionCounts:
+    """Counts of a scoring of captions.
+
+    Attributes:
+        captions: of the references.
+        empty_references, empty_predictions: captions without a character.
+        both_empty: images whose two captions are empty; every measure computed here scores them 1.
+        not_computed: name of a composite → the measures that it lacks.
+        corpus: name of a measure → its value of all captions together.
+        concepts: counts of the concepts of all captions; ``None`` where no measure needs them.
+        without_concepts: images without a concept on either side; measures of concepts score them 0, unless both
+            captions are empty.
+    """
+
+    captions: int
+    empty_references: int
+    empty_predictions: int
+    both_empty: int
+    not_computed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    corpus: Mapping[str, float] = field(default_factory=dict)
+    concepts: AnnotationCounts | None = None
+    without_concepts: int = 0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class CaptionScores(MeasuredQueries):
+    """The result of `score_captions`: a value of each caption under each measure.
+
+    Its `counts` are `CaptionCounts`.
+
+    Attributes:
+        concepts: the concepts of all captions, with the nearest concept of the other side; ``None`` where no measure
+            needs them. `cuihop.annotated_texts.near_misses` lists the near misses.
+        signatures: name of a measure → the signature by which sacrebleu states how its value of all captions arose.
+    """
+
+    concepts: AnnotationScores | None = None
+    signatures: Mapping[str, str] = field(default_factory=dict)
+
+    def account(self) -> list[str]:
+        """A line on the reading of each input; then everything out of the ordinary, and how it was treated."""
+        return [*super().account(), *self._notes()]
+
+    def _notes(self) -> Iterator[str]:
+        counts: CaptionCounts = self.counts
+        official = self.parameters["official"]
+        if official is not None:
+            yield f"rules of ImageCLEFmedical's program of {official}"
+        form = "in lower case, digits as “number”, without punctuation"
+        yield f"words compared {form if self.parameters['text'] == 'imageclef' else 'as given'}"
+        if counts.both_empty:
+            yield f"{counted(counts.both_empty, 'image')} with two empty captions: scored 1"
+        one = counts.empty_references + counts.empty_predictions - 2 * counts.both_empty
+        if one:
+            yield f"{counted(one, 'image')} with one empty caption: 0 by words and by concepts"
+        for name, value in counts.corpus.items():
+            yield f"{name} of all captions together: {value:.4f} (sacrebleu {self.signatures[name]})"
+        if counts.concepts is not None:
+            yield from self._notes_on_concepts(counts.concepts)
+        for name, absent in counts.not_computed.items():
+            yield f"{name}: not computed, without {' and '.join(absent)}"
+
+    def _notes_on_concepts(self, counts: AnnotationCounts) -> Iterator[str]:
+        yield f"{counts.true_concepts:,} concepts of the references, {counts.predicted_concepts:,} predicted"
+        if self.release is None:
+            yield "without a graph: identifiers are compared as they are written"
+        else:
+            p = self.parameters
+            if any(measure.family == "nn-concept-F1" for measure in self.measures):
+                yield f"n = {p['n']}, λ = {p['lambda']}, hops {direction_text(p['direction'])}"
+            yield f"release {self.release.name}, digest {self.release.digest[:12]}"
+        if self.counts.without_concepts:
+            yield f"{counted(self.counts.without_concepts, 'image')} without a concept on either side: 0 by concepts"
+        kinds = (
+            (counts.without_prefix, "compared without their prefix"),
+            (counts.unknown, "not in the graph: match only themselves"),
+            (counts.retired, "retired without an exact successor: match only themselves"),
+            (counts.merged, "retired, replaced by their successors"),
+        )
+        yield from account_of_identifiers(kinds, counts.identifiers, counts.occurrences)
+        if any(measure.family == "MEDCON" for measure in self.measures) and counts.unknown.distinct:
+            yield "MEDCON leaves out identifiers that are not in the graph: they have no semantic type"
+
+
+def score_captions(
+    references: Captions | Mapping[str, str],
+    predictions: Captions | Mapping[str, str],
+    graph: ConceptGraph | None = None,
+    *,
+    measures: str | Measure | Iterable[str | Measure] | None = None,
+    rules: CaptionRules = CaptionRules(),
+    concepts: CaptionConcepts | None = None,
+    scores: Sequence[ExternalScores] = (),
+    nearness: Nearness = Nearness(unknown="isolated"),
+    resources: Resources | None = None,
+) -> CaptionScores:
+    """Score predicted captions against the references.
+
+    Definitions and edge cases: ``docs/measures.md``. The columns of ``scores`` are measures of the result, and a column
+    takes the place of what would be computed.
+
+    Args:
+        references: image → caption. predictions: of the same images.
+        graph: finds the concepts of captions by their names unless ``concepts`` has them, and gives distances.
+        measures: their names; by default ROUGE-1, with concepts concept-F1, with a graph nn-concept-F1, and with
+            ``scores`` the composites whose components are there.
+        rules: the form of words, and an edition of the organisers' program.
+        concepts: concepts of both sides, from any extractor.
+        scores: values that another program computed.
+        nearness: n, λ and direction of near misses, from a concept of the reference. An identifier that the graph does
+            not hold matches only itself, unless ``unknown`` is ``error``.
+        resources: threads, and progress of the search for concepts.
+
+    Raises:
+        InputError: the images differ, a measure is none of captions, or lacks what it needs.
+        InvalidCui, ConceptNotFound, ConceptRetired: as `cuihop.annotated_texts.score_annotations`.
+        ModuleNotFoundError: BLEU, and sacrebleu is not installed.
+    """
+    references, predictions = Captions.of(references, "references"), Captions.of(predictions, "predictions")
+    if predictions.rows:
+        check_same_images(references, predictions.rows, predictions.fault)
+    given: dict[Measure, Float64] = {}
+    for source in scores:
+        for measure, column in source.of_images(references).items():
+            if measure in given:
+                raise InputError(
+                    "a measure stands in two inputs", file=source.source, column=str(measure), expected="each once"
+                )
+            given[measure] = column
+    work = _Scoring(references, predictions, graph, rules, concepts, given, nearness, resources)
+    wanted = work.default_measures() if measures is None else _checked(measures)
+    work.wanted = tuple(dict.fromkeys((*wanted, *given)))
+    found = {measure: work.column(measure) for measure in work.wanted}
+    columns = {measure: column for measure, column in found.items() if column is not None}
+    if not columns:
+        lacking = next(iter(work.not_computed.items()))
+        raise InputError(
+            f"{lacking[0]} cannot be computed", column="measures", found=f"no {' and no '.join(lacking[1])}",
+            expected="a column of each, from --scores",
+        )  # fmt: skip
+    return work.result(columns, scores)
+
+
+def _checked(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
+    found = measures_named(measures)
+    for measure in found:
+        if measure.kind != "caption":
+            raise InputError(
+                "not a measure of captions", column="measures", found=str(measure),
+                expected="one that cuihop measures lists for captions, such as ROUGE-1",
+            )  # fmt: skip
+    return found
+
+
+class _Scoring:
+    """The columns of one system, each computed once and when it is needed."""
+
+    def __init__(
+        self, references: Captions, predictions: Captions, graph: ConceptGraph | None, rules: CaptionRules,
+        concepts: CaptionConcepts | None, given: Mapping[Measure, Float64], nearness: Nearness,
+        resources: Resources | None,
+    ) -> None:  # fmt: skip
+        self.references, self.predictions, self.graph, self.rules = references, predictions, graph, rules
+        self.given, self.nearness, self.resources = given, nearness, resources
+        self._columns: dict[Measure, Float64] = dict(given)
+        self._concepts = concepts
+        self.wanted: tuple[Measure, ...] = ()
+        self.concept_scores: AnnotationScores | None = None
+        self.not_computed: dict[str, tuple[str, ...]] = {}
+        self.corpus: dict[str, float] = {}
+        self.signatures: dict[str, str] = {}
+
+    @cached_property
+    def texts(self) -> tuple[list[str], list[str]]:
+        """The captions of both sides in the form that is compared, in the order of the references."""
+        text = self.rules.text
+        ours = [compared_text(caption, text) for caption in self.references.values()]
+        return ours, [compared_text(self.predictions[image], text) for image in self.references]
+
+    @cached_property
+    def both_empty(self) -> npt.NDArray[np.bool_]:
+        """True for each image with two empty captions."""
+        return np.array([not caption and not self.predictions[image] for image, caption in self.references.items()])
+
+    @property
+    def has_concepts(self) -> bool:
+        return self._concepts is not None or self.graph is not None
+
+    def default_measures(self) -> tuple[Measure, ...]:
+        names = ["ROUGE-1"]
+        names += ["concept-F1"] if self.has_concepts else []
+        names += [] if self.graph is None else ["nn-concept-F1"]
+        composites = measures_named([family.name for family in COMPOSITES]) if self.given else ()
+        return (*measures_named(names), *self.given, *composites)
+
+    def column(self, measure: Measure) -> Float64 | None:
+        """The values of a measure; ``None`` of a composite that lacks a component."""
+        if measure not in self._columns:
+            column = self._composite(measure) if measure.family in _COMPOSITES else self._computed(measure)
+            if column is None:
+                return None
+            self._columns[measure] = column
+        return self._columns[measure]
+
+    def _composite(self, measure: Measure) -> Float64 | None:
+        parts = {part: self._component(part) for part in components(measure.family, self.rules.official)}
+        absent = tuple(str(part) for part, column in parts.items() if column is None)
+        if absent:
+            self.not_computed[str(measure)] = absent
+            return None
+        return composite([column for column in parts.values() if column is not None])
+
+    def _component(self, part: Measure) -> Float64 | None:
+        lacking = part.family in _MODELS or (part.family in _CONCEPTS and not self.has_concepts)
+        return None if lacking and part not in self._columns else self.column(part)
+
+    def _computed(self, measure: Measure) -> Float64:
+        if measure.family in _MODELS:
+            raise InputError(
+                f"{measure} is not computed from captions alone", column="measures", found="no values of it",
+                expected=f"a column {measure} in a file of --scores",
+            )  # fmt: skip
+        if measure.family in _CONCEPTS:
+            column = self._of_concepts(measure)
+        elif measure.family in _ROUGE:
+            column = rouge_values(measure, *self.texts)
+        else:
+            column = bleu_values(measure, *self.texts)
+            self.corpus[str(measure)], self.signatures[str(measure)] = corpus_bleu(measure, *self.texts)
+        return np.where(self.both_empty, 1.0, column)
+
+    def _of_concepts(self, measure: Measure) -> Float64:
+        if self._concepts is None and self.graph is not None:
+            true, predicted = self.references, self.predictions
+            self._concepts = CaptionConcepts(
+                caption_concepts(true, self.graph, self.resources),
+                caption_concepts(predicted, self.graph, self.resources),
+            )
+        if self._concepts is None or (measure.family != "concept-F1" and self.graph is None):
+            needed = "a graph, or concepts of both sides" if measure.family == "concept-F1" else "a graph"
+            raise InputError(
+                f"{measure} needs {needed}", column="measures", found="none",
+                expected="--graph, or --reference-concepts and --concepts" if ", or" in needed else "--graph",
+            )  # fmt: skip
+        if self.concept_scores is None:
+            self.concept_scores = self._scored_concepts(self._concepts)
+        return concept_values(self.concept_scores, measure, self.nearness, self.graph)
+
+    def _scored_concepts(self, concepts: CaptionConcepts) -> AnnotationScores:
+        nearness = replace(self.nearness, n=max([self.nearness.n, *(int(m.values.get("n", 0)) for m in self.wanted)]))
+        return score_concepts(concepts, self.references, self.graph, nearness)
+
+    def result(self, columns: Mapping[Measure, Float64], scores: Sequence[ExternalScores]) -> CaptionScores:
+        found = self.concept_scores
+        inputs = {"references": self.references.account, "predictions": self.predictions.account}
+        if found is not None and self._concepts is not None:
+            inputs |= {
+                "reference concepts": self._concepts.references.account, "concepts": self._concepts.predictions.account
+            }  # fmt: skip
+        inputs |= {f"scores {place}": source.account for place, source in enumerate(scores, start=1)}
+        counts = CaptionCounts(
+            captions=len(self.references),
+            empty_references=self.references.empty,
+            empty_predictions=self.predictions.empty,
+            both_empty=int(self.both_empty.sum()),
+            not_computed=self.not_computed,
+            corpus=self.corpus,
+            concepts=None if found is None else found.counts,
+            without_concepts=0 if found is None else self._without_concepts(found),
+        )
+        return CaptionScores(
+            measures=tuple(columns),
+            queries=tuple(self.references),
+            values=np.array(list(columns.values())).T,
+            release=None if found is None else found.release,
+            versions=versions("cuihop", "numpy", *(["sacrebleu"] if self.corpus else [])),
+            details=Details(counts, self._parameters(columns), inputs),
+            concepts=found,
+            signatures=self.signatures,
+        )
+
+    def _without_concepts(self, found: AnnotationScores) -> int:
+        counts = matches_of_texts(found.true, found.predicted, len(self.references), 0)
+        return int((~counts[:, :2].any(axis=1) & ~self.both_empty).sum())
+
+    def _parameters(self, columns: Iterable[Measure]) -> dict[str, Any]:
+        found = self.concept_scores
+        computable = sorted(str(m) for m in self.given if m.family not in _MODELS | _COMPOSITES)
+        concepts = None if found is None or self._concepts is None else self._concepts.references.digest
+        return {
+            "measures": [str(measure) for measure in columns],
+            "text": self.rules.text,
+            "official": self.rules.official,
+            "read from scores": computable or None,
+            **(self.nearness.fields() if found is not None and self.graph is not None else {}),
+            "references": self.references.source,
+            "predictions": self.predictions.source,
+            "digests": {"references": self.references.digest, "reference concepts": concepts},
+        }

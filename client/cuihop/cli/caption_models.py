@@ -1,0 +1,127 @@
+"""Options of ``cuihop captions`` for measures by models with weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cuihop.captions.external_scores import ExternalScores
+from cuihop.captions.reading import Captions
+from cuihop.captions.scoring import CaptionRules
+from cuihop.cli.command_files import FileUse
+from cuihop.cli.compared_systems import named_files
+from cuihop.measures.measure import Measure
+from cuihop.resources.progress import Progress
+
+if TYPE_CHECKING:
+    from cuihop.adapters.local_models import ModelRun
+
+__all__ = ["CaptionEmbeddingsOption", "DeviceOption", "ImagesOption", "LayerOption", "ModelOption", "Models"]
+
+_PANEL = "Models"
+_SIMILARITY = "similarity"
+
+ModelOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model", metavar="MEASURE=FOLDER", rich_help_panel=_PANEL,
+        help="Model of BERTScore, BLEURT, AlignScore or similarity, from a folder. Nothing is fetched.",
+    ),
+    FileUse.READS,
+]  # fmt: skip
+ImagesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--images", rich_help_panel=_PANEL,
+        help="For similarity: folder of pictures named after the images; or their embeddings, .npz or .npy.",
+    ),
+]  # fmt: skip
+CaptionEmbeddingsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--caption-embeddings", metavar="SYSTEM=FILE", rich_help_panel=_PANEL,
+        help="For similarity without a model: embeddings of a system's captions, .npz or .npy.",
+    ),
+    FileUse.READS,
+]  # fmt: skip
+LayerOption = Annotated[
+    int | None,
+    typer.Option(
+        "--bertscore-layer", min=1, rich_help_panel=_PANEL, show_default="40 of DeBERTa-xlarge, else the last",
+        help="Layer of the model that BERTScore compares.",
+    ),
+]  # fmt: skip
+DeviceOption = Annotated[str, typer.Option("--device", rich_help_panel=_PANEL, help="Device of torch, such as cuda.")]
+
+
+@dataclass(frozen=True)
+class Models:
+    """Models, and embeddings of images and captions.
+
+    Attributes:
+        folders: family of measures → folder. images: see `ImagesOption`.
+        captions: system → file of embeddings. device, layer, threads: of the run.
+    """
+
+    folders: Mapping[str, Path]
+    images: Path | None
+    captions: Mapping[str, Path]
+    device: str
+    layer: int | None
+    threads: int | None
+
+    @classmethod
+    def of(
+        cls, models: Sequence[str] | None, images: Path | None, captions: Mapping[str, Sequence[Path]], device: str,
+        layer: int | None, threads: int | None,
+    ) -> Models:  # fmt: skip
+        """From the options.
+
+        Raises:
+            typer.BadParameter: a model of no measure, or options that do not go together.
+        """
+        folders: dict[str, Path] = {}
+        if models:
+            from cuihop.adapters.caption_models import MODEL_MEASURES
+
+            families = [*MODEL_MEASURES, _SIMILARITY]
+            for family, path in named_files(models, "--model"):
+                if family not in families or family in folders:
+                    raise typer.BadParameter(
+                        f"--model takes MEASURE=FOLDER, each once; measures: {', '.join(families)}"
+                    )
+                folders[family] = path
+        if images is None and (captions or _SIMILARITY in folders):
+            raise typer.BadParameter("similarity needs --images")
+        if images is not None and bool(captions) == (_SIMILARITY in folders):
+            raise typer.BadParameter("--images goes with either --model similarity=FOLDER or --caption-embeddings")
+        if layer is not None and "BERTScore" not in folders:
+            raise typer.BadParameter("--bertscore-layer goes with --model BERTScore=FOLDER")
+        return cls(folders, images, {name: paths[0] for name, paths in captions.items()}, device, layer, threads)
+
+    def scores(
+        self, system: str, references: Captions, predictions: Captions, rules: CaptionRules,
+        measures: Sequence[Measure], progress: Progress | None,
+    ) -> list[ExternalScores]:  # fmt: skip
+        """Values of a system's captions by each model."""
+        if not self.folders and self.images is None:
+            return []
+        from cuihop.adapters.caption_models import Pictures, model_scores, similarity_scores
+        from cuihop.adapters.local_models import ModelRun
+
+        run: ModelRun = ModelRun(self.device, threads=self.threads, progress=progress, layer=self.layer)
+        found = [
+            model_scores(family, references, predictions, folder, rules=rules, run=run, measures=measures)
+            for family, folder in self.folders.items()
+            if family != _SIMILARITY
+        ]
+        if self.images is not None:
+            if not self.folders.get(_SIMILARITY) and system not in self.captions:
+                raise typer.BadParameter(f"--caption-embeddings lacks {system}")
+            pictures = Pictures(self.folders.get(_SIMILARITY), self.images, self.captions.get(system))
+            found.append(similarity_scores(references, predictions, pictures, official=rules.official, run=run))
+        return found

@@ -1,0 +1,336 @@
+"""``cuihop captions``: predicted captions of images against the reference captions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cuihop.annotated_texts.score_tables import (
+    NearMiss,
+    false_positives_by_hops,
+    hops_table,
+    miss_table,
+    near_misses,
+)
+from cuihop.captions.composites import Official
+from cuihop.captions.concepts import CaptionConcepts, caption_concepts
+from cuihop.captions.external_scores import ExternalScores
+from cuihop.captions.normalisation import CaptionText
+from cuihop.captions.reading import Captions
+from cuihop.captions.score_tables import MeanScore, mean_scores, mean_table
+from cuihop.captions.scoring import CaptionRules, CaptionScores, score_captions
+from cuihop.cli.caption_models import (
+    CaptionEmbeddingsOption,
+    DeviceOption,
+    ImagesOption,
+    LayerOption,
+    ModelOption,
+    Models,
+)
+from cuihop.cli.command_files import FileUse
+from cuihop.cli.compared_systems import named_files
+from cuihop.cli.evaluation_options import (
+    FILES_PANEL,
+    MEASURES_PANEL,
+    ByOption,
+    CardsOption,
+    ConfidenceOption,
+    GroupsOption,
+    HopsOption,
+    OptionalGraphOption,
+    PlotOption,
+    ReportOption,
+    ResamplesOption,
+    SeedOption,
+    ThreadsOption,
+    measures_option,
+)
+from cuihop.cli.graph_option import DirectionOption, LambdaOption, NamesOption, opened_graph
+from cuihop.cli.output import JsonOption, print_json, print_table, progress
+from cuihop.cli.relevance_options import labels_of_groups
+from cuihop.cli.scored_systems import ScoredSystems, first_rows, predictions_named
+from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.comparison.comparison import Comparison
+from cuihop.evaluation.groups import GroupMean, group_means, group_table
+from cuihop.graph import ConceptGraph
+from cuihop.measures.measure import Measure, measures_named
+from cuihop.measures.nearness import Nearness
+from cuihop.notebooks.table import Table, write_tables
+from cuihop.resources.resources import Resources
+
+__all__ = ["caption_scores"]
+
+
+def caption_scores(
+    references: Annotated[
+        Path, typer.Argument(help="Reference captions: image and caption.", show_default=False)
+    ],
+    predictions: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PREDICTIONS", show_default=False,
+            help="Predicted captions of the same images, each FILE or NAME=FILE.",
+        ),
+        FileUse.READS,
+    ],
+    graph: OptionalGraphOption = None,
+    reference_concepts: Annotated[
+        Path | None,
+        typer.Option(
+            "--reference-concepts", rich_help_panel=FILES_PANEL, show_default="found by the names of the graph",
+            help="Concepts of the reference captions: images and C1;C2.",
+        ),
+    ] = None,
+    concepts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--concepts", metavar="SYSTEM=FILE", rich_help_panel=FILES_PANEL,
+            help="Concepts of a system's captions, by the same extractor as those of the references.",
+        ),
+        FileUse.READS,
+    ] = None,
+    scores: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scores", metavar="SYSTEM=FILE", rich_help_panel=FILES_PANEL,
+            help="Values of a system that another program computed: image, and a column for each measure.",
+        ),
+        FileUse.READS,
+    ] = None,
+    image_column: Annotated[
+        str | None,
+        typer.Option("--image-column", rich_help_panel=FILES_PANEL, help="Column of the images in files of captions."),
+    ] = None,
+    caption_column: Annotated[
+        str | None,
+        typer.Option("--caption-column", rich_help_panel=FILES_PANEL, help="Column of the captions."),
+    ] = None,
+    model: ModelOption = None,
+    images: ImagesOption = None,
+    caption_embeddings: CaptionEmbeddingsOption = None,
+    bertscore_layer: LayerOption = None,
+    device: DeviceOption = "cpu",
+    groups: GroupsOption = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", rich_help_panel=FILES_PANEL, help="File for the values of captions, as CSV."),
+        FileUse.WRITES,
+    ] = None,
+    report: ReportOption = None,
+    plot: PlotOption = None,
+    cards: CardsOption = None,
+    measure: Annotated[
+        list[str] | None,
+        measures_option("ROUGE-1; with concepts concept-F1, with a graph nn-concept-F1; and all of --scores"),
+    ] = None,
+    text: Annotated[
+        CaptionText,
+        typer.Option(
+            "--text", rich_help_panel=MEASURES_PANEL,
+            help="Words in lower case, with “number” for digits and without punctuation; or as they are given.",
+        ),
+    ] = "imageclef",
+    official: Annotated[
+        Official | None,
+        typer.Option(
+            "--official", rich_help_panel=MEASURES_PANEL,
+            help="Rules of ImageCLEFmedical's program of this year, where they differ from those of its paper.",
+        ),
+    ] = None,
+    by: ByOption = None,
+    hops: HopsOption = 1,
+    lam: LambdaOption = 0.5,
+    direction: DirectionOption = "any",
+    names: NamesOption = None,
+    rows: Annotated[int, typer.Option("--rows", min=0, help="Rows of near misses.")] = 10,
+    resamples: ResamplesOption = 10_000,
+    confidence: ConfidenceOption = 0.95,
+    seed: SeedOption = 0,
+    threads: ThreadsOption = None,
+    json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Score predicted captions: ROUGE, BLEU, F1 of concepts with near misses, and values computed elsewhere.
+
+    Several systems are ranked, and compared as by cuihop compare.
+    """
+    files = predictions_named(predictions, "PREDICTIONS")
+    tests: dict[str, Any] = {"resamples": resamples, "confidence": confidence, "seed": seed, "threads": threads}
+    wanted = measures_named(measure) if measure else None
+    embeddings = _by_system(caption_embeddings, "--caption-embeddings", files)
+    models = Models.of(model, images, embeddings, device, bertscore_layer, threads)
+    inputs = _Inputs.read(
+        references, files, (image_column, caption_column), official, _ConceptFiles(reference_concepts, concepts), scores
+    )
+    grouped = labels_of_groups(by, groups, None)
+    rules, nearness = CaptionRules(text, official), Nearness(hops, lam, direction, "isolated")
+    results: dict[str, _Result] = {}
+    with nullcontext() if graph is None else opened_graph(graph, names) as opened, progress() as bar:
+
+        def resources(label: str) -> Resources:
+            task = bar.add_task(label, total=None)
+            return Resources(threads, progress=lambda done, total: bar.update(task, completed=done, total=total))
+
+        found_in = inputs.concepts_of(wanted, opened, resources)
+        for name, captions in inputs.predictions.items():
+            by_models = models.scores(
+                name, inputs.references, captions, rules, wanted or (), resources(f"models read {name}").progress
+            )
+            found = score_captions(
+                inputs.references, captions, opened, measures=wanted, rules=rules, concepts=found_in.get(name),
+                scores=(*inputs.scores.get(name, ()), *by_models),
+                nearness=nearness, resources=resources(f"captions of {name}"),
+            )  # fmt: skip
+            means = [group_means(found, grouped, label, **tests) for label in by or ()]
+            results[name] = _Result.of(found, mean_scores(found, **tests), means, opened)
+    systems = ScoredSystems.of({name: result.found for name, result in results.items()}, **tests)
+    systems.write(output=output, cards=cards, plot=plot)
+    tables = _tables(results, systems.comparison, confidence, rows)
+    if report is not None:
+        write_tables(report, tables)
+    if json:
+        print_json({
+            "systems": [{"system": name, **result.fields(rows)} for name, result in results.items()],
+            **systems.fields(),
+            "per_query": None if output is None else str(output),
+        })  # fmt: skip
+        return
+    for place, table in enumerate(tables):
+        print_table(table, table.caption if place and table.name != "differences" else None)
+    systems.print_account(
+        {"Values of each caption": output, "Tables": report, "Figure": plot, "Score cards": cards}
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """Everything that is read.
+
+    Attributes:
+        references: the captions. predictions: name of a system → its captions.
+        concepts: name of a system → concepts from files. scores: name of a system → values computed elsewhere.
+    """
+
+    references: Captions
+    predictions: Mapping[str, Captions]
+    concepts: Mapping[str, CaptionConcepts]
+    scores: Mapping[str, Sequence[ExternalScores]]
+
+    @classmethod
+    def read(
+        cls, references: Path, files: Mapping[str, Path], columns: tuple[str | None, str | None],
+        official: Official | None, concepts: _ConceptFiles, scores: Sequence[str] | None,
+    ) -> _Inputs:  # fmt: skip
+        """Read the files.
+
+        Raises:
+            typer.BadParameter: an option names no system, or concepts of one side are missing.
+            InputError: names the file and its line or row.
+        """
+
+        def captions(path: Path) -> Captions:
+            image, caption = columns
+            return Captions.read(path, image_column=image, caption_column=caption, official=official is not None)
+
+        true = captions(references)
+        columns_of = {name: [ExternalScores.read(path) for path in paths]
+                      for name, paths in _by_system(scores, "--scores", files).items()}  # fmt: skip
+        return cls(true, {name: captions(path) for name, path in files.items()}, concepts.read(files), columns_of)
+
+    def concepts_of(
+        self, measures: Sequence[Measure] | None, graph: ConceptGraph | None, resources: Callable[[str], Resources]
+    ) -> Mapping[str, CaptionConcepts]:
+        """Name of a system → concepts of both sides: from files, or by the names of the graph if a measure needs them.
+
+        Args:
+            measures: those requested. graph: the graph. resources: of a piece of work, by its label.
+        """
+        needed = measures is None or any(m.family in _WITH_CONCEPTS for m in measures)
+        if self.concepts or graph is None or not needed:
+            return self.concepts
+        true = caption_concepts(self.references, graph, resources("references searched for concepts"))
+        return {
+            name: CaptionConcepts(true, caption_concepts(captions, graph, resources(f"{name} searched for concepts")))
+            for name, captions in self.predictions.items()
+        }
+
+
+@dataclass(frozen=True)
+class _ConceptFiles:
+    """Files of concepts of the references, and of each system."""
+
+    references: Path | None
+    systems: Sequence[str] | None
+
+    def read(self, files: Mapping[str, Path]) -> dict[str, CaptionConcepts]:
+        given = _by_system(self.systems, "--concepts", files)
+        if self.references is None and not given:
+            return {}
+        if self.references is None or any(len(given.get(name, ())) != 1 for name in files):
+            raise typer.BadParameter("--reference-concepts FILE and --concepts SYSTEM=FILE for each system go together")
+        true = ImageConcepts.read(self.references)
+        return {name: CaptionConcepts(true, ImageConcepts.read(given[name][0])) for name in files}
+
+
+_WITH_CONCEPTS = frozenset({"concept-F1", "MEDCON", "nn-concept-F1", "factuality", "overall"})
+
+
+def _by_system(given: Sequence[str] | None, option: str, systems: Mapping[str, Path]) -> dict[str, list[Path]]:
+    """Name of each system → its files; a single system needs no name."""
+    found: dict[str, list[Path]] = {}
+    for name, path in named_files(given or (), option):
+        system = next(iter(systems)) if name is None and len(systems) == 1 else name
+        if system is None or system not in systems:
+            raise typer.BadParameter(f"{option} takes SYSTEM=FILE; systems: {', '.join(systems)}")
+        found.setdefault(system, []).append(path)
+    return found
+
+
+@dataclass(frozen=True)
+class _Result:
+    """The scores of one system; without a graph there are no near misses."""
+
+    found: CaptionScores
+    means: Sequence[MeanScore]
+    groups: Sequence[Sequence[GroupMean]]
+    misses: Sequence[NearMiss] = ()
+    by_hops: Mapping[str, int] | None = None
+
+    @classmethod
+    def of(
+        cls, found: CaptionScores, means: Sequence[MeanScore], groups: Sequence[Sequence[GroupMean]],
+        graph: ConceptGraph | None,
+    ) -> _Result:  # fmt: skip
+        if found.concepts is None or graph is None:
+            return cls(found, means, groups)
+        misses = near_misses(found.concepts, graph)
+        return cls(found, means, groups, misses, false_positives_by_hops(found.concepts))
+
+    def fields(self, rows: int) -> dict[str, Any]:
+        """Everything but the values of each caption, ready for JSON."""
+        return {
+            "scores": [asdict(each) for each in self.means],
+            "by": [asdict(each) for some in self.groups for each in some],
+            "near_misses": [asdict(miss) for miss in self.misses[:rows]],
+            "false_positives_by_hops": None if self.by_hops is None else dict(self.by_hops),
+            **self.found.summary(),
+        }
+
+
+def _tables(results: Mapping[str, _Result], comparison: Comparison | None, confidence: float, rows: int) -> list[Table]:
+    """The means; those by label; then the differences of several systems, or the near misses of one."""
+    tables = [mean_table({name: result.means for name, result in results.items()}, confidence)]
+    for name, result in results.items():
+        for some in result.groups:
+            table = group_table(some, confidence)
+            tables.append(table if comparison is None else replace(table, caption=f"{name}: {table.caption}"))
+    if comparison is not None:
+        return [*tables, comparison.table()]
+    (result,) = results.values()
+    if result.by_hops is not None:
+        tables.append(hops_table(result.by_hops))
+    return [*tables, *first_rows(miss_table(result.misses, "captions"), rows)]
