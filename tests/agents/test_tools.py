@@ -36,6 +36,12 @@ EXAMPLES: list[tuple[str, dict[str, Any], str, set[str]]] = [
     ("path", {"a": BRAIN_STEM, "b": HEAD, "max_hops": 2, "direction": "up"}, "path", set()),
     ("neighbourhood", {"cui": BRAIN, "hops": 2, "direction": "any"}, "neighbourhood", {"name"}),
     ("compare", {"a": [BRAIN_STEM, UNKNOWN], "b": [BRAIN, MERGED], "unknown": "isolated"}, "relevance", {"names"}),
+    (
+        "compare",
+        {"a": [BRAIN_STEM, UNKNOWN], "b": [HEAD], "n": 3, "weight": "hops", "unknown": "drop"},
+        "relevance",
+        {"names"},
+    ),
 ]
 """Tool, arguments, the operation over HTTP, and the fields that only the tool has."""
 

@@ -237,6 +237,7 @@ def _evaluated(
     nearness: Nearness,
     official: bool,
 ) -> DetectionEvaluation:
+    nearness.for_nn_f1()
     images = tuple(true.listed)
     ours, theirs = (_listed(side, images, official) for side in (true, predicted))
     matches = {PRIMARY: _matches(ours, theirs)}
