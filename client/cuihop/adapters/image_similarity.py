@@ -170,10 +170,7 @@ def image_similarity(
 
     found = batched(lengths, run, values)[:, 0]
     cut = counted(sum(length > limit for length in lengths), "caption")
-    account = (
-        f"{_NAME}: {model.config.model_type} of {folder}, {counted(len(names), 'picture')} of {images}, "
-        f"{cut} cut at {limit} tokens"
-    )
+    account = f"{model.config.model_type}, {counted(len(names), 'picture')} of {images}, {cut} cut at {limit} tokens"
     return ModelValues({_NAME: found}, account)
 
 
