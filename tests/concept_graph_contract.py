@@ -7,7 +7,7 @@ distances published by others, and graphs that can be checked by eye.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -29,9 +29,12 @@ from real_graphs import isa_edges, parent_child_edges, published_distances, sema
 Adapt = Callable[[SnapshotGraph], ConceptGraph]
 
 
-def oracle(edges: list[tuple[str, str]] | set[tuple[str, str]], direction: Direction) -> nx.DiGraph[str]:
-    """The graph whose forward edges are the hops of that direction."""
+def oracle(
+    edges: list[tuple[str, str]] | set[tuple[str, str]], direction: Direction, nodes: Sequence[str] = ()
+) -> nx.DiGraph[str]:
+    """The graph whose forward edges are the hops of that direction, any, up or down."""
     graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(nodes)
     if direction in {"any", "up"}:
         graph.add_edges_from(edges)
     if direction in {"any", "down"}:
@@ -42,8 +45,13 @@ def oracle(edges: list[tuple[str, str]] | set[tuple[str, str]], direction: Direc
 def distances_by_networkx(
     edges: list[tuple[str, str]], nodes: list[str], direction: Direction
 ) -> dict[str, dict[str, int]]:
-    graph = oracle(edges, direction)
-    graph.add_nodes_from(nodes)
+    if direction == "vertical":
+        up, down = (distances_by_networkx(edges, nodes, way) for way in ("up", "down"))
+        return {
+            source: {end: min(up[source].get(end, hops), hops) for end, hops in (up[source] | down[source]).items()}
+            for source in up
+        }
+    graph = oracle(edges, direction, nodes)
     return {source: dict(lengths) for source, lengths in nx.all_pairs_shortest_path_length(graph)}
 
 
@@ -148,22 +156,32 @@ class ConceptGraphContract:
         assert example.distance(cui, cui, direction=direction, max_hops=0) == 0
 
     @pytest.mark.parametrize(
-        ("a", "b", "undirected", "up", "down"),
+        ("a", "b", "expected"),
         [
-            ("C0003483", "C0007226", 3, 3, None),
-            ("C0007226", "C0003483", 3, None, 3),
-            ("C0042449", "C0003483", 3, None, None),
-            ("C9000001", "C9000002", 1, 1, 1),
-            ("C9000005", "C9000001", 2, 2, None),
-            ("C9000011", "C9000014", 2, 2, None),
-            ("C0006121", "C0003483", None, None, None),
-            ("C0006121", ISOLATED, None, None, None),
+            ("C0003483", "C0007226", [3, 3, None, 3]),
+            ("C0007226", "C0003483", [3, None, 3, 3]),
+            ("C0042449", "C0003483", [3, None, None, None]),
+            ("C9000001", "C9000002", [1, 1, 1, 1]),
+            ("C9000005", "C9000001", [2, 2, None, 2]),
+            ("C9000011", "C9000014", [2, 2, None, 2]),
+            ("C0006121", "C0003483", [None, None, None, None]),
+            ("C0006121", ISOLATED, [None, None, None, None]),
         ],
     )
-    def test_directions(
-        self, example: ConceptGraph, a: str, b: str, undirected: int | None, up: int | None, down: int | None
-    ) -> None:
-        assert [example.distance(a, b, direction=d) for d in DIRECTIONS] == [undirected, up, down]
+    def test_directions(self, example: ConceptGraph, a: str, b: str, expected: list[int | None]) -> None:
+        assert DIRECTIONS == ("any", "up", "down", "vertical")
+        assert [example.distance(a, b, direction=direction) for direction in DIRECTIONS] == expected
+
+    def test_vertical_hops_are_bounded_symmetric_and_know_successors(self, example: ConceptGraph) -> None:
+        pairs = [("C0003483", "C0007226"), ("C0007226", "C0003483"), ("C9000901", "C0007226")]
+        for bound, expected in [(3, [3, 3, 2]), (2, [None, None, 2]), (1, [None] * 3)]:
+            answer = example.distances(pairs, direction="vertical", max_hops=bound)
+            assert answer == expected
+            assert (answer.direction, answer.max_hops, answer.merged) == (
+                "vertical", bound, {"C9000901": "C0042449"},
+            )  # fmt: skip
+        with pytest.raises(ConceptNotFound, match=UNKNOWN):
+            example.distance(UNKNOWN, "C0007226", direction="vertical")
 
     def test_the_bound_is_inclusive(self, example: ConceptGraph) -> None:
         found = [example.distance("C0003483", "C0007226", max_hops=hops) for hops in range(6)]
@@ -284,7 +302,7 @@ class ConceptGraphContract:
 
     def test_a_cycle_of_two_is_told_as_parent_unless_only_down_is_allowed(self, example: ConceptGraph) -> None:
         found = [example.path("C9000001", "C9000002", direction=direction) for direction in DIRECTIONS]
-        assert [path.steps[0].relation for path in found if path is not None] == ["parent", "parent", "child"]
+        assert [path.steps[0].relation for path in found if path is not None] == ["parent", "parent", "child", "parent"]
 
     def test_no_path(self, example: ConceptGraph) -> None:
         assert example.path("C0006121", "C0003483") is None
@@ -529,7 +547,7 @@ class ConceptGraphContract:
 
     def test_a_direction_that_is_none(self, example: ConceptGraph) -> None:
         sideways: Direction = "sideways"  # type: ignore[assignment]
-        with pytest.raises(InputError, match="any or up or down"):
+        with pytest.raises(InputError, match="any or up or down or vertical"):
             example.distance("C0006121", "C0018670", direction=sideways)
 
     @pytest.mark.parametrize("text", ["", "  ", "!?", "…"])
@@ -648,15 +666,18 @@ def check_against_networkx(
         part = slice(int(pack.indptr[row]), int(pack.indptr[row + 1]))
         held = {nodes[c]: int(d) for c, d in zip(pack.indices[part], pack.hops[part], strict=True)}
         assert held == {cui: d for cui, d in expected[node].items() if d <= bound}
-    directed = oracle(edges, direction)
-    directed.add_nodes_from(nodes)
+    upwards = distances_by_networkx(edges, nodes, "up")
     for a, b in pairs[:: max(1, len(pairs) // 12)]:
         path = graph.path(a, b, direction=direction)
         if expected[a].get(b) is None:
             assert path is None
             continue
         assert path is not None
-        ranked = sorted(nx.all_shortest_paths(directed, a, b))
+        assert path.direction == direction
+        searched = direction
+        if direction == "vertical":
+            searched = "up" if upwards[a].get(b) == expected[a][b] else "down"
+        ranked = sorted(nx.all_shortest_paths(oracle(edges, searched, nodes), a, b))
         assert (list(path.cuis), path.which, path.total) == (ranked[0], 1, len(ranked))
         for which in {2, (len(ranked) + 1) // 2, len(ranked)} & set(range(2, len(ranked) + 1)):
             other = graph.path(a, b, direction=direction, which=which)

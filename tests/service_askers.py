@@ -21,7 +21,12 @@ from cuihop_server import RunningService
 from cuihop_service.request_context import RequestContext
 
 TIERS = {pb.TIER_CACHE: "cache", pb.TIER_INDEX: "index", pb.TIER_CYPHER: "cypher"}
-DIRECTIONS = {"any": pb.DIRECTION_ANY, "up": pb.DIRECTION_UP, "down": pb.DIRECTION_DOWN}
+DIRECTIONS = {
+    "any": pb.DIRECTION_ANY,
+    "up": pb.DIRECTION_UP,
+    "down": pb.DIRECTION_DOWN,
+    "vertical": pb.DIRECTION_VERTICAL,
+}
 UNKNOWN = {"error": pb.UNKNOWN_CONCEPTS_ERROR, "isolated": pb.UNKNOWN_CONCEPTS_ISOLATED}
 STATUSES = {
     pb.RESOLUTION_STATUS_CURRENT: "current",

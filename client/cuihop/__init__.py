@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from cuihop.rankings.reading import read_ranking
     from cuihop.resources.resources import Resources
     from cuihop.snapshot.graph import SnapshotGraph
+    from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
 __all__ = [
     "AnnotationOptions",
@@ -48,6 +49,7 @@ __all__ = [
     "Judgements",
     "Labels",
     "Nearness",
+    "NeighbourDictionary",
     "Ranking",
     "Release",
     "Resources",
@@ -79,6 +81,7 @@ _HOMES = {
     "Judgements": "collection.judgements",
     "Labels": "collection.labels",
     "Nearness": "measures.nearness",
+    "NeighbourDictionary": "snapshot.neighbour_dictionary",
     "Ranking": "rankings.ranking",
     "Release": "graph",
     "Resources": "resources.resources",

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
 
 from cuihop.errors import InputError
-from cuihop.graph import ConceptGraph, Direction, Resolution, SearchHit, checked_hops
+from cuihop.graph import ConceptGraph, Direction, DistancePack, Path, Resolution, SearchHit, checked_hops
 from cuihop.identifiers import Identifiers, is_identifier
 
 __all__ = [
     "BACKWARDS",
     "LONGEST_CHAIN",
+    "SEARCHES",
     "absent_resolution",
+    "checked_pack",
     "checked_pack_bound",
     "fewer_paths",
+    "vertical_path",
     "with_identifier",
 ]
 
-BACKWARDS: Mapping[Direction, Direction] = {"any": "any", "up": "down", "down": "up"}
+BACKWARDS: Mapping[Direction, Direction] = {"any": "any", "up": "down", "down": "up", "vertical": "vertical"}
 """Direction of the same hops, seen from their end."""
+
+SEARCHES: Mapping[Direction, tuple[Direction, ...]] = {
+    "any": ("any",), "up": ("up",), "down": ("down",), "vertical": ("up", "down"),
+}  # fmt: skip
+"""Direction → the searches that answer it. Of several the smallest distance counts, the first where they are equal."""
 
 _LARGEST_PACK = 255
 
@@ -70,9 +81,42 @@ def checked_pack_bound(hops: int) -> int:
     return bound
 
 
+def checked_pack(pack: DistancePack, concepts: int) -> DistancePack:
+    """The pack, if it is valid and of this number of concepts. Compiled code relies on its numbers unchecked.
+
+    Raises:
+        ValueError: it is not a valid pack.
+    """
+    indptr, indices, hops = pack.indptr, pack.indices, pack.hops
+    if len(pack.cuis) != concepts or len(indptr) != concepts + 1:
+        raise ValueError(f"a pack of {len(pack.cuis):,} concepts and {len(indptr) - 1:,} rows for {concepts:,}")
+    if indptr[0] != 0 or (np.diff(indptr) < 0).any() or not int(indptr[-1]) == len(indices) == len(hops):
+        raise ValueError("rows, columns and hops of the pack do not fit together")
+    if len(indices) and (indices.min() < 0 or indices.max() >= concepts or hops.max() > pack.bound):
+        raise ValueError("a column or a distance of the pack is out of its range")
+    rows = np.repeat(np.arange(concepts, dtype=np.int64), np.diff(indptr))
+    if (np.diff(rows * concepts + indices) <= 0).any():
+        raise ValueError("the columns of a row of the pack do not ascend")
+    return pack
+
+
 def fewer_paths(which: int, total: int) -> InputError:
     """The error for the rank of a path beyond the number of shortest paths."""
     return InputError("there are fewer shortest paths", column="which", found=f"{which:,}", expected=f"1 to {total:,}")
+
+
+def vertical_path(graph: ConceptGraph, a: str, b: str, *, max_hops: int | None, which: int) -> Path | None:
+    """`ConceptGraph.path` in direction ``vertical``, from the answers of the graph up and down."""
+    found = [
+        (hops, direction)
+        for direction in SEARCHES["vertical"]
+        if (hops := graph.distance(a, b, direction=direction, max_hops=max_hops)) is not None
+    ]
+    if not found:
+        return None
+    _, direction = min(found, key=lambda each: each[0])
+    path = graph.path(a, b, direction=direction, max_hops=max_hops, which=which)
+    return None if path is None else replace(path, direction="vertical")
 
 
 def with_identifier(graph: ConceptGraph, text: str, by_name: Iterable[SearchHit]) -> list[SearchHit]:

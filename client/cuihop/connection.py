@@ -10,6 +10,7 @@ from cuihop.errors import InputError
 from cuihop.files.text_lines import quoted
 from cuihop.graph import ConceptGraph
 from cuihop.snapshot.graph import SnapshotGraph
+from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary, is_neighbour_dictionary
 
 __all__ = ["connect"]
 
@@ -20,11 +21,11 @@ def connect(address: str) -> ConceptGraph:
     """The graph at an address.
 
     Args:
-        address: the path of a snapshot, with or without ``snapshot:`` in front; or a Neo4j server, such as
-            ``bolt://host:7687``, whose user and password come from the environment (``NEO4J_USER``; ``NEO4J_PASSWORD``
-            or ``NEO4J_PASSWORD_FILE``); or a cuihop service, such as ``grpc://host:50051`` or ``https://host``, whose
-            key and certificates come from the environment (``CUIHOP_API_KEY`` and others: see
-            `cuihop.remote.settings.RemoteSettings.from_environment`).
+        address: the path of a snapshot or of a neighbour dictionary, with or without ``snapshot:`` in front; or a
+            Neo4j server, such as ``bolt://host:7687``, whose user and password come from the environment
+            (``NEO4J_USER``; ``NEO4J_PASSWORD`` or ``NEO4J_PASSWORD_FILE``); or a cuihop service, such as
+            ``grpc://host:50051`` or ``https://host``, whose key and certificates come from the environment
+            (``CUIHOP_API_KEY`` and others: see `cuihop.remote.settings.RemoteSettings.from_environment`).
 
     Raises:
         InputError: an address of an unsupported kind, a missing password, or a key that would travel
@@ -55,4 +56,5 @@ def connect(address: str) -> ConceptGraph:
             "an address without its scheme", column="graph", found=quoted(address),
             expected=f"http://{address}, grpc://{address} or bolt://{address}",
         )  # fmt: skip
-    return SnapshotGraph.open(address.removeprefix("snapshot:"))
+    path = address.removeprefix("snapshot:")
+    return NeighbourDictionary.open(path) if is_neighbour_dictionary(path) else SnapshotGraph.open(path)

@@ -49,12 +49,13 @@ __all__ = [
     "resolved",
 ]
 
-Direction: TypeAlias = Literal["any", "up", "down"]
-"""Direction of hops. ``up``: from child to parent. ``down``: from parent to child. ``any``: either way."""
+Direction: TypeAlias = Literal["any", "up", "down", "vertical"]
+"""Direction of hops. ``up``: from child to parent. ``down``: from parent to child. ``any``: each hop either way.
+``vertical``: all hops up or all hops down, the smaller of the two distances."""
 
 _SHOWN = 10
 
-DIRECTIONS: tuple[Direction, ...] = ("any", "up", "down")
+DIRECTIONS: tuple[Direction, ...] = ("any", "up", "down", "vertical")
 
 MOST_PATHS = 10**15
 """Bound of the count of shortest paths: where there are more, this is the count."""
@@ -210,7 +211,8 @@ class Path:
         steps: the hops; empty for the path from a concept to itself.
         direction: permitted direction of the hops.
         merged: retired identifier → the successor used in its place.
-        total: number of shortest paths; `MOST_PATHS` where there are that many or more.
+        total: number of shortest paths; `MOST_PATHS` where there are that many or more. In direction ``vertical``,
+            where a cycle makes the shortest paths up and down equally long, those up.
         which: rank of this one in the order of identifiers, from 1. A path is one sequence of concepts.
     """
 
@@ -391,7 +393,7 @@ class DistancePack:
 
 
 def checked_direction(direction: str) -> Direction:
-    """The direction, or an `InputError` that lists the three."""
+    """The direction, or an `InputError` that lists them all."""
     if direction not in DIRECTIONS:
         raise InputError(
             "unknown direction", column="direction", found=repr(direction), expected=" or ".join(DIRECTIONS)
@@ -514,7 +516,7 @@ class ConceptGraph(Protocol):
         Args:
             pairs: pairs of identifiers.
             direction: ``any``; ``up`` counts hops from a up to its ancestor b, ``down`` from a down to its
-                descendant b.
+                descendant b; ``vertical`` is the smaller of these two.
             max_hops: bound of the search; a longer distance is ``None``.
 
         Raises:

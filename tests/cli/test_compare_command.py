@@ -128,9 +128,9 @@ def test_what_only_one_ranking_has_is_told_with_its_name(run: Run) -> None:
     assert "short: 1 query retrieved itself; that hit was removed and later ranks moved up" in lines
     assert "short: 3 queries without a ranking: scored 0" in lines
     assert [line for line in lines if line.startswith("good:")] == [
-        "good: good.run: TREC run, 4 queries, 3 retrieved each"
+        "good: good.run: TREC run by score, 4 queries, 3 retrieved each"
     ]
-    assert "short: short.run: TREC run, 1 query, 2 retrieved each" in lines
+    assert "short: short.run: TREC run by score, 1 query, 2 retrieved each" in lines
     assert sum(line.startswith("images.csv: 4 images") for line in lines) == 1
 
 

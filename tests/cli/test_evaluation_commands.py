@@ -93,7 +93,7 @@ def test_the_result_as_json(run: Run) -> None:
     assert answer["counts"]["queries"] == 4
     assert answer["inputs"] == {
         "concepts": "images.csv: 4 images, 5 concepts, 0 malformed",
-        "ranking": "run.txt: TREC run, 4 queries, 1 to 2 retrieved each",
+        "ranking": "run.txt: TREC run by score, 4 queries, 1 to 2 retrieved each",
     }
 
 

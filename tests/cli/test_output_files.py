@@ -26,6 +26,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "concept-detection": ("input", "other"),
     "irma-error": ("input", "other", "--branching", "2"),
     "score-annotations": ("input", "A=other", "--graph", "g.cuihop"),
+    "captions": ("input", "A=other", "--graph", "g.cuihop"),
     "explain pair": ("input", "a", "b", "--graph", "g.cuihop"),
     "explain concepts": ("C1", "C2", "--graph", "input"),
     "explain query": ("input", "a", "--ranking", "other", "--above", "b", "--below", "c", "--graph", "g.cuihop"),
@@ -43,7 +44,9 @@ WITH = {  # what an option needs beside it
     ("distance", "rejects"): ("--output", "new.tsv", "--on-bad-row", "skip"),
     ("study", "checkpoint"): ("--out", "new"),
 }
-FILE = {("compare", "report"): ".md", ("score-annotations", "report"): ".tex",
+FILE = {("compare", "report"): ".md", ("score-annotations", "report"): ".tex", ("concept-detection", "report"): ".md",
+        ("concept-detection", "plot"): ".svg",
+        ("captions", "report"): ".md", ("captions", "plot"): ".svg",
         ("explain pair", "save"): ".svg", ("explain concepts", "save"): ".svg",
         ("explain query", "save"): ".svg", ("evaluate", "plot"): ".svg", ("compare", "plot"): ".svg"}  # fmt: skip
 

@@ -37,7 +37,7 @@ COMMANDS = [
     "compare --labels {labels} a={run} b={CSV_run} -m 'P@3(modality)' --resamples 10",
     "study {concepts} --graph {graph} --unknown isolated --labels {labels} --embeddings mine={run} --only tables "
     "--no-plots --overwrite --out {out}",
-    "concept-detection {detected} {detected} --manual-truth {detected}",
+    "concept-detection {detected} a={detected} --manual-truth {detected} --training {detected} --resamples 10",
     "irma-error {codes} {codes} --codes {code_book}",
     "score-annotations {concepts} {concepts} --graph {graph} --resamples 10",
     "distance --pairs {pairs} --graph {graph} --output {out}",
@@ -84,7 +84,8 @@ def numbers(text: str) -> object:
     """The numbers that a command prints, without names of files and times."""
     found = json.loads(text)
     names = ("means", "differences", "numbers", "nn_iou", "counts", "above", "below", "shares", "pairs", "reached")
-    return {name: found[name] for name in names if name in found}
+    systems = [system["means"] for system in found.get("systems", ())]
+    return {**{name: found[name] for name in names if name in found}, "systems": systems}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -26,6 +26,7 @@ from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.result import MeasuredQueries
 from cuihop.imageclef.concept_detection import evaluate_detection
 from cuihop.imageclef.irma_codes import evaluate_irma
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.reading import read_ranking
 from example_graph import EDGES, example_graph
 from examples import examples
@@ -75,7 +76,7 @@ def test_every_parameter_of_an_evaluation_is_thought_of() -> None:
     own = set(inspect.signature(evaluate).parameters) - grouped
     assert own | FLAT | {"queries"} == {*CHANGES, *NO_CONDITIONS}
     assert set(inspect.signature(evaluate_detection).parameters) == {
-        "truth", "predictions", "manual_truth", "official", "image_column", "concept_column"
+        "truth", "predictions", "manual_truth", "graph", "nearness", "official", "image_column", "concept_column"
     }  # fmt: skip
     assert set(inspect.signature(evaluate_irma).parameters) == {
         "truth", "predictions", "codes", "branching", "missing_wrong"
@@ -180,6 +181,7 @@ def test_the_content_counts_and_not_its_order(tmp_path: Path) -> None:
 # Detected concepts and codes
 
 TRUTH = {"i1": "C0002978;C0006141", "i2": "", "i3": "C0040405"}
+NEAR = SnapshotGraph.of([("C0002978", "C0006141")])
 
 
 def written(path: Path, rows: Mapping[str, str]) -> Path:
@@ -195,12 +197,19 @@ def written(path: Path, rows: Mapping[str, str]) -> Path:
         ({"truth": {**TRUTH, "i3": "C0041618"}}, ["content of truth"]),
         ({"manual_truth": {**TRUTH, "i3": "C0041618"}}, ["content of manual_truth"]),
         ({"manual_truth": None}, ["content of manual_truth"]),
+        ({"graph": SnapshotGraph.of([], concepts=["C0002978"])}, ["release digest"]),
+        ({"nearness": Nearness(2, unknown="isolated")}, ["n"]),
+        ({"nearness": Nearness(lam=0.25, unknown="isolated")}, ["lambda"]),
+        ({"nearness": Nearness(direction="up", unknown="isolated")}, ["direction"]),
     ],
 )
+@pytest.mark.filterwarnings("ignore::cuihop.errors.ManyUnknownConcepts")
 def test_detected_concepts_are_compared_under_one_ground_truth(
     tmp_path: Path, changed: dict[str, Any], fields: list[str]
 ) -> None:
-    given: dict[str, Any] = {"truth": TRUTH, "predictions": {**TRUTH, "i1": "C0002978"}, "manual_truth": TRUTH}
+    given: dict[str, Any] = {
+        "truth": TRUTH, "predictions": {**TRUTH, "i1": "C0002978"}, "manual_truth": TRUTH, "graph": NEAR
+    }  # fmt: skip
 
     def scored(number: int, options: dict[str, Any]) -> MeasuredQueries:
         files: dict[str, Any] = {
@@ -211,7 +220,7 @@ def test_detected_concepts_are_compared_under_one_ground_truth(
 
     better = scored(1, {**given, "predictions": TRUTH})
     (first, second) = compare(
-        {"worse": ScoreCard.of(scored(0, given)), "better": ScoreCard.of(better)}, resamples=10
+        {"worse": ScoreCard.of(scored(0, given)), "better": ScoreCard.of(better)}, ["F1", "F1(of=manual)"], resamples=10
     ).differences
     assert (first.measure, first.wins, first.ties, first.losses) == ("F1", 1, 1, 0)
     assert (second.measure, second.wins) == ("F1(of=manual)", 1)

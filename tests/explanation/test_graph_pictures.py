@@ -38,7 +38,7 @@ def test_a_path_goes_up_to_parents_and_down_to_children() -> None:
 
 def test_a_neighbourhood_is_a_tree_in_which_broader_concepts_stand_higher() -> None:
     graph = example_graph()
-    for direction in ("any", "up", "down"):
+    for direction in ("any", "up", "down", "vertical"):
         hood = graph.neighbours(["C0006104"], hops=3, direction=direction)[0]
         drawn = cuihop.draw(graph, hood)
         assert set(drawn.places) == {"C0006104", *(n.cui for n in hood)}

@@ -32,11 +32,18 @@ def distance_without_hubs(case: Case, most: int | None) -> Distance:
     children = nx.DiGraph()
     children.add_nodes_from(case.nodes)
     children.add_edges_from((parent, child) for child, parent in edges)
-    hops = oracle(edges, case.direction)
-    hops.add_nodes_from(case.nodes)
-    hops.remove_nodes_from([node for node, degree in children.out_degree() if most is not None and degree > most])
-    lengths_from = {source: dict(lengths) for source, lengths in nx.all_pairs_shortest_path_length(hops)}
-    return lambda a, b: 0 if a == b else lengths_from.get(a, {}).get(b)
+    hubs = [node for node, degree in children.out_degree() if most is not None and degree > most]
+    lengths = []
+    for search in ("up", "down") if case.direction == "vertical" else (case.direction,):
+        hops = oracle(edges, search, case.nodes)
+        hops.remove_nodes_from(hubs)
+        lengths.append({source: dict(reached) for source, reached in nx.all_pairs_shortest_path_length(hops)})
+
+    def distance(a: str, b: str) -> int | None:
+        found = [reached[a][b] for reached in lengths if b in reached.get(a, {})]
+        return 0 if a == b else min(found, default=None)
+
+    return distance
 
 
 def test_hubs_as_bridge_and_as_partner_by_hand(graph: ConceptGraph) -> None:

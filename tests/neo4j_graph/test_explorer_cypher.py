@@ -58,7 +58,8 @@ def answers(explorer: Explorer, driver: Driver, address: str) -> list[list[Any]]
 @pytest.mark.parametrize(
     ("a", "b", "direction"),
     [(STEM, HEAD, "any"), (VEINS, "C0007226", "any"), (VEINS, "C0007226", "up"), ("C0007226", VEINS, "down"),
-     ("C9000005", "C9000001", "any"), ("C9000011", "C9000014", "up"), (HEAD, HEAD, "any")],
+     ("C0007226", VEINS, "vertical"), ("C9000005", "C9000001", "any"),
+     ("C9000011", "C9000014", "up"), (HEAD, HEAD, "any")],
 )  # fmt: skip
 def test_the_path(explorer: Explorer, driver: Driver, graph: SnapshotGraph, a: str, b: str, direction: str) -> None:
     expected = graph.path(a, b, direction=direction)  # type: ignore[arg-type]
@@ -72,7 +73,7 @@ def test_the_path(explorer: Explorer, driver: Driver, graph: SnapshotGraph, a: s
         assert [node["cui"] for node in path.nodes] == list(last.cuis)
 
 
-@pytest.mark.parametrize("direction", ["any", "up", "down"])
+@pytest.mark.parametrize("direction", ["any", "up", "down", "vertical"])
 def test_the_neighbourhood(explorer: Explorer, driver: Driver, graph: SnapshotGraph, direction: str) -> None:
     picture, everything = answers(
         explorer, driver, f"#/neighbourhood?cui={HEAD}&hops=3&direction={direction}&as=picture"
@@ -86,7 +87,7 @@ def test_the_neighbourhood(explorer: Explorer, driver: Driver, graph: SnapshotGr
     assert all(graph.distance(child, parent, direction="up") == 1 for child, parent in edges)
 
 
-@pytest.mark.parametrize("direction", ["any", "up", "down"])
+@pytest.mark.parametrize("direction", ["any", "up", "down", "vertical"])
 def test_the_comparison(explorer: Explorer, driver: Driver, graph: SnapshotGraph, direction: str) -> None:
     a, b = [STEM, HEAD, "C0003483"], ["C0006104", HEAD, VEINS]
     address = f"#/comparison?a={'+'.join(a)}&b={'+'.join(b)}&n=3&direction={direction}"

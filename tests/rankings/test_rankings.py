@@ -190,8 +190,9 @@ def test_many_lines_with_a_fault_at_the_end(file: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "line", "column", "parts"),
     [
-        ("q1,d1,0.5\n", 1, None, ["not the header of a ranking", "query, document and either score or rank"]),
-        ("query,document,score,rank\n", 1, None, ["not the header"]),
+        ("q1,d1,0.5\n", 1, None, ["not the header of a ranking", "query, document, and score or rank"]),
+        ("query,document,score,rank,run\n", 1, None, ["not the header"]),
+        ("query,document,score,rank\nq1,d1,1,x\n", 2, "rank", ["not a rank", "'x'"]),
         ("query,document\n", 1, None, ["not the header"]),
         ("query,query,document,score\n", 1, None, ["not the header"]),
         ("query,document,score\nq1,d1\n", 2, None, ["wrong number of columns", "found 2", "expected 3"]),

@@ -32,7 +32,7 @@ def keyed(*pairs: tuple[str, str]) -> KeyedPairs:
     return KeyedPairs.of_cuis(starts, ends)
 
 
-@pytest.mark.parametrize("direction", ["any", "up", "down"])
+@pytest.mark.parametrize("direction", ["any", "up", "down", "vertical"])
 @pytest.mark.parametrize("max_hops", [None, 0, 1, 2, 3])
 def test_distances_of_keys_are_those_of_their_text(direction: str, max_hops: int | None) -> None:
     graph = example_graph()

@@ -134,7 +134,7 @@ def test_unknown_concepts_can_be_kept_as_isolated_ones(ask: Asker) -> None:
     assert (row["iou"], row["nn_iou"], row["isolated"]) == ([1.0, 0.0], [1.0, 0.0], [UNKNOWN])
 
 
-@pytest.mark.parametrize("direction", ["any", "up", "down"])
+@pytest.mark.parametrize("direction", ["any", "up", "down", "vertical"])
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_one_set_against_many_is_each_pair(ask: Asker, graph: SnapshotGraph, direction: Any, n: int) -> None:
     query = ["C0006121", "C0005847"]

@@ -73,18 +73,18 @@ def _definition(
         return False
     if inner_end < 0:
         inner_end = close
-    inner, inner_end = _trimmed(codes, bracket + 1, inner_end, classes, folds)
+    inner, inner_end = _trimmed(codes, bracket + 1, inner_end, classes)
     before = bracket
     while before > begin and is_blank(codes[before - 1], classes):
         before -= 1
     if inner == inner_end or before == begin or stops_before(codes, before, begin, end, classes, folds):
         return False
-    inside = inner_end - inner <= _LONGEST and _words(codes, inner, inner_end, classes, folds) <= _MOST_WORDS
+    inside = inner_end - inner <= _LONGEST and _words(codes, inner, inner_end, classes) <= _MOST_WORDS
     if inside:
         short, short_end = inner, inner_end
     else:
         short, short_end = _last_words(codes, begin, before, end, 1, classes, folds), before
-    if not _valid(codes, short, short_end, classes, folds):
+    if not _valid(codes, short, short_end, classes):
         return False
     most = min(short_end - short + 5, 2 * (short_end - short))
     if inside:
@@ -103,7 +103,7 @@ def _definition(
 
 
 @compiled
-def _trimmed(codes: UInt32, begin: int, end: int, classes: UInt8, folds: UInt32) -> tuple[int, int]:
+def _trimmed(codes: UInt32, begin: int, end: int, classes: UInt8) -> tuple[int, int]:
     """Bounds without the blanks at both ends."""
     while begin < end and is_blank(codes[begin], classes):
         begin += 1
@@ -113,7 +113,7 @@ def _trimmed(codes: UInt32, begin: int, end: int, classes: UInt8, folds: UInt32)
 
 
 @compiled
-def _words(codes: UInt32, begin: int, end: int, classes: UInt8, folds: UInt32) -> int:
+def _words(codes: UInt32, begin: int, end: int, classes: UInt8) -> int:
     words = 0
     for at in range(begin, end):
         blank = is_blank(codes[at], classes)
@@ -122,7 +122,7 @@ def _words(codes: UInt32, begin: int, end: int, classes: UInt8, folds: UInt32) -
 
 
 @compiled
-def _valid(codes: UInt32, begin: int, end: int, classes: UInt8, folds: UInt32) -> bool:
+def _valid(codes: UInt32, begin: int, end: int, classes: UInt8) -> bool:
     """True for a valid short form: its length, a letter in it, a letter or digit in front."""
     if not _SHORTEST <= end - begin <= _LONGEST:
         return False

@@ -7,7 +7,9 @@ import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
 from cuihop._kernels.terms import GENERAL, INVERTED, LAST, MOST_MATCHES, PLAIN, RULE, SPACING, TAIL, expanded, matches
-from cuihop._kernels.tokens import END, KIND, LETTER, SEVERAL, START, UNKNOWN
+from cuihop._kernels.tokens import END, START
+from cuihop.annotation.characters import KIND, LETTER, SEVERAL, UNKNOWN
+from cuihop.annotation.mentions import RULES
 
 __all__ = ["MOST_ABBREVIATIONS", "candidates_of", "distinct_numbers", "mentions_of", "names_of"]
 
@@ -24,8 +26,7 @@ MOST_ABBREVIATIONS = 256
 """Most definitions of abbreviations in a text that count, the first ones."""
 _LONGEST_FORM = 32  # tokens of a long form
 
-# Rules of mentions, as in cuihop.annotation.mentions.RULES.
-_EXACT, _FORM, _SPACING, _INVERTED, _TAIL, _ACRONYM, _ABBREVIATION, _SPELLING = range(8)
+_EXACT, _FORM, _SPACING, _INVERTED, _TAIL, _ACRONYM, _ABBREVIATION, _SPELLING = range(len(RULES))
 
 
 @compiled

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled, signed
-from cuihop._kernels.tokens import CAPITAL, LETTER, NO_LETTER, SEVERAL, SPACE
+from cuihop.annotation.characters import CAPITAL, KIND, LETTER, NO_LETTER, SEVERAL, SPACE
 from cuihop.annotation.code_points import coded
 from cuihop.annotation.sentences import NOT_A_STOP
 
@@ -23,7 +23,7 @@ _FORMS, _FORM_BOUNDS = coded(NOT_A_STOP)  # constants of compiled code
 @compiled
 def is_word_part(code: np.uint32, classes: UInt8) -> bool:
     """True for a letter or digit."""
-    kind = classes[code] & 7
+    kind = classes[code] & KIND
     return kind in (LETTER, SEVERAL)
 
 
@@ -42,7 +42,7 @@ def is_blank(code: np.uint32, classes: UInt8) -> bool:
 @compiled
 def folded_code(code: np.uint32, classes: UInt8, folds: UInt32) -> int:
     """Small letter without diacritics; the code point itself where it folds to several letters, or is a sign."""
-    return signed(folds[code]) if classes[code] & 7 == LETTER else signed(code)  # type: ignore[no-any-return]
+    return signed(folds[code]) if classes[code] & KIND == LETTER else signed(code)  # type: ignore[no-any-return]
 
 
 @compiled

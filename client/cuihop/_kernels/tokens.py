@@ -6,6 +6,19 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
+from cuihop.annotation.characters import (
+    APOSTROPHE,
+    CAPITAL,
+    DASH,
+    IGNORED,
+    KIND,
+    LETTER,
+    NO_LETTER,
+    SEPARATOR,
+    SEVERAL,
+    SPACE,
+    UNKNOWN,
+)
 
 __all__ = [
     "BREAK", "CLOSE", "COMMA", "HYPHEN", "OPEN", "TOKEN_COLUMNS",
@@ -17,11 +30,6 @@ UInt32 = npt.NDArray[np.uint32]
 UInt64 = npt.NDArray[np.uint64]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
-
-# Kinds of characters: the low bits of their class.
-UNKNOWN, LETTER, SEPARATOR, IGNORED, APOSTROPHE, DASH, SEVERAL = range(7)
-KIND = 7
-CAPITAL, NO_LETTER, SPACE = 8, 16, 32
 
 # Marks between tokens: bits.
 HYPHEN, COMMA, OPEN, CLOSE, BREAK = 1, 2, 4, 8, 16

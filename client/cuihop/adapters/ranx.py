@@ -20,7 +20,7 @@ from cuihop.resources.optional_packages import installed_by
 if TYPE_CHECKING:
     import ranx
 
-__all__ = ["from_qrels", "from_run", "to_qrels", "to_run"]
+__all__ = ["as_run", "from_qrels", "from_run", "imported_ranx", "to_qrels", "to_run"]
 
 _LATIN_1 = 0xFF
 
@@ -38,8 +38,13 @@ def to_run(ranking: Ranking, name: str | None = None) -> ranx.Run:
         ModuleNotFoundError: ranx is not installed; the message says how to install it.
     """
     scores = pytrec_eval.to_run(ranking)
+    return as_run(scores, name)
+
+
+def as_run(scores: Mapping[str, Mapping[str, float]], name: str | None = None) -> ranx.Run:
+    """Query → document → score as a ``ranx.Run``; errors as `to_run`."""
     _check_ranx_can_hold(scores)
-    return _ranx().Run(scores, name=name)
+    return imported_ranx().Run(scores, name=name)
 
 
 def from_run(
@@ -67,7 +72,7 @@ def to_qrels(qrels: Judgements | Mapping[str, Mapping[str, int]]) -> ranx.Qrels:
     """
     grades = pytrec_eval.to_qrel(qrels)
     _check_ranx_can_hold(grades)
-    return _ranx().Qrels(grades)
+    return imported_ranx().Qrels(grades)
 
 
 def from_qrels(qrels: ranx.Qrels) -> Judgements:
@@ -94,8 +99,9 @@ def _dictionary(value: Any, expected: str) -> dict[str, dict[str, Any]]:
     return {query: dict(documents) for query, documents in value.to_dict().items()}
 
 
-def _ranx() -> Any:
-    with installed_by("ranx"):
+def imported_ranx() -> Any:
+    """The package, which is imported on first use."""
+    with installed_by("cuihop[fusion]"):
         import ranx
 
     return ranx

@@ -42,7 +42,10 @@ Hops = Annotated[int, Field(ge=0, le=2**31 - 1, strict=True)]
 MaxHops = Annotated[Hops | None, Field(description="The search stops there; a longer distance is no path.")]
 DirectionField = Annotated[
     Direction,
-    Field(description="any: hops either way. up: from child to parent. down: from parent to child."),
+    Field(
+        description="any: each hop either way. up: from child to parent. down: from parent to child. "
+        "vertical: all hops up, or all down."
+    ),
 ]
 ConceptSet = Annotated[
     list[Cui], FailFast(), Field(max_length=_MOST_CONCEPTS, description="Concepts of one image or text.")

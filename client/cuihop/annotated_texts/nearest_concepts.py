@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cuihop.graph import ConceptGraph, Direction
 
-__all__ = ["BEYOND", "FARTHEST", "NumberedText", "ScoredConcepts", "nearest_concepts"]
+__all__ = ["BEYOND", "FARTHEST", "NumberedText", "ScoredConcepts", "matches_of_texts", "nearest_concepts"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -65,6 +65,15 @@ class ScoredConcepts:
     def count(self, which: npt.NDArray[np.bool_], texts: int) -> Int64:
         """The number of some concepts in each text."""
         return np.bincount(self.texts[which], minlength=texts)
+
+
+def matches_of_texts(true: ScoredConcepts, predicted: ScoredConcepts, texts: int, n: int) -> Int64:
+    """The fields of `cuihop.measures.MatchCounts` of each text, shape (texts, 6). Near is within n hops."""
+    sides = true, predicted
+    everything = [side.count(side.hops >= 0, texts) for side in sides]
+    same = [side.count(side.hops == 0, texts) for side in sides]
+    near = [side.count((side.hops > 0) & (side.hops <= n), texts) for side in sides]
+    return np.stack([*everything, *same, *near], axis=1)
 
 
 def nearest_concepts(

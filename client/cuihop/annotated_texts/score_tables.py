@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.annotated_texts.nearest_concepts import BEYOND, FARTHEST, ScoredConcepts
 from cuihop.annotated_texts.scoring import AnnotationScores
 from cuihop.evaluation.means import mean_of, number_text, span_of
 from cuihop.evaluation.resampling import checked_resampling, resampled_sums
 from cuihop.graph import ConceptGraph
-from cuihop.measures.match_counts import MatchCounts
+from cuihop.measures.match_counts import MatchCounts, precision_recall_f1
+from cuihop.measures.nearness import Nearness
 from cuihop.notebooks.table import Table
 
 __all__ = [
+    "MatchedConcepts",
     "NearMiss",
     "Score",
     "TypeScore",
@@ -36,6 +37,30 @@ _Types: TypeAlias = tuple[tuple[str, str], ...]
 
 NOT_IN_GRAPH, FARTHER = "not in the graph", "farther"
 _OUTSIDE, _UNTYPED, _OTHERS = ("", NOT_IN_GRAPH), ("", "without a type"), ("", "types of no true concept")
+
+
+class MatchedConcepts(Protocol):
+    """Concepts of texts or images, each with the nearest one of the other side; `AnnotationScores` has them."""
+
+    @property
+    def true(self) -> ScoredConcepts:
+        """The true concepts of all texts."""
+
+    @property
+    def predicted(self) -> ScoredConcepts:
+        """The predicted concepts of all texts."""
+
+    @property
+    def concepts(self) -> Sequence[str]:
+        """Names of the concepts, by number."""
+
+    @property
+    def held(self) -> int:
+        """The number of concepts in the graph, which come first."""
+
+    @property
+    def nearness(self) -> Nearness:
+        """n, λ and direction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,23 +112,16 @@ def scores_of(
     tails = [(1.0 - confidence) / 2, (1.0 + confidence) / 2]
     found = []
     for place, measure in enumerate(scores.measures):
-        lam, micro, each = scores.weight(measure), scores.micro(measure), scores.each(measure)
+        lam, micro = scores.weight(measure), scores.micro(measure)
         sums = drawn[:, place * width : (place + 1) * width]
-        low, high = np.quantile(_f1_of_rows(sums, lam), tails).tolist()
+        low, high = np.quantile(precision_recall_f1(sums, lam)[:, 2], tails).tolist()
         means = drawn[:, len(scores.measures) * width + place] / len(scores.queries)
-        macro = [
-            mean_of(values) or 0.0
-            for values in ([m.precision(lam) for m in each], [m.recall(lam) for m in each], scores.values[:, place])
-        ]
+        macro = [mean_of(values) or 0.0 for values in precision_recall_f1(scores.matches[measure], lam).T]
         found.append(
             Score(str(measure), micro.precision(lam), micro.recall(lam), micro.f1(lam), low, high, *macro,
                   *np.quantile(means, tails).tolist())
         )  # fmt: skip
     return found
-
-
-def _f1_of_rows(rows: npt.NDArray[np.float64], lam: float) -> npt.NDArray[np.float64]:
-    return np.array([MatchCounts(*row).f1(lam) for row in rows.tolist()])
 
 
 def score_table(scores: Mapping[str, Sequence[Score]], confidence: float) -> Table:
@@ -135,7 +153,7 @@ class NearMiss:
 
     Attributes:
         predicted, true: the two concepts. predicted_name, true_name: their names; ``None`` where the release has none.
-        hops: between them. texts: the number of texts.
+        hops: between them. texts: the number of texts, or of images.
     """
 
     predicted: str
@@ -146,7 +164,7 @@ class NearMiss:
     texts: int
 
 
-def near_misses(scores: AnnotationScores, graph: ConceptGraph) -> list[NearMiss]:
+def near_misses(scores: MatchedConcepts, graph: ConceptGraph) -> list[NearMiss]:
     """False positives within n hops of a true concept, with the nearest: fewest hops first, then by number of texts.
 
     Args:
@@ -165,7 +183,7 @@ def near_misses(scores: AnnotationScores, graph: ConceptGraph) -> list[NearMiss]
     ]
 
 
-def false_positives_by_hops(scores: AnnotationScores) -> dict[str, int]:
+def false_positives_by_hops(scores: MatchedConcepts) -> dict[str, int]:
     """Number of false positives by their hops to the nearest true concept of their text."""
     side = scores.predicted
     wrong = side.hops > 0
@@ -197,7 +215,7 @@ class TypeScore:
     f1: float
 
 
-def type_scores(scores: AnnotationScores, graph: ConceptGraph) -> list[TypeScore]:
+def type_scores(scores: MatchedConcepts, graph: ConceptGraph) -> list[TypeScore]:
     """Scores of each semantic type that a true concept has, the most frequent first.
 
     A concept of two types counts in both. Predicted concepts whose types no true concept has are a row of their own,
@@ -230,41 +248,40 @@ def _times(side: ScoredConcepts, types: Sequence[_Types], *, right: bool = False
     return times
 
 
-def type_table(rows: Sequence[TypeScore], most: int | None = None) -> Table:
-    """A row for each semantic type, or for the first ones."""
-    table = Table(
+def type_table(rows: Sequence[TypeScore], things: str = "texts") -> Table:
+    """A row for each semantic type.
+
+    Args:
+        rows: the scores. things: the members of the collection, such as images.
+    """
+    return Table(
         ("semantic type", "true", "predicted", "right", "P", "R", "F1"),
         [
             (f"{row.tui} {row.type}".strip(), f"{row.true:,}", f"{row.predicted:,}", f"{row.right:,}",
              *map(number_text, (row.precision, row.recall, row.f1)))
-            for row in rows[:most]
+            for row in rows
         ],
         "types",
-        "Concepts of all texts, by semantic type.",
+        f"Concepts of all {things}, by semantic type.",
     )  # fmt: skip
-    return _counted_rows(table, len(rows))
 
 
-def miss_table(misses: Sequence[NearMiss], most: int | None = None) -> Table:
-    """A row for each near miss, or for the first ones."""
-    table = Table(
-        ("hops", "texts", "predicted", "nearest true concept"),
+def miss_table(misses: Sequence[NearMiss], things: str = "texts") -> Table:
+    """A row for each near miss.
+
+    Args:
+        misses: the near misses. things: the members of the collection, such as images.
+    """
+    return Table(
+        ("hops", things, "predicted", "nearest true concept"),
         [
             (str(miss.hops), f"{miss.texts:,}", f"{miss.predicted} {miss.predicted_name or ''}".rstrip(),
              f"{miss.true} {miss.true_name or ''}".rstrip())
-            for miss in misses[:most]
+            for miss in misses
         ],
         "near_misses",
         "Predicted concepts that are near to a true one.",
     )  # fmt: skip
-    return _counted_rows(table, len(misses))
-
-
-def _counted_rows(table: Table, number: int) -> Table:
-    """The table; where it lacks some rows its caption states how many there are."""
-    if len(table.rows) == number:
-        return table
-    return replace(table, caption=f"{table.caption} The first {len(table.rows):,} of {number:,} rows.")
 
 
 def hops_table(hops: Mapping[str, int]) -> Table:

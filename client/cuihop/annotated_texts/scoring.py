@@ -12,7 +12,13 @@ import numpy.typing as npt
 from cuihop.annotated_texts.concept_numbers import ConceptNumbers, numbered_concepts
 from cuihop.annotated_texts.documents import AnnotatedDocument, same_text
 from cuihop.annotated_texts.identifier_map import IdentifierMap
-from cuihop.annotated_texts.nearest_concepts import FARTHEST, NumberedText, ScoredConcepts, nearest_concepts
+from cuihop.annotated_texts.nearest_concepts import (
+    FARTHEST,
+    NumberedText,
+    ScoredConcepts,
+    matches_of_texts,
+    nearest_concepts,
+)
 from cuihop.annotated_texts.scoring_counts import AnnotationCounts, account_of_annotations, identifier_counts
 from cuihop.errors import InputError
 from cuihop.evaluation.result import Details, MeasuredQueries
@@ -20,13 +26,13 @@ from cuihop.files.content_digest import content_digest
 from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import counted, quoted
 from cuihop.graph import ConceptGraph
-from cuihop.measures.match_counts import MatchCounts
+from cuihop.measures.match_counts import MatchCounts, precision_recall_f1
 from cuihop.measures.measure import Measure
 from cuihop.measures.nearness import Nearness
 from cuihop.measures.span_f1 import SpanMatch, span_counts
 from cuihop.resources.versions import versions
 
-__all__ = ["AnnotationScores", "TextCollection", "concept_matches", "score_annotations"]
+__all__ = ["AnnotationScores", "TextCollection", "score_annotations"]
 
 Int64 = npt.NDArray[np.int64]
 
@@ -169,13 +175,13 @@ def score_annotations(
     true, guessed = nearest_concepts(
         texts, numbers.names, numbers.held, graph, direction=nearness.direction, bound=max(nearness.n, FARTHEST)
     )
-    matches = {CONCEPTS: concept_matches(true, guessed, len(texts), 0)}
+    matches = {CONCEPTS: matches_of_texts(true, guessed, len(texts), 0)}
     if gold.has_spans and predicted.has_spans:
         spans = {SPANS: _span_matches(true_spans, predicted_spans, "strict"),
                  OVERLAP: _span_matches(true_spans, predicted_spans, "overlap")}  # fmt: skip
         matches = spans | matches
     if graph is not None:
-        matches[NEAR] = concept_matches(true, guessed, len(texts), nearness.n)
+        matches[NEAR] = matches_of_texts(true, guessed, len(texts), nearness.n)
     counts = AnnotationCounts(
         texts=len(texts),
         without_predictions=sum(not spans for spans in predicted_spans),
@@ -190,7 +196,7 @@ def score_annotations(
     return AnnotationScores(
         measures=tuple(matches),
         queries=tuple(gold.texts),
-        values=np.array([_f1_of_each(rows, _weight(m, nearness)) for m, rows in matches.items()]).T,
+        values=np.stack([precision_recall_f1(rows, _weight(m, nearness))[:, 2] for m, rows in matches.items()], axis=1),
         release=None if graph is None else graph.release,
         versions=versions("cuihop", "numpy"),
         details=Details(
@@ -263,22 +269,9 @@ def _span_matches(
     return np.array(list(counts), dtype=np.int64)
 
 
-def concept_matches(true: ScoredConcepts, predicted: ScoredConcepts, texts: int, n: int) -> Int64:
-    """The fields of `MatchCounts` of each text, int64, shape (texts, 6); near are concepts within n hops."""
-    sides = true, predicted
-    everything = [side.count(side.hops >= 0, texts) for side in sides]
-    same = [side.count(side.hops == 0, texts) for side in sides]
-    near = [side.count((side.hops > 0) & (side.hops <= n), texts) for side in sides]
-    return np.stack([*everything, *same, *near], axis=1)
-
-
 def _weight(measure: Measure, nearness: Nearness) -> float:
     """The weight of a near concept under a measure."""
     return nearness.lam if measure == NEAR else 0.0
-
-
-def _f1_of_each(matches: Int64, lam: float) -> list[float]:
-    return [MatchCounts(*row).f1(lam) for row in matches.tolist()]
 
 
 def _sources(

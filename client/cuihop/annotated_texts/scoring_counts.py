@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,12 +103,7 @@ def account_of_annotations(
         yield f"{counted(counts.composite, 'true mention')} of several concepts: each concept counts"
     if counts.without_concept:
         yield f"{counted(counts.without_concept, 'true mention')} without a concept: left out"
-    yield from account_of_identifiers(counts, leave_out_unmapped=parameters["leave_out_unmapped"])
-
-
-def account_of_identifiers(counts: AnnotationCounts, *, leave_out_unmapped: bool = False) -> Iterator[str]:
-    """Lines about identifiers that are not those of concepts of the graph."""
-    treated = "left out" if leave_out_unmapped else "nothing finds them"
+    treated = "left out" if parameters["leave_out_unmapped"] else "nothing finds them"
     kinds = (
         (counts.unmapped, f"of the gold annotations neither in the map nor in the graph: {treated}"),
         (counts.without_prefix, "compared without their prefix"),
@@ -116,10 +111,20 @@ def account_of_identifiers(counts: AnnotationCounts, *, leave_out_unmapped: bool
         (counts.retired, "retired without an exact successor: match only themselves"),
         (counts.merged, "retired, replaced by their successors"),
     )
+    yield from account_of_identifiers(kinds, counts.identifiers, counts.occurrences)
+
+
+def account_of_identifiers(
+    kinds: Iterable[tuple[IdentifierCount, str]], identifiers: int, occurrences: int
+) -> Iterator[str]:
+    """A line about each kind of identifiers that there is.
+
+    Args:
+        kinds: the identifiers, and their treatment. identifiers, occurrences: numbers of all.
+    """
     for kind, meaning in kinds:
         if kind.distinct:
-            examples = first_few(list(kind.identifiers))
             yield (
-                f"{kind.distinct:,} of {counted(counts.identifiers, 'identifier')}, {kind.occurrences:,} of "
-                f"{counted(counts.occurrences, 'occurrence')}, {meaning} ({examples})"
+                f"{kind.distinct:,} of {counted(identifiers, 'identifier')}, {kind.occurrences:,} of "
+                f"{counted(occurrences, 'occurrence')}, {meaning} ({first_few(list(kind.identifiers))})"
             )

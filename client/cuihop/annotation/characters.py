@@ -15,8 +15,10 @@ import numpy.typing as npt
 
 __all__ = ["CharacterClasses", "folded_letters"]
 
-_UNKNOWN, _LETTER, _SEPARATOR, _IGNORED, _APOSTROPHE, _DASH, _SEVERAL = range(7)  # as in cuihop._kernels.tokens
-_CAPITAL, _NO_LETTER, _SPACE = 8, 16, 32
+# Kinds of characters: the low bits of their class.
+UNKNOWN, LETTER, SEPARATOR, IGNORED, APOSTROPHE, DASH, SEVERAL = range(7)
+KIND = 7
+CAPITAL, NO_LETTER, SPACE = 8, 16, 32
 
 _APOSTROPHES = frozenset("'`´ʹʼˈ‘’′＇")
 _DASHES = frozenset("-‐‑‒–−﹣－")
@@ -49,7 +51,7 @@ class CharacterClasses:
     """Classes of code points for compiled code, filled as texts need them.
 
     Attributes:
-        classes: uint8, shape (1114112,): see `cuihop._kernels.tokens`; 0 is not classified yet.
+        classes: uint8, shape (1114112,): a kind and bits, see above; 0 is not classified yet.
         folds: uint32, shape (1114112,): the folded letter, or the place of several in the next array.
         several: uint32: their number, and the letters.
 
@@ -67,33 +69,33 @@ class CharacterClasses:
     def classify(self, codes: npt.NDArray[np.uint32]) -> None:
         """Fill in the classes of these code points."""
         with self._lock:
-            for code in np.unique(codes[self.classes[codes] == _UNKNOWN]).tolist():
+            for code in np.unique(codes[self.classes[codes] == UNKNOWN]).tolist():
                 self._classify(code)
 
     def _classify(self, code: int) -> None:
         character = chr(code)
         letters = folded_letters(character)
         if character in _APOSTROPHES:
-            kind = _APOSTROPHE
+            kind = APOSTROPHE
         elif character in _DASHES:
-            kind = _DASH
+            kind = DASH
         elif letters is None:
-            kind = _SEPARATOR
+            kind = SEPARATOR
         elif not letters:
-            kind = _IGNORED
+            kind = IGNORED
         elif len(letters) == 1:
-            kind = _LETTER
+            kind = LETTER
             self.folds[code] = ord(letters)
         else:
-            kind = _SEVERAL
+            kind = SEVERAL
             end = self._filled + 1 + len(letters)
             self.several[self._filled : end] = [len(letters), *map(ord, letters)]
             self.folds[code] = self._filled
             self._filled = end
         if character.isupper():
-            kind |= _CAPITAL
+            kind |= CAPITAL
         if letters and not letters.isalpha():
-            kind |= _NO_LETTER
+            kind |= NO_LETTER
         if character.isspace():
-            kind |= _SPACE
+            kind |= SPACE
         self.classes[code] = kind

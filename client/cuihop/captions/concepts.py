@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.annotated_texts.documents import AnnotatedDocument, GoldMention
-from cuihop.annotated_texts.scoring import AnnotationScores, TextCollection, concept_matches, score_annotations
+from cuihop.annotated_texts.nearest_concepts import matches_of_texts
+from cuihop.annotated_texts.scoring import AnnotationScores, TextCollection, score_annotations
 from cuihop.annotation.semantic_groups import MEDCON, SEMANTIC_GROUPS
 from cuihop.annotation.texts import blocks_of_texts
 from cuihop.captions.reading import Captions, check_same_images
@@ -120,7 +121,7 @@ def concept_values(
     elif measure.family == "MEDCON":
         in_groups = _in_medcon(scores.concepts[: scores.held], len(scores.concepts), graph)
         sides = sides[0].where(in_groups[sides[0].concepts]), sides[1].where(in_groups[sides[1].concepts])
-    counts = (MatchCounts(*row) for row in concept_matches(*sides, len(scores.queries), n).tolist())
+    counts = (MatchCounts(*row) for row in matches_of_texts(*sides, len(scores.queries), n).tolist())
     return np.array([each.f1(lam) if each.true or each.predicted else 0.0 for each in counts], dtype=np.float64)
 
 

@@ -10,7 +10,8 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.annotated_texts.scoring import AnnotationScores, concept_matches
+from cuihop.annotated_texts.nearest_concepts import matches_of_texts
+from cuihop.annotated_texts.scoring import AnnotationScores
 from cuihop.annotated_texts.scoring_counts import AnnotationCounts, account_of_identifiers
 from cuihop.captions.composites import Official, components, composite
 from cuihop.captions.concepts import CaptionConcepts, caption_concepts, concept_values, score_concepts
@@ -139,7 +140,13 @@ class CaptionScores(MeasuredQueries):
             yield f"release {self.release.name}, digest {self.release.digest[:12]}"
         if self.counts.without_concepts:
             yield f"{counted(self.counts.without_concepts, 'image')} without a concept on either side: 0 by concepts"
-        yield from account_of_identifiers(counts)
+        kinds = (
+            (counts.without_prefix, "compared without their prefix"),
+            (counts.unknown, "not in the graph: match only themselves"),
+            (counts.retired, "retired without an exact successor: match only themselves"),
+            (counts.merged, "retired, replaced by their successors"),
+        )
+        yield from account_of_identifiers(kinds, counts.identifiers, counts.occurrences)
         if any(measure.family == "MEDCON" for measure in self.measures) and counts.unknown.distinct:
             yield "MEDCON leaves out identifiers that are not in the graph: they have no semantic type"
 
@@ -342,12 +349,12 @@ class _Scoring:
         )
 
     def _without_concepts(self, found: AnnotationScores) -> int:
-        counts = concept_matches(found.true, found.predicted, len(self.references), 0)
+        counts = matches_of_texts(found.true, found.predicted, len(self.references), 0)
         return int((~counts[:, :2].any(axis=1) & ~self.both_empty).sum())
 
     def _parameters(self, columns: Iterable[Measure]) -> dict[str, Any]:
         found = self.concept_scores
-        computable = [str(m) for m in self.given if m.family not in _MODELS | _COMPOSITES]
+        computable = sorted(str(m) for m in self.given if m.family not in _MODELS | _COMPOSITES)
         concepts = None if found is None or self._concepts is None else self._concepts.references.digest
         return {
             "measures": [str(measure) for measure in columns],

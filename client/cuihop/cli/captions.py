@@ -33,7 +33,7 @@ from cuihop.cli.caption_models import (
     Models,
 )
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.compared_systems import files_of_systems, named_files, write_cards
+from cuihop.cli.compared_systems import named_files
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
     MEASURES_PANEL,
@@ -50,13 +50,12 @@ from cuihop.cli.evaluation_options import (
     ThreadsOption,
     measures_option,
 )
-from cuihop.cli.graph_option import DirectionOption, LambdaOption, opened_graph
-from cuihop.cli.output import JsonOption, console, print_json, print_table, progress
-from cuihop.cli.print_evaluation import print_accounts
+from cuihop.cli.graph_option import DirectionOption, LambdaOption, NamesOption, opened_graph
+from cuihop.cli.output import JsonOption, print_json, print_table, progress
 from cuihop.cli.relevance_options import labels_of_groups
+from cuihop.cli.scored_systems import ScoredSystems, first_rows, predictions_named
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.comparison.comparison import Comparison, compare
-from cuihop.comparison.score_card import ScoreCard
+from cuihop.comparison.comparison import Comparison
 from cuihop.evaluation.groups import GroupMean, group_means, group_table
 from cuihop.graph import ConceptGraph
 from cuihop.measures.measure import Measure, measures_named
@@ -147,6 +146,7 @@ def caption_scores(
     hops: HopsOption = 1,
     lam: LambdaOption = 0.5,
     direction: DirectionOption = "any",
+    names: NamesOption = None,
     rows: Annotated[int, typer.Option("--rows", min=0, help="Rows of near misses.")] = 10,
     resamples: ResamplesOption = 10_000,
     confidence: ConfidenceOption = 0.95,
@@ -158,8 +158,8 @@ def caption_scores(
 
     Several systems are ranked, and compared as by cuihop compare.
     """
-    files = files_of_systems(predictions, "PREDICTIONS")
-    tests = _Tests(resamples, confidence, seed, threads)
+    files = predictions_named(predictions, "PREDICTIONS")
+    tests: dict[str, Any] = {"resamples": resamples, "confidence": confidence, "seed": seed, "threads": threads}
     wanted = measures_named(measure) if measure else None
     embeddings = _by_system(caption_embeddings, "--caption-embeddings", files)
     models = Models.of(model, images, embeddings, device, bertscore_layer, threads)
@@ -169,7 +169,7 @@ def caption_scores(
     grouped = labels_of_groups(by, groups, None)
     rules, nearness = CaptionRules(text, official), Nearness(hops, lam, direction, "isolated")
     results: dict[str, _Result] = {}
-    with nullcontext() if graph is None else opened_graph(graph) as opened, progress() as bar:
+    with nullcontext() if graph is None else opened_graph(graph, names) as opened, progress() as bar:
 
         def resources(label: str) -> Resources:
             task = bar.add_task(label, total=None)
@@ -185,44 +185,25 @@ def caption_scores(
                 scores=(*inputs.scores.get(name, ()), *by_models),
                 nearness=nearness, resources=resources(f"captions of {name}"),
             )  # fmt: skip
-            means = [group_means(found, grouped, label, **tests.options) for label in by or ()]
-            results[name] = _Result.of(found, mean_scores(found, **tests.options), means, opened)
-    new_cards = {name: ScoreCard.of(result.found, name) for name, result in results.items()}
-    comparison = compare(new_cards, **tests.options) if len(results) > 1 else None
-    one = next(iter(results.values())).found
-    if output is not None:
-        (comparison or one).to_csv(output)
-    if plot is not None:
-        (comparison or one).plot(plot)
-    if cards is not None:
-        write_cards(cards, new_cards)
-    tables = _tables(results, comparison, confidence, rows)
+            means = [group_means(found, grouped, label, **tests) for label in by or ()]
+            results[name] = _Result.of(found, mean_scores(found, **tests), means, opened)
+    systems = ScoredSystems.of({name: result.found for name, result in results.items()}, **tests)
+    systems.write(output=output, cards=cards, plot=plot)
+    tables = _tables(results, systems.comparison, confidence, rows)
     if report is not None:
         write_tables(report, tables)
     if json:
-        print_json(_fields(results, comparison, output, rows))
+        print_json({
+            "systems": [{"system": name, **result.fields(rows)} for name, result in results.items()],
+            **systems.fields(),
+            "per_query": None if output is None else str(output),
+        })  # fmt: skip
         return
     for place, table in enumerate(tables):
         print_table(table, table.caption if place and table.name != "differences" else None)
-    print_accounts({name: result.found.account() for name, result in results.items()}, comparison)
-    written = {"Values of each caption": output, "Tables": report, "Figure": plot, "Score cards": cards}
-    for title, path in written.items():
-        if path is not None:
-            console().print(f"{title}: {path}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Tests:
-    """Options of intervals and tests."""
-
-    resamples: int
-    confidence: float
-    seed: int
-    threads: int | None
-
-    @property
-    def options(self) -> dict[str, Any]:
-        return asdict(self)
+    systems.print_account(
+        {"Values of each caption": output, "Tables": report, "Figure": plot, "Score cards": cards}
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -352,18 +333,4 @@ def _tables(results: Mapping[str, _Result], comparison: Comparison | None, confi
     (result,) = results.values()
     if result.by_hops is not None:
         tables.append(hops_table(result.by_hops))
-    if result.misses[:rows]:
-        tables.append(miss_table(result.misses, rows))
-    return tables
-
-
-def _fields(
-    results: Mapping[str, _Result], comparison: Comparison | None, output: Path | None, rows: int
-) -> dict[str, Any]:
-    differences = None if comparison is None else comparison.summary()
-    return {
-        "systems": [{"system": name, **result.fields(rows)} for name, result in results.items()],
-        "differences": [] if differences is None else differences["differences"],
-        "holm": None if differences is None else differences["holm"],
-        "per_query": None if output is None else str(output),
-    }
+    return [*tables, *first_rows(miss_table(result.misses, "captions"), rows)]

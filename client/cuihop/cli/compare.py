@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,25 +13,32 @@ from cuihop.cli.command_files import FileUse
 from cuihop.cli.compared_systems import Conditions, evaluations_of, systems_named, write_cards
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
+    MEASURES_PANEL,
     TESTS_PANEL,
+    ByOption,
+    BySystemOption,
     CardsOption,
     ConceptColumnOption,
     ConceptsOption,
     ConfidenceOption,
     CorpusOption,
     EmptyIdealOption,
+    GradesOption,
+    GroupsOption,
     HopsOption,
     ImageColumnOption,
     LabelConceptsOption,
     LabelsOption,
     MissingOption,
     OptionalGraphOption,
+    OrderOption,
     PlotOption,
     QrelsOption,
     ReportOption,
     ResamplesOption,
     SeedOption,
     SimilarityOption,
+    SystemsOption,
     ThreadsOption,
     TiesOption,
     UnknownOption,
@@ -38,8 +46,12 @@ from cuihop.cli.evaluation_options import (
 )
 from cuihop.cli.graph_option import DirectionOption, LambdaOption
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table
+from cuihop.cli.relevance_options import labels_given, labels_of_groups
 from cuihop.cli.run_options import MemoryOption
-from cuihop.comparison.comparison import Comparison, compare
+from cuihop.cli.scored_systems import account_lines
+from cuihop.cli.system_tables import QueryGroups, RankedSystems, SystemLabels
+from cuihop.collection.judgements import grades_in_words
+from cuihop.comparison.comparison import compare
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.evaluation.result import Evaluation
 from cuihop.files.input_file import InputFile
@@ -52,7 +64,7 @@ from cuihop.resources.resources import Resources
 __all__ = ["compare_systems"]
 
 _OF_COMPARING = {"systems", "measure", "against", "resamples", "confidence", "seed", "output", "report", "plot", "json",
-                 "threads"}  # fmt: skip
+                 "threads", "groups", "by", "system_labels", "by_system", "best", "worst", "tests"}  # fmt: skip
 
 
 def compare_systems(
@@ -79,8 +91,11 @@ def compare_systems(
         FileUse.READS,
     ] = None,
     qrels: QrelsOption = None,
+    grades: GradesOption = "DR=2,PR=1,NR=0",
     labels: LabelsOption = None,
     label_concepts: LabelConceptsOption = None,
+    groups: GroupsOption = None,
+    system_labels: SystemsOption = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -93,6 +108,29 @@ def compare_systems(
     cards: CardsOption = None,
     plot: PlotOption = None,
     measure: Annotated[list[str] | None, measures_option("those of the cards, or else nn-CUI@5,10,30")] = None,
+    by_rank: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measure-by-rank", rich_help_panel=MEASURES_PANEL,
+            help="Also the mean of this measure with the rankings ordered by their ranks, such as AP.",
+        ),
+    ] = None,
+    by: ByOption = None,
+    by_system: BySystemOption = None,
+    best: Annotated[
+        int | None,
+        typer.Option(
+            "--best", min=0, rich_help_panel=MEASURES_PANEL, show_default="all",
+            help="With --by-system: list only so many systems of each group, the best by the first measure.",
+        ),
+    ] = None,
+    worst: Annotated[
+        int | None,
+        typer.Option(
+            "--worst", min=0, rich_help_panel=MEASURES_PANEL, show_default="all",
+            help="Beside --best: so many of the worst of each group.",
+        ),
+    ] = None,
     hops: HopsOption = 1,
     lam: LambdaOption = 0.5,
     direction: DirectionOption = "any",
@@ -100,7 +138,11 @@ def compare_systems(
     missing: MissingOption = "error",
     empty_ideal: EmptyIdealOption = "zero",
     ties: TiesOption = "name",
+    order: OrderOption = "score",
     similarity: SimilarityOption = None,
+    tests: Annotated[
+        bool, typer.Option("--tests/--no-tests", help="Test differences of systems.", rich_help_panel=TESTS_PANEL)
+    ] = True,
     against: Annotated[
         str | None,
         typer.Option(
@@ -120,30 +162,44 @@ def compare_systems(
     Rankings are evaluated first, all under the options given. Cards have to match one another, and the options.
     """
     given = systems_named(systems)
+    labelled = SystemLabels.read(system_labels, by_system)
     rankings = {name: system for name, system in given.items() if isinstance(system, InputFile)}
     stored_cards = {name: system for name, system in given.items() if isinstance(system, ScoreCard)}
     if not rankings:
         _refuse_unused(context)
+    if plot is not None and not tests:
+        raise typer.BadParameter("--plot draws the differences, which --no-tests leaves out")
+    columns = {"image_column": image_column, "concept_column": concept_column}
     evaluations: Mapping[str, Evaluation] = {}
+    means_by_rank: Mapping[str, Mapping[str, float | None]] = {}
     if rankings:
         measured = list(next(iter(stored_cards.values())).values) if stored_cards else []
         if concepts is None and not (measure or measured):
             raise typer.BadParameter("without --concepts, measures are needed: --measure AP --measure nDCG@10")
         conditions = Conditions(
             measures=measures_named(measure or measured or "nn-CUI@5,10,30"), concepts=concepts, graph=graph,
-            corpus=corpus, corpus_embeddings=corpus_embeddings or [], qrels=qrels, labels=labels,
-            label_concepts=label_concepts,
-            columns={"image_column": image_column, "concept_column": concept_column}, ties=ties, similarity=similarity,
-            nearness=Nearness(hops, lam, direction, unknown),
-            of_queries={"missing": missing, "empty_ideal": empty_ideal},
-            resources=Resources(threads, memory),
+            corpus=corpus, corpus_embeddings=corpus_embeddings or [], qrels=qrels, grades=grades_in_words(grades),
+            labels=labels, label_concepts=label_concepts, columns=columns, ties=ties, order=order,
+            similarity=similarity, nearness=Nearness(hops, lam, direction, unknown),
+            of_queries={"missing": missing, "empty_ideal": empty_ideal}, resources=Resources(threads, memory),
         )  # fmt: skip
         evaluations = evaluations_of(rankings, conditions)
+        means_by_rank = _by_rank(by_rank, rankings, stored_cards, conditions)
     new_cards = {name: ScoreCard.of(evaluation, name) for name, evaluation in evaluations.items()}
+    of_tests: dict[str, Any] = {"resamples": resamples, "confidence": confidence, "seed": seed, "threads": threads}
     found = compare(
         {name: new_cards[name] if name in new_cards else stored_cards[name] for name in given}, measure,
-        against=against, resamples=resamples, confidence=confidence, seed=seed, threads=threads,
+        against=against, tests=tests, **of_tests,
     )  # fmt: skip
+    ranked = RankedSystems.of(found.cards, found.measures, means_by_rank, labelled, best, worst)
+    grouped = labels_of_groups(by, groups, labels_given(labels, label_concepts, columns) if by else None)
+    query_groups = QueryGroups.of(found.cards, found.measures, grouped, by, **of_tests)
+    in_order = labelled.labels is not None or bool(means_by_rank)
+    tables = [
+        *(ranked.tables() if in_order else [found.means()]),
+        *query_groups.tables(),
+        *([found.table()] if tests else []),
+    ]
     if len({str(sorted(card.versions.items())) for card in found.cards.values()}) > 1:
         note("the cards were written by different versions of the software; --json lists them")
     if cards is not None:
@@ -151,19 +207,43 @@ def compare_systems(
     if output is not None:
         found.to_csv(output)
     if report is not None:
-        write_tables(report, [found.means(), found.table()])
+        write_tables(report, tables)
     if plot is not None:
         found.plot(plot)
     if json:
-        print_json({**found.summary(), "per_query": None if output is None else str(output)})
+        written = None if output is None else str(output)
+        print_json({**found.summary(), **ranked.fields(), **query_groups.fields(), "per_query": written})
         return
-    _show(found)
+    for place, table in enumerate(tables):
+        last = place == len(tables) - 1 and tests
+        print_table(table, table.caption if table.name.startswith("by_") else None, names=3 if last else 2)
     screen = console()
-    for line in _input_lines(evaluations, stored_cards):
+    accounts = {name: evaluation.account() for name, evaluation in evaluations.items()}
+    accounts |= {name: list(card.inputs.values()) for name, card in stored_cards.items()}
+    for line in (
+        *(found.account_of_tests() if in_order else found.account()),
+        *labelled.account,
+        *account_lines(accounts),
+    ):
         screen.print(line)
     for title, path in (("Values of each query", output), ("Tables", report), ("Score cards", cards), ("Figure", plot)):
         if path is not None:
             screen.print(f"{title}: {path}")
+
+
+def _by_rank(
+    measures: list[str] | None,
+    rankings: Mapping[str, InputFile],
+    cards: Mapping[str, ScoreCard],
+    conditions: Conditions,
+) -> Mapping[str, Mapping[str, float | None]]:
+    """System → measure → mean of its ranking ordered by the rank column."""
+    if not measures:
+        return {}
+    if cards:
+        raise typer.BadParameter(f"--measure-by-rank: the score card of {next(iter(cards))} has no ranks")
+    by_rank = dataclasses.replace(conditions, measures=measures_named(measures), order="rank")
+    return {name: evaluation.means for name, evaluation in evaluations_of(rankings, by_rank).items()}
 
 
 def _refuse_unused(context: typer.Context) -> None:
@@ -176,20 +256,3 @@ def _refuse_unused(context: typer.Context) -> None:
     ]
     if unused:
         raise typer.BadParameter(f"{', '.join(unused)}: every system is a score card, and nothing is left to evaluate")
-
-
-def _show(found: Comparison) -> None:
-    print_table(found.means(), names=2)
-    print_table(found.table(), names=3)
-    for line in found.account():
-        console().print(line)
-
-
-def _input_lines(evaluations: Mapping[str, Evaluation], cards: Mapping[str, ScoreCard]) -> Iterator[str]:
-    """Lines about the inputs of evaluations and cards: first those common to all, then those of one of them."""
-    accounts = {name: evaluation.account() for name, evaluation in evaluations.items()}
-    accounts |= {name: list(card.inputs.values()) for name, card in cards.items()}
-    shared = [line for line in next(iter(accounts.values()), []) if all(line in lines for lines in accounts.values())]
-    yield from shared
-    for name, lines in accounts.items():
-        yield from (line if line.startswith(f"{name}: ") else f"{name}: {line}" for line in lines if line not in shared)

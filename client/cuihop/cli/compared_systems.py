@@ -28,11 +28,11 @@ from cuihop.files.input_file import InputFile
 from cuihop.measures import Measure
 from cuihop.measures.nearness import Nearness
 from cuihop.rankings.blocks import RankingInBlocks
-from cuihop.rankings.ranking import Ranking, Similarity, Ties
+from cuihop.rankings.ranking import Order, Ranking, Similarity, Ties
 from cuihop.rankings.reading import read_ranking_in_blocks
 from cuihop.resources.resources import Resources
 
-__all__ = ["Conditions", "evaluations_of", "files_of_systems", "named_files", "systems_named", "write_cards"]
+__all__ = ["Conditions", "evaluations_of", "systems_named", "write_cards"]
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,10 @@ class Conditions:
     Attributes:
         measures: the measures.
         concepts, corpus, qrels, labels, label_concepts: files. columns: names of the columns of concept files.
+        grades: word → grade, of judgements in words.
         graph: its address.
         corpus_embeddings: the embeddings of the corpus, each FILE or NAME=FILE.
-        ties, similarity: order of equal scores, and of arrays.
+        ties, order, similarity: order of equal scores, of files with scores and ranks, and of arrays.
         nearness: n, λ, direction and unknown. of_queries: missing and empty_ideal. resources: threads and memory.
     """
 
@@ -54,10 +55,12 @@ class Conditions:
     corpus: Path | None
     corpus_embeddings: Sequence[str]
     qrels: Path | None
+    grades: Mapping[str, int]
     labels: Path | None
     label_concepts: Path | None
     columns: Mapping[str, str | None]
     ties: Ties
+    order: Order
     similarity: Similarity | None
     nearness: Nearness
     of_queries: Mapping[str, Any]
@@ -82,21 +85,6 @@ def named_files(given: Sequence[str], option: str) -> list[tuple[str | None, Pat
         if any(path.resolve() == found[-1][1].resolve() for _, path in found[:-1]):
             raise typer.BadParameter(f"{option}: {str(found[-1][1])!r} is given twice")
     return found
-
-
-def files_of_systems(given: Sequence[str], argument: str) -> dict[str, Path]:
-    """Name of each system → the file of its predictions; without a name that of the file, without folder and suffix.
-
-    Raises:
-        typer.BadParameter: as `named_files`, or two systems have one name.
-    """
-    files: dict[str, Path] = {}
-    for name, path in named_files(given, argument):
-        system = name or system_name(path.name)
-        if system in files:
-            raise typer.BadParameter(f"two predictions are called {system!r}: NAME=FILE gives one another name")
-        files[system] = path
-    return files
 
 
 def systems_named(given: Sequence[str]) -> dict[str, ScoreCard | InputFile]:
@@ -162,8 +150,8 @@ def _by_judgements(files: Mapping[str, InputFile], arrays: set[str], conditions:
         for name, file in files.items():
             similarity = conditions.similarity if name in arrays else None
             yield name, judged_ranking(
-                file, qrels, labels, depth=depth_of(conditions.measures), ties=conditions.ties, similarity=similarity,
-                resources=conditions.resources,
+                file, qrels, labels, depth=depth_of(conditions.measures), ties=conditions.ties, order=conditions.order,
+                similarity=similarity, resources=conditions.resources,
             )  # fmt: skip
 
     return evaluate_each(
@@ -187,7 +175,8 @@ def _by_concepts(
         for name, file in files.items():
             yield name, read_ranking_in_blocks(
                 file, names, held, depth=depth, corpus_embeddings=corpus_embeddings.get(name), ties=conditions.ties,
-                similarity=conditions.similarity if name in arrays else None, resources=conditions.resources,
+                order=conditions.order, similarity=conditions.similarity if name in arrays else None,
+                resources=conditions.resources,
             )  # fmt: skip
 
     with (
@@ -206,7 +195,7 @@ def _by_concepts(
 
 
 def _relevance(conditions: Conditions) -> tuple[Judgements | None, Labels | None]:
-    qrels = None if conditions.qrels is None else Judgements.read(conditions.qrels)
+    qrels = None if conditions.qrels is None else Judgements.read(conditions.qrels, conditions.grades)
     return qrels, labels_given(conditions.labels, conditions.label_concepts, conditions.columns)
 
 

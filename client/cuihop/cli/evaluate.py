@@ -20,6 +20,7 @@ from cuihop.cli.evaluation_options import (
     CorpusEmbeddingsOption,
     CorpusOption,
     EmptyIdealOption,
+    GradesOption,
     GroupsOption,
     HopsOption,
     ImageColumnOption,
@@ -28,6 +29,7 @@ from cuihop.cli.evaluation_options import (
     MeasuresOption,
     MissingOption,
     OptionalGraphOption,
+    OrderOption,
     PlotOption,
     QrelsOption,
     SimilarityOption,
@@ -48,7 +50,7 @@ from cuihop.cli.relevance_options import (
 from cuihop.cli.run_options import EVALUATION, RANKING, CheckpointOption, MemoryOption, Work
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.judgements import Judgements
+from cuihop.collection.judgements import Judgements, grades_in_words
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.groups import group_means, group_table
@@ -58,7 +60,7 @@ from cuihop.graph import ConceptGraph
 from cuihop.measures import Measure, measures_named
 from cuihop.measures.nearness import Nearness
 from cuihop.rankings.blocks import RankingInBlocks
-from cuihop.rankings.ranking import Ranking, Similarity, Ties
+from cuihop.rankings.ranking import Order, Ranking, Similarity, Ties
 from cuihop.rankings.reading import read_ranking_in_blocks
 from cuihop.relevance.baselines import Relevance, random_ranking, top_k
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
@@ -90,6 +92,7 @@ def evaluate_ranking(
     concept_column: ConceptColumnOption = None,
     corpus_embeddings: CorpusEmbeddingsOption = None,
     qrels: QrelsOption = None,
+    grades: GradesOption = "DR=2,PR=1,NR=0",
     labels: LabelsOption = None,
     label_concepts: LabelConceptsOption = None,
     groups: GroupsOption = None,
@@ -124,6 +127,7 @@ def evaluate_ranking(
     missing: MissingOption = "error",
     empty_ideal: EmptyIdealOption = "zero",
     ties: TiesOption = "name",
+    order: OrderOption = "score",
     similarity: SimilarityOption = None,
     threads: ThreadsOption = None,
     memory: MemoryOption = DEFAULT_MEMORY,
@@ -141,13 +145,13 @@ def evaluate_ranking(
     columns = {"image_column": image_column, "concept_column": concept_column}
     criteria = _Criteria(measures_named(measure or "nn-CUI@5,10,30"), {"missing": missing, "empty_ideal": empty_ideal})
     data = Dataset(
-        qrels=None if qrels is None else Judgements.read(qrels),
+        qrels=None if qrels is None else Judgements.read(qrels, grades_in_words(grades)),
         labels=labels_given(labels, label_concepts, columns),
         queries=None if concepts is None else ImageConcepts.read(concepts, **columns),
         corpus=None if corpus is None else ImageConcepts.read(corpus, **columns),
     )
     grouped = labels_of_groups(by, groups, data.labels)
-    source = _Source(ranking, corpus_embeddings, baseline or "", ties, similarity)
+    source = _Source(ranking, corpus_embeddings, baseline or "", ties, similarity, order)
     work = Work(threads, memory, checkpoint)
     if concepts is None and ranking is not None:
         evaluation = _judged(criteria, data, ranking, source, work)
@@ -192,6 +196,7 @@ class _Source:
     baseline: str
     ties: Ties
     similarity: Similarity | None
+    order: Order
 
 
 def _judged(criteria: _Criteria, data: Dataset, ranking: Path, source: _Source, work: Work) -> Evaluation:
@@ -199,7 +204,7 @@ def _judged(criteria: _Criteria, data: Dataset, ranking: Path, source: _Source, 
     check_without_concepts(criteria.measures)
     ranked = judged_ranking(
         ranking, data.qrels, data.labels, depth=depth_of(criteria.measures), ties=source.ties,
-        similarity=source.similarity, resources=Resources(work.threads, work.memory),
+        order=source.order, similarity=source.similarity, resources=Resources(work.threads, work.memory),
     )  # fmt: skip
     if isinstance(ranked, Ranking):
         if work.checkpoint is not None:
@@ -242,7 +247,7 @@ def _ranked(
     if source.file is not None:
         return read_ranking_in_blocks(
             source.file, tuple(queries), None if data.corpus is None else tuple(corpus), ties=source.ties, depth=depth,
-            corpus_embeddings=source.corpus_embeddings, similarity=source.similarity,
+            order=source.order, corpus_embeddings=source.corpus_embeddings, similarity=source.similarity,
             resources=Resources(work.threads, work.memory),
         )  # fmt: skip
     depth = len(corpus) if depth is None else depth

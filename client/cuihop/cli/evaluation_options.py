@@ -11,13 +11,14 @@ from cuihop.cli.command_files import FileUse, checked_picture
 from cuihop.cli.run_options import RESOURCES_PANEL
 from cuihop.evaluation.result import EmptyIdeal, Missing
 from cuihop.measures.resolution import Unknown
-from cuihop.rankings.ranking import Similarity, Ties
+from cuihop.rankings.ranking import Order, Similarity, Ties
 
 __all__ = [
     "FILES_PANEL",
     "MEASURES_PANEL",
     "TESTS_PANEL",
     "ByOption",
+    "BySystemOption",
     "CardsOption",
     "ConceptColumnOption",
     "ConceptsOption",
@@ -25,6 +26,7 @@ __all__ = [
     "CorpusEmbeddingsOption",
     "CorpusOption",
     "EmptyIdealOption",
+    "GradesOption",
     "GroupsOption",
     "HopsOption",
     "ImageColumnOption",
@@ -33,12 +35,14 @@ __all__ = [
     "MeasuresOption",
     "MissingOption",
     "OptionalGraphOption",
+    "OrderOption",
     "PlotOption",
     "QrelsOption",
     "ReportOption",
     "ResamplesOption",
     "SeedOption",
     "SimilarityOption",
+    "SystemsOption",
     "ThreadsOption",
     "TiesOption",
     "UnknownOption",
@@ -92,6 +96,13 @@ QrelsOption = Annotated[
     Path | None,
     typer.Option("--qrels", help="Judgements for AP, nDCG@K, …: TREC or Parquet.", rich_help_panel=FILES_PANEL),
 ]
+GradesOption = Annotated[
+    str,
+    typer.Option(
+        "--grades", metavar="WORD=GRADE,…", rich_help_panel=FILES_PANEL,
+        help="Grades of judgements in words. Numbers are read as they are.",
+    ),
+]  # fmt: skip
 LabelsOption = Annotated[
     Path | None,
     typer.Option(
@@ -169,6 +180,13 @@ TiesOption = Annotated[
         help="Order of equal scores: by name ascending, or as trec_eval (single precision, name descending).",
     ),
 ]  # fmt: skip
+OrderOption = Annotated[
+    Order,
+    typer.Option(
+        "--order", rich_help_panel=MEASURES_PANEL,
+        help="Column that orders a ranking with both: score, as trec_eval; or rank, each once for a query.",
+    ),
+]  # fmt: skip
 SimilarityOption = Annotated[
     Similarity | None,
     typer.Option(
@@ -189,6 +207,23 @@ CardsOption = Annotated[
     ),
     FileUse.WRITES_FOLDER,
 ]
+
+
+SystemsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--systems", rich_help_panel=FILES_PANEL,
+        help="Labels of the systems, such as group and medium: CSV or Parquet, system and a column for each label.",
+    ),
+]  # fmt: skip
+BySystemOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by-system", metavar="LABEL", rich_help_panel=MEASURES_PANEL,
+        help="Also ranks, minimum, maximum, mean and median over the systems of each value of this label. "
+        "May be repeated.",
+    ),
+]  # fmt: skip
 
 
 def _checked_report(path: Path | None) -> Path | None:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cuihop.added_names import without_added_names
 from cuihop.cli.command_files import FileUse, checked_picture
 from cuihop.cli.evaluation_options import (
     ConceptColumnOption,
@@ -17,7 +18,14 @@ from cuihop.cli.evaluation_options import (
     SimilarityOption,
     TiesOption,
 )
-from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
+from cuihop.cli.graph_option import (
+    DirectionOption,
+    GraphOption,
+    LambdaOption,
+    NamesOption,
+    advised_on_unknown,
+    opened_graph,
+)
 from cuihop.cli.nn_iou import ThresholdOption, UnknownOption
 from cuihop.cli.output import JsonOption, note, print_json
 from cuihop.cli.print_explanation import (
@@ -41,6 +49,7 @@ from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking
 from cuihop.rankings.reading import read_ranking_in_blocks
 from cuihop.relevance.image_collection import ImageCollection
+from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
 __all__ = ["explain"]
 
@@ -96,6 +105,7 @@ def pair(
     look: LookOption = 3,
     sensitivity: SensitivityOption = False,
     hubs: HubsOption = None,
+    names: NamesOption = None,
     save: SaveOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -106,7 +116,7 @@ def pair(
     sets = (_concepts(own, a), _concepts(other, b))
     files = [own] if other is own else [own, other]
     nearness, grid = Nearness(hops, lam, direction, unknown), _grid(sensitivity, hops, lam, hubs)
-    _explain_sets(sets, (a, b), files, graph, nearness, look, grid, save, json)
+    _explain_sets(sets, (a, b), files, (graph, names), nearness, look, grid, save, json)
 
 
 @explain.command()
@@ -121,12 +131,13 @@ def concepts(
     look: LookOption = 3,
     sensitivity: SensitivityOption = False,
     hubs: HubsOption = None,
+    names: NamesOption = None,
     save: SaveOption = None,
     json: JsonOption = False,
 ) -> None:
     """Explain the nn-IoU of two lists of concepts."""
     nearness, grid = Nearness(hops, lam, direction, unknown), _grid(sensitivity, hops, lam, hubs)
-    _explain_sets((a, b), ("A", "B"), [], graph, nearness, look, grid, save, json)
+    _explain_sets((a, b), ("A", "B"), [], (graph, names), nearness, look, grid, save, json)
 
 
 @explain.command()
@@ -172,6 +183,7 @@ def query(
     look: LookOption = 3,
     sensitivity: SensitivityOption = False,
     hubs: HubsOption = None,
+    names: NamesOption = None,
     save: SaveOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -187,7 +199,7 @@ def query(
         )  # fmt: skip
     data, nearness = Dataset(queries, held), Nearness(hops, lam, direction, unknown)
     grid = _grid(sensitivity, hops, lam, hubs)
-    with _opened(graph) as opened:
+    with _opened(graph, names) as opened:
         if query is None:
             query = _worst_query(data, ranked, opened, k, nearness)
         result = explain_query(
@@ -243,7 +255,7 @@ def _explain_sets(
     sets: tuple[str | Iterable[str], str | Iterable[str]],
     titles: tuple[str, str],
     files: list[ImageConcepts],
-    graph: str,
+    source: tuple[str, Path | None],
     nearness: Nearness,
     look: int,
     grid: Grid | None,
@@ -251,7 +263,7 @@ def _explain_sets(
     json: bool,
 ) -> None:
     inputs = {name: images.account for name, images in zip(("concepts", "corpus"), files, strict=False)}
-    with _opened(graph) as opened:
+    with _opened(*source) as opened:
         images = Dataset(*files) if files else dict(zip(titles, sets, strict=True))
         ImageCollection.of(images, opened, "isolated")  # some are in the graph
         result = explain_pair(
@@ -280,9 +292,11 @@ def _added(varied: PairSensitivity | QuerySensitivity | None, save: Path | None)
 
 
 @contextmanager
-def _opened(address: str) -> Iterator[ConceptGraph]:
+def _opened(address: str, names: Path | None) -> Iterator[ConceptGraph]:
     """Open the graph; where an option would have helped, advise it."""
-    with opened_graph(address) as opened:
+    with opened_graph(address, names) as opened:
+        if isinstance(source := without_added_names(opened), NeighbourDictionary):
+            source.refuse("paths")
         try:
             with advised_on_unknown():
                 yield opened

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from cuihop.added_names import GraphWithNames
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import note
+from cuihop.collection.concept_names import ConceptNames
 from cuihop.connection import connect
 from cuihop.errors import ConceptError, InvalidCui, first_few
 from cuihop.graph import ConceptGraph, Direction
@@ -20,6 +23,7 @@ __all__ = [
     "GraphOption",
     "LambdaOption",
     "MaxHopsOption",
+    "NamesOption",
     "advised_on_unknown",
     "note_merged",
     "note_upper_case",
@@ -32,13 +36,18 @@ GraphOption = Annotated[
         "--graph",
         "-g",
         envvar="CUIHOP_GRAPH",
-        help="Graph: path of a snapshot, grpc://HOST:PORT or https://HOST of a service, or bolt://HOST:PORT.",
+        help="Graph: path of a snapshot or neighbour dictionary, grpc://HOST:PORT or https://HOST of a service, or bolt://HOST:PORT.",
         show_default=False,
     ),
     FileUse.READS,
 ]
 DirectionOption = Annotated[
-    Direction, typer.Option("--direction", "-d", help="Direction of the hops: either way, to parents, or to children.")
+    Direction,
+    typer.Option(
+        "--direction",
+        "-d",
+        help="Direction of the hops: each either way; to parents; to children; or all to parents or all to children.",
+    ),
 ]
 MaxHopsOption = Annotated[
     int | None, typer.Option("--max-hops", min=0, help="Bound of the search; a longer distance counts as no path.")
@@ -46,14 +55,25 @@ MaxHopsOption = Annotated[
 LambdaOption = Annotated[float, typer.Option("--lambda", min=0.0, max=1.0, help="Weight λ of a near concept.")]
 
 
-def opened_graph(address: str) -> ConceptGraph:
-    """Open the graph at an address.
+NamesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--names", show_default=False,
+        help="Names of concepts where the graph has none: two columns of CSV or TSV, CUI and name.",
+    ),
+]  # fmt: skip
+
+
+def opened_graph(address: str, names: Path | None = None) -> ConceptGraph:
+    """Open the graph at an address, with names from a file where it has none.
 
     Raises:
         InputError, SnapshotError, GraphUnavailable: see `cuihop.connection.connect`.
     """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # a failure is reported once, by the error
-    return connect(address)
+    added = None if names is None else ConceptNames.read(names)
+    opened = connect(address)
+    return opened if added is None else GraphWithNames(opened, added)
 
 
 @contextmanager

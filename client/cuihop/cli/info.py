@@ -15,23 +15,30 @@ from cuihop.cli.output import JsonOption, print_json, print_table
 from cuihop.graph import ConceptGraph, Release
 from cuihop.notebooks.table import Table
 from cuihop.snapshot.graph import SnapshotGraph
+from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
 __all__ = ["info"]
 
 
 def info(
     graph: Annotated[
-        str, typer.Argument(help="Path of a snapshot, or address of a service or of a database.", show_default=False)
+        str,
+        typer.Argument(
+            help="Path of a snapshot or neighbour dictionary; address of a service or database.",
+            show_default=False,
+        ),
     ],
     verify: Annotated[
         bool, typer.Option("--verify", help="Check every section of a snapshot against its checksum.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Describe a snapshot, a service or a database: release, size, index, limits."""
+    """Describe a snapshot, a neighbour dictionary, a service or a database: release, size, index, limits."""
     with opened_graph(graph) as opened:
         if isinstance(opened, SnapshotGraph):
             facts, rest = _of_snapshot(opened, Path(graph.removeprefix("snapshot:")), verify)
+        elif isinstance(opened, NeighbourDictionary):  # opening has checked every section
+            facts, rest = opened.facts, [("neighbour dictionary", opened.account)]
         elif verify:
             raise typer.BadParameter("--verify checks snapshots, not servers")
         else:

@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
+from cuihop.added_names import names_of
 from cuihop.answer_fields import relevance_fields, with_release
 from cuihop.cli.graph_option import (
     DirectionOption,
     GraphOption,
     LambdaOption,
+    NamesOption,
     advised_on_unknown,
     note_merged,
     note_upper_case,
@@ -43,17 +45,18 @@ def nn_iou(
     lam: LambdaOption = 0.5,
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
+    names: NamesOption = None,
     json: JsonOption = False,
 ) -> None:
     """Compute IoU and nn-IoU of two concept sets, and list the near concepts."""
-    with opened_graph(graph) as opened, advised_on_unknown():
+    with opened_graph(graph, names) as opened, advised_on_unknown():
         overlap = concept_overlap(a, b, opened, hops, lam, direction, unknown=unknown)
         check_some_known(overlap.resolved, Counter((*concept_set(a), *concept_set(b))), opened)
         held = sorted((overlap.A | overlap.B) - overlap.resolved.isolated)
-        names = dict(zip(held, opened.names(held), strict=True))
+        named = names_of(opened, held, overlap.resolved.isolated)
         release = opened.release
     if json:
-        sets = {"A": sorted(overlap.A), "B": sorted(overlap.B), "names": names}
+        sets = {"A": sorted(overlap.A), "B": sorted(overlap.B), "names": named}
         resolved = overlap.resolved
         outside = {"unknown": resolved.unknown, "retired": resolved.retired, "upper_case": dict(resolved.upper_case)}
         print_json(with_release(release, {**relevance_fields(overlap), **sets, **outside}, resolved.merged))
@@ -62,7 +65,7 @@ def nn_iou(
     note_merged(overlap.resolved.merged)
     if overlap.resolved.isolated:
         note(f"not in the graph, so each matches only itself: {', '.join(sorted(overlap.resolved.isolated))}")
-    _show(overlap, names)
+    _show(overlap, named)
 
 
 def _show(overlap: ConceptOverlap, names: dict[str, str | None]) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cuihop.answer_fields import common_ancestors_fields, neighbourhood_fields, path_fields, with_release
+from cuihop.cli.command_files import FileUse
+from cuihop.cli.evaluation_options import ConceptColumnOption, ImageColumnOption
 from cuihop.cli.graph_option import DirectionOption, GraphOption, MaxHopsOption, note_merged, opened_graph
 from cuihop.cli.output import JsonOption, console, hops_text, note, print_json, print_table
 from cuihop.files.text_lines import counted, direction_text
@@ -69,15 +72,46 @@ def path(
 
 
 def neighbours(
-    cui: CuiArgument,
+    cui: Annotated[str | None, typer.Argument(help="Identifier of a concept.", show_default=False)] = None,
+    *,
     graph: GraphOption,
+    concepts: Annotated[
+        list[FilePath] | None,
+        typer.Option(
+            "--concepts", show_default=False,
+            help="Instead of a concept: concepts of images, or a list of identifiers. May be repeated.",
+        ),
+    ] = None,
+    output: Annotated[
+        FilePath | None,
+        typer.Option(
+            "--output", "-o", show_default=False,
+            help="With --concepts: file for the neighbour dictionary, which --graph takes in place of the graph.",
+        ),
+        FileUse.WRITES,
+    ] = None,
+    image_column: ImageColumnOption = None,
+    concept_column: ConceptColumnOption = None,
     hops: Annotated[int, typer.Option("--hops", min=0, help="Bound in hops.")] = 1,
     direction: DirectionOption = "any",
     limit: LimitOption = 100,
     tree: TreeOption = False,
     json: JsonOption = False,
-) -> None:
-    """List the neighbourhood of a concept: the concepts within --hops, nearest first."""
+) -> None:  # fmt: skip
+    """List the concepts within --hops of a concept, or write those of all concepts of files as a neighbour dictionary.
+
+    The list has the nearest first. The dictionary holds which concepts of the files lie within --hops of one another.
+    """
+    if concepts or output is not None:
+        if cui is not None or not concepts or output is None:
+            raise typer.BadParameter("give one CUI, or --concepts FILE with --output FILE")
+        from cuihop.cli.neighbour_dictionary import write_neighbour_dictionary
+
+        columns = (image_column, concept_column)
+        write_neighbour_dictionary(concepts, columns, graph, hops, direction, output, json)
+        return
+    if cui is None:
+        raise typer.BadParameter("give one CUI, or --concepts FILE with --output FILE")
     _show_neighbourhood(cui, graph, hops, direction, limit, tree, json)
 
 
@@ -119,7 +153,7 @@ def _show_neighbourhood(
             return
         drawn = _neighbourhood_tree(opened, hood, names) if tree else None
     note_merged(hood.merged)
-    where = {"any": "around", "up": "above", "down": "below"}[direction]
+    where = {"any": "around", "up": "above", "down": "below", "vertical": "above or below"}[direction]
     bound = "" if hops is None else f", within {counted(hops, 'hop')}"
     console().print(f"{counted(hood.total, 'concept')} {where} {hood.cui}{bound}")
     if drawn is not None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from cuihop.cli.output import console, print_table
-from cuihop.comparison.comparison import Comparison
 from cuihop.evaluation.result import Evaluation
 from cuihop.notebooks.table import Table
 
-__all__ = ["print_accounts", "print_evaluation"]
+__all__ = ["print_evaluation"]
 
 
 def print_evaluation(evaluation: Evaluation, tables: Iterable[Table], written: Mapping[str, Path | None]) -> None:
@@ -30,20 +29,3 @@ def print_evaluation(evaluation: Evaluation, tables: Iterable[Table], written: M
     for title, path in written.items():
         if path is not None:
             screen.print(f"{title}: {path}")
-
-
-def print_accounts(accounts: Mapping[str, Sequence[str]], comparison: Comparison | None) -> None:
-    """Print the lines about several systems; those that all share once, the others under the name of their system.
-
-    Args:
-        accounts: name of a system → its lines. comparison: of the systems, whose lines come first.
-    """
-    screen = console()
-    for line in [] if comparison is None else comparison.account():
-        screen.print(line)
-    for name, lines in accounts.items():
-        for line in lines:
-            if not all(line in others for others in accounts.values()):
-                screen.print(f"{name}: {line}")
-            elif name == next(iter(accounts)):
-                screen.print(line)

@@ -14,7 +14,7 @@ from cuihop.errors import InputError
 from cuihop.files.input_file import Readable
 from cuihop.measures import Measure
 from cuihop.rankings.blocks import RankingInBlocks
-from cuihop.rankings.ranking import Ranking, Similarity, Ties
+from cuihop.rankings.ranking import Order, Ranking, Similarity, Ties
 from cuihop.rankings.reading import read_ranking_in_blocks, read_run
 from cuihop.resources.resources import Resources
 
@@ -62,14 +62,15 @@ def judged_ranking(
     *,
     depth: int | None,
     ties: Ties,
+    order: Order,
     similarity: Similarity | None,
     resources: Resources,
 ) -> Ranking | RankingInBlocks:
     """Read a ranking of the queries in judgements or labels; arguments as `read_ranking_in_blocks`."""
     if qrels is not None:
-        return read_run(path, tuple(qrels), depth=depth, ties=ties)
+        return read_run(path, tuple(qrels), depth=depth, ties=ties, order=order)
     if labels is None:
         raise typer.BadParameter("give --concepts, --qrels or --labels: relevance has to come from one of them")
     return read_ranking_in_blocks(
-        path, labels.images, depth=depth, ties=ties, similarity=similarity, resources=resources
+        path, labels.images, depth=depth, ties=ties, order=order, similarity=similarity, resources=resources
     )

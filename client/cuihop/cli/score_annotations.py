@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cuihop.added_names import without_added_names
 from cuihop.annotated_texts.identifier_map import IdentifierMap
 from cuihop.annotated_texts.reading import read_documents
 from cuihop.annotated_texts.score_tables import (
@@ -27,7 +28,6 @@ from cuihop.annotated_texts.score_tables import (
 )
 from cuihop.annotated_texts.scoring import AnnotationScores, TextCollection, score_annotations
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.compared_systems import files_of_systems, write_cards
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
     MEASURES_PANEL,
@@ -40,15 +40,15 @@ from cuihop.cli.evaluation_options import (
     SeedOption,
     ThreadsOption,
 )
-from cuihop.cli.graph_option import DirectionOption, LambdaOption, opened_graph
-from cuihop.cli.output import JsonOption, console, note, print_json, print_table
-from cuihop.cli.print_evaluation import print_accounts
-from cuihop.comparison.comparison import Comparison, compare
-from cuihop.comparison.score_card import ScoreCard
+from cuihop.cli.graph_option import DirectionOption, LambdaOption, NamesOption, opened_graph
+from cuihop.cli.output import JsonOption, note, print_json, print_table
+from cuihop.cli.scored_systems import ScoredSystems, first_rows, predictions_named
+from cuihop.comparison.comparison import Comparison
 from cuihop.errors import InvalidCui
 from cuihop.graph import ConceptGraph
 from cuihop.measures.nearness import Nearness
 from cuihop.notebooks.table import Table, write_tables
+from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
 __all__ = ["score_annotated_texts"]
 
@@ -93,6 +93,7 @@ def score_annotated_texts(
             help="Leave out true mentions whose identifier is neither in the map nor in the graph.",
         ),
     ] = False,
+    names: NamesOption = None,
     rows: Annotated[
         int, typer.Option("--rows", min=0, help="Rows of near misses, and of semantic types.")
     ] = 10,
@@ -106,11 +107,11 @@ def score_annotated_texts(
 
     Several predictions are ranked, and compared as by cuihop compare.
     """
-    files = files_of_systems(predicted, "PREDICTED")
+    files = predictions_named(predicted, "PREDICTED")
     truth = TextCollection.of(read_documents(gold), str(gold))
     mapping = None if identifiers is None else IdentifierMap.read(identifiers)
     results: dict[str, _Result] = {}
-    with nullcontext() if graph is None else opened_graph(graph) as opened, _advised_on_map(mapping):
+    with nullcontext() if graph is None else opened_graph(graph, names) as opened, _advised_on_map(mapping):
         for name, path in files.items():
             found = score_annotations(
                 truth, TextCollection.of(read_documents(path), str(path)), opened,
@@ -119,26 +120,24 @@ def score_annotated_texts(
             )  # fmt: skip
             scores = scores_of(found, confidence=confidence, resamples=resamples, seed=seed, threads=threads)
             results[name] = _Result.of(found, scores, opened)
-    new_cards = {name: ScoreCard.of(result.found, name) for name, result in results.items()}
-    comparison = None
-    if len(results) > 1:
-        comparison = compare(new_cards, resamples=resamples, confidence=confidence, seed=seed, threads=threads)
-    if per_document is not None:
-        (comparison or next(iter(results.values())).found).to_csv(per_document)
-    if cards is not None:
-        write_cards(cards, new_cards)
-    tables = list(_tables(results, comparison, confidence, rows))
+    systems = ScoredSystems.of(
+        {name: result.found for name, result in results.items()},
+        resamples=resamples, confidence=confidence, seed=seed, threads=threads,
+    )  # fmt: skip
+    systems.write(output=per_document, cards=cards)
+    tables = list(_tables(results, systems.comparison, confidence, rows))
     if report is not None:
         write_tables(report, tables)
     if json:
-        print_json(_fields(results, comparison, per_document, rows))
+        print_json({
+            "systems": [{"system": name, **result.fields(rows)} for name, result in results.items()],
+            **systems.fields(),
+            "per_document": None if per_document is None else str(per_document),
+        })  # fmt: skip
         return
     for place, table in enumerate(tables):
-        print_table(table, table.caption if place and comparison is None else None)
-    print_accounts({name: result.found.account() for name, result in results.items()}, comparison)
-    for title, written in (("Values of each text", per_document), ("Tables", report), ("Score cards", cards)):
-        if written is not None:
-            console().print(f"{title}: {written}")
+        print_table(table, table.caption if place and systems.comparison is None else None)
+    systems.print_account({"Values of each text": per_document, "Tables": report, "Score cards": cards})
 
 
 @dataclass(frozen=True)
@@ -155,7 +154,10 @@ class _Result:
     def of(cls, found: AnnotationScores, scores: Sequence[Score], graph: ConceptGraph | None) -> _Result:
         if graph is None:
             return cls(found, scores)
-        types = type_scores(found, graph)
+        source = without_added_names(graph)
+        if isinstance(source, NeighbourDictionary):
+            note("no scores by semantic type: a neighbour dictionary holds no types")
+        types = [] if isinstance(source, NeighbourDictionary) else type_scores(found, graph)
         has_types = any(row.tui for row in types)
         by_hops = false_positives_by_hops(found)
         return cls(found, scores, near_misses(found, graph), by_hops, types if has_types else ())
@@ -193,16 +195,5 @@ def _tables(
     (result,) = results.values()
     if result.by_hops is not None:
         yield hops_table(result.by_hops)
-    yield from (table for table in (miss_table(result.misses, rows), type_table(result.types, rows)) if table.rows)
-
-
-def _fields(
-    results: Mapping[str, _Result], comparison: Comparison | None, per_document: Path | None, rows: int
-) -> dict[str, Any]:
-    differences = None if comparison is None else comparison.summary()
-    return {
-        "systems": [{"system": name, **result.fields(rows)} for name, result in results.items()],
-        "differences": [] if differences is None else differences["differences"],
-        "holm": None if differences is None else differences["holm"],
-        "per_document": None if per_document is None else str(per_document),
-    }
+    yield from first_rows(miss_table(result.misses), rows)
+    yield from first_rows(type_table(result.types), rows)

@@ -17,7 +17,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.evaluation_options import ConceptColumnOption, EmptyIdealOption, ImageColumnOption
+from cuihop.cli.evaluation_options import ConceptColumnOption, EmptyIdealOption, ImageColumnOption, OrderOption
 from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table, progress
 from cuihop.cli.relevance_options import check_one_kind_of_labels, labels_given
@@ -103,6 +103,7 @@ def study(
                      help="Identifiers that are not in the graph: refuse them, or let each match only itself."),
     ] = "error",
     empty_ideal: EmptyIdealOption = "zero",
+    order: OrderOption = "score",
     timed_queries: Annotated[
         int,
         typer.Option("--timed-queries", min=1, help="Number of queries timed in plain Python.",
@@ -143,8 +144,8 @@ def study(
     parts = [part for part in wanted if label_table is not None or part != "ablation"]
     with whole_folder(out, overwrite=overwrite) as folder, opened_graph(graph) as opened:
         study_inputs = StudyInputs(
-            read, opened, label_table, files, nearness=Nearness(n, lam, direction, unknown), empty_ideal=empty_ideal,
-            seed=seed, resources=Resources(threads, memory),
+            read, opened, label_table, files, order=order, nearness=Nearness(n, lam, direction, unknown),
+            empty_ideal=empty_ideal, seed=seed, resources=Resources(threads, memory),
         )  # fmt: skip
         started = datetime.now(UTC)
         found, seconds, study_checkpoint = _found(study_inputs, parts, timed_queries, checkpoint)

@@ -82,7 +82,8 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
         return None
 
     @classmethod
-    def _of_rows(cls, rows: ConceptRows) -> ImageConcepts:
+    def of_rows(cls, rows: ConceptRows) -> ImageConcepts:
+        """From rows that were read and checked."""
         return cls(rows.sets, rows.repeated, rows.source, rows.lower, rows.places, rows.unit, form=rows.form)
 
     @classmethod
@@ -111,7 +112,7 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
             InputError: names the file, line or row, column, what was found and what was expected.
             ModuleNotFoundError: a Parquet, Arrow or zstd file, and pyarrow is not installed.
         """
-        return cls._of_rows(read_concepts(opened_input(path), Columns(image_column, concept_column)))
+        return cls.of_rows(read_concepts(opened_input(path), Columns(image_column, concept_column)))
 
     @classmethod
     def of(cls, images: object, *, image_column: str | None = None, concept_column: str | None = None) -> ImageConcepts:
@@ -128,12 +129,12 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
         if isinstance(images, ImageConcepts):
             return images
         if isinstance(images, Mapping):
-            return cls._of_rows(concepts_of_pairs(images.items(), "memory"))
+            return cls.of_rows(concepts_of_pairs(images.items(), "memory"))
         pandas = sys.modules.get("pandas")
         if pandas is not None and isinstance(images, pandas.DataFrame):
             return cls._of_frame(images, columns)
         if is_table_object(images):
-            return cls._of_rows(read_concepts(images, columns))
+            return cls.of_rows(read_concepts(images, columns))
         raise InputError(
             "not a collection of images", found=type(images).__name__,
             expected="a mapping of images to concepts, a DataFrame, or what ImageConcepts.read gives",
@@ -146,4 +147,4 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
         concepts = ("" if empty else one for one, empty in zip(values, missing, strict=True))
         rows = concepts_of_pairs(zip(frame.iloc[:, chosen.first], concepts, strict=True), "DataFrame")
         rows.form = chosen.account
-        return cls._of_rows(rows)
+        return cls.of_rows(rows)

@@ -23,7 +23,7 @@ from cuihop.files.records import Records, RowFault
 from cuihop.files.text_lines import columns, counted, decoded, line_blocks, quoted
 from cuihop.measures.judged_rankings import Pools
 
-__all__ = ["LARGEST_GRADE", "Judgements"]
+__all__ = ["GRADES_IN_WORDS", "LARGEST_GRADE", "Judgements", "grades_in_words"]
 
 Int64 = npt.NDArray[np.int64]
 
@@ -33,6 +33,29 @@ LARGEST_GRADE = 1000  # 2^grade, the exponential gain, is still a number
 _SMALLEST_GRADE = 1 - 10**9
 _COLUMNS = ("query", "document", "grade")
 _EXPECTED_GRADE = f"a whole number up to {LARGEST_GRADE:,}"
+_WORD = re.compile(r"[A-Za-z][\w.-]*")
+
+GRADES_IN_WORDS: Mapping[str, int] = {"DR": 2, "PR": 1, "NR": 0}
+"""Definitely, partially and not relevant: the grades of ImageCLEFmed (2007, section 2.5)."""
+
+
+def grades_in_words(text: str) -> dict[str, int]:
+    """Word → grade, from a text such as ``DR=2,PR=1,NR=0``.
+
+    Raises:
+        InputError: a word or a grade is malformed, or a word stands twice.
+    """
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        word, _, grade = (each.strip() for each in part.partition("="))
+        value = _grade(grade.encode(), {})
+        if not _WORD.fullmatch(word) or value is None or word in found:
+            raise InputError(
+                "not grades in words", column="grades", found=quoted(text),
+                expected="words, each once, and whole numbers, such as DR=2,PR=1,NR=0",
+            )  # fmt: skip
+        found[word] = value
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +67,7 @@ class Judgements(Mapping[str, Mapping[str, int]]):
     Attributes:
         grades: the mapping behind it.
         source: the file, or another origin.
-        form: compression and form of an input that was not a plain text of TREC.
+        form: compression and form of an input that was not a plain text of TREC, and its grades in words.
     """
 
     grades: Mapping[str, Mapping[str, int]]
@@ -76,12 +99,16 @@ class Judgements(Mapping[str, Mapping[str, int]]):
         return f"{self.source}: {counted(sum(map(len, self.grades.values())), 'judgement')} for {queries}{form}"
 
     @classmethod
-    def read(cls, path: Readable) -> Judgements:
+    def read(cls, path: Readable, grades: Mapping[str, int] = GRADES_IN_WORDS) -> Judgements:
         """Read TREC qrels, ``query iteration document grade``, from a file, a pipe, or with ``-`` from standard input.
 
         The second column is not used. Empty lines and lines that begin with ``#`` are passed over. JSON Lines, and
         Parquet, Arrow and Feather files, have the columns query, document and grade. Text may be compressed by gzip or
         zstd.
+
+        Args:
+            path: the input.
+            grades: word → grade, of grades in words. Numbers are read as they are.
 
         Raises:
             InputError: names the file, the line or row, what was found and what was expected.
@@ -91,16 +118,17 @@ class Judgements(Mapping[str, Mapping[str, int]]):
         if file.form == "table":
             return cls._of_table(file)
         rows = _JudgementRows(RowFault(file.name, _COLUMNS))
+        words = _Grades({word.encode(): grade for word, grade in grades.items()})
         form = [file.compression]
         blocks = line_blocks(file)
         head = next(blocks, None)
         if head is not None and b"".join(head[1]).lstrip().startswith(b"{"):
             form.append("JSON Lines")
-            _add_json(rows, file, chain([head], blocks))
+            _add_json(rows, file, chain([head], blocks), words)
         elif head is not None:
             for first, lines in chain([head], blocks):
-                rows.add(*_columns(file.name, first, lines))
-        return cls(rows.all_grades(_EXPECTED), file.name, ", ".join(filter(None, form)))
+                rows.add(*_columns(file.name, first, lines, words))
+        return cls(rows.all_grades(_EXPECTED), file.name, ", ".join(filter(None, [*form, words.account])))
 
     @classmethod
     def _of_table(cls, given: object) -> Judgements:
@@ -247,7 +275,34 @@ class _JudgementRows:
         return self._grades
 
 
-def _add_json(rows: _JudgementRows, file: InputFile, blocks: Iterable[tuple[int, list[bytes]]]) -> None:
+class _Grades(dict[bytes, "int | None"]):
+    """Text of a grade → the grade; ``None`` of a text that is none.
+
+    Args:
+        words: word → grade, of grades in words.
+    """
+
+    def __init__(self, words: Mapping[bytes, int]) -> None:
+        super().__init__()
+        self.words = words
+
+    def __missing__(self, text: bytes) -> int | None:
+        self[text] = grade = _grade(text, self.words)
+        return grade
+
+    @property
+    def expected(self) -> str:
+        """The permitted grades, for errors."""
+        return f"{_EXPECTED_GRADE}, or {', '.join(word.decode() for word in self.words)}"
+
+    @property
+    def account(self) -> str:
+        """The words that were read, and the grade of each."""
+        found = [f"{word.decode()} = {grade}" for word, grade in self.words.items() if word in self]
+        return f"grades in words: {', '.join(found)}" if found else ""
+
+
+def _add_json(rows: _JudgementRows, file: InputFile, blocks: Iterable[tuple[int, list[bytes]]], words: _Grades) -> None:
     """The rows of JSON Lines: objects with the keys query, document and grade."""
     numbered = ((n, raw) for first, block in blocks for n, raw in enumerate(block, start=first))
     records = Records.of(file, _EXPECTED, ("{", (decoded(raw, file.name, line) for line, raw in numbered)))
@@ -258,34 +313,41 @@ def _add_json(rows: _JudgementRows, file: InputFile, blocks: Iterable[tuple[int,
         for place, name in enumerate((query, document)):
             if not isinstance(name, str) or not name.strip():
                 raise fault("a name is missing", line, place, quoted(repr(name)), "a name")
-        if not isinstance(grade, int) or isinstance(grade, bool) or not _SMALLEST_GRADE <= grade <= LARGEST_GRADE:
-            raise fault("not a grade", line, 2, quoted(repr(grade)), _EXPECTED_GRADE)
-        rows.add([line], [query.strip()], [document.strip()], [grade])
+        value = grade
+        if isinstance(grade, str):
+            value = words[grade.strip().encode()] if _WORD.fullmatch(grade.strip()) else None
+        if not isinstance(value, int) or isinstance(value, bool) or not _SMALLEST_GRADE <= value <= LARGEST_GRADE:
+            raise fault("not a grade", line, 2, quoted(repr(grade)), words.expected)
+        rows.add([line], [query.strip()], [document.strip()], [value])
 
 
-def _columns(file: str, first: int, lines: list[bytes]) -> tuple[Sequence[int], list[str], list[str], list[int]]:
+def _columns(
+    file: str, first: int, lines: list[bytes], words: _Grades
+) -> tuple[Sequence[int], list[str], list[str], list[int]]:
     """Numbers, queries, documents and grades of some lines, of which the first has this number."""
     table = columns(lines, 4, (0, 2, 3))
     if table is not None:
         queries, documents, grades = table
-        values = {grade: value for grade in set(grades) if (value := _grade(grade)) is not None}
+        values = {grade: value for grade in set(grades) if (value := words[grade]) is not None}
         with contextlib.suppress(UnicodeDecodeError):
             names = {query: query.decode() for query in set(queries)}
             if len(values) == len(set(grades)) and not any(name.startswith("#") for name in names.values()):
                 texts = b"\n".join(documents).decode().split("\n")
                 numbers = range(first, first + len(lines))
                 return numbers, list(map(names.__getitem__, queries)), texts, list(map(values.__getitem__, grades))
-    parsed = [(line, _row(file, line, raw)) for line, raw in enumerate(lines, start=first)]
+    parsed = [(line, _row(file, line, raw, words)) for line, raw in enumerate(lines, start=first)]
     rows = [(line, *row) for line, row in parsed if row is not None]
     return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows], [row[3] for row in rows]
 
 
-def _grade(text: bytes) -> int | None:
+def _grade(text: bytes, words: Mapping[bytes, int]) -> int | None:
     """The grade; ``None`` where it is none."""
+    if text in words:
+        return words[text]
     return int(text) if _GRADE.fullmatch(text) and int(text) <= LARGEST_GRADE else None
 
 
-def _row(file: str, line: int, raw: bytes) -> tuple[str, str, int] | None:
+def _row(file: str, line: int, raw: bytes, words: _Grades) -> tuple[str, str, int] | None:
     """Query, document and grade; ``None`` for an empty line and a comment."""
     fields = raw.split()
     if not fields or fields[0].startswith(b"#"):
@@ -297,11 +359,12 @@ def _row(file: str, line: int, raw: bytes) -> tuple[str, str, int] | None:
             expected=_EXPECTED, advice=cause_of_columns(text.split(), 4, " "),
         )  # fmt: skip
     query, _, document, grade = (field.decode() for field in fields)
-    value = _grade(fields[3])
+    value = words[fields[3]]
     if value is None:
         raise InputError(
-            "not a grade", file=file, line=line, column="grade", found=quoted(grade), expected=_EXPECTED_GRADE
-        )
+            "not a grade", file=file, line=line, column="grade", found=quoted(grade), expected=words.expected,
+            advice="--grades DR=2,PR=1,NR=0 gives other words their grades." if _WORD.fullmatch(grade) else None,
+        )  # fmt: skip
     return query, document, value
 
 

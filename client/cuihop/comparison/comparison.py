@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Comparison", "Difference", "compare"]
+__all__ = ["Comparison", "Difference", "compare", "is_error"]
 
 Float64 = npt.NDArray[np.float64]
 
@@ -89,6 +89,7 @@ class Comparison:
         differences: for each measure, each pair of systems. Holm's p adjusts for their number.
         cards: name of a system → its card. measures: their names.
         against: the baseline of all others; ``None`` where every pair was compared, the earlier one as the baseline.
+            Without tests there are no differences.
         resamples, confidence, seed: of the tests.
     """
 
@@ -137,7 +138,7 @@ class Comparison:
         """Places of the systems with the best mean."""
         means = [card.means[measure] for card in self.cards.values()]
         numbers = [mean for mean in means if mean is not None]
-        best = (min if _is_error(measure) else max)(numbers, default=None)
+        best = (min if is_error(measure) else max)(numbers, default=None)
         return [place for place, mean in enumerate(means) if mean is not None and mean == best]
 
     def _better(self) -> Iterator[tuple[str, str, str]]:
@@ -145,7 +146,7 @@ class Comparison:
         for d in self.differences:
             if d.p_holm < 1.0 - self.confidence and d.difference:
                 order = (d.system, d.baseline)
-                yield (d.measure, *(order if (d.difference > 0) != _is_error(d.measure) else order[::-1]))
+                yield (d.measure, *(order if (d.difference > 0) != is_error(d.measure) else order[::-1]))
 
     def _letters(self) -> Mapping[str, str]:
         """Name of each system → its superscript letter; empty texts where none is needed or there are too few."""
@@ -176,16 +177,21 @@ class Comparison:
             )
             for d in self.differences
         ]  # fmt: skip
-        return Table(header, rows, "differences", " ".join(["Differences of means.", *map(_sentence, self._tests())]))
+        tests = self.account_of_tests() or ["no pair was tested"]
+        return Table(header, rows, "differences", " ".join(["Differences of means.", *map(_sentence, tests)]))
 
     def account(self) -> list[str]:
         """Explanations of the tables, in plain words."""
-        return [*self._marks(), *self._tests()]
+        return [*self._marks(), *self.account_of_tests()]
 
     def __str__(self) -> str:
-        return "\n".join([self.means().text(), "", self.table().text(), *self.account()])
+        differences = ["", self.table().text()] if self.differences else []
+        return "\n".join([self.means().text(), *differences, *self.account()])
 
-    def _tests(self) -> list[str]:
+    def account_of_tests(self) -> list[str]:
+        """Explanations of the differences, in plain words; none where no pair was tested."""
+        if not self.differences:
+            return []
         queries = {row.queries for row in self.differences}
         tests = len(self.differences)
         lines = [
@@ -196,7 +202,7 @@ class Comparison:
             f"p (Holm): adjusted for {'the only test' if tests == 1 else f'all {tests:,} tests'}, {self._family()}",
             "effect: the mean difference / the standard deviation of the differences",
         ]
-        errors = [measure for measure in self.measures if _is_error(measure)]
+        errors = [measure for measure in self.measures if is_error(measure)]
         if errors:
             lines.append(f"{', '.join(errors)}: the smaller the better, so a win is a smaller value")
         return lines
@@ -277,6 +283,7 @@ def compare(
     confidence: float = 0.95,
     seed: int = 0,
     threads: int | None = None,
+    tests: bool = True,
 ) -> Comparison:
     """Compare systems on the same queries under every measure.
 
@@ -289,6 +296,7 @@ def compare(
         against: the name of the system that is the baseline of all others. Without it, every pair is compared, the
             earlier one as the baseline.
         resamples, confidence, seed, threads: see `cuihop.comparison.paired_tests`.
+        tests: without, only means are compared, as of the many systems of a campaign.
 
     Raises:
         InputError: there are fewer than two cards, two of one name, they were not measured alike, a measure is not in
@@ -309,13 +317,14 @@ def compare(
         named[a].check_same_conditions(named[b], (a, b))
     names = _measures(list(named.values()), measures)
     pairs = list(itertools.combinations(named, 2)) if against is None else [(against, b) for b in named if b != against]
+    pairs = pairs if tests else []
     queries = sorted(next(iter(named.values())).queries)
     columns = {(name, system): card.column(name, queries) for name in names for system, card in named.items()}
-    tests = [(name, a, b) for name in names for a, b in pairs]
+    tested = [(name, a, b) for name in names for a, b in pairs]
     rows: list[dict[str, Any]] = []
     step = max(1, _CELLS_AT_ONCE // len(queries))
-    for first in range(0, len(tests), step):
-        rows += _tested(tests[first : first + step], columns, confidence, resamples, seed, threads)
+    for first in range(0, len(tested), step):
+        rows += _tested(tested[first : first + step], columns, confidence, resamples, seed, threads)
     adjusted = holm([row["p_randomisation"] for row in rows])
     differences = tuple(Difference(**row, p_holm=p) for row, p in zip(rows, adjusted, strict=True))
     return Comparison(differences, named, names, against, resamples, confidence, seed)
@@ -380,7 +389,7 @@ def _same_queries(differences: Float64) -> Iterator[tuple[list[int], npt.NDArray
 
 def _outcomes(measure: str, differences: Float64) -> dict[str, int]:
     more, less = int((differences > 0).sum()), int((differences < 0).sum())
-    wins, losses = (less, more) if _is_error(measure) else (more, less)
+    wins, losses = (less, more) if is_error(measure) else (more, less)
     return {"wins": wins, "ties": len(differences) - more - less, "losses": losses}
 
 
@@ -388,6 +397,6 @@ def _sentence(line: str) -> str:
     return f"{line if line.startswith('p ') else line[0].upper() + line[1:]}."
 
 
-def _is_error(measure: str) -> bool:
+def is_error(measure: str) -> bool:
     """True where smaller values are the better ones."""
     return FAMILIES[measures_named(measure)[0].family].error

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from cuihop.collection.image_names import places_by_name
 from cuihop.errors import InputError
 from cuihop.evaluation.means import MeanQueries, mean_of, number_text
-from cuihop.evaluation.result import MeasuredQueries
+from cuihop.evaluation.result import Details, MeasuredQueries
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import InputFile, Readable, opened_input
 from cuihop.files.text_lines import quoted, whole_text
@@ -95,6 +95,14 @@ class ScoreCard:
     def __repr__(self) -> str:
         means = ", ".join(f"{name} {number_text(mean)}" for name, mean in self.means.items())
         return f"<ScoreCard of {self.system}, {len(self.queries):,} queries: {means}>"
+
+    def measured(self) -> MeasuredQueries:
+        """The values as those of an evaluation."""
+        return MeasuredQueries(
+            measures=measures_named(list(self.values)), queries=self.queries,
+            values=np.column_stack(list(self.values.values())), release=None, versions=self.versions,
+            details=Details(self.counts, self.conditions, self.inputs),
+        )  # fmt: skip
 
     @property
     def means(self) -> dict[str, float | None]:

@@ -7,15 +7,14 @@ through one, or end at one. Two images that share a hub still share it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from cuihop.adapter_rules import BACKWARDS, SEARCHES
 from cuihop.errors import InputError
 from cuihop.explanation.query_gains import Hops
 from cuihop.graph import ConceptGraph, Direction
 
 __all__ = ["HubFree", "checked_hubs"]
-
-_BACKWARDS: dict[Direction, Direction] = {"any": "any", "up": "down", "down": "up"}
 
 
 def checked_hubs(hubs: Iterable[int]) -> tuple[int, ...]:
@@ -39,8 +38,8 @@ def _children_of(cuis: Collection[str], graph: ConceptGraph) -> dict[str, int]:
 class HubFree:
     """The part of a graph that holds every path of at most ``bound`` hops without a hub between two sets of concepts.
 
-    Neighbours are fetched layer by layer, from both sides towards the middle, in at most ``2 * bound + 1`` batches;
-    hubs are never expanded.
+    Neighbours are fetched layer by layer, from both sides towards the middle, in at most ``2 * bound + 1`` batches
+    for each search that the direction needs; hubs are never expanded.
 
     Attributes:
         children: number of children of each start, each end and each concept on the way.
@@ -65,17 +64,21 @@ class HubFree:
     ) -> None:
         self._graph, self._most = graph, most
         self._starts, self._ends, self._bound = frozenset(starts), frozenset(ends), bound
-        self._arcs: dict[str, set[str]] = {}
+        self._arcs: dict[Direction, dict[str, set[str]]] = {}
         self.children = _children_of(self._starts | self._ends, graph)
-        seen = self._expand(self._starts, -(-bound // 2), direction, forwards=True)
-        met = self._expand(self._ends, bound // 2, _BACKWARDS[direction], forwards=False)
-        self._count(seen & met)  # the last layers are not expanded: a path runs only through their intersection
+        for search in SEARCHES[direction]:
+            arcs = self._arcs[search] = {}
+            seen = self._expand(arcs, self._starts, -(-bound // 2), search, forwards=True)
+            met = self._expand(arcs, self._ends, bound // 2, BACKWARDS[search], forwards=False)
+            self._count(seen & met)  # the last layers are not expanded: a path runs only through their intersection
 
     def _count(self, cuis: Collection[str]) -> None:
         self.children |= _children_of(set(cuis) - self.children.keys(), self._graph)
 
-    def _expand(self, centres: Collection[str], layers: int, direction: Direction, *, forwards: bool) -> set[str]:
-        """Add the hops of this number of layers; returns every concept reached."""
+    def _expand(
+        self, arcs: dict[str, set[str]], centres: Collection[str], layers: int, direction: Direction, *, forwards: bool
+    ) -> set[str]:
+        """Add the hops of this number of layers to the arcs; returns every concept reached."""
         met, frontier = set(centres), set(centres)
         for layer in range(layers):
             if layer:
@@ -86,7 +89,7 @@ class HubFree:
             for cui, hood in zip(centres, hoods, strict=True):
                 for neighbour in hood:
                     here, there = (cui, neighbour.cui) if forwards else (neighbour.cui, cui)
-                    self._arcs.setdefault(here, set()).add(there)
+                    arcs.setdefault(here, set()).add(there)
                     if neighbour.cui not in met:
                         met.add(neighbour.cui)
                         frontier.add(neighbour.cui)
@@ -95,12 +98,14 @@ class HubFree:
     def hops(self, most_children: int) -> Hops:
         """The distance from each start to each end in the graph without concepts of more children than this."""
         found: dict[tuple[str, str], int] = {}
-        for start in self._starts:
-            for hops, reached in enumerate(self._layers(start, most_children)):
-                found.update({(start, end): hops for end in reached & self._ends})
+        for arcs in self._arcs.values():
+            for start in self._starts:
+                for hops, reached in enumerate(self._layers(arcs, start, most_children)):
+                    for pair in ((start, end) for end in reached & self._ends):
+                        found[pair] = min(hops, found.get(pair, hops))
         return found
 
-    def _layers(self, start: str, most_children: int) -> Sequence[set[str]]:
+    def _layers(self, arcs: Mapping[str, set[str]], start: str, most_children: int) -> Sequence[set[str]]:
         """The concepts at 0, 1, … hops."""
 
         def free(cuis: Iterable[str]) -> set[str]:
@@ -109,7 +114,7 @@ class HubFree:
         layers = [free([start])]
         met = set(layers[0])
         for _ in range(self._bound):
-            ahead = free({there for here in layers[-1] for there in self._arcs.get(here, ())} - met)
+            ahead = free({there for here in layers[-1] for there in arcs.get(here, ())} - met)
             met |= ahead
             layers.append(ahead)
         return layers

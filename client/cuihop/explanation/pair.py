@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from cuihop.added_names import names_of
 from cuihop.explanation.picture import figure_of_pairs
 from cuihop.explanation.values import MATCHES, ExplainedConcept, ExplainedPair, Match, Partner, PathStep, Side
 from cuihop.graph import ConceptGraph, Direction
@@ -101,7 +102,7 @@ def explain_pair(
     }
     isolated = overlap.resolved.isolated
     held = sorted(((overlap.A | overlap.B) - isolated).union(*({cui for cui, _, _ in path} for path in paths.values())))
-    names = dict(zip(held, graph.names(held), strict=True)) if held else {}
+    names = names_of(graph, held, isolated)
     return Explanation(
         concepts=_concepts(overlap, n, lam, paths, names),
         titles=titles,

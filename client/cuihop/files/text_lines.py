@@ -243,7 +243,9 @@ def counted(number: int, thing: str, plural: str | None = None) -> str:
 
 def direction_text(direction: str) -> str:
     """A direction of hops in words."""
-    return {"any": "either way", "up": "upwards only", "down": "downwards only"}[direction]
+    return {"any": "either way", "up": "upwards only", "down": "downwards only", "vertical": "all up or all down"}[
+        direction
+    ]
 
 
 def shortened(text: str) -> str:

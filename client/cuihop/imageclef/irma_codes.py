@@ -19,11 +19,12 @@ from cuihop.files.input_file import InputFile, Readable, opened_input
 from cuihop.files.likely_causes import cause_of_columns
 from cuihop.files.records import Records, RowFault
 from cuihop.files.text_lines import counted, decoded_lines, delimiter_of, first_line, quoted
+from cuihop.measures.code_error_rate import code_error
 from cuihop.measures.irma_error import WILDCARD, Branching, branching_of, irma_error
 from cuihop.measures.measure import Measure
 from cuihop.resources.versions import versions
 
-__all__ = ["IrmaCodes", "IrmaCounts", "IrmaEvaluation", "evaluate_irma"]
+__all__ = ["IrmaCodes", "IrmaCounts", "IrmaEvaluation", "evaluate_irma", "evaluate_irma_each"]
 
 _EXPECTED = "the image and its code, separated by a comma, a tab or a space"
 _EXPECTED_IN_BOOK = "one code in each line"
@@ -201,15 +202,17 @@ class IrmaCounts:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class IrmaEvaluation(MeasuredQueries):
-    """The result of `evaluate_irma`: the error of each image, from 0 to 1: the mean over its axes.
+    """The result of `evaluate_irma`: for each image its error, the mean over its axes, and 1 unless it is wholly right.
 
     Its `counts` are `IrmaCounts`.
 
     Attributes:
         axis_errors: float64, shape (images, axes).
+        codes: the correct code of each image.
     """
 
     axis_errors: npt.NDArray[np.float64]
+    codes: tuple[str, ...]
 
 
 def evaluate_irma(
@@ -222,6 +225,8 @@ def evaluate_irma(
 ) -> IrmaEvaluation:
     """Score predicted codes: the mean over images of the mean over axes of `cuihop.measures.irma_error`.
 
+    Beside it the error rate, ER: the share of images whose code is not wholly right; one with a ``*`` is not.
+
     Args:
         truth: image and correct code, every position specified.
         predictions: of the same images and axes; may hold ``*``.
@@ -232,60 +237,110 @@ def evaluate_irma(
     Raises:
         InputError: a file is not as expected; images are unknown or missing; names the line.
     """
+    several = {"": predictions}
+    found = evaluate_irma_each(truth, several, codes=codes, branching=branching, missing_wrong=missing_wrong)
+    return found[""]
+
+
+def evaluate_irma_each(
+    truth: Readable,
+    predictions: Mapping[str, Readable],
+    *,
+    codes: Readable | None = None,
+    branching: int | None = None,
+    missing_wrong: bool = False,
+) -> dict[str, IrmaEvaluation]:
+    """Score the codes of several systems: `evaluate_irma` of each, with the ground truth read once.
+
+    Args:
+        predictions: name of a system → its codes.
+        truth, codes, branching, missing_wrong: as in `evaluate_irma`.
+
+    Raises:
+        InputError: as `evaluate_irma`.
+    """
     if (codes is None) == (branching is None):
         raise InputError("the number of possible labels is missing", expected="either codes or branching")
-    true, predicted = IrmaCodes.read(truth), IrmaCodes.read(predictions)
-    _check_images(true, predicted, missing_wrong)
+    true = IrmaCodes.read(truth)
+    hierarchy = _hierarchy(true, codes, branching)
+    found = {}
+    for name, given in predictions.items():
+        predicted = IrmaCodes.read(given)
+        _check_images(true, predicted, missing_wrong)
+        found[name] = _scored(true, predicted, hierarchy, missing_wrong=missing_wrong)
+    return found
+
+
+@dataclass(frozen=True)
+class _Hierarchy:
+    """Possible labels: of each axis, and the code book that they were counted in, or one number of all.
+
+    Attributes:
+        labels: b of each axis. branching: the one number. book, digest: name and content of the code book.
+        account: how it was read.
+    """
+
+    labels: Sequence[Branching | int]
+    branching: int | None = None
+    book: str | None = None
+    digest: str | None = None
+    account: str | None = None
+
+
+def _hierarchy(true: IrmaCodes, codes: Readable | None, branching: int | None) -> _Hierarchy:
     count = len(next(iter(true.axes.values())))
-    labels: Sequence[Branching | int] = [branching or 0] * count
-    book, book_digest, book_name = None, None, None
-    if codes is not None:
-        book_file = opened_input(codes)
-        book_name = book_file.name
-        book, book_digest = read_code_book(book_file)
-        if len(book) != count:
-            raise InputError(
-                "the code book has other axes", file=book_name, found=f"{len(book)}",
-                expected=f"{count}, as in {true.source}",
-            )  # fmt: skip
-        _check_code_book(true, book, book_name)
-        labels = [branching_of(axis) for axis in book]
-    errors = np.ones((len(true.axes), count), dtype=np.float64)
+    if codes is None:
+        return _Hierarchy([branching or 0] * count, branching)
+    file = opened_input(codes)
+    book, digest = read_code_book(file)
+    if len(book) != count:
+        raise InputError(
+            "the code book has other axes", file=file.name, found=f"{len(book)}",
+            expected=f"{count}, as in {true.source}",
+        )  # fmt: skip
+    _check_code_book(true, book, file.name)
+    account = f"{file.name}: {counted(len(book[0]), 'code')}"
+    return _Hierarchy([branching_of(axis) for axis in book], None, file.name, digest, account)
+
+
+def _scored(true: IrmaCodes, predicted: IrmaCodes, hierarchy: _Hierarchy, *, missing_wrong: bool) -> IrmaEvaluation:
+    errors = np.ones((len(true.axes), len(hierarchy.labels)), dtype=np.float64)
+    rates = np.ones(len(true.axes), dtype=np.float64)
     for row, (image, correct) in enumerate(true.axes.items()):
-        for axis, own in enumerate(correct):
-            if image in predicted.axes:
-                errors[row, axis] = _error(own, predicted.axes[image][axis], labels[axis], true, image)
-    values = errors.mean(axis=1, keepdims=True)
-    measure = Measure("IRMA", options=() if branching is None else (("b", branching),))
+        if image in predicted.axes:
+            rates[row] = code_error("-".join(correct), "-".join(predicted.axes[image]))
+            for axis, own in enumerate(correct):
+                errors[row, axis] = _error(own, predicted.axes[image][axis], hierarchy.labels[axis], true, image)
+    means = errors.mean(axis=1)
+    branching = hierarchy.branching
+    measures = (Measure("IRMA", options=() if branching is None else (("b", branching),)), Measure("ER"))
     counts = IrmaCounts(
         images=len(true.axes),
-        right=int((values == 0).sum()),
+        right=int((rates == 0).sum()),
         wildcards=sum(any(WILDCARD in axis for axis in code) for code in predicted.axes.values()),
         missing=tuple(image for image in true.axes if image not in predicted.axes),
-        error_sum=float(values.sum()),
+        error_sum=float(means.sum()),
     )
-    inputs = {
-        "truth": true.account,
-        "predictions": predicted.account,
-        **({} if book is None else {"codes": f"{book_name}: {counted(len(book[0]), 'code')}"}),
-    }
+    inputs = {"truth": true.account, "predictions": predicted.account}
+    inputs |= {} if hierarchy.account is None else {"codes": hierarchy.account}
     parameters = {
-        "measures": [str(measure)],
+        "measures": list(map(str, measures)),
         "truth": true.source,
         "predictions": predicted.source,
         "digests": {
             "truth": content_digest({image: list(code) for image, code in true.axes.items()}),
-            "codes": book_digest,
+            "codes": hierarchy.digest,
         },
-        "codes": book_name,
+        "codes": hierarchy.book,
         "branching": branching,
         "missing": "wrong" if missing_wrong else "error",
     }
     return IrmaEvaluation(
-        measures=(measure,),
+        measures=measures,
         queries=tuple(true.axes),
-        values=values,
+        values=np.column_stack([means, rates]),
         axis_errors=errors,
+        codes=tuple("-".join(code) for code in true.axes.values()),
         release=None,
         versions=versions("cuihop", "numpy"),
         details=Details(counts, parameters, inputs),

@@ -6,6 +6,7 @@ Definitions, edge cases and values to check by hand: docs/measures.md. Names: `c
 from cuihop.measures.average_precision import average_precision
 from cuihop.measures.bipartite_matching import bipartite_matching
 from cuihop.measures.bpref import bpref
+from cuihop.measures.code_error_rate import code_error
 from cuihop.measures.concept_f1 import concept_f1
 from cuihop.measures.dcg import dcg
 from cuihop.measures.graded_ndcg import graded_ndcg
@@ -33,6 +34,7 @@ __all__ = [
     "average_precision",
     "bipartite_matching",
     "bpref",
+    "code_error",
     "concept_f1",
     "concept_overlap",
     "dcg",

@@ -1,4 +1,4 @@
-"""F1 of detected concepts, per image (ImageCLEFmedical caption, concept detection)."""
+"""F1, precision and recall of detected concepts, per image (ImageCLEFmedical caption, concept detection)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from cuihop.measures.family import Family, Option
 
-__all__ = ["FAMILY", "MANUAL_CONCEPTS", "concept_f1"]
+__all__ = ["FAMILY", "MANUAL_CONCEPTS", "PRECISION", "RECALL", "concept_f1"]
 
 MANUAL_CONCEPTS = frozenset(
     [
@@ -50,3 +50,5 @@ def concept_f1(true: Collection[str], predicted: Collection[str]) -> float | Non
 FAMILY = Family(
     "F1", "F1 of detected concepts, mean over images", "detection", options=(Option.of_words("of", "all", "manual"),)
 )
+PRECISION = Family("precision", "precision of detected concepts, mean over images", "detection")
+RECALL = Family("recall", "recall of detected concepts, mean over images", "detection")

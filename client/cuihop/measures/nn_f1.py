@@ -100,6 +100,6 @@ def nn_f1(
     return match_counts(true, predicted, graph, n, direction, unknown=unknown).f1(lam)
 
 
-FAMILY = Family("nn-F1", "F1 of the concepts of each text that counts near misses", "annotation",
+FAMILY = Family("nn-F1", "F1 of the concepts of each text or image that counts near misses", "annotation",
                 options=(HOPS, LAMBDA), spellings=("nnF1",))  # fmt: skip
 DOCUMENT_F1 = Family("document-F1", "F1 of the concepts of each text", "annotation")

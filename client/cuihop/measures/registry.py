@@ -10,7 +10,10 @@ from cuihop.measures.average_precision import FAMILY as AVERAGE_PRECISION
 from cuihop.measures.bipartite_matching import FAMILY as BM
 from cuihop.measures.bpref import FAMILY as BPREF
 from cuihop.measures.caption_measures import BLEU, COMPOSITES, CONCEPT_FAMILIES, EXTERNAL, MODEL_FAMILIES
+from cuihop.measures.code_error_rate import FAMILY as ERROR_RATE
 from cuihop.measures.concept_f1 import FAMILY as F1
+from cuihop.measures.concept_f1 import PRECISION as PRECISION_OF_CONCEPTS
+from cuihop.measures.concept_f1 import RECALL as RECALL_OF_CONCEPTS
 from cuihop.measures.cui_at_k import CUI, NN_CUI
 from cuihop.measures.family import Family
 from cuihop.measures.graded_ndcg import FAMILY as GRADED_NDCG
@@ -46,7 +49,10 @@ FAMILIES: Mapping[str, Family] = {
         IOU,
         BM,
         F1,
+        PRECISION_OF_CONCEPTS,
+        RECALL_OF_CONCEPTS,
         IRMA,
+        ERROR_RATE,
         NN_F1,
         DOCUMENT_F1,
         SPAN_F1,

@@ -87,10 +87,21 @@ def rung(bound: int | None) -> int | None:
 def _for_each_rung(text: LiteralString) -> dict[tuple[Direction, int | None], LiteralString]:
     texts: dict[tuple[Direction, int | None], LiteralString] = {}
     for direction, (left, right) in _ARROWS.items():
-        with_arrows = text.replace("<LEFT>", left).replace("<RIGHT>", right)
-        texts[direction, None] = with_arrows.replace("<BOUND>", "")
-        for hops, written in _RUNGS:
-            texts[direction, hops] = with_arrows.replace("<BOUND>", written)
+        for hops, bounded in _for_each_bound(text).items():
+            texts[direction, hops] = bounded.replace("<LEFT>", left).replace("<RIGHT>", right)
+    return texts
+
+
+def _for_each_bound(text: LiteralString) -> dict[int | None, LiteralString]:
+    bounded: dict[int | None, LiteralString] = {hops: text.replace("<BOUND>", written) for hops, written in _RUNGS}
+    return {None: text.replace("<BOUND>", ""), **bounded}
+
+
+def _around_centres(text: LiteralString) -> dict[tuple[Direction, int | None], LiteralString]:
+    """The text for every direction, ``vertical`` included: ``<AROUND>`` gives the concepts around c, and their hops."""
+    texts = _for_each_rung(text.replace("<AROUND>", _AROUND))
+    for hops, bounded in _for_each_bound(text.replace("<AROUND>", _ABOVE_AND_BELOW)).items():
+        texts["vertical", hops] = bounded
     return texts
 
 
@@ -147,12 +158,24 @@ RETURN up IS NOT NULL AS is_parent, up.sabs AS up_sabs, down.sabs AS down_sabs
 # Neighbourhoods. ``min(length(p))`` for each end makes the server search breadth first and visit a concept once
 # (VarLengthExpand(Pruning,BFS)); a test holds the plan to it. Without it a hub's paths would be counted one by one.
 
-NEIGHBOURS = _for_each_rung("""
-UNWIND $cuis AS cui
-MATCH (c:StoredConcept {release: $release, cui: cui})
-CALL (c) {
+_AROUND: LiteralString = """
   MATCH p = (c)<LEFT>[:IS_A*0..<BOUND>]<RIGHT>(n)
   WITH n, min(length(p)) AS hops
+"""
+
+_ABOVE_AND_BELOW: LiteralString = """
+  CALL (c) {
+    MATCH p = (c)-[:IS_A*0..<BOUND>]->(n) RETURN n, min(length(p)) AS found
+    UNION ALL
+    MATCH p = (c)<-[:IS_A*0..<BOUND>]-(n) RETURN n, min(length(p)) AS found
+  }
+  WITH n, min(found) AS hops
+"""
+
+NEIGHBOURS = _around_centres("""
+UNWIND $cuis AS cui
+MATCH (c:StoredConcept {release: $release, cui: cui})
+CALL (c) {<AROUND>
   WHERE 0 < hops AND ($hops IS NULL OR hops <= $hops)
   WITH n.cui AS near, hops ORDER BY hops, near
   RETURN collect(near) AS near, collect(hops) AS hops
@@ -161,12 +184,10 @@ RETURN cui, size(near) AS total, near[..coalesce($limit, size(near))] AS near,
        hops[..coalesce($limit, size(near))] AS hops
 """)
 
-PACK = _for_each_rung("""
+PACK = _around_centres("""
 UNWIND $cuis AS cui
 MATCH (c:StoredConcept {release: $release, cui: cui})
-CALL (c) {
-  MATCH p = (c)<LEFT>[:IS_A*0..<BOUND>]<RIGHT>(n)
-  WITH n, min(length(p)) AS hops
+CALL (c) {<AROUND>
   WHERE hops <= $hops AND n.number IN $numbers
   RETURN collect(n.number) AS numbers, collect(hops) AS hops
 }

@@ -12,9 +12,11 @@ import numpy as np
 from cuihop.adapter_rules import (
     BACKWARDS,
     LONGEST_CHAIN,
+    SEARCHES,
     absent_resolution,
     checked_pack_bound,
     fewer_paths,
+    vertical_path,
     with_identifier,
 )
 from cuihop.annotation.mentions import Annotations
@@ -251,12 +253,13 @@ class Neo4jGraph(ConceptGraph):
         self, pairs: Iterable[tuple[str, str]], direction: Direction, bound: int | None
     ) -> dict[tuple[str, str], int]:
         """The distance of each pair of two different concepts that has one, perhaps a little beyond the bound."""
-        text = cypher.DISTANCES[direction, cypher.rung(bound)]
         found: dict[tuple[str, str], int] = {}
         possible = [pair for pair in dict.fromkeys(pairs) if all(is_identifier(cui, "any") for cui in pair)]
-        for part in _parts(possible, _PAIRS_A_TRANSACTION):
-            rows = self._rows(text, starts=[a for a, _ in part], ends=[b for _, b in part])
-            found.update({part[i]: hops for i, hops in rows})
+        for search in SEARCHES[direction]:
+            text = cypher.DISTANCES[search, cypher.rung(bound)]
+            for part in _parts(possible, _PAIRS_A_TRANSACTION):
+                for i, hops in self._rows(text, starts=[a for a, _ in part], ends=[b for _, b in part]):
+                    found[part[i]] = min(hops, found.get(part[i], hops))
         return found
 
     def path(
@@ -265,6 +268,8 @@ class Neo4jGraph(ConceptGraph):
         """See `ConceptGraph.path`."""
         direction = checked_direction(direction)
         bound, rank = checked_hops(max_hops), checked_which(which)
+        if direction == "vertical":
+            return vertical_path(self, a, b, max_hops=bound, which=rank)
         (start, end), merged = self._usable([a, b])
         cuis, total = self._ranked_path(start, end, direction, bound, rank)
         if not total:

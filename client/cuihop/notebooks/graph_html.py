@@ -26,7 +26,7 @@ __all__ = [
     "path_places",
 ]
 
-_DIRECTIONS = {"any": "either way", "up": "upwards", "down": "downwards"}
+_DIRECTIONS = {"any": "either way", "up": "upwards", "down": "downwards", "vertical": "all up or all down"}
 _MOST_SHOWN = 20  # concepts at one distance, synonyms of one concept
 _LETTERS = 26  # beside an arrow
 _HOP = 0.6  # boxes to the right; the concepts of two hops lie on two levels, so that they may overlap sideways

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -14,6 +15,7 @@ __all__ = ["DocumentRanking"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+Float64 = npt.NDArray[np.float64]
 
 
 class DocumentRanking(Ranking):
@@ -25,7 +27,12 @@ class DocumentRanking(Ranking):
         queries, indptr, listed, source, other_queries, ties, form: as in `Ranking`. A query stays in its own list.
         names: of all documents, as often as they occur.
         places: int32 or int64: what was retrieved, as places in ``names``.
+
+    Attributes:
+        scores: float64, shape as ``places``: the score of each; ``None`` where there is none.
     """
+
+    scores: Float64 | None = None
 
     def __init__(
         self,
@@ -76,6 +83,12 @@ class DocumentRanking(Ranking):
 
     _names: Sequence[str]
     _named: npt.NDArray[np.int32 | np.int64]
+
+    def with_scores(self, scores: Float64) -> DocumentRanking:
+        """The same ranking with the score of each document retrieved."""
+        found = copy.copy(self)
+        object.__setattr__(found, "scores", scores)
+        return found
 
     @property
     def retrieved(self) -> tuple[Sequence[str], npt.NDArray[np.int32 | np.int64]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,30 +17,56 @@ from cuihop.files.input_file import InputFile
 from cuihop.files.likely_causes import cause_of_columns
 from cuihop.files.records import Records
 from cuihop.files.text_lines import DELIMITERS, columns, decoded, line_blocks, quoted
-from cuihop.rankings.ranking import Ranking, Ties
+from cuihop.rankings.ranking import Order, Ranking, Ties
 from cuihop.rankings.rows import Numbers, RankedRows
 
 __all__ = ["ranking_of_file", "ranking_of_table"]
 
 _TREC_EXPECTED = "6 columns separated by white space: query Q0 document rank score run"
-_CSV_EXPECTED = "the columns query, document and either score or rank"
+_CSV_EXPECTED = "the columns query, document, and score or rank"
+_BY_SCORE = "Order by the scores instead: --order score."
+_RANK_EXPECTED = "a whole number, 0 or more, of 15 digits at most"
 _LINES_A_BLOCK = 256  # few enough that the garbage collector has little to look through
 
 Float64 = npt.NDArray[np.float64]
 
 
-def ranking_of_file(
-    file: InputFile, queries: Sequence[str], corpus: Sequence[str] | None, depth: int | None, ties: Ties
-) -> Ranking:
-    """The ranking in a file of names. Best first is: score descending (or rank ascending), then as ``ties`` says.
+class _Ranks(dict[bytes, float]):
+    """Text of a rank → the rank; NaN of a text that is none."""
 
-    Without a corpus it is the documents in the file; lists of other queries are then left out.
+    def __missing__(self, text: bytes) -> float:
+        self[text] = rank = float(text) if text.isdigit() and len(text) <= 15 else math.nan
+        return rank
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of a file, the column that orders them, and the ranks read so far."""
+
+    entries: RankedRows
+    order: Order
+    ranks: _Ranks = field(default_factory=_Ranks)
+
+
+def ranking_of_file(
+    file: InputFile,
+    queries: Sequence[str] | None,
+    corpus: Sequence[str] | None,
+    depth: int | None,
+    ties: Ties,
+    order: Order = "score",
+) -> Ranking:
+    """The ranking in a file of names. Best first is: score descending, then as ``ties`` says; or rank ascending.
+
+    A file with ranks alone is ordered by them, equal ones as ``ties`` says; with ``order="rank"`` equal ones are an
+    error. Without a corpus it is the documents in the file; lists of other queries are then left out. Without queries
+    they are those of the file.
 
     Raises:
         InputError: names the file, line or row, and column.
     """
     if file.form == "table":
-        return ranking_of_table(ArrowTable.of(file), queries, corpus, depth, ties)
+        return ranking_of_table(ArrowTable.of(file), queries, corpus, depth, ties, order)
     entries = RankedRows(file.name, queries, corpus)
     blocks = line_blocks(file)
     before: list[tuple[int, list[bytes]]] = []
@@ -51,16 +79,19 @@ def ranking_of_file(
     if header is None:
         raise InputError("the file is empty", file=file.name, expected="a TREC run, or CSV with a header")
     whole = itertools.chain(before, blocks)
+    by = order
     if _is_trec(header[1]):
-        _read_trec(whole, entries)
+        _read_trec(whole, _Rows(entries, order))
         account = "TREC run"
     else:
         texts = (decoded(raw, file.name, n) for first, lines in whole for n, raw in enumerate(lines, start=first))
         records = Records.of(file, _CSV_EXPECTED, (decoded(header[1], file.name, header[0]), texts))
         name = DELIMITERS[records.delimiter]
         name = "JSON Lines" if records.in_json else f"CSV with {name}" if name else "CSV"
-        account = f"{name} by {_read_records(records, entries)}"
-    return entries.ranking(depth, ties, ", ".join(filter(None, (file.compression, account))))
+        account, by = name, _read_records(records, _Rows(entries, order))
+    return entries.ranking(
+        depth, None if order == "rank" else ties, ", ".join(filter(None, (file.compression, account))), by
+    )
 
 
 def _is_trec(raw: bytes) -> bool:
@@ -73,45 +104,50 @@ def _is_trec(raw: bytes) -> bool:
     return b"," not in raw and not any({b"query", b"document"} <= each for each in names)
 
 
-def _read_trec(blocks: Iterable[tuple[int, list[bytes]]], entries: RankedRows) -> None:
-    """Rows of a TREC run. The second, fourth (rank) and sixth (run) column are not used."""
+def _read_trec(blocks: Iterable[tuple[int, list[bytes]]], rows: _Rows) -> None:
+    """Rows of a TREC run. The second and the sixth column (run) are not used."""
     for first, lines in blocks:
-        found = _trec_columns(columns(lines, 6, (0, 2, 4)), entries)
-        if found is not None:
-            entries.add(*found, np.arange(first, first + len(lines)))
-            continue
-        # Something is wrong, or a line is empty: line by line finds where.
-        numbered = [(line, raw) for line, raw in enumerate(lines, start=first) if not raw.isspace()]
-        rows = [_trec_row(raw, line, entries) for line, raw in numbered]
-        owners, places, keys = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
-        entries.add(owners, places, keys, [line for line, _ in numbered])
+        found = _trec_columns(columns(lines, 6, (0, 2, 3, 4)), rows)
+        numbers: Numbers = np.arange(first, first + len(lines))
+        if found is None:  # something is wrong, or a line is empty: line by line finds where
+            numbered = [(line, raw) for line, raw in enumerate(lines, start=first) if not raw.isspace()]
+            table = np.array([_trec_row(raw, line, rows) for line, raw in numbered], dtype=np.float64).reshape(-1, 4)
+            numbers = [line for line, _ in numbered]
+            found = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2], table[:, 3]
+        owners, places, scores, ranks = found
+        keys, others = (-scores, ranks) if rows.order == "score" else (ranks, -scores)
+        rows.entries.add(owners, places, keys, numbers, others)
 
 
-def _trec_columns(table: list[list[bytes]] | None, entries: RankedRows) -> tuple[Numbers, Numbers, Float64] | None:
-    """Places of queries and documents, and keys, of many rows at once; ``None`` where one of them has a fault."""
+def _trec_columns(table: list[list[bytes]] | None, rows: _Rows) -> tuple[Numbers, Numbers, Float64, Float64] | None:
+    """Places of queries and documents, scores and ranks of many rows; ``None`` where one of them has a fault."""
     if table is None:
         return None
-    queries, documents, scores = table
-    if b"_" in b"".join(scores):
+    queries, documents, rank_texts, score_texts = table
+    if b"_" in b"".join(score_texts):
         return None
     try:
-        keys = -np.array(list(map(float, scores)))
-        owners, rows = entries.queries_at(queries), entries.documents_at(documents)
+        scores = np.array(list(map(float, score_texts)))
+        owners, places = rows.entries.queries_at(queries), rows.entries.documents_at(documents)
     except (KeyError, ValueError):  # an unknown name; one that is not UTF-8; no number
         return None
-    return (owners, rows, keys) if np.isfinite(keys).all() else None
+    ranks = np.array(list(map(rows.ranks.__getitem__, rank_texts)))
+    fault = not np.isfinite(scores).all() or (rows.order == "rank" and np.isnan(ranks).any())
+    return None if fault else (owners, places, scores, ranks)
 
 
-def _trec_row(raw: bytes, line: int, entries: RankedRows) -> tuple[int, int, float]:
-    fields = raw.split()
+def _trec_row(raw: bytes, line: int, rows: _Rows) -> tuple[int, int, float, float]:
+    """Places of query and document, score and rank."""
+    entries, fields = rows.entries, raw.split()
     if len(fields) != 6:
         raise InputError(
             "wrong number of columns", file=entries.path, line=line,
             found=f"{len(fields)} in {quoted(decoded(raw.strip(), entries.path, line))}", expected=_TREC_EXPECTED,
             advice=cause_of_columns(decoded(raw, entries.path, line).split(), 6, " "),
         )  # fmt: skip
-    query, _, document, _, score, _ = fields
-    return entries.query(query, line), entries.document(document, line), -_score(score, entries, line)
+    query, _, document, rank, score, _ = fields
+    place = _rank(rank, entries, line) if rows.order == "rank" else rows.ranks[rank]
+    return entries.query(query, line), entries.document(document, line), _score(score, entries, line), place
 
 
 def _score(text: bytes, entries: RankedRows, line: int) -> float:
@@ -125,45 +161,50 @@ def _score(text: bytes, entries: RankedRows, line: int) -> float:
 
 
 def _rank(text: bytes, entries: RankedRows, line: int) -> float:
-    if not text.isdigit():
-        raise entries.wrong_number("rank", decoded(text, entries.path, line), "a whole number, 0 or more", line)
+    if not text.isdigit() or len(text) > 15:
+        raise entries.wrong_number("rank", decoded(text, entries.path, line), _RANK_EXPECTED, line)
     return float(text)
 
 
-def _read_records(records: Records, entries: RankedRows) -> str:
+def _read_records(records: Records, rows: _Rows) -> Order:
     """Rows of CSV or JSON Lines, their columns found by the names in the header; returns the one that orders them."""
-    columns, rows = _columns(records), records.rows()
-    key = "score" if "score" in columns else "rank"
-    query_at, document_at, key_at = columns["query"], columns["document"], columns[key]
-    while block := list(itertools.islice(rows, _LINES_A_BLOCK)):
-        table: list[tuple[int, int, float]] = []
+    columns, lines, entries = _columns(records, rows.order), records.rows(), rows.entries
+    by: Order = "score" if rows.order == "score" and "score" in columns else "rank"
+    numbers = [name for name in ("rank", "score") if name in columns]
+    wanted = [columns[name] for name in ("query", "document", *numbers)]
+    while block := list(itertools.islice(lines, _LINES_A_BLOCK)):
+        table: list[tuple[int, int, float, float]] = []
         for line, fields in block:
             try:
-                query, document = fields[query_at].strip().encode(), fields[document_at].strip().encode()
-                value = fields[key_at].strip().encode()
+                texts = [fields[at].strip().encode() for at in wanted]
             except AttributeError:  # a value of JSON that is no text
-                values = [fields[at] for at in (query_at, document_at, key_at)]
-                query, document, value = _json_fields(values, entries, line)
-            sort_key = -_score(value, entries, line) if key == "score" else _rank(value, entries, line)
-            table.append((entries.query(query, line), entries.document(document, line), sort_key))
-        owners, places, keys = zip(*table, strict=True)
-        entries.add(owners, places, keys, [line for line, _ in block])
-    return key
+                texts = _json_fields([fields[at] for at in wanted], entries, line)
+            query, document, *values = texts
+            score = -_score(values[-1], entries, line) if "score" in columns else math.nan
+            rank = _rank(values[0], entries, line) if "rank" in columns else math.nan
+            keys = (score, rank) if by == "score" else (rank, score)
+            table.append((entries.query(query, line), entries.document(document, line), *keys))
+        owners, places, first_keys, others = zip(*table, strict=True)
+        entries.add(owners, places, first_keys, [line for line, _ in block], others)
+    return by
 
 
-def _json_fields(values: Sequence[object], entries: RankedRows, line: int) -> tuple[bytes, bytes, bytes]:
+def _json_fields(values: Sequence[object], entries: RankedRows, line: int) -> list[bytes]:
     """The values of an object as the fields of CSV: names are texts, scores and ranks numbers."""
-    query, document, value = values
+    query, document, *numbers = values
     for column, name in (("query", query), ("document", document)):
         if not isinstance(name, str):
             raise entries.problem("not a name", line, column, quoted(repr(name)), "a text")
-    return str(query).strip().encode(), str(document).strip().encode(), repr(value).encode()
+    return [str(query).strip().encode(), str(document).strip().encode(), *(repr(number).encode() for number in numbers)]
 
 
-def _columns(records: Records) -> Mapping[str, int]:
+def _columns(records: Records, order: Order) -> Mapping[str, int]:
     names = records.names
     columns = {name.strip().lower(): place for place, name in enumerate(names)}
-    complete = set(columns) in ({"query", "document", "score"}, {"query", "document", "rank"})
+    complete = {"query", "document"} < set(columns) <= {"query", "document", "score", "rank"}
+    if complete and order == "rank" and "rank" not in columns:
+        found = quoted(records.delimiter.join(names))
+        raise records.fault("no column of ranks", found, "the columns query, document and rank", _BY_SCORE)
     if not complete or len(columns) != len(names):
         raise records.fault(
             "not the header of a ranking", quoted(records.delimiter.join(names)), _CSV_EXPECTED,
@@ -184,38 +225,46 @@ def _other_form(header: Sequence[str]) -> str | None:
 
 
 def ranking_of_table(
-    table: ArrowTable, queries: Sequence[str], corpus: Sequence[str] | None, depth: int | None, ties: Ties
+    table: ArrowTable,
+    queries: Sequence[str] | None,
+    corpus: Sequence[str] | None,
+    depth: int | None,
+    ties: Ties,
+    order: Order = "score",
 ) -> Ranking:
-    """The ranking in the columns query, document, and score or rank. Order and corpus as in `ranking_of_file`.
+    """The ranking in the columns query, document, and score or rank. Arguments as in `ranking_of_file`.
 
     Raises:
         InputError: names the row and the column.
     """
-    ranked = "rank" in {name.strip().lower() for name in table.names}
-    by_query, by_document = table.column("query"), table.column("document")
-    by_key = table.column("rank" if ranked else "score")
-    if ranked and "score" in {name.strip().lower() for name in table.names}:
-        raise InputError(
-            "not the columns of a ranking", file=table.source, found=quoted(", ".join(table.names)),
-            expected="the columns query, document and either score or rank",
-        )  # fmt: skip
+    names = {name.strip().lower() for name in table.names}
+    by: Order = "rank" if order == "rank" or {"score", "rank"} & names == {"rank"} else "score"
+    other = {"score": "rank", "rank": "score"}[by]
+    by_query, by_document, by_key = table.column("query"), table.column("document"), table.column(by)
+    by_other = table.column(other) if other in names else None
     entries = RankedRows(table.source, queries, corpus, unit="row")
     for first, batch in table.batches():
-        keys = table.numbers(first, batch, by_key)
-        if ranked:
-            wrong = np.flatnonzero((keys < 0) | (keys != np.floor(keys)))
-            if len(wrong):
-                row = int(wrong[0])
-                raise table.problem("not a rank", first + row, by_key, f"{keys[row]:g}", "a whole number, 0 or more")
-        else:
-            keys = -keys
+        keys = _table_keys(table, first, batch, by_key, by)
+        others = None if by_other is None else _table_keys(table, first, batch, by_other, other)
         by_row = (table.texts(first, batch, place) for place in (by_query, by_document))
         owners, rows = (
             _places(place_of, *names, first)
             for place_of, names in zip((entries.query, entries.document), by_row, strict=True)
         )
-        entries.add(owners, rows, keys, np.arange(first, first + len(keys)))
-    return entries.ranking(depth, ties, f"{table.form or 'table'} by {'rank' if ranked else 'score'}")
+        entries.add(owners, rows, keys, np.arange(first, first + len(keys)), others)
+    return entries.ranking(depth, None if order == "rank" else ties, table.form or "table", by)
+
+
+def _table_keys(table: ArrowTable, first: int, batch: Any, place: int, column: str) -> Float64:
+    """Ranks, or negative scores."""
+    numbers = table.numbers(first, batch, place)
+    if column == "score":
+        return -numbers
+    wrong = np.flatnonzero((numbers < 0) | (numbers != np.floor(numbers)))
+    if len(wrong):
+        row = int(wrong[0])
+        raise table.problem("not a rank", first + row, place, f"{numbers[row]:g}", _RANK_EXPECTED)
+    return numbers
 
 
 def _places(

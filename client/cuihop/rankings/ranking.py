@@ -19,16 +19,18 @@ from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import quoted
 from cuihop.snapshot.string_table import bounds_of
 
-__all__ = ["Ranking", "Similarity", "Ties", "checked_ties", "first_of_each", "lists_summary"]
+__all__ = ["Order", "Ranking", "Similarity", "Ties", "checked_order", "checked_ties", "first_of_each", "lists_summary"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
-Places = TypeVar("Places", npt.NDArray[np.int32], npt.NDArray[np.int32 | np.int64])
+Places = TypeVar("Places", npt.NDArray[np.int32], npt.NDArray[np.int32 | np.int64], npt.NDArray[np.float64])
 
 Ties: TypeAlias = Literal["name", "trec"]
 """Equal scores. ``name``: the document whose name comes first. ``trec``: as trec_eval, which compares scores in single
 precision and puts the document first whose name comes last."""
 
+Order: TypeAlias = Literal["score", "rank"]
+"""The column that orders a file with both. ``score``: descending, as trec_eval. ``rank``: ascending."""
 
 Similarity: TypeAlias = Literal["cosine", "dot", "hamming"]
 """The order of an array's images: cosine or inner product of embeddings, or Hamming distance of binary codes."""
@@ -258,3 +260,9 @@ def checked_ties(ties: str) -> Ties:
     """The order of equal scores, or an `InputError`."""
     checked_choice("ties", ties, Ties, "no such order")
     return "trec" if ties == "trec" else "name"
+
+
+def checked_order(order: str) -> Order:
+    """The column that orders a ranking, or an `InputError`."""
+    checked_choice("order", order, Order, "no such order")
+    return "rank" if order == "rank" else "score"

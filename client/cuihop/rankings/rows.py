@@ -13,9 +13,9 @@ import numpy.typing as npt
 from cuihop.collection.image_names import places_by_name
 from cuihop.errors import InputError
 from cuihop.files.likely_causes import cause_of_strange_name
-from cuihop.files.text_lines import decoded, quoted
+from cuihop.files.text_lines import counted, decoded, quoted
 from cuihop.rankings.document_ranking import DocumentRanking
-from cuihop.rankings.ranking import Ranking, Ties, first_of_each, lists_summary
+from cuihop.rankings.ranking import Order, Ranking, Ties, first_of_each, lists_summary
 
 __all__ = ["Numbers", "RankedRows"]
 
@@ -26,11 +26,11 @@ Numbers: TypeAlias = Sequence[int] | Int64
 
 
 class RankedRows:
-    """The rows of the file: query, document, sort key (ascending) and line.
+    """The rows of the file: query, document, sort key (ascending), line, and the key of the other order.
 
     Args:
         path: name of the file, for messages.
-        queries: the query images, or the judged queries.
+        queries: the query images, or the judged queries; without them those of the file, in its order.
         corpus: the images that can be retrieved. Without it they are the documents in the file, and lists of other
             queries are left out.
         unit: of the rows in messages.
@@ -39,29 +39,37 @@ class RankedRows:
     def __init__(
         self,
         path: Path | str,
-        queries: Sequence[str],
+        queries: Sequence[str] | None,
         corpus: Sequence[str] | None,
         unit: Literal["line", "row"] = "line",
     ) -> None:
         self.path = path
         self.unit = unit
-        self.queries = queries
         self.open = corpus is None
-        self._query_names = [*queries]
-        self._query_places = {name.encode(): place for name, place in places_by_name(queries).items()}
+        self._query_names = [*(queries or ())]
+        self.queries: Sequence[str] = self._query_names if queries is None else queries
+        self._query_places = {name.encode(): place for name, place in places_by_name(self._query_names).items()}
         self._names = [*(corpus or ())]  # without a corpus, of each row: a name may stand there again
         self._places = {name.encode(): place for name, place in places_by_name(self._names).items()}
-        self._parts: list[tuple[Int64, Int32, Float64, Int64]] = []
+        self._parts: list[tuple[Int64, Int32, Float64, Int64, Float64]] = []
         self.add((), (), (), ())
 
-    def add(self, owners: Numbers, rows: Numbers, keys: Sequence[float] | Float64, lines: Numbers) -> None:
-        """Add rows."""
+    def add(
+        self,
+        owners: Numbers,
+        rows: Numbers,
+        keys: Sequence[float] | Float64,
+        lines: Numbers,
+        others: Sequence[float] | Float64 | None = None,
+    ) -> None:
+        """Add rows; ``others`` are their keys in the other order (of scores, or of ranks), NaN where there is none."""
         self._parts.append(
             (
                 np.array(owners, dtype=np.int64),
                 np.array(rows, dtype=np.int32),
                 np.array(keys, dtype=np.float64),
                 np.array(lines, dtype=np.int64),
+                np.full(len(lines), np.nan) if others is None else np.array(others, dtype=np.float64),
             )
         )
 
@@ -133,21 +141,26 @@ class RankedRows:
         """The error about a malformed score or rank."""
         return self.problem(f"not a {name}", line, name, quoted(found), expected)
 
-    def ranking(self, depth: int | None, ties: Ties, form: str) -> Ranking:
+    def ranking(self, depth: int | None, ties: Ties | None, form: str, by: Order) -> Ranking:
         """The rows in order: by key, equal ones as ``ties`` says, the first ``depth`` of each query.
 
         Args:
-            depth: without it, all. ties: the order of equal keys. form: of the file, for the account.
+            depth: without it, all. ties: the order of equal keys; ``None`` refuses them. form: of the file, for the
+                account. by: the keys are ranks, or negative scores.
         """
-        owners, rows, keys, lines = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        owners, rows, keys, lines, others = (np.concatenate(column) for column in zip(*self._parts, strict=True))
         each = np.bincount(owners)
-        form = f"{form}, {lists_summary(each[each > 0])}"
+        form = f"{form} by {by}, {lists_summary(each[each > 0])}"
         self._parts.clear()
         self._check_repeats(owners, rows, lines)
-        if ties == "trec":
+        scores: Float64 = -(keys if by == "score" else others)
+        if ties == "trec" and by == "score":
             with np.errstate(over="ignore"):  # as in trec_eval, a score beyond single precision is infinite
                 keys = keys.astype(np.float32).astype(np.float64)
         order = self._order(owners, rows, keys, ties)
+        if ties is None:
+            self._check_ranks(owners[order], keys[order], lines[order])
+        form += self._disagreement(owners[order], others[order], by)
         if not self.open:
             ranking = Ranking.from_entries(
                 owners[order], rows[order], self.queries, self._names, depth=depth, source=str(self.path),
@@ -157,12 +170,34 @@ class RankedRows:
         order = order[owners[order] < len(self.queries)]
         lengths = np.bincount(owners[order], minlength=len(self.queries))
         places, indptr = first_of_each(rows[order], lengths, depth)
-        return DocumentRanking(
+        scores, _ = first_of_each(scores[order], lengths, depth)
+        found = DocumentRanking(
             tuple(self.queries), self._names, places, indptr, lengths > 0, str(self.path),
             tuple(self._query_names[len(self.queries) :]), ties, form,
         )  # fmt: skip
+        return found if np.isnan(scores).any() else found.with_scores(scores)
 
-    def _order(self, owners: Int64, rows: Int32, keys: Float64, ties: Ties) -> Int64:
+    def _check_ranks(self, owners: Int64, ranks: Float64, lines: Int64) -> None:
+        """Refuse a rank that stands twice for a query; the rows are in their order."""
+        again = np.flatnonzero((owners[1:] == owners[:-1]) & (ranks[1:] == ranks[:-1])) + 1
+        if len(again):
+            first, line = sorted(lines[again[0] - 1 : again[0] + 1].tolist())
+            raise self.problem(
+                "a rank stands twice for a query", line, "rank",
+                f"{ranks[again[0]]:.0f} for query {quoted(self._query_names[owners[again[0]]])}, "
+                f"as in {self.unit} {first:,}",
+                "each rank once for a query", "Order by the scores instead: --order score.",
+            )  # fmt: skip
+
+    def _disagreement(self, owners: Int64, others: Float64, by: Order) -> str:
+        """The queries that the other column orders otherwise, for the account; the rows are in their order."""
+        falls = (owners[1:] == owners[:-1]) & (others[1:] < others[:-1])
+        queries = owners[1:][falls & (owners[1:] < len(self.queries))]
+        count = len(np.unique(queries))
+        other = "rank column" if by == "score" else "scores"
+        return f"; its {other} would order {counted(count, 'query', 'queries')} otherwise" if count else ""
+
+    def _order(self, owners: Int64, rows: Int32, keys: Float64, ties: Ties | None) -> Int64:
         onwards, down = owners[1:] > owners[:-1], keys[1:] >= keys[:-1]
         sorted_already = (onwards | (down & (owners[1:] == owners[:-1]))).all()
         order = np.arange(len(keys)) if sorted_already else np.lexsort((keys, owners))

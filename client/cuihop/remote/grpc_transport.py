@@ -14,6 +14,7 @@ from google.protobuf.message import DecodeError, Message
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
+from cuihop.adapter_rules import checked_pack
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import InputError
@@ -43,7 +44,6 @@ from cuihop.remote.failures import (
     refusal,
     unavailable,
 )
-from cuihop.remote.packs import checked_pack
 from cuihop.remote.settings import RemoteSettings
 from cuihop.remote.statuses import ERROR_DOMAIN
 from cuihop.remote.transport import (
@@ -75,6 +75,7 @@ _DIRECTIONS: dict[Direction, messages.Direction.ValueType] = {
     "any": messages.DIRECTION_ANY,
     "up": messages.DIRECTION_UP,
     "down": messages.DIRECTION_DOWN,
+    "vertical": messages.DIRECTION_VERTICAL,
 }
 _RELATIONS: dict[messages.Relation.ValueType, Literal["parent", "child"]] = {
     messages.RELATION_PARENT: "parent",

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import urllib3
 from urllib3 import exceptions
 
+from cuihop.adapter_rules import checked_pack
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.answer_fields import value_of
@@ -36,7 +37,6 @@ from cuihop.remote.failures import (
     refusal,
     unavailable,
 )
-from cuihop.remote.packs import checked_pack
 from cuihop.remote.settings import RemoteSettings
 from cuihop.remote.transport import (
     CentreNeighbours,

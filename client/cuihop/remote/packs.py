@@ -1,4 +1,4 @@
-"""Packed data of requests and responses: CUIs as numbers; distance packs, checked, split and joined."""
+"""Packed data of requests and responses: CUIs as numbers; distance packs, split and joined."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from cuihop.graph import DistancePack
 from cuihop.snapshot.string_table import bounds_of
 
-__all__ = ["checked_pack", "cui_numbers", "joined_pack", "pack_parts"]
+__all__ = ["cui_numbers", "joined_pack", "pack_parts"]
 
 Places = npt.NDArray[np.int64]
 
@@ -38,25 +38,6 @@ def cui_numbers(cuis: Sequence[str]) -> npt.NDArray[np.uint32] | None:
         return None
     numbers: npt.NDArray[np.uint32] = digits.astype(np.uint32) @ _POWERS
     return numbers
-
-
-def checked_pack(pack: DistancePack, concepts: int) -> DistancePack:
-    """The pack, if it is valid and of this number of concepts. Compiled code relies on its numbers unchecked.
-
-    Raises:
-        ValueError: it is not a valid pack.
-    """
-    indptr, indices, hops = pack.indptr, pack.indices, pack.hops
-    if len(pack.cuis) != concepts or len(indptr) != concepts + 1:
-        raise ValueError(f"a pack of {len(pack.cuis):,} concepts and {len(indptr) - 1:,} rows for {concepts:,}")
-    if indptr[0] != 0 or (np.diff(indptr) < 0).any() or not int(indptr[-1]) == len(indices) == len(hops):
-        raise ValueError("rows, columns and hops of the pack do not fit together")
-    if len(indices) and (indices.min() < 0 or indices.max() >= concepts or hops.max() > pack.bound):
-        raise ValueError("a column or a distance of the pack is out of its range")
-    rows = np.repeat(np.arange(concepts, dtype=np.int64), np.diff(indptr))
-    if (np.diff(rows * concepts + indices) <= 0).any():
-        raise ValueError("the columns of a row of the pack do not ascend")
-    return pack
 
 
 def pack_parts(concepts: int, limit: int) -> list[Places]:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.adapter_rules import BACKWARDS
+from cuihop.adapter_rules import BACKWARDS, SEARCHES
 from cuihop.errors import DamageWarning, ReleaseMismatch, SnapshotError
 from cuihop.graph import Direction
 from cuihop.resources.cores import in_threads
@@ -79,7 +79,7 @@ class DistanceEngines:
         self.index_problem: str | None = None
 
     def rows(self, direction: Direction) -> tuple[Int32, Int32]:
-        """Neighbours of each concept, one hop in that direction, in compressed rows."""
+        """Neighbours of each concept, one hop in a direction that is one search, in compressed rows."""
         return self._sections[f"{direction}_indptr"], self._sections[f"{direction}_indices"]
 
     def both_rows(self, direction: Direction) -> tuple[Int32, Int32, Int32, Int32]:
@@ -107,6 +107,9 @@ class DistanceEngines:
 
     def many(self, places: Int32, direction: Direction, bound: int | None) -> Int32:
         """Distances of concepts listed as start, end, start, end, …; -1 where there is none within the bound."""
+        if len(searches := SEARCHES[direction]) > 1:
+            answers = [self.many(places, search, bound) for search in searches]
+            return functools.reduce(np.minimum, (hops.view(np.uint32) for hops in answers)).view(np.int32)
         starts, ends = np.ascontiguousarray(places[::2]), np.ascontiguousarray(places[1::2])
         hops = np.empty(len(starts), dtype=np.int32)
         most = most_hops(bound)
@@ -144,6 +147,11 @@ class DistanceEngines:
 
         ``None`` where the graph does not hold both under these identifiers, or where its identifiers are long.
         """
+        if len(searches := SEARCHES[direction]) > 1:
+            answers = [self.one(a, b, search, bound) for search in searches]
+            known = [answer[0] for answer in answers if answer is not None]
+            reached = [hops for hops in known if hops is not None]
+            return (min(reached, default=None),) if len(known) == len(answers) else None
         keys, ends = self._cuis.keys, self._cuis.keys_of_two(a, b)
         if keys is None or ends is None:
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -15,7 +16,7 @@ from cuihop.snapshot.distance_index import Tables
 from cuihop.snapshot.scratch import ScratchPool
 from cuihop.snapshot.string_table import bounds_of
 
-__all__ = ["NEAR", "TOGETHER", "packed"]
+__all__ = ["NEAR", "TOGETHER", "packed", "united"]
 
 NEAR = 3
 """Bound up to which each centre is searched by itself; beyond it, searches have most of the graph in common."""
@@ -32,6 +33,21 @@ _FIRST_CENTRES = 4  # in the first compiled call: one search of a large graph ta
 _SHORT_SECONDS, _LONG_SECONDS = 0.03, 0.25  # after a call as short, four times as many centres; as long, a quarter
 _DISTANCES_A_CALL = 1 << 16  # read from the index
 _BEYOND = 255  # stands for no distance within the bound, where centres are answered together
+
+
+def united(packs: Sequence[tuple[Int64, Int32, UInt8]]) -> tuple[Int64, Int32, UInt8]:
+    """The pack of the smallest distances of several packs among the same nodes, each as from `packed`."""
+    if len(packs) == 1:
+        return packs[0]
+    nodes = len(packs[0][0]) - 1
+    rows = [np.repeat(np.arange(nodes, dtype=np.int64), np.diff(indptr)) for indptr, _, _ in packs]
+    places = np.concatenate([row * nodes + indices for row, (_, indices, _) in zip(rows, packs, strict=True)])
+    hops = np.concatenate([hops for _, _, hops in packs])
+    order = np.lexsort((hops, places))
+    places = places[order]
+    first = np.diff(places, prepend=-1) != 0
+    found, columns = np.divmod(places[first], nodes)
+    return bounds_of(np.bincount(found, minlength=nodes)), columns.astype(np.int32), hops[order][first]
 
 
 def packed(

@@ -33,7 +33,7 @@ import xxhash
 
 from cuihop.errors import SnapshotError
 from cuihop.files.written_files import replaced_file
-from cuihop.snapshot.layout import ALIGNMENT, HEAD_BYTES, Layout, packed_head, read_header
+from cuihop.snapshot.layout import ALIGNMENT, HEAD_BYTES, SNAPSHOT, Layout, packed_head, read_header
 
 __all__ = ["MappedFile", "Sections", "write_sections"]
 
@@ -141,7 +141,7 @@ class Sections:
             raise SnapshotError(f"{path}: not a cuihop snapshot; found 0 bytes, expected a header") from None
         origin = str(path)
         meta, stored = read_header(file.view, file.size, origin)
-        if (holds := meta.get("holds", "snapshot")) != layout.kind:
+        if (holds := meta.get("holds", SNAPSHOT.kind)) != layout.kind:
             raise SnapshotError(f"{path}: not a {layout.kind}; found {str(holds)[:80]}")
         arrays = {
             section.name: np.frombuffer(
@@ -153,6 +153,15 @@ class Sections:
         opened._lengths = layout.lengths(meta, arrays, origin)
         opened._layout, opened._file = layout, file
         return opened
+
+    @staticmethod
+    def kind_of(path: Path) -> str | None:
+        """The kind of a file, by its header; ``None`` where it cannot be read, or is no file of cuihop."""
+        try:
+            file = MappedFile(path)
+            return str(read_header(file.view, file.size, str(path))[0].get("holds", SNAPSHOT.kind))
+        except (OSError, ValueError, SnapshotError):
+            return None
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         try:

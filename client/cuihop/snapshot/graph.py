@@ -14,7 +14,14 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.adapter_rules import absent_resolution, checked_pack_bound, fewer_paths, with_identifier
+from cuihop.adapter_rules import (
+    SEARCHES,
+    absent_resolution,
+    checked_pack_bound,
+    fewer_paths,
+    vertical_path,
+    with_identifier,
+)
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import InputError, ReleaseMismatch, SnapshotError
@@ -45,7 +52,7 @@ from cuihop.snapshot.annotator import Annotator
 from cuihop.snapshot.concept_records import ConceptRecords
 from cuihop.snapshot.distance_engines import LANDMARKS, DistanceEngines, compiled_searches, most_hops
 from cuihop.snapshot.distance_index import DistanceIndex, index_path
-from cuihop.snapshot.distance_packs import NEAR, TOGETHER, packed
+from cuihop.snapshot.distance_packs import NEAR, TOGETHER, packed, united
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import MANY, IdentifierTable
 from cuihop.snapshot.layout import NAME_INDEX, SNAPSHOT, TERM_TABLE
@@ -361,6 +368,8 @@ class SnapshotGraph(ConceptGraph):
         bfs = compiled_searches()
         direction = checked_direction(direction)
         bound, rank = checked_hops(max_hops), checked_which(which)
+        if direction == "vertical":
+            return vertical_path(self, a, b, max_hops=bound, which=rank)
         places, merged = self._places([a, b])
         with self._scratch.lent() as scratch:
             nodes, total = bfs.shortest_path(
@@ -384,34 +393,45 @@ class SnapshotGraph(ConceptGraph):
         limit: int | None = None,
     ) -> list[Neighbourhood]:
         """See `ConceptGraph.neighbours`."""
-        bfs = compiled_searches()
         direction = checked_direction(direction)
         bound = checked_hops(hops, "hops")
         most = checked_hops(limit, "limit")
         places, merged = self._places(cuis)
-        indptr, indices = self._engines.rows(direction)
         answers = []
         for requested, centre in zip(cuis, places.tolist(), strict=True):
             check_interruption()
-            with self._scratch.lent() as scratch:
-                count = bfs.ball(
-                    indptr, indices, centre, most_hops(bound),
-                    scratch.mark, scratch.queue, scratch.levels, scratch.stamps(1),
-                )  # fmt: skip
-                nodes = scratch.queue[1:count].copy()
-                levels = scratch.levels[1:count].copy()
+            nodes, levels = self._ball(centre, direction, bound)
             order = np.lexsort((nodes, levels))[:most]
             answers.append(
                 Neighbourhood(
                     cui=merged.get(requested, requested),
                     neighbours=tuple(map(Neighbour, self._cuis.at(nodes[order]), levels[order].tolist())),
-                    total=count - 1,
+                    total=len(nodes),
                     hops=bound,
                     direction=direction,
                     merged={requested: merged[requested]} if requested in merged else {},
                 )
             )
         return answers
+
+    def _ball(self, centre: int, direction: Direction, bound: int | None) -> tuple[Int32, Int32]:
+        """The concepts around a centre, and their distances; the centre is left out."""
+        bfs = compiled_searches()
+        balls = []
+        for search in SEARCHES[direction]:
+            with self._scratch.lent() as scratch:
+                count = bfs.ball(
+                    *self._engines.rows(search), centre, most_hops(bound),
+                    scratch.mark, scratch.queue, scratch.levels, scratch.stamps(1),
+                )  # fmt: skip
+                balls.append((scratch.queue[1:count].copy(), scratch.levels[1:count].copy()))
+        if len(balls) == 1:
+            return balls[0]
+        nodes, levels = (np.concatenate(part) for part in zip(*balls, strict=True))
+        order = np.lexsort((levels, nodes))
+        nodes = nodes[order]
+        nearest = np.diff(nodes, prepend=-1) != 0  # a concept of a cycle may be in both
+        return nodes[nearest], levels[order][nearest]
 
     @_steady
     def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
@@ -423,10 +443,14 @@ class SnapshotGraph(ConceptGraph):
         if len(distinct) < len(places):
             cui = cuis[int(np.flatnonzero(np.isin(places, distinct[counts > 1]))[0])]
             raise InputError("a concept is given twice", found=cui, expected="distinct concepts")
-        indptr, indices, within = packed(
-            self._engines.rows(direction), self._engines.both_rows(direction)[2:],
-            self._engines.labels(direction, bound), places, bound, self._scratch,
-        )  # fmt: skip
+        engines = self._engines
+        indptr, indices, within = united([
+            packed(
+                engines.rows(search), engines.both_rows(search)[2:], engines.labels(search, bound), places, bound,
+                self._scratch,
+            )
+            for search in SEARCHES[direction]
+        ])  # fmt: skip
         return DistancePack(
             cuis=tuple(merged.get(cui, cui) for cui in cuis),
             indptr=indptr,

@@ -1,9 +1,9 @@
 """The header of a snapshot file, and the sections of each kind of file: their types, lengths and permitted values.
 
-The distance index and its checkpoint have the same form. Every field of a header is checked against the size of the
-file and the rest of the header before it is used: a checksum reveals accidents, not a header that is wrong or forged.
-Types and lengths are checked when a file is opened; values when a section is first used, with its checksum, because
-compiled code follows them unchecked.
+The distance index, its checkpoint and the neighbour dictionary have the same form. Every field of a header is checked
+against the size of the file and the rest of the header before it is used: a checksum reveals accidents, not a header
+that is wrong or forged. Types and lengths are checked when a file is opened; values when a section is first used, with
+its checksum, because compiled code follows them unchecked.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ import numpy.typing as npt
 import xxhash
 
 from cuihop.errors import SnapshotError, SnapshotTooNew
+from cuihop.graph import DIRECTIONS
 from cuihop.identifiers import EXPECTED
 
 __all__ = [
-    "ALIGNMENT", "DISTANCE_INDEX", "FORMAT_VERSION", "HEAD_BYTES", "NAME_INDEX", "NAME_SOURCES", "SNAPSHOT",
-    "SUPPRESSED_NAME", "TERM_TABLE", "UNFINISHED_INDEX", "Layout", "StoredSection", "fits", "packed_head",
-    "read_header",
+    "ALIGNMENT", "DISTANCE_INDEX", "FORMAT_VERSION", "HEAD_BYTES", "NAME_INDEX", "NAME_SOURCES",
+    "NEIGHBOUR_DICTIONARY", "SNAPSHOT", "SUPPRESSED_NAME", "TERM_TABLE", "UNFINISHED_INDEX", "Layout",
+    "StoredSection", "fits", "packed_head", "read_header",
 ]  # fmt: skip
 
 FORMAT_VERSION = 1
@@ -310,10 +311,14 @@ _RELEASE = {
 _DEFINITIONS = ("definition_indptr", "definition_offsets", "definition_blob")
 
 
-def _snapshot_lengths(meta: Mapping[str, Any]) -> Mapping[str, int]:
-    release = meta["release"]
+def _check_release(release: Mapping[str, Any]) -> None:
     if set(release) != set(_RELEASE) or release["identifiers"] not in EXPECTED or len(release["digest"]) != 64:
         raise ValueError("the release is not described as this cuihop describes one")
+
+
+def _snapshot_lengths(meta: Mapping[str, Any]) -> Mapping[str, int]:
+    release = meta["release"]
+    _check_release(release)
     name_sabs = meta.get("name_sabs", [])
     if not fits(name_sabs, [str]):
         raise ValueError("the vocabularies of the names are not a list of names")
@@ -388,6 +393,29 @@ DISTANCE_INDEX = Layout(
     {"holds": str, "version": int, "digest": str, "labels": int, "entries": int, "roots": int, "levels": object,
      "bytes": int},
     lambda meta: {"ranks": meta["labels"], "roots": meta["roots"], "all": meta["labels"] + meta["entries"]},
+)  # fmt: skip
+
+
+def _dictionary_lengths(meta: Mapping[str, Any]) -> Mapping[str, int]:
+    _check_release(meta["release"])
+    if meta["direction"] not in DIRECTIONS or meta["hops"] > 255:
+        raise ValueError("the hops of the dictionary are not described as this cuihop describes them")
+    if any(status not in ("merged", "retired", "unknown") for _, status, _, _ in meta["others"]):
+        raise ValueError("an identifier has a status that this cuihop does not know")
+    return {"concepts": meta["concepts"], "entries": meta["entries"], "distances": meta["hops"] + 1}
+
+
+NEIGHBOUR_DICTIONARY = Layout(
+    "neighbour dictionary",
+    """
+    cuis    | u8 S | concepts   | ascending
+    indptr  | i8   | concepts+1 | rows of entries
+    indices | i4   | entries    | below concepts
+    hops    | u1   | entries    | below distances
+    """,
+    {"holds": str, "version": int, "release": _RELEASE, "concepts": int, "entries": int, "hops": int, "direction": str,
+     "others": [(str, str, str, [(str, str)])], "files": [str]},
+    _dictionary_lengths,
 )  # fmt: skip
 
 UNFINISHED_INDEX = Layout(

@@ -113,6 +113,7 @@ def _depends(inputs: StudyInputs) -> Mapping[str, Any]:
         **{f"embeddings {name}": digest for name, (_, digest) in inputs.embedding_files.items()},
         **inputs.nearness.fields(),
         "empty_ideal": inputs.empty_ideal,
+        "order": inputs.order,
         "seed": inputs.seed,
     }
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -144,12 +145,13 @@ def _no_graph(inputs: StudyInputs, images: ImageCollection) -> Gain:
 
 
 def _prepared(inputs: StudyInputs, images: ImageCollection) -> Gain:
-    """With the neighbours of each concept in a dictionary, as the paper proposes."""
+    """With the near concepts of each concept among those of the images in a dictionary, as the paper proposes."""
     isolated = images.resolved.isolated
     in_graph = sorted({concept for concepts in images.query_sets for concept in concepts} - isolated)
+    pack = inputs.graph.pack(in_graph, hops=inputs.nearness.n, direction=inputs.nearness.direction)
     near = {
-        hood.cui: frozenset((hood.cui, *(neighbour.cui for neighbour in hood)))
-        for hood in inputs.graph.neighbours(in_graph, hops=inputs.nearness.n, direction=inputs.nearness.direction)
+        cui: frozenset(pack.cuis[place] for place in pack.indices[begin:end].tolist())
+        for cui, (begin, end) in zip(pack.cuis, pairwise(pack.indptr.tolist()), strict=True)
     }
     return _by(lambda a, b: b in near.get(a, (a,)), inputs.nearness.lam)
 

@@ -14,6 +14,7 @@ from cuihop.files.input_file import Readable, opened_input
 from cuihop.graph import ConceptGraph
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.nearness import Nearness
+from cuihop.rankings.ranking import Order
 from cuihop.resources.progress import Progress
 from cuihop.resources.resources import Resources
 
@@ -37,6 +38,7 @@ class StudyInputs:
         graph: the source of distances.
         labels: of the images, if there are any.
         embeddings: name of a system → its embeddings, or its ranking in any form that `read_ranking` parses.
+        order: the column that orders a ranking with scores and ranks.
         nearness: of nn-IoU; the ablation varies n and λ. empty_ideal: as in `cuihop.evaluate`.
         seed: of everything drawn by chance: the random ranking, the shuffled sets, resampling, the queries timed.
         resources: threads, and the memory of each piece of work. The numbers depend on neither.
@@ -46,6 +48,7 @@ class StudyInputs:
     graph: ConceptGraph
     labels: Labels | None = None
     embeddings: Mapping[str, Readable] = field(default_factory=dict)
+    order: Order = "score"
     nearness: Nearness = Nearness()
     empty_ideal: EmptyIdeal = "zero"
     seed: int = 0

@@ -9,7 +9,8 @@ from functools import partial
 import numpy as np
 
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.files.input_file import Readable
+from cuihop.files.array_file import is_array
+from cuihop.files.input_file import Readable, opened_input
 from cuihop.rankings.ranking import Ranking
 from cuihop.rankings.reading import read_ranking_in_blocks
 from cuihop.relevance.baselines import Relevance, random_ranking, top_k
@@ -70,7 +71,9 @@ def _read(
     name: str, file: Readable, inputs: StudyInputs, progress_of: ProgressOf, checkpoint: StudyCheckpoint
 ) -> Ranking:
     resources = checkpoint.resources(f"ranking {name}", keep=False)
-    found = read_ranking_in_blocks(file, tuple(inputs.images), depth=DEPTH, resources=resources)
+    opened = opened_input(file)
+    order = "score" if is_array(opened) else inputs.order
+    found = read_ranking_in_blocks(opened, tuple(inputs.images), depth=DEPTH, order=order, resources=resources)
     if isinstance(found, Ranking):
         return found
     return found.whole(dataclasses.replace(resources, progress=progress_of(f"read {name}")))

@@ -53,6 +53,8 @@ class _DirectionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Direction.V
     """From child to parent."""
     DIRECTION_DOWN: _Direction.ValueType  # 3
     """From parent to child."""
+    DIRECTION_VERTICAL: _Direction.ValueType  # 4
+    """All hops up or all hops down, whichever are fewer."""
 
 class Direction(_Direction, metaclass=_DirectionEnumTypeWrapper):
     """Direction of the hops."""
@@ -65,6 +67,8 @@ DIRECTION_UP: Direction.ValueType  # 2
 """From child to parent."""
 DIRECTION_DOWN: Direction.ValueType  # 3
 """From parent to child."""
+DIRECTION_VERTICAL: Direction.ValueType  # 4
+"""All hops up or all hops down, whichever are fewer."""
 Global___Direction: _TypeAlias = Direction  # noqa: Y015
 
 class _Tier:

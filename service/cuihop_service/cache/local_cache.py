@@ -36,6 +36,9 @@ Entry: TypeAlias = int
 NO_PATH: Entry = -1
 _BEYOND_NOTHING = -2
 
+_BETWEEN: Mapping[Direction, str] = {"any": "|", "vertical": " "}
+"""Symmetric direction → what stands between the identifiers of a key."""
+
 _NO_SUCCESSORS: Mapping[str, str] = {}
 
 
@@ -60,12 +63,12 @@ def better_entry(one: Entry, other: Entry) -> Entry:
 
 
 def pair_key(a: str, b: str, direction: Direction) -> str:
-    """The key of a pair: one for both orders without a direction, and for up from a to b and down from b to a.
+    """The key of a pair: one for both orders in a symmetric direction, and for up from a to b and down from b to a.
 
-    No identifier that a graph holds has ``|`` or ``;`` in it, so no other pair has this key.
+    No identifier that a graph holds has ``|``, ``;`` or a blank in it, so no other pair has this key.
     """
-    if direction == "any":
-        return f"{a}|{b}" if a <= b else f"{b}|{a}"
+    if direction in _BETWEEN:
+        return _BETWEEN[direction].join((a, b) if a <= b else (b, a))
     return f"{a};{b}" if direction == "up" else f"{b};{a}"
 
 
@@ -75,8 +78,8 @@ def pair_keys(
     """The key of each pair, with retired identifiers replaced by the given successors."""
     if successors:
         pairs = ((successors.get(a, a), successors.get(b, b)) for a, b in pairs)
-    if direction == "any":
-        return [f"{a}|{b}" if a <= b else f"{b}|{a}" for a, b in pairs]
+    if between := _BETWEEN.get(direction):
+        return [f"{a}{between}{b}" if a <= b else f"{b}{between}{a}" for a, b in pairs]
     if direction == "up":
         return [f"{a};{b}" for a, b in pairs]
     return [f"{b};{a}" for a, b in pairs]

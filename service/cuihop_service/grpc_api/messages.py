@@ -44,6 +44,7 @@ _DIRECTIONS: dict[int, Direction] = {
     pb.DIRECTION_ANY: "any",
     pb.DIRECTION_UP: "up",
     pb.DIRECTION_DOWN: "down",
+    pb.DIRECTION_VERTICAL: "vertical",
 }
 _TIERS = {"cache": pb.TIER_CACHE, "index": pb.TIER_INDEX, "cypher": pb.TIER_CYPHER}
 _RELATIONS = {"parent": pb.RELATION_PARENT, "child": pb.RELATION_CHILD}

@@ -28,7 +28,11 @@ __all__ = [
 # A body cannot be larger than the limit of bytes, and the core checks lengths: the models check shapes and types.
 
 DirectionField = Annotated[
-    Direction, Field(description="Direction of hops: either way, from child to parent, from parent to child.")
+    Direction,
+    Field(
+        description="Direction of hops: each either way (any), from child to parent (up), from parent to child (down), "
+        "or all up or all down (vertical)."
+    ),
 ]
 Hops = Annotated[int, Field(ge=0, le=2**31 - 1, strict=True)]
 MaxHops = Annotated[

@@ -46,7 +46,11 @@ NDJSON = "application/x-ndjson"
 CuiParameter = Annotated[str, Query(description="An identifier.", examples=["C0006121"])]
 OtherParameter = Annotated[str, Query(description="An identifier.", examples=["C0018670"])]
 DirectionParameter = Annotated[
-    Direction, Query(description="Direction of hops: either way, from child to parent, from parent to child.")
+    Direction,
+    Query(
+        description="Direction of hops: each either way (any), from child to parent (up), from parent to child (down), "
+        "or all up or all down (vertical)."
+    ),
 ]
 BoundParameter = Annotated[
     int | None, Query(ge=0, le=2**31 - 1, description="The search stops there; a longer distance is no path.")

@@ -68,10 +68,10 @@ def test_of_two_entries_the_one_that_answers_more_is_kept(
 
 
 identifiers = st.from_regex(r"[!-:<-{}~]{1,6}", fullmatch=True)
-texts = st.text(alphabet="AB|;C0", max_size=4)
+texts = st.text(alphabet="AB|; C0", max_size=4)
 
 
-@given(st.tuples(identifiers, identifiers), st.tuples(texts, texts), st.sampled_from(["any", "up", "down"]))
+@given(st.tuples(identifiers, identifiers), st.tuples(texts, texts), st.sampled_from(["any", "up", "down", "vertical"]))
 def test_no_other_question_has_the_key_of_a_pair_of_identifiers(
     pair: tuple[str, str], other: tuple[str, str], direction: Direction
 ) -> None:
@@ -79,6 +79,7 @@ def test_no_other_question_has_the_key_of_a_pair_of_identifiers(
         "any": {(*pair, "any"), (*pair[::-1], "any")},
         "up": {(*pair, "up"), (*pair[::-1], "down")},
         "down": {(*pair, "down"), (*pair[::-1], "up")},
+        "vertical": {(*pair, "vertical"), (*pair[::-1], "vertical")},
     }[direction]
     for (a, b), way in itertools.product((pair, pair[::-1], other), DIRECTIONS):
         assert (pair_key(a, b, way) == pair_key(*pair, direction)) == ((a, b, way) in same)

@@ -314,7 +314,7 @@ def test_a_path_is_the_one_of_the_library(explorer: Explorer, graph: SnapshotGra
 
 def test_distances_are_those_of_the_library_either_way_up_and_down(explorer: Explorer, graph: SnapshotGraph) -> None:
     for a, b in ((STEM, HEAD), (VEINS, "C0007226"), ("C9000005", "C9000001"), (STEM, VEINS), (HEAD, HEAD)):
-        for direction in ("any", "up", "down"):
+        for direction in ("any", "up", "down", "vertical"):
             explorer.go(f"#/path?a={a}&b={b}&direction={direction}")
             hops = graph.distance(a, b, direction=direction)
             expected = "No path" if hops is None else f"{hops} hop{'' if hops == 1 else 's'}"
@@ -398,7 +398,7 @@ def picture_counts(explorer: Explorer, folder: Path) -> dict[str, int]:
 
 
 def test_a_neighbourhood_is_the_one_of_the_library(explorer: Explorer, graph: SnapshotGraph, tmp_path: Path) -> None:
-    for direction in ("any", "up", "down"):
+    for direction in ("any", "up", "down", "vertical"):
         explorer.open(f"#/neighbourhood?cui={VESSELS}&hops=2&direction={direction}")
         found = graph.neighbours([VESSELS], hops=2, direction=direction)[0]
         expect(explorer["#total"]).to_contain_text(f"{len(found)} concept")

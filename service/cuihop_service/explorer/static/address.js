@@ -39,7 +39,7 @@ export function note(to) {
 /** One of the directions; anything else is taken for the first. */
 export function direction(query) {
   const given = query.get("direction");
-  return given === "up" || given === "down" ? given : "any";
+  return given === "up" || given === "down" || given === "vertical" ? given : "any";
 }
 
 /** A whole number within bounds. */

@@ -12,9 +12,18 @@ function parameters(given) {
     `:param ${name} => ${Array.isArray(value) ? `[${value.map(quoted).join(", ")}]` : quoted(value)};\n`).join("");
 }
 
-/** A pattern of is_a edges the way hops may go; down is up, read from the other end. */
+/** The patterns of is_a edges that hops may follow; down is up, read from the other end. */
 function edges(direction, bounds) {
-  return { any: `-[:IS_A*${bounds}]-`, up: `-[:IS_A*${bounds}]->`, down: `<-[:IS_A*${bounds}]-` }[direction];
+  const up = `-[:IS_A*${bounds}]->`;
+  const down = `<-[:IS_A*${bounds}]-`;
+  return { any: [`-[:IS_A*${bounds}]-`], up: [up], down: [down], vertical: [up, down] }[direction];
+}
+
+/** Clauses that find p, once for each pattern; the smallest length of p is `hops` of the kept variables. */
+function fewestHops(clauses, kept) {
+  if (clauses.length === 1) return `${clauses[0]}\nWITH ${kept}, min(length(p)) AS hops`;
+  const parts = clauses.map((clause) => `${clause}\nRETURN ${kept}, length(p) AS found`);
+  return `CALL () {\n${parts.join("\nUNION ALL\n")}\n}\nWITH ${kept}, min(found) AS hops`;
 }
 
 export function conceptCypher(cui) {
@@ -25,11 +34,12 @@ RETURN c.cui AS cui, c.name AS name, parent.cui AS parent, parent.name AS parent
 ORDER BY parent`;
 }
 
+/** @param {string} direction any, up or down: a vertical path is one of the last two */
 export function pathCypher(a, b, direction, bound, which = 1) {
   if (a === b) return `${parameters({ a })}\nMATCH p = (:Concept {cui: $a})\nRETURN p`;
   return `${parameters({ a, b })}
 MATCH (a:Concept {cui: $a}), (b:Concept {cui: $b})
-MATCH p = allShortestPaths((a)${edges(direction, `..${bound}`)}(b))
+MATCH p = allShortestPaths((a)${edges(direction, `..${bound}`)[0]}(b))
 ${which === 1 ? "WITH p ORDER BY [n IN nodes(p) | n.cui] LIMIT 1"
     : `WITH [n IN nodes(p) | n.cui] AS cuis, collect(p)[0] AS p ORDER BY cuis SKIP ${which - 1} LIMIT 1`}
 RETURN p`;
@@ -45,9 +55,7 @@ RETURN c, e, parent;
 `;
   return `${parameters(shown ? { cui, shown } : { cui })}
 ${picture ?? ""}// everything within ${hops} ${hops === 1 ? "hop" : "hops"}, folded or not
-MATCH p = (c:Concept {cui: $cui})${edges(direction, `1..${hops}`)}(near:Concept)
-WHERE near <> c
-WITH near, min(length(p)) AS hops
+${fewestHops(edges(direction, `1..${hops}`).map((pattern) => `MATCH p = (c:Concept {cui: $cui})${pattern}(near:Concept)\nWHERE near <> c`), "near")}
 RETURN near.cui AS cui, near.name AS name, hops
 ORDER BY hops, cui`;
 }
@@ -55,12 +63,12 @@ ORDER BY hops, cui`;
 export function comparisonCypher(a, b, n, direction) {
   const near = n === 0 ? "" : `
 // which are near one another, and how many hops apart
-UNWIND $a AS cui_a
+${fewestHops(edges(direction, `..${n}`).map((pattern) => `UNWIND $a AS cui_a
 UNWIND $b AS cui_b
 WITH cui_a, cui_b WHERE cui_a <> cui_b
 MATCH (a:Concept {cui: cui_a}), (b:Concept {cui: cui_b})
-MATCH p = shortestPath((a)${edges(direction, `..${n}`)}(b))
-RETURN cui_a, a.name AS name_a, cui_b, b.name AS name_b, length(p) AS hops
+MATCH p = shortestPath((a)${pattern}(b))`), "a, b")}
+RETURN a.cui AS cui_a, a.name AS name_a, b.cui AS cui_b, b.name AS name_b, hops
 ORDER BY hops, cui_a, cui_b;
 `;
   return `${parameters({ a, b })}${near}

@@ -102,6 +102,7 @@ function showPath(app, place, found, { a, b, names, show }, signal) {
   signal.addEventListener("abort", () => picture.destroy());
   const rank = found.total === 1 ? "the only shortest path" : `${grouped(found.which)} of ${found.total >= MOST_PATHS ? "at least " : ""}${grouped(found.total)} shortest paths`;
   const share = address("neighbourhood", { cui: a });
+  const searched = found.direction !== "vertical" ? found.direction : found.path[1]?.relation === "child" ? "down" : "up";
   fill(
     place,
     merged,
@@ -127,7 +128,7 @@ function showPath(app, place, found, { a, b, names, show }, signal) {
       csv: () => [["step", "cui", "name", "relation", "sabs"],
         ...found.path.map((step, i) => [i, step.cui, step.name ?? "", step.relation ?? "", (step.sabs ?? []).join(";")])],
     }, signal),
-    cypherPanel(pathCypher(a, b, found.direction, found.max_hops ?? Math.max(1, found.hops), found.which)),
+    cypherPanel(pathCypher(a, b, searched, found.max_hops ?? Math.max(1, found.hops), found.which)),
   );
   placedAsWalk(boxes, levels, picture.canvas.clientWidth * WIDER);
   picture.draw(boxes, edges, { legend: [{ kind: "end", text: "from and to" }, { kind: "plain", text: "between them; each arrow leads from child to parent" }] });

@@ -28,6 +28,9 @@ export class Surroundings {
     /** @type {import("./boxes.js").Edge[]} */
     this.edges = [];
     this.full = 0; // how many fit, where more were wanted
+    const ways = { any: [[true, false]], up: [[true]], down: [[false]], vertical: [[true], [false]] }[requested.direction];
+    /** The searches from the centre: whether hops lead up, and the concepts reached. @type {{ways: boolean[], reached: Set<string>}[]} */
+    this.searches = (ways ?? []).map((each) => ({ ways: each, reached: new Set() }));
     /**
      * What is drawn of a large family, by its identifier (`down C0018787` its children, `up C0018787` its parents):
      * how many in the order of names, and which others.
@@ -45,28 +48,38 @@ export class Surroundings {
 
   /** Fetches everything that is drawn. */
   async grow() {
-    let edge = [this.centre];
-    const found = new Set(edge);
+    const found = new Set([this.centre]);
     this.full = 0;
+    for (const search of this.searches) {
+      search.reached = await this.#reach(search.ways, found);
+    }
+    await this.#describe([...found]);
+  }
+
+  /** Adds the concepts of one search to those found. @returns {Promise<Set<string>>} those that the search reaches */
+  async #reach(ways, found) {
+    let edge = [this.centre];
+    const reached = new Set(edge);
     for (let hop = 0; hop < this.requested.hops && edge.length > 0; hop += 1) {
       const next = [];
-      for (const upwards of this.#ways()) {
+      for (const upwards of ways) {
         await this.#learn(edge, upwards);
         for (const one of edge) {
           for (const near of await this.#drawnOf(this.#idOf(one, upwards))) {
-            if (found.has(near)) continue;
-            if (found.size >= MOST) {
+            if (reached.has(near)) continue;
+            if (!found.has(near) && found.size >= MOST) {
               this.full = MOST;
               continue;
             }
             found.add(near);
+            reached.add(near);
             next.push(near);
           }
         }
       }
       edge = next;
     }
-    await this.#describe([...found]);
+    return reached;
   }
 
   /** Draws the next ones of a family, in the order of names. */
@@ -123,12 +136,13 @@ export class Surroundings {
    * @returns {Set<import("./boxes.js").Edge>}
    */
   tree() {
-    const { direction } = this.requested;
     /** @type {Map<string, {near: string, edge: import("./boxes.js").Edge}[]>} */
     const beside = new Map([...this.nodes.keys()].map((cui) => [cui, []]));
-    for (const edge of this.edges) {
-      if (direction !== "down") beside.get(edge.from)?.push({ near: edge.to, edge });
-      if (direction !== "up") beside.get(edge.to)?.push({ near: edge.from, edge });
+    for (const { ways, reached } of this.searches) {
+      for (const edge of this.edges.filter(({ from, to }) => reached.has(from) && reached.has(to))) {
+        if (ways.includes(true)) beside.get(edge.from)?.push({ near: edge.to, edge });
+        if (ways.includes(false)) beside.get(edge.to)?.push({ near: edge.from, edge });
+      }
     }
     const chosen = new Set();
     const reached = new Set([this.centre]);
@@ -153,10 +167,6 @@ export class Surroundings {
     walk(true);
     walk(false);
     return chosen;
-  }
-
-  #ways() {
-    return { any: [true, false], up: [true], down: [false] }[this.requested.direction] ?? [];
   }
 
   #cuiOf(id) {

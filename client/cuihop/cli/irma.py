@@ -1,0 +1,178 @@
+"""``cuihop irma-error``: predicted IRMA codes of images, of one system or several, scored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from cuihop.cli.command_files import FileUse
+from cuihop.cli.compared_systems import write_cards
+from cuihop.cli.detection import OutputOption
+from cuihop.cli.evaluation_options import ByOption, BySystemOption, CardsOption, GroupsOption, PlotOption, SystemsOption
+from cuihop.cli.output import JsonOption, console, print_json, print_table
+from cuihop.cli.relevance_options import labels_of_groups
+from cuihop.cli.scored_systems import account_lines, predictions_named
+from cuihop.cli.system_tables import QueryGroups, RankedSystems, SystemLabels
+from cuihop.comparison.score_card import ScoreCard
+from cuihop.evaluation.groups import group_table
+from cuihop.evaluation.result import MeasuredQueries
+from cuihop.files.text_lines import counted
+from cuihop.imageclef.code_frequency import CodeErrors, TrainingCodes, code_errors, frequency_figure, frequency_table
+from cuihop.imageclef.irma_codes import IrmaEvaluation, evaluate_irma_each
+from cuihop.notebooks.table import Table
+
+__all__ = ["irma_error"]
+
+CardOption = Annotated[
+    Path | None, typer.Option("--card", help="File for a score card, for cuihop compare."), FileUse.WRITES
+]
+
+_ERROR_COUNT = "error count"
+_INTERVALS: dict[str, Any] = {"resamples": 10_000, "confidence": 0.95, "seed": 0, "threads": None}
+
+
+def irma_error(
+    truth: Annotated[Path, typer.Argument(help="Correct codes: image and code.", show_default=False)],
+    predictions: Annotated[
+        list[str],
+        typer.Argument(metavar="PREDICTIONS…", show_default=False,
+                       help="Predicted codes, each FILE or NAME=FILE; may hold '*'."),
+        FileUse.READS,
+    ],
+    codes: Annotated[
+        Path | None, typer.Option("--codes", help="All codes of the hierarchy: the labels at each position.")
+    ] = None,
+    branching: Annotated[
+        int | None, typer.Option("--branching", min=1, help="Instead of --codes: number of labels at every position.")
+    ] = None,
+    missing_wrong: Annotated[
+        bool, typer.Option("--missing-wrong", help="Score an image without a prediction as all wrong.")
+    ] = False,
+    training: Annotated[
+        Path | None,
+        typer.Option("--training", help="Codes of the training images, for errors by frequency in training."),
+    ] = None,
+    groups: GroupsOption = None,
+    by: ByOption = None,
+    system_labels: SystemsOption = None,
+    by_system: BySystemOption = None,
+    output: OutputOption = None,
+    card: CardOption = None,
+    cards: CardsOption = None,
+    plot: PlotOption = None,
+    json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Score IRMA codes by the hierarchical error of ImageCLEFmed (0 is all right, 1 all wrong) and the error rate."""
+    if (codes is None) == (branching is None):
+        raise typer.BadParameter("give either --codes FILE or --branching")
+    if plot is not None and training is None:
+        raise typer.BadParameter("--plot draws errors by frequency in training: --training FILE")
+    files = predictions_named(predictions, "PREDICTIONS")
+    if len(files) > 1 and (output is not None or card is not None):
+        raise typer.BadParameter("--output and --card go with one system; --cards FOLDER writes a card of each")
+    labelled, grouped = SystemLabels.read(system_labels, by_system), labels_of_groups(by, groups, None)
+    trained = None if training is None else TrainingCodes.read(training)
+    found = evaluate_irma_each(truth, files, codes=codes, branching=branching, missing_wrong=missing_wrong)
+    errors = [] if trained is None else code_errors(list(found.values()), trained)
+    of_cards = {name: ScoreCard.of(evaluation, name) for name, evaluation in found.items()}
+    if cards is not None:
+        write_cards(cards, of_cards)
+    if plot is not None:
+        frequency_figure(errors, plot)
+    query_groups = QueryGroups.of(of_cards, list(next(iter(of_cards.values())).means), grouped, by, **_INTERVALS)
+    written = {"Score cards": cards, "Figure": plot}
+    frequency = [] if trained is None else [trained.account]
+    if len(found) == 1:
+        (evaluation,) = found.values()
+        if _write_results(evaluation, output, card, json, {**query_groups.fields(), "by_code": _fields(errors)}):
+            return
+        _show_one(evaluation, output, query_groups)
+    else:
+        ranked = RankedSystems(_means(found), labelled, error=True)
+        if json:
+            print_json({
+                "systems": [{"system": name, **each.summary()} for name, each in found.items()], **ranked.fields(),
+                **query_groups.fields(), "by_code": _fields(errors),
+            })  # fmt: skip
+            return
+        for table in (*ranked.tables(), *query_groups.tables()):
+            print_table(table, table.caption if table.name.startswith("by_") else None)
+        accounts = {name: [*each.account(), *_account(each)] for name, each in found.items()}
+        frequency = [*labelled.account, *account_lines(accounts), *frequency]
+    if errors:
+        table = frequency_table(errors)
+        print_table(table, table.caption)
+    lines = [*frequency, *(f"{title}: {path}" for title, path in written.items() if path is not None)]
+    for line in lines:
+        console().print(line)
+
+
+def _means(found: Mapping[str, IrmaEvaluation]) -> dict[str, dict[str, float | None]]:
+    """System → the sum of the errors, the mean error, and the error rate."""
+    return {name: {_ERROR_COUNT: each.counts.error_sum, **each.means} for name, each in found.items()}
+
+
+def _fields(errors: Sequence[CodeErrors]) -> list[dict[str, Any]]:
+    return [asdict(each) for each in errors]
+
+
+def _account(evaluation: IrmaEvaluation) -> list[str]:
+    """Lines on the images of one system."""
+    counts = evaluation.counts
+    axes = ", ".join(f"{mean:.4f}" for mean in evaluation.axis_errors.mean(axis=0))
+    lines = [
+        f"{counted(counts.images, 'image')}, {counts.right:,} wholly right; errors add up to {counts.error_sum:.2f}",
+        f"mean error of each axis: {axes}",
+    ]
+    if counts.wildcards:
+        lines.append(f"{counted(counts.wildcards, 'prediction')} with a '*'")
+    if counts.missing:
+        lines.append(f"{counted(len(counts.missing), 'image')} without a prediction: all wrong")
+    return lines
+
+
+def _show_one(evaluation: IrmaEvaluation, output: Path | None, query_groups: QueryGroups) -> None:
+    _show_means(evaluation, output)
+    for line in _account(evaluation):
+        console().print(line)
+    for of in query_groups.means.values():
+        for groups in of.values():
+            table = group_table(groups, query_groups.confidence)
+            print_table(table, table.caption)
+
+
+def _write_results(
+    evaluation: MeasuredQueries,
+    output: Path | None,
+    card: Path | None,
+    json: bool,
+    more: Mapping[str, Any] | None = None,
+) -> bool:
+    """Write the files, and print JSON where requested, with ``more`` fields; true if it was."""
+    if output is not None:
+        evaluation.to_csv(output)
+    if card is not None:
+        ScoreCard.of(evaluation).write(card)
+    if json:
+        print_json({**evaluation.summary(), **(more or {}), "per_query": None if output is None else str(output)})
+    return json
+
+
+def _show_means(evaluation: MeasuredQueries, output: Path | None) -> None:
+    """Print means and accounts."""
+    rows = []
+    for place, measure in enumerate(evaluation.measures):
+        mean = evaluation.means[str(measure)]
+        scored = int((~np.isnan(evaluation.values[:, place])).sum())
+        rows.append((str(measure), "none" if mean is None else f"{mean:.4f}", f"{scored:,}"))
+    print_table(Table(("measure", "mean", "images"), rows))
+    screen = console()
+    for line in evaluation.inputs.values():
+        screen.print(line)
+    if output is not None:
+        screen.print(f"Values of each image: {output}")

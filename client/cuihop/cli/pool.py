@@ -1,0 +1,83 @@
+"""``cuihop pool``: the first documents of several runs together, and a file for judges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cuihop.cli.command_files import FileUse
+from cuihop.cli.evaluation_options import FILES_PANEL, OrderOption, TiesOption
+from cuihop.cli.output import JsonOption, console, print_json, print_table
+from cuihop.files.text_lines import counted
+from cuihop.rankings.document_ranking import DocumentRanking
+from cuihop.rankings.pooling import pooled
+from cuihop.rankings.ranking import Order, Ties
+from cuihop.rankings.reading import read_run
+
+__all__ = ["RunsArgument", "pool", "runs_read"]
+
+RunsArgument = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="RUN", show_default=False, help="TREC runs; CSV or Parquet (query, document, score or rank)."
+    ),
+]
+
+
+def runs_read(paths: Sequence[Path], depth: int | None, ties: Ties, order: Order) -> list[DocumentRanking]:
+    """The runs, each with all its queries; refuses a file that is given twice."""
+    for place, path in enumerate(paths):
+        if any(path.resolve() == other.resolve() for other in paths[:place]):
+            raise typer.BadParameter(f"{path} is given twice")
+    return [read_run(path, None, depth=depth, ties=ties, order=order) for path in paths]
+
+
+def pool(
+    runs: RunsArgument,
+    depth: Annotated[int, typer.Option("--depth", min=1, help="Documents taken of each run for each query.")] = 35,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File for query, document and number of runs that found it, as CSV.",
+                     rich_help_panel=FILES_PANEL),
+        FileUse.WRITES,
+    ] = None,
+    judge: Annotated[
+        Path | None,
+        typer.Option("--judge", rich_help_panel=FILES_PANEL,
+                     help="File for judges: TREC qrels by document name, each grade -1 until it is judged."),
+        FileUse.WRITES,
+    ] = None,
+    ties: TiesOption = "name",
+    order: OrderOption = "score",
+    json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Pool the first documents of several runs for judges of relevance, as campaigns do."""
+    read = runs_read(runs, depth, ties, order)
+    found = pooled(read, depth)
+    if output is not None:
+        found.to_csv(output)
+    if judge is not None:
+        found.to_qrels(judge)
+    sizes = found.sizes
+    if json:
+        files = {"output": output, "judge": judge}
+        print_json({
+            "depth": depth, "ties": ties, "order": order, "runs": [ranking.account for ranking in read],
+            "queries": len(sizes), "sizes": sizes, "queried": dict(found.queried), "minimum": min(sizes.values()),
+            "mean": found.mean_size, "maximum": max(sizes.values()),
+            **{name: None if path is None else str(path) for name, path in files.items()},
+        })  # fmt: skip
+        return
+    print_table(found.table())
+    screen = console()
+    screen.print(f"{counted(found.runs, 'run')}, depth {depth:,}, {counted(len(sizes), 'query', 'queries')}: pools of "
+                 f"{min(sizes.values()):,} to {max(sizes.values()):,} documents, mean {found.mean_size:,.1f}, "
+                 f"{sum(sizes.values()):,} to judge")  # fmt: skip
+    for ranking in read:
+        screen.print(ranking.account)
+    for title, path in (("Pool", output), ("File for judges", judge)):
+        if path is not None:
+            screen.print(f"{title}: {path}")
