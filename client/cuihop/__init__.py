@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cuihop.added_names import GraphWithNames
     from cuihop.annotation.options import AnnotationOptions
     from cuihop.collection.dataset import Dataset
     from cuihop.collection.image_concepts import ImageConcepts
@@ -45,6 +46,7 @@ __all__ = [
     "CuihopError",
     "Dataset",
     "Direction",
+    "GraphWithNames",
     "ImageConcepts",
     "Judgements",
     "Labels",
@@ -77,6 +79,7 @@ _HOMES = {
     "CuihopError": "errors",
     "Dataset": "collection.dataset",
     "Direction": "graph",
+    "GraphWithNames": "added_names",
     "ImageConcepts": "collection.image_concepts",
     "Judgements": "collection.judgements",
     "Labels": "collection.labels",

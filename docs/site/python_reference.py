@@ -24,6 +24,8 @@ MODULES = {
         "cuihop.snapshot.graph",
         "cuihop.snapshot.distance_index",
         "cuihop.snapshot.index_builder",
+        "cuihop.snapshot.neighbour_dictionary",
+        "cuihop.added_names",
         "cuihop.explanation.graph_pictures",
         "cuihop.adapters.graph_export",
         "cuihop.identifiers",
@@ -33,6 +35,8 @@ MODULES = {
     "Measures": ("cuihop.measures", "cuihop.measures.nearness"),
     "Evaluation": (
         "cuihop.collection.image_concepts",
+        "cuihop.collection.concept_lists",
+        "cuihop.collection.concept_names",
         "cuihop.collection.dataset",
         "cuihop.rankings.ranking",
         "cuihop.rankings.reading",

@@ -84,7 +84,7 @@ def test_the_result_as_json(run: Run) -> None:
     answer = json.loads(done.out)
     assert done.err == ""
     assert set(answer) == {
-        "means", "mean_queries", "counts", "release", "parameters", "versions", "inputs", "per_query", "worst",
+        "means", "mean_queries", "counts", "release", "parameters", "versions", "inputs", "per_query", "worst", "by",
     }  # fmt: skip
     assert answer["per_query"] is None
     assert answer["release"]["digest"] == example_graph().release.digest

@@ -20,6 +20,9 @@ from program_run import Run, program  # noqa: F401
 COMMANDS: dict[str, Sequence[str]] = {
     "annotate": ("input", "--graph", "g.cuihop"),
     "distance": ("--pairs", "input", "--graph", "g.cuihop"),
+    "names": ("input", "--names", "other", "--graph", "g.cuihop"),
+    "neighbours": ("--concepts", "input", "--graph", "g.cuihop"),
+    "neighbors": ("--concepts", "other", "--graph", "g.cuihop"),
     "evaluate": ("--concepts", "other", "--ranking", "input", "--graph", "snapshot:g.cuihop"),
     "compare": ("A=input", "other", "--concepts", "other", "--graph", "g.cuihop"),
     "study": ("input", "--graph", "g.cuihop", "--labels", "other"),

@@ -109,7 +109,11 @@ def run(*arguments: str) -> Answer:
         name: found[name] for name in ("means", "differences", "numbers", "nn_iou", "difference") if name in found
     }
     numbers |= {name: found[name] for name in ("pairs", "reached") if name in found and "pairs" in found}
-    numbers |= {"systems": [system["means"] for system in found["systems"]]} if "systems" in found else {}
+    numbers |= (
+        {"systems": [[system["means"], system.get("frequencies")] for system in found["systems"]]}
+        if "systems" in found
+        else {}
+    )
     inputs = [found.get("inputs", {}), *(system.get("inputs", {}) for system in found.get("systems", ()))]
     return Answer(numbers, " ".join(line for of in inputs for line in of.values()) + err.getvalue())
 
@@ -212,7 +216,7 @@ DOORS = [
     command("concept-detection {file} {detected} --resamples 10", "detected"),
     command("concept-detection {detected} {file} --resamples 10", "detected"),
     command("concept-detection {detected} {detected} --manual-truth {file} --resamples 10", "detected"),
-    command("concept-detection {detected} {detected} --training {file} --resamples 10", "detected"),
+    command("concept-detection {detected} {detected} --training {file} --resamples 10", "detected", "none"),
     python("evaluate_detection", "detected", lambda file: evaluate_detection(file, file.with_name("detected.csv"))),
     command("irma-error {file} {codes} --branching 2", "codes"),
     command("irma-error {codes} {file} --codes {code_book}", "codes"),
@@ -445,5 +449,5 @@ def test_the_official_reading_says_that_it_does_not_look(folder: Path) -> None:
     path = folder / "blanks.csv"
     path.write_text("ID,CUIs\nimg1,C0042449 C0018670\n")
     found = run("concept-detection", str(path), str(path), "--official")
-    assert found.numbers["systems"] == [{"F1": 1.0, "precision": 1.0, "recall": 1.0}]
+    assert found.numbers["systems"] == [[{"F1": 1.0, "precision": 1.0, "recall": 1.0}, []]]
     assert "the form of identifiers is not looked at" in found.account

@@ -432,7 +432,7 @@ FORMS: dict[str, dict[str, Form]] = {
         ),
         "Parquet, some images missing": Form(
             parquet(csv_of(dict(list(IMAGES.items())[:3]))),
-            "missing when the file ends|not an image of the ground truth",
+            IfNamed("missing when the file ends|not an image of the ground truth"),
         ),
         "Arrow": Form(arrow(CONCEPTS), Right("0 malformed, Arrow")),
         "JSON Lines, a concept twice": Form(
@@ -441,11 +441,11 @@ FORMS: dict[str, dict[str, Form]] = {
         "a concept twice": Form(CONCEPTS.replace("C0003842", "C0003842;c0003842").encode(), "line 4.*stands twice for"),
         "blank between columns": Form(CONCEPTS.replace(",", " ").encode(), "wrong number of columns"),
         "a line without a comma": Form((CONCEPTS + "img7\n").encode(), "wrong number of columns"),
-        ".jpg on one side": Form(csv_of(RENAMED).encode(), "differ by an ending"),
-        "another split": Form(csv_of(OTHERS).encode(), "No image is in both"),
+        ".jpg on one side": Form(csv_of(RENAMED).encode(), IfNamed("differ by an ending")),
+        "another split": Form(csv_of(OTHERS).encode(), IfNamed("No image is in both")),
         "some images missing": Form(
             csv_of(dict(list(IMAGES.items())[:3])).encode(),
-            "missing when the file ends|not an image of the ground truth",
+            IfNamed("missing when the file ends|not an image of the ground truth"),
         ),
     },
     "codes": {

@@ -91,7 +91,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     umls.mkdir()
     for name in ("MRREL.RRF", "MRCONSO.RRF"):
         umls.joinpath(name).write_bytes(gzip.decompress(shared(f"rrf_open/{name}.gz").read_bytes()))
-    for name in ("test_concepts.csv", "test_concepts_manual.csv"):
+    for name in ("test_concepts.csv", "test_concepts_manual.csv", "train_concepts.csv"):
         folder.joinpath(name).write_bytes(gzip.decompress(shared(f"rocov2/{name}.gz").read_bytes()))
     loaded = cuihop_loader.load([umls])
     cuihop.SnapshotGraph(loaded.sections).save(folder / "graph.cuihop")

@@ -284,7 +284,7 @@ def test_one_submission_with_everything(run: Run) -> None:
     assert f"{HEAD} Head 2 1 1 1.0000 0.5000 0.6667" in lines
     assert "Each concept, over all images. The first 1 of 4 rows." in lines
     assert f"1 1 {VESSELS} Blood vessels {ARTERIES} Arteries" in lines
-    assert "training: training.csv: 13 images, 13 concepts, header 'ID,CUIs', 0 malformed" in lines
+    assert "training.csv: 13 images, 13 concepts, header 'ID,CUIs', 0 malformed" in lines
     assert Path("values.svg").read_text().startswith("<?xml")
 
 

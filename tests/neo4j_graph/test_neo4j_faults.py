@@ -12,6 +12,7 @@ import networkx as nx
 import pytest
 
 from cuihop import SnapshotGraph, connect
+from cuihop.adapter_rules import SEARCHES
 from cuihop.adapters.graph_export import to_networkx, to_pandas
 from cuihop.errors import CuihopError, GraphUnavailable, InputError, QueryTimedOut, SchemaMismatch
 from cuihop.graph import DIRECTIONS
@@ -230,7 +231,7 @@ def test_neighbourhoods_and_packs_are_searched_breadth_first(
         for texts in (cypher.NEIGHBOURS, cypher.PACK):
             text = texts[direction, cypher.rung(hops)]  # type: ignore[index]
             plan = connection.read(lambda tx, text=text: tx.run("EXPLAIN " + text, parameters).consume().plan)  # type: ignore[misc]
-            assert "VarLengthExpand(Pruning,BFS" in str(plan)
+            assert str(plan).count("VarLengthExpand(Pruning,BFS") >= len(SEARCHES[direction])  # type: ignore[index]
 
 
 def test_concepts_are_found_through_the_index(neo4j_server: LocalServer, opened: Neo4jGraph) -> None:

@@ -134,7 +134,7 @@ def concept_detection(
                 {"system": name, **each.fields(rows), **found[name].summary()} for name, each in details.items()
             ],
             **systems.fields(),
-            "training": None if seen is None else seen.account,
+            "inputs": {} if seen is None else {"training": seen.account},
             "per_query": None if output is None else str(output),
         })  # fmt: skip
         return

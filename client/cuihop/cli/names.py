@@ -15,6 +15,7 @@ from cuihop.cli.output import note
 from cuihop.collection.concept_lists import ConceptList, read_concept_file
 from cuihop.collection.concept_names import ConceptNames
 from cuihop.errors import first_few
+from cuihop.files.input_file import STANDARD_INPUT
 from cuihop.files.written_files import write_whole
 from cuihop.measures.resolution import ResolvedConcepts, resolved_concepts
 from cuihop.notebooks.table import Table
@@ -63,7 +64,7 @@ def names_of_concepts(
             for cui in (sorted(listed) or [""])
         ]
         table = Table(("image", "concept", "name"), rows)
-    if output is None:
+    if output is None or str(output) == STANDARD_INPUT:  # standard output
         sys.stdout.write(table.csv())
     else:
         write_whole(output, table.csv())

@@ -53,7 +53,8 @@ class ConceptNames(Mapping[str, str]):
         A CUI in lower case is read in upper case. A concept may stand again with the same name.
 
         Raises:
-            InputError: a concept is malformed, has two names, or has an empty one; the file holds none. Names the line.
+            InputError: a concept is malformed, has two names or an empty one; the columns are swapped; the file holds
+                none. Names the line.
         """
         records = Records.of(opened_input(path), _COLUMNS.expected)
         in_csv = records.table is None and not records.in_json and len(records.names) == 2
@@ -67,6 +68,8 @@ class ConceptNames(Mapping[str, str]):
         for row, (written, name) in records.texts(places):
             if (problem := identifier_fault(written)) is not None:
                 raise fault(problem.problem, row, 0, quoted(written), problem.expected)
+            if looks_like_identifier(name) and not looks_like_identifier(written):
+                raise fault("the columns are swapped", row, 0, quoted(written), "the concept, and behind it its name")
             if not name:
                 raise fault("the name is missing", row, 1, "nothing", "a name")
             cui = in_upper_case(written)

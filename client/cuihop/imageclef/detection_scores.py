@@ -248,7 +248,7 @@ class TrainingConcepts:
         """
         read = DetectedConcepts.read(path, Columns(image_column, concept_column), most=None)
         times = Counter(concept for concepts in read.listed.values() for concept in concepts if concept)
-        return cls(times, f"training: {read.account}")
+        return cls(times, read.account)
 
 
 def frequency_scores(found: DetectionEvaluation, training: Mapping[str, int]) -> list[FrequencyScore]:

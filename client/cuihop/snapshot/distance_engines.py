@@ -149,9 +149,9 @@ class DistanceEngines:
         """
         if len(searches := SEARCHES[direction]) > 1:
             answers = [self.one(a, b, search, bound) for search in searches]
-            known = [answer[0] for answer in answers if answer is not None]
-            reached = [hops for hops in known if hops is not None]
-            return (min(reached, default=None),) if len(known) == len(answers) else None
+            found = [answer[0] for answer in answers if answer is not None]
+            reached = [hops for hops in found if hops is not None]
+            return (min(reached, default=None),) if len(found) == len(answers) else None
         keys, ends = self._cuis.keys, self._cuis.keys_of_two(a, b)
         if keys is None or ends is None:
             return None

@@ -149,6 +149,9 @@ class NeighbourDictionary(ConceptGraph):
             checked_pack(found._whole(), len(found._cuis))
         except ValueError as error:
             raise SnapshotError(f"{path}: {error}; the file is damaged") from None
+        themselves = np.arange(len(found._cuis), dtype=np.int64) * (len(found._cuis) + 1)
+        if not np.array_equal(found._keys[found._levels == 0], themselves):
+            raise SnapshotError(f"{path}: other concepts at 0 hops than each from itself; the file is damaged")
         return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -164,7 +167,7 @@ class NeighbourDictionary(ConceptGraph):
 
     def __reduce__(self) -> tuple[Any, ...]:
         arrays = {name: np.array(self._sections[name]) for name in self._sections}
-        return (NeighbourDictionary, (Sections(self._sections.meta, arrays, origin=self._origin),))
+        return (_restored, (self._sections.meta, arrays, self._sections.origin))
 
     # Content
 
@@ -313,13 +316,9 @@ class NeighbourDictionary(ConceptGraph):
         self.refuse("names")
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there is nothing to release."""
 
     # Parts
-
-    @property
-    def _origin(self) -> str:
-        return self._sections.origin
 
     def _whole(self) -> DistancePack:
         """Everything it holds, as a pack."""
@@ -356,8 +355,8 @@ class NeighbourDictionary(ConceptGraph):
 
     def _lacks(self, problem: str, found: str, expected: str | None = None, parameter: str | None = None) -> InputError:
         return InputError(
-            problem if parameter is None else f"{self._origin}: {problem}",
-            file=self._origin if parameter is None else None, column=parameter, found=found, expected=expected,
+            problem if parameter is None else f"{self._sections.origin}: {problem}",
+            file=self._sections.origin if parameter is None else None, column=parameter, found=found, expected=expected,
             advice=f"It holds {self.account}. Make a larger one from the graph: cuihop neighbours --concepts FILE "
             "--hops N --direction DIRECTION --output FILE",
         )  # fmt: skip
@@ -365,9 +364,14 @@ class NeighbourDictionary(ConceptGraph):
     def refuse(self, content: str) -> NoReturn:
         """Raise the error about content that no neighbour dictionary holds, such as paths."""
         raise InputError(
-            f"a neighbour dictionary holds no {content}", file=self._origin, found=self.account,
+            f"a neighbour dictionary holds no {content}", file=self._sections.origin, found=self.account,
             expected="a snapshot, a service or a database",
         )  # fmt: skip
+
+
+def _restored(meta: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], origin: str) -> NeighbourDictionary:
+    """The dictionary of a pickle."""
+    return NeighbourDictionary(Sections(meta, arrays, origin=origin))
 
 
 def is_neighbour_dictionary(path: str | os.PathLike[str]) -> bool:
