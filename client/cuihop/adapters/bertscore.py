@@ -60,8 +60,8 @@ def bertscore(
         ModuleNotFoundError: torch or transformers is not installed.
     """
     run = run or ModelRun()
-    _, transformers = packages()
     check_folder(folder, _NAME)
+    _, transformers = packages()
     with loading(folder):
         config = transformers.AutoConfig.from_pretrained(str(folder), **LOCAL)
         options = {"add_prefix_space": True} if config.model_type in _WITH_PREFIX_SPACE else {}

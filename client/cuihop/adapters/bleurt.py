@@ -39,8 +39,8 @@ def bleurt(
         ModuleNotFoundError: bleurt-pytorch, torch or transformers is not installed.
     """
     run = run or ModelRun()
-    package = _package()
     check_folder(folder, _NAME)
+    package = _package()
     with loading(folder):
         tokenizer = package.BleurtTokenizer.from_pretrained(str(folder), local_files_only=True)
     model = loaded(package.BleurtForSequenceClassification, folder, run)

@@ -143,9 +143,9 @@ def image_similarity(
         ModuleNotFoundError: torch, transformers or Pillow is not installed.
     """
     run = run or ModelRun()
-    torch, transformers = packages()
     check_folder(folder, _NAME)
     pictures = {image: _picture_of(image, images) for image in captions}
+    torch, transformers = packages()
     with loading(folder):
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), **LOCAL)
         processor = transformers.AutoImageProcessor.from_pretrained(str(folder), **LOCAL)
