@@ -65,6 +65,7 @@ MODULES = {
         "cuihop.explanation.picture",
     ),
     "Annotated texts": ("cuihop.annotated_texts",),
+    "Captions": ("cuihop.captions",),
     "Other tools": (
         "cuihop.adapters.annotators",
         "cuihop.adapters.metamaplite",

@@ -135,7 +135,7 @@ class CaptionScores(MeasuredQueries):
             yield "without a graph: identifiers are compared as they are written"
         else:
             p = self.parameters
-            if any(measure.family == "nn-concept-F1" for measure in self.measures):
+            if any(m.family == "nn-concept-F1" and len(m.options) < 2 for m in self.measures):
                 yield f"n = {p['n']}, λ = {p['lambda']}, hops {direction_text(p['direction'])}"
             yield f"release {self.release.name}, digest {self.release.digest[:12]}"
         if self.counts.without_concepts:
