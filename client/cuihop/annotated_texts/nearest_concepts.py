@@ -63,7 +63,8 @@ class ScoredConcepts:
 
     def where(self, which: npt.NDArray[np.bool_]) -> ScoredConcepts:
         """Some of the concepts; ``which`` has the shape (concepts,)."""
-        return ScoredConcepts(self.texts[which], self.concepts[which], self.hops[which], self.nearest[which])
+        texts, concepts, hops, nearest = (each[which] for each in (self.texts, self.concepts, self.hops, self.nearest))
+        return ScoredConcepts(texts, concepts, hops, nearest, self.farthest)
 
     def count(self, which: npt.NDArray[np.bool_], texts: int) -> Int64:
         """The number of some concepts in each text."""
