@@ -286,7 +286,7 @@ class _Scoring:
         if measure.family in _MODELS:
             raise InputError(
                 f"{measure} is not computed from captions alone", column="measures", found="no values of it",
-                expected=f"a column {measure} in a file of --scores",
+                expected=f"a column {measure} in a file of --scores, or a model of {measure.family} by --model",
             )  # fmt: skip
         if measure.family in _CONCEPTS:
             column = self._of_concepts(measure)
