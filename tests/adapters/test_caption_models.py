@@ -64,7 +64,7 @@ def test_bertscore_does_not_depend_on_the_batches(ours: Results) -> None:
 
 def test_the_layer_matters_and_is_stated(ours: Results) -> None:
     assert np.abs(np.array(ours["last"]["BERTScore"]) - ours["bert"]["BERTScore"]).max() > 0.001
-    assert "layer 2 of 3, idf over 40 references, 1 caption cut at 512 tokens" in ours["bert"]["account"]
+    assert "layer 2 of 3, idf over 40 references, 1 caption cut at 512 tokens, 5 pairs without a token of weight, scored 0" in ours["bert"]["account"]
     assert "layer 3 of 3" in ours["last"]["account"]
 
 
@@ -112,6 +112,11 @@ def test_similarity_is_that_of_the_model(ours: Results, oracle: dict[str, Any], 
 )
 def test_what_is_no_model_is_refused(ours: Results, case: str, message: str) -> None:
     assert message in ours[case]["error"]
+
+
+def test_a_program_in_a_checkpoint_is_not_run(ours: Results) -> None:
+    assert "expected tensors under state_dict, and no objects of Python" in ours["program"]["error"]
+    assert ours["program"]["run"] is False
 
 
 def test_progress_counts_every_pair(ours: Results) -> None:
