@@ -64,7 +64,10 @@ def test_bertscore_does_not_depend_on_the_batches(ours: Results) -> None:
 
 def test_the_layer_matters_and_is_stated(ours: Results) -> None:
     assert np.abs(np.array(ours["last"]["BERTScore"]) - ours["bert"]["BERTScore"]).max() > 0.001
-    assert "layer 2 of 3, idf over 40 references, 1 caption cut at 512 tokens, 5 pairs without a token of weight, scored 0" in ours["bert"]["account"]
+    assert (
+        "layer 2 of 3, idf over 40 references, 1 caption cut at 512 tokens, 5 pairs without a token of weight, scored 0"
+        in ours["bert"]["account"]
+    )
     assert "layer 3 of 3" in ours["last"]["account"]
 
 
