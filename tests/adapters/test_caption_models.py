@@ -86,7 +86,7 @@ def test_alignscore_is_that_of_its_package(ours: Results, oracle: dict[str, Any]
     for place, expected in enumerate(oracle["align"]):
         assert found[place] == pytest.approx(0.0 if expected is None else expected, abs=1e-6)  # the package fails there
     assert np.std(found) > 0.1
-    assert "3 candidates without a sentence, which have 0" in ours["align"]["account"]
+    assert "3 candidates without a sentence, scored 0" in ours["align"]["account"]
 
 
 def test_similarity_is_that_of_the_model(ours: Results, oracle: dict[str, Any], version: int) -> None:
@@ -141,7 +141,11 @@ def test_the_command_takes_models_from_folders(models: Path, tmp_path: Path) -> 
     def columns(*more: str) -> dict[str, list[float]]:
         done = cuihop_with_models(models, *arguments, *more)
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-        assert json.loads(done.stdout)["systems"][0]["inputs"]["scores 1"].startswith(str(models / "bert"))
+        account = json.loads(done.stdout)["systems"][0]["inputs"]["scores 1"]
+        assert account.startswith(str(models / "bert"))
+        assert account.endswith(
+            "2 pairs without a token of weight, scored 0, but 1 for 1 image with two empty captions"
+        )
         with (tmp_path / "values.csv").open(newline="") as file:
             rows = list(csv.DictReader(file))
         return {name: [float(row[name]) for row in rows] for name in rows[0] if name in {*named, *COLUMNS, "relevance"}}

@@ -81,8 +81,7 @@ def alignscore(
     ])  # fmt: skip
     without = counted(sum(not sentences for _, sentences in shapes), "candidate")
     account = (
-        f"{model.config.model_type}, {counted(len(pairs), 'pair')} of sentences, "
-        f"{without} without a sentence, which have 0"
+        f"{model.config.model_type}, {counted(len(pairs), 'pair')} of sentences, {without} without a sentence, scored 0"
     )
     return ModelValues({_NAME: found}, account)
 
