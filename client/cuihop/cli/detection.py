@@ -30,7 +30,7 @@ from cuihop.cli.evaluation_options import (
 from cuihop.cli.graph_option import DirectionOption, LambdaOption, NamesOption, opened_graph
 from cuihop.cli.output import JsonOption, console, print_json, print_table
 from cuihop.cli.print_detection import DetectionDetails, detection_tables
-from cuihop.cli.scored_systems import ScoredSystems, predictions_named, with_types
+from cuihop.cli.scored_systems import ScoredSystems, predictions_named
 from cuihop.collection.concept_names import ConceptNames
 from cuihop.collection.labels import Labels
 from cuihop.evaluation.groups import group_means
@@ -119,7 +119,6 @@ def concept_detection(
     inputs = {"training": seen, "names": added}
     accounts = {name: given.account for name, given in inputs.items() if given is not None}
     with nullcontext() if graph is None else opened_graph(graph) as opened:
-        typed = with_types(opened)
         named = opened if opened is None or added is None else GraphWithNames(opened, added)
         found = evaluate_submissions(
             truth, predictions_named(predictions, "PREDICTIONS"), manual_truth, named,
@@ -130,7 +129,7 @@ def concept_detection(
             frequencies = [] if seen is None else frequency_scores(each, seen.times)
             averages = average_scores(each, **tests)
             details[name] = DetectionDetails.of(
-                each, averages, means, frequencies, added if named is None else named, graph=named, typed=typed
+                each, averages, means, frequencies, added if named is None else named, graph=named
             )
     systems = ScoredSystems.of(found, **tests)
     systems.write(output=output, cards=cards, plot=plot)

@@ -64,14 +64,13 @@ class DetectionDetails:
         names: ConceptGraph | Mapping[str, str] | None,
         *,
         graph: ConceptGraph | None,
-        typed: ConceptGraph | None,
     ) -> DetectionDetails:
         """The scores of an evaluation; near misses where there is a graph, semantic types where it can hold them."""
         concepts = concept_scores(found, names)
         if graph is None:
             return cls(averages, by, frequencies, concepts)
         near = found.matches[NEAR]
-        types = [] if typed is None else type_scores(near, typed)
+        types = type_scores(near, graph)
         has_types = any(row.tui for row in types)
         misses, by_hops = near_misses(near, graph), false_positives_by_hops(near)
         return cls(averages, by, frequencies, concepts, misses, by_hops, types if has_types else ())

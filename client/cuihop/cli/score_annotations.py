@@ -41,7 +41,7 @@ from cuihop.cli.evaluation_options import (
 )
 from cuihop.cli.graph_option import DirectionOption, LambdaOption, NamesOption, opened_graph
 from cuihop.cli.output import JsonOption, note, print_json, print_table
-from cuihop.cli.scored_systems import ScoredSystems, first_rows, predictions_named, with_types
+from cuihop.cli.scored_systems import ScoredSystems, first_rows, predictions_named
 from cuihop.comparison.comparison import Comparison
 from cuihop.errors import InvalidCui
 from cuihop.graph import ConceptGraph
@@ -110,7 +110,6 @@ def score_annotated_texts(
     mapping = None if identifiers is None else IdentifierMap.read(identifiers)
     results: dict[str, _Result] = {}
     with nullcontext() if graph is None else opened_graph(graph, names) as opened, _advised_on_map(mapping):
-        typed = with_types(opened)
         for name, path in files.items():
             found = score_annotations(
                 truth, TextCollection.of(read_documents(path), str(path)), opened,
@@ -118,7 +117,7 @@ def score_annotated_texts(
                 leave_out_unmapped=leave_out_unmapped,
             )  # fmt: skip
             scores = scores_of(found, confidence=confidence, resamples=resamples, seed=seed, threads=threads)
-            results[name] = _Result.of(found, scores, opened, typed)
+            results[name] = _Result.of(found, scores, opened)
     systems = ScoredSystems.of(
         {name: result.found for name, result in results.items()},
         resamples=resamples, confidence=confidence, seed=seed, threads=threads,
@@ -150,12 +149,10 @@ class _Result:
     types: Sequence[TypeScore] = ()
 
     @classmethod
-    def of(
-        cls, found: AnnotationScores, scores: Sequence[Score], graph: ConceptGraph | None, typed: ConceptGraph | None
-    ) -> _Result:
+    def of(cls, found: AnnotationScores, scores: Sequence[Score], graph: ConceptGraph | None) -> _Result:
         if graph is None:
             return cls(found, scores)
-        types = [] if typed is None else type_scores(found, typed)
+        types = type_scores(found, graph)
         has_types = any(row.tui for row in types)
         by_hops = false_positives_by_hops(found)
         return cls(found, scores, near_misses(found, graph), by_hops, types if has_types else ())

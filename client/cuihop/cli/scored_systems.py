@@ -9,17 +9,14 @@ from typing import Any, Generic, TypeVar
 
 import typer
 
-from cuihop.added_names import without_added_names
 from cuihop.cli.compared_systems import named_files, write_cards
-from cuihop.cli.output import console, note
+from cuihop.cli.output import console
 from cuihop.comparison.comparison import Comparison, compare
 from cuihop.comparison.score_card import ScoreCard, system_name
 from cuihop.evaluation.result import MeasuredQueries
-from cuihop.graph import ConceptGraph
 from cuihop.notebooks.table import Table
-from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
-__all__ = ["ScoredSystems", "account_lines", "first_rows", "predictions_named", "with_types"]
+__all__ = ["ScoredSystems", "account_lines", "first_rows", "predictions_named"]
 
 Scored = TypeVar("Scored", bound=MeasuredQueries)
 
@@ -116,14 +113,6 @@ def account_lines(accounts: Mapping[str, Sequence[str]]) -> Iterator[str]:
     yield from shared
     for name, lines in accounts.items():
         yield from (line if line.startswith(f"{name}: ") else f"{name}: {line}" for line in lines if line not in shared)
-
-
-def with_types(graph: ConceptGraph | None) -> ConceptGraph | None:
-    """The graph, where it can hold semantic types; ``None``, and a remark, for a neighbour dictionary."""
-    if graph is not None and isinstance(without_added_names(graph), NeighbourDictionary):
-        note("no scores by semantic type: a neighbour dictionary holds no types")
-        return None
-    return graph
 
 
 def first_rows(table: Table, rows: int) -> Iterator[Table]:
