@@ -45,10 +45,9 @@ from cuihop.cli.evaluation_options import (
     SystemsOption,
     ThreadsOption,
     TiesOption,
-    UnknownOption,
     measures_option,
 )
-from cuihop.cli.graph_option import DirectionOption, LambdaOption
+from cuihop.cli.graph_option import DirectionOption, LambdaOption, UnknownOption, WeightOption
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table
 from cuihop.cli.relevance_options import LabelSource, labels_of_groups
 from cuihop.cli.run_options import MemoryOption
@@ -130,18 +129,19 @@ def compare_systems(
         int | None,
         typer.Option(
             "--best", min=0, rich_help_panel=MEASURES_PANEL, show_default="all",
-            help="With --by-system: list only so many systems of each group, the best by the first measure.",
+            help="With --by-system: list only this number of systems of each group, the best by the first measure.",
         ),
     ] = None,
     worst: Annotated[
         int | None,
         typer.Option(
             "--worst", min=0, rich_help_panel=MEASURES_PANEL, show_default="all",
-            help="Beside --best: so many of the worst of each group.",
+            help="Beside --best: this number of the worst of each group.",
         ),
     ] = None,
     hops: HopsOption = 1,
     lam: LambdaOption = 0.5,
+    weight: WeightOption = "constant",
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
     missing: MissingOption = "error",
@@ -192,7 +192,7 @@ def compare_systems(
             measures=measures_named(measure or measured or "nn-CUI@5,10,30"), concepts=concepts, graph=graph,
             corpus=corpus, corpus_embeddings=corpus_embeddings or [], qrels=qrels, grades=grades_in_words(grades),
             labels=label_source, columns=columns, ties=ties, order=order, similarity=similarity,
-            nearness=Nearness(hops, lam, direction, unknown),
+            nearness=Nearness(hops, lam, direction, unknown, weight),
             of_queries={"missing": missing, "empty_ideal": empty_ideal, "query_image": query_image},
             resources=Resources(threads, memory),
         )  # fmt: skip

@@ -39,9 +39,15 @@ from cuihop.cli.evaluation_options import (
     SimilarityOption,
     ThreadsOption,
     TiesOption,
-    UnknownOption,
 )
-from cuihop.cli.graph_option import DirectionOption, LambdaOption, advised_on_unknown, opened_graph
+from cuihop.cli.graph_option import (
+    DirectionOption,
+    LambdaOption,
+    UnknownOption,
+    WeightOption,
+    advised_on_unknown,
+    opened_graph,
+)
 from cuihop.cli.output import JsonOption, note, print_json
 from cuihop.cli.print_evaluation import print_evaluation
 from cuihop.cli.relevance_options import (
@@ -127,6 +133,7 @@ def evaluate_ranking(
     by: ByOption = None,
     hops: HopsOption = 1,
     lam: LambdaOption = 0.5,
+    weight: WeightOption = "constant",
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
     missing: MissingOption = "error",
@@ -165,7 +172,7 @@ def evaluate_ranking(
     if concepts is None and ranking is not None:
         evaluation = _judged(criteria, data, ranking, source, work)
     else:
-        evaluation = _by_concepts(criteria, data, source, graph, Nearness(hops, lam, direction, unknown), work)
+        evaluation = _by_concepts(criteria, data, source, graph, Nearness(hops, lam, direction, unknown, weight), work)
     if output is not None:
         evaluation.to_csv(output)
     if card is not None:

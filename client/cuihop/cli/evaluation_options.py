@@ -11,7 +11,6 @@ from cuihop.cli.command_files import FileUse, checked_picture
 from cuihop.cli.run_options import RESOURCES_PANEL
 from cuihop.collection.labels import Agreement
 from cuihop.evaluation.result import EmptyIdeal, Missing
-from cuihop.measures.resolution import Unknown
 from cuihop.rankings.ranking import Order, QueryImage, Similarity, Ties
 
 __all__ = [
@@ -50,7 +49,6 @@ __all__ = [
     "SystemsOption",
     "ThreadsOption",
     "TiesOption",
-    "UnknownOption",
     "measures_option",
 ]
 
@@ -181,13 +179,6 @@ MeasuresOption = Annotated[list[str] | None, measures_option("nn-CUI@5,10,30")]
 HopsOption = Annotated[
     int, typer.Option("--hops", "-n", min=0, help="Hop threshold n of near concepts.", rich_help_panel=MEASURES_PANEL)
 ]
-UnknownOption = Annotated[
-    Unknown,
-    typer.Option(
-        "--unknown", help="Identifiers that are not in the graph: refuse them, or let each match only itself.",
-        rich_help_panel=MEASURES_PANEL,
-    ),
-]  # fmt: skip
 MissingOption = Annotated[
     Missing,
     typer.Option(

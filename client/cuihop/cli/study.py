@@ -27,7 +27,15 @@ from cuihop.cli.evaluation_options import (
     OrderOption,
     QueryImageOption,
 )
-from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
+from cuihop.cli.graph_option import (
+    DirectionOption,
+    GraphOption,
+    LambdaOption,
+    UnknownOption,
+    WeightOption,
+    advised_on_unknown,
+    opened_graph,
+)
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table, progress
 from cuihop.cli.relevance_options import LabelSource
 from cuihop.cli.run_options import RESOURCES_PANEL, MemoryOption
@@ -35,7 +43,6 @@ from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.files.input_file import InputFile
 from cuihop.files.text_lines import counted
 from cuihop.measures.nearness import Nearness
-from cuihop.measures.resolution import Unknown
 from cuihop.resources.cores import cores
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
 from cuihop.resources.progress import Progress
@@ -107,12 +114,9 @@ def study(
                      rich_help_panel=_MEASURES),
     ] = 1,
     lam: LambdaOption = 0.5,
+    weight: WeightOption = "constant",
     direction: DirectionOption = "any",
-    unknown: Annotated[
-        Unknown,
-        typer.Option("--unknown", rich_help_panel=_MEASURES,
-                     help="Identifiers that are not in the graph: refuse them, or let each match only itself."),
-    ] = "error",
+    unknown: UnknownOption = "error",
     empty_ideal: EmptyIdealOption = "zero",
     query_image: QueryImageOption = "exclude",
     label_agreement: LabelAgreementOption = "equal",
@@ -158,7 +162,7 @@ def study(
     with whole_folder(out, overwrite=overwrite) as folder, opened_graph(graph) as opened:
         label_table = label_source.read([read], opened, unknown)
         study_inputs = StudyInputs(
-            read, opened, label_table, files, order=order, nearness=Nearness(n, lam, direction, unknown),
+            read, opened, label_table, files, order=order, nearness=Nearness(n, lam, direction, unknown, weight),
             empty_ideal=empty_ideal, query_image=query_image, seed=seed, resources=Resources(threads, memory),
         )  # fmt: skip
         started = datetime.now(UTC)

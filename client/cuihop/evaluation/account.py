@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from cuihop.errors import first_few
-from cuihop.evaluation.counts import EvaluationCounts, IdentifierCount, JudgedCounts
+from cuihop.evaluation.counts import EvaluationCounts, JudgedCounts
 from cuihop.files.text_lines import counted, direction_text
 from cuihop.graph import Release
+from cuihop.measures.nn_iou import nearness_text
+from cuihop.measures.resolution import treated_text
 
 __all__ = ["account_by_concepts", "account_by_judgements"]
 
@@ -22,18 +24,20 @@ def account_by_concepts(
         f"and {'kept in' if parameters['query_image'] == 'include' else 'left out of'} their own ranking and ideal"
     )
     if counts.empty_ideal:
-        yield f"n = {parameters['n']}, λ = {parameters['lambda']}, hops {direction_text(parameters['direction'])}"
+        way = direction_text(parameters["direction"])
+        yield nearness_text(parameters["n"], parameters["lambda"], parameters["weight"], way)
     if release is not None:
         yield f"release {release.name}, digest {release.digest[:12]}"
+    if parameters["unknown"] == "drop" and release is not None and counts.identifiers:
+        yield _coverage(counts)
+    treated = treated_text(parameters["unknown"])
     for kind, meaning in ((counts.unknown, "not in the graph"), (counts.retired, "retired without an exact successor")):
         if kind.distinct:
-            yield f"{_share(kind, counts.identifiers, counts.occurrences)}: {meaning}; match only themselves"
+            yield f"{_share(kind.distinct, kind.occurrences, counts)}: {meaning}; {treated}"
     if counts.merged.distinct:
         listed = first_few([f"{old} → {new}" for old, new in counts.successors.items()])
-        yield (
-            f"{_share(counts.merged, counts.identifiers, counts.occurrences)}: retired, replaced by their successors "
-            f"({listed})"
-        )
+        share = _share(counts.merged.distinct, counts.merged.occurrences, counts)
+        yield f"{share}: retired, replaced by their successors ({listed})"
     if counts.empty_queries or counts.empty_corpus:
         yield (
             f"{counts.empty_queries:,} of {counts.queries:,} queries and {counts.empty_corpus:,} of "
@@ -58,6 +62,14 @@ def account_by_concepts(
         yield f"{_queries(counts.missing)} without a ranking: {_treated(parameters['missing'])}"
     if counts.short:
         yield f"{counted(counts.short, 'ranking')} shorter than the largest K; missing ranks gain 0"
+
+
+def _coverage(counts: EvaluationCounts) -> str:
+    """The share of identifiers that the graph holds, where the others are left out."""
+    outside = (counts.unknown, counts.retired)
+    held = counts.identifiers - sum(kind.distinct for kind in outside)
+    occurrences = counts.occurrences - sum(kind.occurrences for kind in outside)
+    return f"the graph holds {_share(held, occurrences, counts)}; {counted(counts.emptied, 'image')} lost all concepts"
 
 
 def account_by_judgements(counts: JudgedCounts, parameters: Mapping[str, Any]) -> Iterator[str]:
@@ -109,8 +121,8 @@ def _treated(how: str) -> str:
     return "scored 0" if how == "zero" else "skipped"
 
 
-def _share(kind: IdentifierCount, identifiers: int, occurrences: int) -> str:
+def _share(distinct: int, occurrences: int, counts: EvaluationCounts) -> str:
     return (
-        f"{kind.distinct:,} of {identifiers:,} identifiers ({kind.distinct / identifiers:.1%}), "
-        f"{kind.occurrences:,} of {occurrences:,} occurrences ({kind.occurrences / occurrences:.1%})"
+        f"{distinct:,} of {counts.identifiers:,} identifiers ({distinct / counts.identifiers:.1%}), "
+        f"{occurrences:,} of {counts.occurrences:,} occurrences ({occurrences / counts.occurrences:.1%})"
     )

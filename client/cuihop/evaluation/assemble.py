@@ -94,14 +94,14 @@ def evaluations_of_images(
         values: float64, shape (systems, queries, measures). best: name of a gain → float64, shape (queries,).
         images, data, graph, criteria: the inputs.
     """
-    isolated = images.resolved.isolated
+    outside = images.resolved.outside
     shared = partial(
         Evaluation,
         measures=criteria.measures,
         queries=images.query_names,
         best_gains=best,
         concepts=np.array([len(concepts) for concepts in images.query_sets], dtype=np.int64),
-        unknown_concepts=np.array([len(concepts & isolated) for concepts in images.query_sets], dtype=np.int64),
+        unknown_concepts=np.array([len(outside & given) for given in images.queries.values()], dtype=np.int64),
         release=None if graph is None else graph.release,
         versions=versions("cuihop", "numpy", "numba"),
     )
@@ -178,6 +178,7 @@ def _counts(images: ImageCollection, best: Mapping[str, Float64], qrels: Judgeme
     if not images.one:
         collections.append((images.corpus, images.corpus_sets))
     total = occurrences.total()
+    dropped = sum(map(occurrences.__getitem__, resolved.dropped))
     names = images.query_names
     return EvaluationCounts(
         queries=len(images.queries),
@@ -192,11 +193,16 @@ def _counts(images: ImageCollection, best: Mapping[str, Float64], qrels: Judgeme
         merged=counted(resolved.merged),
         successors=dict(resolved.merged),
         repeated=sum(concepts.repeated for concepts, _ in collections),
-        fused=total - sum(len(concepts) for _, sets in collections for concepts in sets),
+        fused=total - dropped - sum(len(concepts) for _, sets in collections for concepts in sets),
         self_retrieved=0,
         missing=(),
         short=0,
         empty_ideal={gain: tuple(names[q] for q in np.flatnonzero(of == 0.0).tolist()) for gain, of in best.items()},
+        emptied=sum(
+            bool(identifiers) and not concepts
+            for given, sets in collections
+            for identifiers, concepts in zip(given.values(), sets, strict=True)
+        ),
         judged_elsewhere=0 if qrels is None else _judged_elsewhere(qrels, images),
     )
 

@@ -32,7 +32,7 @@ Float64 = npt.NDArray[np.float64]
 
 
 class _Ranks(dict[bytes, float]):
-    """Text of a rank → the rank; NaN of a text that is none."""
+    """Text of a rank → the rank; NaN of any other text."""
 
     def __missing__(self, text: bytes) -> float:
         self[text] = rank = float(text) if text.isdigit() and len(text) <= 15 else math.nan

@@ -17,6 +17,7 @@ from cuihop.collection.image_names import own_rows
 from cuihop.errors import InputError, checked_choice
 from cuihop.files.content_digest import content_digest
 from cuihop.graph import ConceptGraph, Direction
+from cuihop.measures.nn_iou import Weight
 from cuihop.measures.resolution import ResolvedConcepts, Unknown, check_some_known, resolved_concepts
 from cuihop.rankings.ranking import QueryImage
 from cuihop.relevance.relevance_index import RelevanceIndex
@@ -61,7 +62,7 @@ class ImageCollection:
             return queries.place_of(identifier) or corpus.place_of(identifier)
 
         resolved = resolved_concepts(identifiers, graph, unknown, where)
-        if graph is not None and resolved.isolated:
+        if graph is not None and resolved.outside:
             for side in {id(side): side for side in (queries, corpus) if not side.derived}.values():
                 check_some_known(resolved, Counter(chain.from_iterable(side.values())), graph, side.source)
         return cls(queries, corpus, resolved, checked_choice("query_image", query_image, QueryImage))
@@ -120,7 +121,13 @@ class ImageCollection:
         }
 
     def index(
-        self, graph: ConceptGraph | None, *, hops: int, direction: Direction, memory: MemoryBudget | None = None
+        self,
+        graph: ConceptGraph | None,
+        *,
+        hops: int,
+        direction: Direction,
+        weight: Weight = "constant",
+        memory: MemoryBudget | None = None,
     ) -> RelevanceIndex:
         """The index of the gains."""
         return RelevanceIndex(
@@ -131,5 +138,6 @@ class ImageCollection:
             hops=hops,
             direction=direction,
             isolated=self.resolved.isolated,
+            weight=weight,
             memory=memory,
         )

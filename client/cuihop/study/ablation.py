@@ -137,12 +137,15 @@ def _pass(
     found = np.empty((len(images.queries), 1 + len(lams) * len(judges)), dtype=np.int64)
     memory = resources.budget()
     memory.take("values of the queries", found.nbytes)
-    index = images.index(inputs.graph, hops=n, direction=inputs.nearness.direction, memory=memory)
+    index = images.index(
+        inputs.graph, hops=n, direction=inputs.nearness.direction, weight=inputs.nearness.weight, memory=memory
+    )
     job = {
         "work": "ablation", **images.depends(inputs.graph), "n": n, "λ": lams, "direction": inputs.nearness.direction,
         "content of labels": None if inputs.labels is None else inputs.labels.digest, "labels": list(inputs.label_sets),
         "agreement of labels": None if inputs.labels is None else inputs.labels.agreement,
         "λ of the study": inputs.nearness.lam, "unknown": inputs.nearness.unknown,
+        "weight": inputs.nearness.weight,
     }  # fmt: skip
     with open_checkpoint(resources.checkpoint, job, keep=True) as saved:
         done = [] if saved is None else saved.finished

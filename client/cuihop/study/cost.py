@@ -22,9 +22,10 @@ from cuihop.resources.resources import Resources
 from cuihop.study.inputs import DEPTH, ProgressOf, StudyInputs
 from cuihop.study.rankings import ranked_by
 
-__all__ = ["Cost", "costs", "gain", "ndcg", "rel"]
+__all__ = ["Cost", "costs", "gain", "gain_by_hops", "ndcg", "rel"]
 
 Near = Callable[[str, str], bool]
+Hops = Callable[[str, str], int | None]
 Gain = Callable[[AbstractSet[str], AbstractSet[str]], float]
 
 
@@ -47,6 +48,17 @@ def gain(A: AbstractSet[str], B: AbstractSet[str], near: Near | None, lam: float
     union = A | B
     related = 0 if near is None else len(rel(A, B, near))
     return (len(A & B) + lam * related) / len(union) if union else 0.0
+
+
+def gain_by_hops(A: AbstractSet[str], B: AbstractSet[str], hops: Hops, lam: float) -> float:
+    """`gain` with the weight λ^d of a near concept."""
+    shared, union = A & B, A | B
+    earned = 0.0
+    for concepts, others, between in ((A - shared, B, hops), (B - shared, A, lambda b, a: hops(a, b))):
+        for concept in concepts:
+            found = [d for other in others if (d := between(concept, other)) is not None]
+            earned += lam ** min(found) if found else 0.0
+    return (len(shared) + earned) / len(union) if union else 0.0
 
 
 def ndcg(
@@ -156,26 +168,31 @@ def _prepared(inputs: StudyInputs, images: ImageCollection) -> Gain:
     in_graph = sorted({concept for concepts in images.query_sets for concept in concepts} - isolated)
     pack = inputs.graph.pack(in_graph, hops=inputs.nearness.n, direction=inputs.nearness.direction)
     near = {
-        cui: frozenset(pack.cuis[place] for place in pack.indices[begin:end].tolist())
+        cui: {
+            pack.cuis[place]: hops
+            for place, hops in zip(pack.indices[begin:end].tolist(), pack.hops[begin:end].tolist(), strict=True)
+        }
         for cui, (begin, end) in zip(pack.cuis, pairwise(pack.indptr.tolist()), strict=True)
     }
-    return _by(lambda a, b: b in near.get(a, (a,)), inputs.nearness.lam)
+    lam = inputs.nearness.lam
+    if inputs.nearness.weight == "hops":
+        return lambda A, B: gain_by_hops(A, B, lambda a, b: near.get(a, {a: 0}).get(b), lam)
+    return lambda A, B: gain(A, B, lambda a, b: b in near.get(a, (a,)), lam)
 
 
 def _on_the_fly(inputs: StudyInputs, images: ImageCollection) -> Gain:
     """With one call of the graph for each pair of concepts."""
     isolated, graph, n, direction = images.resolved.isolated, inputs.graph, inputs.nearness.n, inputs.nearness.direction
 
-    def near(a: str, b: str) -> bool:
+    def hops(a: str, b: str) -> int | None:
         if a == b or a in isolated or b in isolated:
-            return a == b
-        return graph.distance(a, b, direction=direction, max_hops=n) is not None
+            return 0 if a == b else None
+        return graph.distance(a, b, direction=direction, max_hops=n)
 
-    return _by(near, inputs.nearness.lam)
-
-
-def _by(near: Near, lam: float) -> Gain:
-    return lambda A, B: gain(A, B, near, lam)
+    lam = inputs.nearness.lam
+    if inputs.nearness.weight == "hops":
+        return lambda A, B: gain_by_hops(A, B, hops, lam)
+    return lambda A, B: gain(A, B, lambda a, b: hops(a, b) is not None, lam)
 
 
 # In the order and by the names of the paper's Fig. 4.

@@ -72,7 +72,9 @@ class StudyInputs:
     @property
     def nn_iou(self) -> str:
         """The parameters of nn-IoU, for captions."""
-        return f"n = {self.nearness.n}, λ = {self.nearness.lam}"
+        return f"n = {self.nearness.n}, λ = {self.nearness.lam}" + (
+            ", weight λ^hops" if self.nearness.weight == "hops" else ""
+        )
 
     @cached_property
     def collection(self) -> ImageCollection:

@@ -10,6 +10,7 @@ import numpy as np
 from cuihop.evaluation.result import Evaluation
 from cuihop.files.text_lines import direction_text
 from cuihop.graph import Release
+from cuihop.measures.resolution import treated_text
 from cuihop.notebooks.table import Table, marked
 from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
 from cuihop.study.cost import Cost
@@ -69,6 +70,7 @@ def _conditions(inputs: StudyInputs, first: Evaluation | None) -> Iterator[str]:
     rows += [
         *_release(inputs.graph.release),
         ("n, λ", f"{inputs.nearness.n}, {inputs.nearness.lam}"),
+        ("weight of a near concept", "λ^hops" if inputs.nearness.weight == "hops" else "λ"),
         ("hops", direction_text(inputs.nearness.direction)),
         ("unknown identifiers", inputs.nearness.unknown),
         ("queries for which nothing is relevant", "left out" if inputs.empty_ideal == "skip" else "scored 0"),
@@ -102,7 +104,7 @@ def _coverage(evaluation: Evaluation) -> str:
     occurrences = share(counts.occurrences, [kind.occurrences for kind in outside])
     return (
         f"**Coverage.** The graph holds {distinct} distinct identifiers of the images, and {occurrences} of their "
-        "occurrences. The others match only themselves."
+        f"occurrences. The others {treated_text(evaluation.parameters['unknown'])}."
     )
 
 
