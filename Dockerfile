@@ -23,6 +23,7 @@ COPY client client
 COPY graph_loader graph_loader
 COPY proto proto
 COPY service service
+COPY docs/test-vectors docs/test-vectors
 RUN --mount=type=secret,id=certificates \
     if [ -s /run/secrets/certificates ]; then export SSL_CERT_FILE=/run/secrets/certificates; fi \
     && uv sync --locked --no-cache --no-default-groups --extra mcp --extra service --extra traces --no-editable

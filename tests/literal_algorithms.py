@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 
 Distance = Callable[[str, str], int | None]
 Relevance = Callable[[frozenset[str], frozenset[str]], float]
@@ -28,6 +30,44 @@ def nn_iou(A: frozenset[str], B: frozenset[str], dist: Distance, n: int, lam: fl
     if not A | B:
         return 0.0
     return (len(A & B) + lam * len(rel(A, B, dist, n))) / len(A | B)
+
+
+def weighted_nn_iou(A: frozenset[str], B: frozenset[str], dist: Distance, n: int, lam: float) -> float:
+    """Each concept of one set only earns the largest λ^d of a concept of the other set d hops away, d ≤ n.
+
+    The concepts are summed by ascending d, and λ^d by d - 1 multiplications.
+    """
+    if not A | B:
+        return 0.0
+    nearest: list[int] = []
+    for a in A - B:
+        hops = [d for b in B if (d := dist(a, b)) is not None and d <= n]
+        nearest += [min(hops)] if hops else []
+    for b in B - A:
+        hops = [d for a in A if (d := dist(a, b)) is not None and d <= n]
+        nearest += [min(hops)] if hops else []
+    earned, power = 0.0, 1.0
+    for d in range(1, n + 1):
+        power = power * lam
+        earned = earned + power * nearest.count(d)
+    return (len(A & B) + earned) / len(A | B)
+
+
+def bipartite_matching(A: frozenset[str], B: frozenset[str], dist: Distance) -> float:
+    """The largest sum of 1 / (1 + d) of a one-to-one matching, divided by the size of the smaller set."""
+    few, many = (A, B) if len(A) <= len(B) else (B, A)
+    if not few:
+        return 0.0
+    weight = {
+        (one, other): Fraction(0) if (d := dist(*((one, other) if few is A else (other, one)))) is None
+        else Fraction(1, 1 + d)
+        for one in few for other in many
+    }  # fmt: skip
+    best = max(
+        sum(weight[pair] for pair in zip(sorted(few), order, strict=True))
+        for order in itertools.permutations(sorted(many), len(few))
+    )
+    return float(best / len(few))
 
 
 def nn_f1(G: frozenset[str], P: frozenset[str], dist: Distance, n: int, lam: float) -> tuple[float, float, float]:

@@ -27,7 +27,10 @@ DIRECTIONS = {
     "down": pb.DIRECTION_DOWN,
     "vertical": pb.DIRECTION_VERTICAL,
 }
-UNKNOWN = {"error": pb.UNKNOWN_CONCEPTS_ERROR, "isolated": pb.UNKNOWN_CONCEPTS_ISOLATED}
+UNKNOWN = {
+    "error": pb.UNKNOWN_CONCEPTS_ERROR, "isolated": pb.UNKNOWN_CONCEPTS_ISOLATED, "drop": pb.UNKNOWN_CONCEPTS_DROP
+}  # fmt: skip
+WEIGHTS = {"constant": pb.NEAR_WEIGHT_CONSTANT, "hops": pb.NEAR_WEIGHT_HOPS}
 STATUSES = {
     pb.RESOLUTION_STATUS_CURRENT: "current",
     pb.RESOLUTION_STATUS_MERGED: "merged",
@@ -167,13 +170,14 @@ class CoreAsker(Asker):
                 "related": [(r.cui, r.side, [(w.cui, w.hops) for w in r.witnesses]) for r in o.related],
                 "union": len(o.A | o.B),
                 "isolated": sorted(o.resolved.isolated),
+                "dropped": sorted(o.resolved.dropped),
             },
         )
 
     def relevances(self, query: Sequence[str], corpus: Sequence[Sequence[str]], **rule: Any) -> dict[str, Any]:
         return self._fields(
             lambda context: self._core.relevances(query, corpus, context=context, **rule),
-            lambda row: {"iou": list(row.iou), "nn_iou": list(row.nn_iou), "isolated": list(row.isolated)},
+            lambda row: {name: list(getattr(row, name)) for name in ("iou", "nn_iou", "isolated", "dropped")},
         )
 
     def search(self, text: str, limit: int = 3) -> dict[str, Any]:
@@ -232,8 +236,15 @@ class GrpcAsker(Asker):
         return pb.SearchBounds(direction=DIRECTIONS[direction], max_hops=max_hops)
 
     @staticmethod
-    def _rule(n: int | None = None, lam: float | None = None, direction: str = "any", unknown: str = "error") -> Any:
-        return pb.RelevanceRule(n=n, direction=DIRECTIONS[direction], unknown=UNKNOWN[unknown], **{"lambda": lam})
+    def _rule(
+        n: int | None = None,
+        lam: float | None = None,
+        direction: str = "any",
+        unknown: str = "error",
+        weight: str = "constant",
+    ) -> Any:
+        given: dict[str, Any] = {"lambda": lam, "weight": WEIGHTS[weight]}
+        return pb.RelevanceRule(n=n, direction=DIRECTIONS[direction], unknown=UNKNOWN[unknown], **given)
 
     def distance(self, a: str, b: str, direction: str = "any", max_hops: int | None = None) -> dict[str, Any]:
         answer = self._call("Distance", pb.DistanceRequest(a=a, b=b, bounds=self._bounds(direction, max_hops)))
@@ -286,6 +297,7 @@ class GrpcAsker(Asker):
                 ],
                 "union": answer.union,
                 "isolated": list(answer.isolated),
+                "dropped": list(answer.dropped),
             },
         )
 
@@ -297,7 +309,13 @@ class GrpcAsker(Asker):
         )
         answer = self._call("Relevances", request)
         return self._fields(
-            answer, {"iou": list(answer.iou), "nn_iou": list(answer.nn_iou), "isolated": list(answer.isolated)}
+            answer,
+            {
+                "iou": list(answer.iou),
+                "nn_iou": list(answer.nn_iou),
+                "isolated": list(answer.isolated),
+                "dropped": list(answer.dropped),
+            },
         )
 
     def search(self, text: str, limit: int = 3) -> dict[str, Any]:
@@ -449,13 +467,13 @@ class HttpAsker(Asker):
     def relevance(self, a: Sequence[str], b: Sequence[str], **rule: Any) -> dict[str, Any]:
         answer = self.post("/v1/relevance", {"a": list(a), "b": list(b), **self._rule(rule)})
         related = [(r["cui"], r["side"], [(w["cui"], w["hops"]) for w in r["witnesses"]]) for r in answer["related"]]
-        fields = {name: answer[name] for name in ("iou", "nn_iou", "shared", "union", "isolated")}
+        fields = {name: answer[name] for name in ("iou", "nn_iou", "shared", "union", "isolated", "dropped")}
         return self._only(answer, related=related, **fields)
 
     def relevances(self, query: Sequence[str], corpus: Sequence[Sequence[str]], **rule: Any) -> dict[str, Any]:
         body = {"query": list(query), "corpus": [list(concepts) for concepts in corpus], **self._rule(rule)}
         answer = self.post("/v1/relevances", body)
-        return self._only(answer, **{name: answer[name] for name in ("iou", "nn_iou", "isolated")})
+        return self._only(answer, **{name: answer[name] for name in ("iou", "nn_iou", "isolated", "dropped")})
 
     def search(self, text: str, limit: int = 3) -> dict[str, Any]:
         answer = self.get("/v1/search", text=text, limit=limit)

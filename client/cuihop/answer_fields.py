@@ -209,7 +209,9 @@ def relevance_fields(overlap: ConceptOverlap) -> dict[str, Any]:
         ],
         "union": len(overlap.A | overlap.B),
         "isolated": sorted(overlap.resolved.isolated),
+        "dropped": sorted(overlap.resolved.dropped),
         "n": overlap.n,
         "lambda": overlap.lam,
+        "weight": overlap.weight,
         "direction": overlap.direction,
     }

@@ -26,7 +26,17 @@ from cuihop.graph import (
     resolved,
 )
 from cuihop.identifiers import EXPECTED, in_upper_case
-from cuihop.measures.nn_iou import ConceptOverlap, checked_lam, checked_n, concept_overlap, nn_iou_of_counts
+from cuihop.measures.nn_iou import (
+    ConceptOverlap,
+    Weight,
+    checked_lam,
+    checked_n,
+    checked_weight,
+    concept_overlap,
+    counts_by_hops,
+    credit_of_near,
+    nn_iou_of_counts,
+)
 from cuihop.measures.resolution import Unknown, resolved_concepts
 from cuihop.snapshot.graph import SnapshotGraph
 from cuihop_service.callers import Caller
@@ -216,10 +226,12 @@ class ConceptService:
         lam: float = 0.5,
         direction: str = "any",
         unknown: Unknown = "error",
+        weight: Weight = "constant",
         context: RequestContext,
     ) -> Answer[ConceptOverlap]:
         """Overlap of two concept sets, with its reasons: see `cuihop.measures.nn_iou.concept_overlap`."""
         n, lam, way = checked_n(n), checked_lam(lam), checked_direction(direction)
+        checked_weight(weight, n)
         self.check_sets(a, b)
         for concepts in (a, b):
             self._check_identifiers(concepts)
@@ -228,7 +240,7 @@ class ConceptService:
         context.check()
         with self.holder.lent() as served:
             graph, tier = served.quickest
-            overlap = concept_overlap(a, b, graph, n, lam, way, unknown=unknown)
+            overlap = concept_overlap(a, b, graph, n, lam, way, unknown=unknown, weight=weight)
             return Answer(overlap, served.digest, tier, overlap.resolved.merged)
 
     def relevances(
@@ -240,10 +252,12 @@ class ConceptService:
         lam: float = 0.5,
         direction: str = "any",
         unknown: Unknown = "error",
+        weight: Weight = "constant",
         context: RequestContext,
     ) -> Answer[RelevanceRow]:
         """IoU and nn-IoU of one concept set with each of many (Wei et al. 2025, equations 1 and 2)."""
         n, lam, way = checked_n(n), checked_lam(lam), checked_direction(direction)
+        checked_weight(weight, n)
         self.limits.check("sets", len(corpus))
         self.limits.check_hops(n)
         for concepts in (query, *corpus):
@@ -259,23 +273,26 @@ class ConceptService:
             others = set().union(*sets) - resolution.isolated if sets else set()
             pairs = [(a, b) for a in sorted(A - resolution.isolated) for b in sorted(others) if a != b]
             self.limits.check("comparisons", len(pairs))
-            near_a: dict[str, set[str]] = {}
-            near_b: dict[str, set[str]] = {}
+            near_a: dict[str, dict[str, int]] = {}
+            near_b: dict[str, int] = {}
             for part in _parts(pairs, _PAIRS_OF_INDEX if tier == "index" else _PAIRS_OF_CYPHER):
                 context.check()
-                for (a, b), reached in zip(part, graph.distances(part, direction=way, max_hops=n).reached, strict=True):
-                    if reached:
-                        near_a.setdefault(a, set()).add(b)
-                        near_b.setdefault(b, set()).add(a)
+                for (a, b), hops in zip(part, graph.distances(part, direction=way, max_hops=n), strict=True):
+                    if hops is not None:
+                        near_a.setdefault(a, {})[b] = hops
+                        near_b[b] = min(hops, near_b.get(b, hops))
             iou, nn_iou = [], []
             for B in sets:
                 context.check()
                 shared, union = A & B, len(A | B)
-                related = sum(not near_a.get(a, _NOTHING).isdisjoint(B) for a in A - shared)
-                related += sum(b in near_b for b in B - shared)
+                nearest = [near_b[b] for b in B - shared if b in near_b]
+                for around in (near_a[a] for a in A - shared if a in near_a):
+                    nearest += sorted(around[b] for b in around.keys() & B)[:1]
+                credit = credit_of_near(counts_by_hops(nearest), lam, weight)
                 iou.append(nn_iou_of_counts(len(shared), 0, union, 0.0))
-                nn_iou.append(nn_iou_of_counts(len(shared), related, union, lam))
-            row = RelevanceRow(tuple(iou), tuple(nn_iou), tuple(sorted(resolution.isolated)))
+                nn_iou.append(nn_iou_of_counts(len(shared), credit, union, 1.0))
+            outside = tuple(sorted(resolution.isolated)), tuple(sorted(resolution.dropped))
+            row = RelevanceRow(tuple(iou), tuple(nn_iou), *outside)
             return Answer(row, served.digest, tier, resolution.merged)
 
     # Concepts
@@ -381,9 +398,6 @@ class ConceptService:
             raise InputError(
                 "too long", column=field, found=f"{len(text):,} characters", expected=f"at most {self.limits.text:,}"
             )
-
-
-_NOTHING: set[str] = set()
 
 
 def _parts(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:

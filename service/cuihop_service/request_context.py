@@ -60,12 +60,13 @@ class RelevanceRow:
 
     Attributes:
         iou, nn_iou: one value for each set.
-        isolated: identifiers treated as isolated concepts, ascending.
+        isolated: identifiers treated as isolated concepts, ascending. dropped: those left out.
     """
 
     iou: tuple[float, ...]
     nn_iou: tuple[float, ...]
     isolated: tuple[str, ...]
+    dropped: tuple[str, ...]
 
 
 class Cancelled(CuihopError):

@@ -36,6 +36,12 @@ EXAMPLES: list[tuple[str, dict[str, Any], str, set[str]]] = [
     ("path", {"a": BRAIN_STEM, "b": HEAD, "max_hops": 2, "direction": "up"}, "path", set()),
     ("neighbourhood", {"cui": BRAIN, "hops": 2, "direction": "any"}, "neighbourhood", {"name"}),
     ("compare", {"a": [BRAIN_STEM, UNKNOWN], "b": [BRAIN, MERGED], "unknown": "isolated"}, "relevance", {"names"}),
+    (
+        "compare",
+        {"a": [BRAIN_STEM, UNKNOWN], "b": [HEAD], "n": 3, "weight": "hops", "unknown": "drop"},
+        "relevance",
+        {"names"},
+    ),
 ]
 """Tool, arguments, the operation over HTTP, and the fields that only the tool has."""
 
@@ -264,7 +270,7 @@ def _texts(value: Any) -> Iterator[str]:
         ("path", {"a": HEAD}, "parameter b: missing; found nothing; expected identifier of a concept"),
         ("path", {"a": HEAD, "b": HEAD, "hops": 3}, "path: no such parameter; found 'hops'; expected a or b"),
         ("path", {"a": HEAD, "b": HEAD, "max_hops": "3"}, "parameter max_hops: not as expected; found '3'"),
-        ("path", {"a": HEAD, "b": HEAD, "direction": "left"}, "found 'left'; expected 'any', 'up' or 'down'"),
+        ("path", {"a": HEAD, "b": HEAD, "direction": "left"}, "expected 'any', 'up', 'down' or 'vertical'"),
         ("path", {"a": HEAD, "b": "C" * 65}, "expected at most 64 characters"),
         ("path", {"a": HEAD, "b": "\ud800C"}, "parameter b: not as expected"),
         ("path", {"a": HEAD, "b": HEAD, "max_hops": -1}, "found -1; expected greater than or equal to 0"),

@@ -248,7 +248,7 @@ def test_cui_at_k_needs_no_graph() -> None:
         ({"lam": 1.01}, "from 0 to 1"),
         ({"lam": float("nan")}, "from 0 to 1"),
         ({"direction": "sideways"}, "any or up or down"),
-        ({"unknown": "skip"}, "error or isolated"),
+        ({"unknown": "skip"}, "error or isolated or drop"),
         ({"missing": "one"}, "error or zero or skip"),
         ({"empty_ideal": "one"}, "zero or skip"),
         ({"measures": "ERR@10"}, "not a measure"),

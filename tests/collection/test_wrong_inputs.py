@@ -338,7 +338,9 @@ OF_SETS: dict[str, Callable[[str, Path], Any]] = {
     "nn_iou of a list": lambda text, _: cuihop.nn_iou(text.split(";"), "C0005847", GRAPH, unknown="isolated"),
     "iou": lambda text, _: [cuihop.iou(text, "C0042449")],
     "bipartite_matching": lambda text, _: bipartite_matching(text, "C0005847", GRAPH, unknown="isolated"),
-    "explain_pair": lambda text, _: cuihop.explain_pair(text, "C0005847", GRAPH, unknown="isolated").nn_iou,
+    "explain_pair": lambda text, _: cuihop.explain_pair(
+        text, "C0005847", GRAPH, cuihop.Nearness(unknown="isolated")
+    ).nn_iou,
 }  # fmt: skip
 SET_CELLS = [
     (door, name)

@@ -53,6 +53,7 @@ CHANGES: dict[str, tuple[object, str]] = {
     "unknown": ("isolated", "unknown"),
     "missing": ("zero", "missing"),
     "empty_ideal": ("skip", "empty_ideal"),
+    "query_image": ("include", "query_image"),
     "qrels": ({**QRELS, "b": {"a": 1}}, "content of qrels"),
     "labels": ({**LABELS, "part": {**LABELS["part"], "d": "2"}}, "content of labels"),
 }

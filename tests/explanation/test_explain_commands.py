@@ -15,6 +15,7 @@ from cuihop import SnapshotGraph, explain_pair, explain_query, read_ranking
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.explanation import sensitivity_of_pair, sensitivity_of_query
 from cuihop.explanation.sensitivity import Grid
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.ranking import Similarity
 from cuihop_server import running_service
 from example_graph import example_graph
@@ -82,7 +83,7 @@ def test_ties_retired_identifiers_and_partners_beyond_look_are_printed(run: Run)
 def test_a_pair_as_json_is_the_explanation(run: Run) -> None:
     done = run("pair", "images.csv", "query", "near", "--json", "-n", "2", "--lambda", "0.2", "--direction", "up")
     expected = explain_pair(
-        IMAGES["query"], IMAGES["near"], example_graph(), 2, 0.2, "up", titles=("query", "near")
+        IMAGES["query"], IMAGES["near"], example_graph(), Nearness(2, 0.2, "up"), titles=("query", "near")
     ).as_dict()
     inputs = {"concepts": "images.csv: 5 images, 8 concepts, 0 malformed"}
     assert json.loads(done.out) == {**expected, "sensitivity": None, "picture": None, "inputs": inputs}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -14,10 +15,13 @@ from concept_graph_contract import oracle
 from cuihop import ConceptGraph, connect, explain_pair
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui, LimitExceeded
 from cuihop.explanation import ExplainedConcept, Explanation
+from cuihop.measures.nearness import Nearness
+from cuihop.measures.nn_iou import Weight
 from cuihop_server import running_service
 from cuihop_service.limits import Limits
 from example_graph import ISOLATED, UNKNOWN, example_graph
 from examples import examples
+from flat_options import grouped
 from literal_algorithms import rel
 
 VEINS, VESSELS, ARTERIES, AORTA, SYSTEM = "C0042449", "C0005847", "C0003842", "C0003483", "C0007226"
@@ -57,13 +61,13 @@ def test_a_concept_that_earned_nothing_has_its_nearest_partner(graph: ConceptGra
     assert of(explanation, STEM).match == "none"
     assert explain_pair([STEM], [HEAD], graph, look=1).concepts[0].partners == ()  # beyond n + look
     assert explain_pair([STEM], [HEAD], graph, look=2).concepts[0].partners[0].hops == 3
-    assert explain_pair([STEM], [HEAD], graph, 3).nn_iou == 0.5
-    path = explain_pair([STEM], [HEAD], graph, 3).concepts[0].path
+    assert explain_pair([STEM], [HEAD], graph, Nearness(3)).nn_iou == 0.5
+    path = explain_pair([STEM], [HEAD], graph, Nearness(3)).concepts[0].path
     assert [(p.cui, p.relation) for p in path] == [(STEM, None), (BRAIN, "parent"), (ROOT, "parent"), (HEAD, "child")]
 
 
 def test_ties_are_partners_and_the_first_by_identifier_has_the_path(graph: ConceptGraph) -> None:
-    explanation = explain_pair([VESSELS], [VEINS, ARTERIES, AORTA], graph, 2)
+    explanation = explain_pair([VESSELS], [VEINS, ARTERIES, AORTA], graph, Nearness(2))
     vessels = of(explanation, VESSELS)
     assert [(p.cui, p.hops) for p in vessels.partners] == [(ARTERIES, 1), (VEINS, 1), (AORTA, 2)]
     assert [p.cui for p in vessels.nearest] == [ARTERIES, VEINS]
@@ -72,16 +76,16 @@ def test_ties_are_partners_and_the_first_by_identifier_has_the_path(graph: Conce
 
 
 def test_direction_goes_from_a_to_b(graph: ConceptGraph) -> None:
-    assert explain_pair(VEINS, VESSELS, graph, direction="up").nn_iou == 0.5
-    down = explain_pair(VEINS, VESSELS, graph, direction="down")
+    assert explain_pair(VEINS, VESSELS, graph, Nearness(direction="up")).nn_iou == 0.5
+    down = explain_pair(VEINS, VESSELS, graph, Nearness(direction="down"))
     assert (down.nn_iou, down.concepts[0].partners, down.direction) == (0.0, (), "down")
-    both = explain_pair("C9000001", "C9000002", graph, direction="down")  # a cycle of two
+    both = explain_pair("C9000001", "C9000002", graph, Nearness(direction="down"))  # a cycle of two
     assert [step.relation for step in both.concepts[0].path] == [None, "child"]
 
 
 def test_identifiers_outside_the_graph_match_only_themselves(graph: ConceptGraph) -> None:
     a = ["C9000901", UNKNOWN, "C9000902", "C0000000", ISOLATED]
-    explanation = explain_pair(a, [VEINS, UNKNOWN], graph, unknown="isolated")
+    explanation = explain_pair(a, [VEINS, UNKNOWN], graph, Nearness(unknown="isolated"))
     assert (of(explanation, VEINS).match, of(explanation, VEINS).given) == ("exact", ("C9000901",))
     assert (of(explanation, UNKNOWN).match, of(explanation, UNKNOWN).outside, of(explanation, UNKNOWN).name) == (
         "exact",
@@ -90,7 +94,7 @@ def test_identifiers_outside_the_graph_match_only_themselves(graph: ConceptGraph
     )
     assert (of(explanation, "C9000902").match, of(explanation, "C9000902").outside) == ("none", "retired")
     with pytest.raises(InvalidCui, match=r"vein\?"):
-        explain_pair([*a, "vein?"], [VEINS], graph, unknown="isolated")
+        explain_pair([*a, "vein?"], [VEINS], graph, Nearness(unknown="isolated"))
     assert (of(explanation, ISOLATED).outside, of(explanation, ISOLATED).partners) == (None, ())
     assert explanation.as_dict()["merged"] == {"C9000901": VEINS}
     assert explanation.nn_iou == cuihop.nn_iou(a, [VEINS, UNKNOWN], graph, unknown="isolated") == 2 / 5
@@ -98,6 +102,19 @@ def test_identifiers_outside_the_graph_match_only_themselves(graph: ConceptGraph
         explain_pair([UNKNOWN], [VEINS], graph)
     with pytest.raises(ConceptRetired, match="C9000902"):
         explain_pair(["C9000902"], [VEINS], graph)
+
+
+def test_dropped_identifiers_are_in_no_set(graph: ConceptGraph) -> None:
+    explanation = explain_pair([VEINS, UNKNOWN], [VEINS, "C9000902"], graph, Nearness(unknown="drop"))
+    assert (explanation.A, explanation.B, explanation.nn_iou) == ((VEINS,), (VEINS,), 1.0)
+    assert (explanation.resolved.unknown, explanation.resolved.retired) == ((UNKNOWN,), ("C9000902",))
+
+
+def test_near_concepts_earn_less_with_each_hop(graph: ConceptGraph) -> None:
+    explanation = explain_pair([STEM, VEINS], [HEAD, VESSELS], graph, Nearness(3, weight="hops"))
+    assert {c.cui: c.earned for c in explanation.concepts} == {VEINS: 0.5, VESSELS: 0.5, STEM: 0.125, HEAD: 0.125}
+    assert explanation.arithmetic == "(0 + 0.5 · 2 + 0.5³ · 2) / 4"
+    assert explanation.nn_iou == cuihop.nn_iou([STEM, VEINS], [HEAD, VESSELS], graph, 3, weight="hops") == 1.25 / 4
 
 
 def test_empty_sets(graph: ConceptGraph) -> None:
@@ -114,7 +131,7 @@ def test_the_json_is_stable(graph: ConceptGraph) -> None:
     assert read == {
         "release": {"name": "example", "digest": example_graph().release.digest},
         "titles": {"A": "left", "B": "right"},
-        "n": 1, "lambda": 0.5, "direction": "any", "look": 3,
+        "n": 1, "lambda": 0.5, "weight": "constant", "direction": "any", "look": 3,
         "A": [VESSELS, VEINS], "B": [VESSELS, STEM],
         "shared": 1, "near": 1, "union": 3, "iou": 1 / 3, "nn_iou": 0.5, "arithmetic": "(1 + 0.5 · 1) / 3",
         "concepts": [
@@ -135,11 +152,12 @@ def test_the_json_is_stable(graph: ConceptGraph) -> None:
 @pytest.mark.parametrize(
     ("arguments", "column"),
     [({"n": -1}, "n"), ({"n": None}, "n"), ({"lam": 1.5}, "lam"), ({"look": -1}, "look"), ({"look": None}, "look"),
-     ({"direction": "sideways"}, "direction"), ({"unknown": "skip"}, "unknown")],
+     ({"direction": "sideways"}, "direction"), ({"unknown": "skip"}, "unknown"),
+     ({"weight": "lin"}, "weight"), ({"n": 33, "weight": "hops"}, "n")],
 )  # fmt: skip
 def test_a_parameter_out_of_its_range_is_named(arguments: dict[str, object], column: str) -> None:
     with pytest.raises(InputError) as refused:
-        explain_pair(VEINS, VESSELS, example_graph(), **arguments)  # type: ignore[arg-type]
+        explain_pair(VEINS, VESSELS, example_graph(), **grouped(arguments))
     assert refused.value.column == column
 
 
@@ -158,10 +176,12 @@ def test_a_look_beyond_the_limit_of_a_service_is_limit_exceeded() -> None:
 def test_an_explanation_holds_of_any_graph(case: Case, data: st.DataObject) -> None:
     images = st.sampled_from(sorted(case.queries))
     A, B = (case.queries[data.draw(images)] for _ in range(2))
-    look = data.draw(st.integers(0, 3))
+    look, weight = data.draw(st.integers(0, 3)), data.draw(st.sampled_from(get_args(Weight)))
     graph = case.graph
-    explanation = explain_pair(A, B, graph, case.n, case.lam, case.direction, unknown="isolated", look=look)
-    assert explanation.nn_iou == cuihop.nn_iou(A, B, graph, case.n, case.lam, case.direction, unknown="isolated")
+    explanation = explain_pair(A, B, graph, Nearness(case.n, case.lam, case.direction, "isolated", weight), look=look)
+    assert explanation.nn_iou == cuihop.nn_iou(
+        A, B, graph, case.n, case.lam, case.direction, unknown="isolated", weight=weight
+    )
     assert explanation.iou == cuihop.iou(A, B)
     distance = networkx_distance(case.nodes, case.edges, case.direction)
     assert {c.cui for c in explanation.concepts} == A | B

@@ -92,8 +92,8 @@ def test_the_json_is_stable() -> None:
     explained = explain_query(IMAGES, "query", example_graph(), above="near", below="exact", ranking=RUN, k=1)
     read = json.loads(explained.to_json())
     assert set(read) == {
-        "release", "query", "n", "lambda", "direction", "corpus", "difference", "above", "below", "concepts", "ranking",
-        "inputs",
+        "release", "query", "n", "lambda", "weight", "direction", "corpus", "difference", "above", "below",
+        "concepts", "ranking", "inputs",
     }  # fmt: skip
     assert set(read["above"]) == {"image", "nn_iou", "iou", "explanation"}
     assert read["above"]["nn_iou"] == {"gain": 2 / 3, "rank": 1, "tied": 0}

@@ -13,6 +13,7 @@ from cuihop.explanation import sensitivity_of_pair, sensitivity_of_query
 from cuihop.explanation.sensitivity import Grid
 from cuihop.graph import DIRECTIONS, Direction
 from cuihop.measures.nearness import Nearness
+from cuihop.measures.nn_iou import Weight
 from cuihop_server import running_service
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import UNKNOWN, example_graph
@@ -34,14 +35,16 @@ def graphs(neo4j_server: LocalServer) -> Iterator[list[ConceptGraph]]:
 
 
 @pytest.mark.xdist_group("neo4j")
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_every_graph_explains_alike(direction: Direction, graphs: list[ConceptGraph]) -> None:
+@pytest.mark.parametrize(
+    ("direction", "weight"), [*((direction, "constant") for direction in DIRECTIONS), ("any", "hops")]
+)
+def test_every_graph_explains_alike(direction: Direction, weight: Weight, graphs: list[ConceptGraph]) -> None:
     def explanations(graph: ConceptGraph) -> list[object]:
-        options: dict[str, Any] = {"direction": direction, "unknown": "isolated"}
+        options: dict[str, Any] = {"direction": direction, "unknown": "isolated", "weight": weight}
         images: dict[str, Any] = {"above": "b", "below": "c", "ranking": {"a": ["c", "b"]}}
         return [
-            explain_pair(A, B, graph, 2, **options).as_dict(),
-            sensitivity_of_pair(A, B, graph, Grid(hubs=[0, 1, 2, 9]), **options).as_dict(),
+            explain_pair(A, B, graph, Nearness(2, **options)).as_dict(),
+            sensitivity_of_pair(A, B, graph, Grid(hubs=[0, 1, 2, 9]), nearness=Nearness(**options)).as_dict(),
             explain_query(IMAGES, "a", graph, **images, nearness=Nearness(**options)).as_dict(),
             sensitivity_of_query(
                 IMAGES, "a", graph, **images, nearness=Nearness(**options), grid=Grid(hubs=[1])

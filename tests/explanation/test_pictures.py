@@ -18,6 +18,7 @@ from matplotlib.transforms import Bbox
 from cuihop import SnapshotGraph, explain_pair, explain_query
 from cuihop.errors import InputError, OutputError
 from cuihop.explanation import Explanation
+from cuihop.measures.nearness import Nearness
 from example_graph import example_graph
 
 LONG = (
@@ -29,7 +30,7 @@ LONG = (
 def example() -> Explanation:
     return explain_pair(
         "C0042449;C0018670;C0006121;C9000902;C9000004", "C0005847;C0018670;C0003483;C9999999", example_graph(),
-        unknown="isolated", titles=("ROCOv2_2023_test_000001", "ROCOv2_2023_test_000002"),
+        Nearness(unknown="isolated"), titles=("ROCOv2_2023_test_000001", "ROCOv2_2023_test_000002"),
     )  # fmt: skip
 
 
@@ -41,7 +42,7 @@ def crowded(seed: int, concepts: int = 25) -> Explanation:
     names = {cui: [LONG[: chance.choice([8, 20, 60, 120, len(LONG)])]] for cui in cuis}
     graph = SnapshotGraph.of(edges, names=names, name="a release with a name that is long " * 6)
     a, b = chance.sample(cuis, concepts), chance.sample([*cuis, "C9999991", "C9999992"], concepts)
-    return explain_pair(a, b, graph, 3, 1 / 3, unknown="isolated", titles=("short", LONG))
+    return explain_pair(a, b, graph, Nearness(3, 1 / 3, unknown="isolated"), titles=("short", LONG))
 
 
 def texts_and_boxes(figure: Figure) -> tuple[list[tuple[str, Bbox]], list[Bbox]]:
@@ -97,7 +98,7 @@ def test_the_svg_is_well_formed_and_holds_every_name_and_the_sum(tmp_path: Path)
 
 
 def test_a_path_names_the_concepts_between_with_the_direction_of_each_hop() -> None:
-    explanation = explain_pair("C0006121", "C0018670", example_graph(), 3)
+    explanation = explain_pair("C0006121", "C0018670", example_graph(), Nearness(3))
     texts, _ = texts_and_boxes(explanation.figure())
     label = " ".join(text for text, _ in texts).replace("\N{NO-BREAK SPACE}", " ")
     assert "3 hops: ↑ Brain ↑ C0926510 ↓" in " ".join(label.split())

@@ -85,15 +85,15 @@ def test_a_wrong_setting_is_refused(settings: dict[str, Any], column: str) -> No
     assert refused.value.column == column
 
 
-def test_a_wrong_direction_is_refused() -> None:
+def test_a_grid_beyond_the_weight_of_hops_is_refused() -> None:
     with pytest.raises(InputError) as refused:
-        sensitivity_of_pair(VEINS, VESSELS, example_graph(), direction="left")  # type: ignore[arg-type]
-    assert refused.value.column == "direction"
+        sensitivity_of_pair(VEINS, VESSELS, example_graph(), Grid(ns=[33]), nearness=Nearness(weight="hops"))
+    assert refused.value.column == "n"
 
 
 def test_empty_and_unknown_sets(graph: ConceptGraph) -> None:
     assert {s.nn_iou for s in sensitivity_of_pair("", "", graph).settings} == {0.0}
-    strange = sensitivity_of_pair(["C9999999"], ["C9999999", VEINS], graph, unknown="isolated")
+    strange = sensitivity_of_pair(["C9999999"], ["C9999999", VEINS], graph, nearness=Nearness(unknown="isolated"))
     assert {s.nn_iou for s in strange.settings} == {0.5}
 
 
@@ -126,7 +126,7 @@ def test_every_setting_of_a_pair_is_exact(case: Case, data: st.DataObject) -> No
     hubs = data.draw(st.lists(st.integers(0, 4), max_size=3))
     ns, lams, graph = [0, 1, 2, 3, case.n], [0.0, 0.3, case.lam], case.graph
     found = sensitivity_of_pair(
-        A, B, graph, Grid(ns=ns, lams=lams, hubs=hubs), direction=case.direction, unknown="isolated"
+        A, B, graph, Grid(ns=ns, lams=lams, hubs=hubs), nearness=Nearness(direction=case.direction, unknown="isolated")
     )
     assert len(found.settings) == (1 + len(set(hubs))) * len(set(ns)) * len(set(lams))
     for setting in found.settings:

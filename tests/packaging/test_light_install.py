@@ -58,6 +58,7 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
         "cuihop_service",
     }
     assert "cuihop/py.typed" in names
+    assert {"cuihop/test_vectors/vectors.json", "cuihop/test_vectors/LICENSE"} <= {*names}
     explorer = ROOT / "service" / "cuihop_service" / "explorer" / "static"
     files = [path for path in explorer.rglob("*") if path.is_file()]
     assert {f"cuihop_service/explorer/static/{path.relative_to(explorer).as_posix()}" for path in files} <= set(names)

@@ -191,7 +191,7 @@ def test_a_retired_concept_without_successor_is_an_error_or_isolated(graph: Snap
     assert overlap.nn_iou == 0.5
 
 
-@pytest.mark.parametrize("unknown", ["error", "isolated"])
+@pytest.mark.parametrize("unknown", ["error", "isolated", "drop"])
 def test_what_is_no_identifier_is_an_error_however_unknown_ones_are_treated(
     graph: SnapshotGraph, unknown: Unknown
 ) -> None:
@@ -221,7 +221,7 @@ def test_n_that_is_no_number_of_hops(graph: SnapshotGraph, n: int) -> None:
         nn_iou(VEINS, VESSELS, graph, n)
 
 
-def test_ways_to_treat_unknown_concepts_are_two(graph: SnapshotGraph) -> None:
+def test_no_other_treatment_of_unknown_concepts_is_accepted(graph: SnapshotGraph) -> None:
     with pytest.raises(InputError, match="error or isolated"):
         nn_iou(VEINS, VESSELS, graph, unknown="ignore")  # type: ignore[arg-type]
 

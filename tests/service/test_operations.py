@@ -134,6 +134,25 @@ def test_unknown_concepts_can_be_kept_as_isolated_ones(ask: Asker) -> None:
     assert (row["iou"], row["nn_iou"], row["isolated"]) == ([1.0, 0.0], [1.0, 0.0], [UNKNOWN])
 
 
+def test_unknown_concepts_can_be_left_out(ask: Asker) -> None:
+    found = ask.relevance([UNKNOWN, "C0042449"], [UNKNOWN], unknown="drop")
+    assert (found["iou"], found["union"], found["dropped"], found["isolated"]) == (0.0, 1, [UNKNOWN], [])
+    row = ask.relevances([UNKNOWN, "C0042449"], [[UNKNOWN, "C0042449"], [UNKNOWN]], unknown="drop")
+    assert (row["iou"], row["dropped"], row["isolated"]) == ([1.0, 0.0], [UNKNOWN], [])
+
+
+@pytest.mark.parametrize("direction", ["any", "up", "down"])
+def test_near_concepts_can_weigh_less_with_each_hop(ask: Asker, graph: SnapshotGraph, direction: Any) -> None:
+    query, corpus = ["C0006121"], [["C0006104", "C0018670"], ["C0018670", "C0042449"], ["C0926510"]]
+    row = ask.relevances(query, corpus, n=3, lam=0.3, direction=direction, weight="hops")
+    expected = [nn_iou(query, concepts, graph, 3, 0.3, direction, weight="hops") for concepts in corpus]
+    pairs = [ask.relevance(query, one, n=3, lam=0.3, direction=direction, weight="hops") for one in corpus]
+    assert row["nn_iou"] == [pair["nn_iou"] for pair in pairs] == expected
+    with pytest.raises(Refused, match="32 at most") as refused:
+        ask.relevances(query, corpus, n=33, weight="hops")
+    assert refused.value.reason == "INVALID_INPUT"
+
+
 @pytest.mark.parametrize("direction", ["any", "up", "down", "vertical"])
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_one_set_against_many_is_each_pair(ask: Asker, graph: SnapshotGraph, direction: Any, n: int) -> None:

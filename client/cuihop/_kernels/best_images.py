@@ -2,7 +2,8 @@
 
 A heap holds the best so far, the worst of them at its root. Arguments that recur:
 
-- ``shared``, ``near``: |A ∩ B| and |rel_n(A, B)| for each corpus set B. ``size``: |A|. ``sizes``: |B| for each B.
+- ``shared``, ``near``: |A ∩ B| and |rel_n(A, B)| for each corpus set B; or, with λ = 1, the sum of the weights of
+  rel_n(A, B), float64. ``size``: |A|. ``sizes``: |B| for each B.
 - ``member_*``: corpus set → its images, as ranks in the order of their names, ascending.
 - ``gains``, ``images``: the heap, shape (images wanted,).
 
@@ -24,7 +25,7 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]
 Counters = npt.NDArray[Any]
-"""uint8, uint16 or uint32."""
+"""uint8, uint16 or uint32; float64 for sums of weights."""
 
 NOBODY = np.int32(-1)
 """Placeholder for an image where a corpus has fewer than wanted."""
@@ -94,7 +95,7 @@ def at_least(
     for i in range(low, high):
         other = holders[i]
         both = int(shared[other])
-        gain = gain_of_counts(both, int(near[other]), size + int(sizes[other]) - both, lam)
+        gain = gain_of_counts(both, near[other], size + int(sizes[other]) - both, lam)
         _enter(gain, members, member_indptr[other], member_indptr[other + 1], gains, images)
     return float(gains[0])
 
@@ -139,14 +140,15 @@ def best(
             if both + single_lam * np.float32(near[i]) < bar_a + bar * (np.float32(sizes[i]) - both):
                 continue
             common = int(shared[i])
-            gain = gain_of_counts(common, int(near[i]), size + int(sizes[i]) - common, lam)
+            gain = gain_of_counts(common, near[i], size + int(sizes[i]) - common, lam)
             if gain > 0.0 and gain >= floor:
                 _enter(gain, members, member_indptr[i], member_indptr[i + 1], gains, images)
     # Images without any gain take the places that are left, in the order of their names.
     image = 0
     while image < total and gains[0] < 0.0:
         other = int(set_of[image])
-        if int(shared[other]) + lam * int(near[other]) == 0.0:
+        common = int(shared[other])
+        if gain_of_counts(common, near[other], size + int(sizes[other]) - common, lam) == 0.0:
             gains[0] = 0.0
             images[0] = image
             _sink(gains, images, wanted)

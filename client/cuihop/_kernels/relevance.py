@@ -140,6 +140,103 @@ def _add_near_holders(
 
 
 @compiled
+def _count(
+    query: int,
+    query_indptr: Int64,
+    query_concepts: Int32,
+    near_indptr: Int64,
+    near_indices: Int32,
+    holder_indptr: Int64,
+    holders: Int32,
+    holder_line: Int32,
+    near_holder_indptr: Int64,
+    near_holders: Int32,
+    near_holder_line: Int32,
+    lines: UInt8,
+    shared: Counters,
+    near: Counters,
+    seen: UInt8,
+    stamps: Int32,
+) -> None:
+    """Count |A ∩ B| into ``shared`` and |rel_n(A, B)| into ``near`` for a query set A and each corpus set B."""
+    stamp = query + 1
+    low = query_indptr[query]
+    high = query_indptr[query + 1]
+    shared.fill(0)
+    near.fill(0)
+    for i in range(low, high):
+        stamps[query_concepts[i]] = stamp
+    for i in range(low, high):
+        a = query_concepts[i]
+        if holder_line[a] >= 0:
+            _add_line(shared, lines[holder_line[a]])
+        else:
+            _add_row(shared, holders, holder_indptr[a], holder_indptr[a + 1])
+        if near_holder_line[a] >= 0:
+            _add_line(near, lines[near_holder_line[a]])
+        elif near_holder_line[a] == ROW:
+            _add_row(near, near_holders, near_holder_indptr[a], near_holder_indptr[a + 1])
+        else:
+            _add_near_holders(near, a, near_indptr, near_indices, holder_indptr, holders, seen)
+        for j in range(near_indptr[a], near_indptr[a + 1]):
+            b = near_indices[j]
+            if stamps[b] != stamp:
+                stamps[b] = stamp
+                if holder_line[b] >= 0:
+                    _add_line(near, lines[holder_line[b]])
+                else:
+                    _add_row(near, holders, holder_indptr[b], holder_indptr[b + 1])
+
+
+@compiled
+def _rarest(concepts: Int32, holder_indptr: Int64, wanted: int) -> np.int32:
+    """The concept with the fewest sets among those with as many as wanted, or `NOBODY`."""
+    rarest = NOBODY
+    for i in range(concepts.size):
+        a = concepts[i]
+        length = holder_indptr[a + 1] - holder_indptr[a]
+        if length >= wanted and (rarest == NOBODY or length < holder_indptr[rarest + 1] - holder_indptr[rarest]):
+            rarest = a
+    return rarest
+
+
+@compiled
+def _choose(
+    shared: Counters,
+    near: Counters,
+    size: int,
+    sizes: Counters,
+    rarest: np.int32,
+    holder_indptr: Int64,
+    holders: Int32,
+    member_indptr: Int64,
+    members: Int32,
+    set_of: Int32,
+    lam: float,
+    targets: Int32,
+    best_gains: Float64,
+    best_images: Int32,
+    target_gains: Float64,
+) -> None:
+    """Choose the best images of one query for one λ, and look up the gains of its targets, shape (rows, depth)."""
+    least = -1.0
+    if rarest != NOBODY:
+        begin = holder_indptr[rarest]
+        least = at_least(
+            shared, near, size, sizes, holders, begin, min(begin + _FIRST_SETS, holder_indptr[rarest + 1]),
+            member_indptr, members, lam, best_gains, best_images,
+        )  # fmt: skip
+    best(shared, near, size, sizes, member_indptr, members, set_of, lam, least, best_gains, best_images)
+    for row in range(targets.shape[0]):
+        for rank in range(targets.shape[1]):
+            other = targets[row, rank]
+            if other >= 0:
+                both = int(shared[other])
+                union = size + int(sizes[other]) - both
+                target_gains[row, rank] = gain_of_counts(both, near[other], union, lam)
+
+
+@compiled
 def score(
     first: int,
     query_indptr: Int64,
@@ -181,59 +278,99 @@ def score(
         best_gains, best_images: receive the best of the corpus, shape (λ, query sets of the block, wanted).
         target_gains: receives the gains looked up, shape (λ, rows of ``targets``, depth).
     """
-    wanted = best_gains.shape[2]
     for row in range(best_gains.shape[1]):
         query = first + row
-        stamp = query + 1
         low = query_indptr[query]
         high = query_indptr[query + 1]
-        size = high - low
-        shared.fill(0)
-        near.fill(0)
-        rarest = NOBODY
-        for i in range(low, high):
-            stamps[query_concepts[i]] = stamp
-        for i in range(low, high):
-            a = query_concepts[i]
-            begin = holder_indptr[a]
-            length = holder_indptr[a + 1] - begin
-            if length >= wanted and (rarest == NOBODY or length < holder_indptr[rarest + 1] - holder_indptr[rarest]):
-                rarest = a
-            if holder_line[a] >= 0:
-                _add_line(shared, lines[holder_line[a]])
-            else:
-                _add_row(shared, holders, begin, begin + length)
-            if near_holder_line[a] >= 0:
-                _add_line(near, lines[near_holder_line[a]])
-            elif near_holder_line[a] == ROW:
-                _add_row(near, near_holders, near_holder_indptr[a], near_holder_indptr[a + 1])
-            else:
-                _add_near_holders(near, a, near_indptr, near_indices, holder_indptr, holders, seen)
-            for j in range(near_indptr[a], near_indptr[a + 1]):
-                b = near_indices[j]
-                if stamps[b] != stamp:
-                    stamps[b] = stamp
-                    if holder_line[b] >= 0:
-                        _add_line(near, lines[holder_line[b]])
-                    else:
-                        _add_row(near, holders, holder_indptr[b], holder_indptr[b + 1])
+        _count(
+            query, query_indptr, query_concepts, near_indptr, near_indices, holder_indptr, holders, holder_line,
+            near_holder_indptr, near_holders, near_holder_line, lines, shared, near, seen, stamps,
+        )  # fmt: skip
+        rarest = _rarest(query_concepts[low:high], holder_indptr, best_gains.shape[2])
+        start = target_indptr[row]
+        end = target_indptr[row + 1]
         for level in range(lams.size):
-            lam = lams[level]
-            least = -1.0
-            if rarest != NOBODY:
-                begin = holder_indptr[rarest]
-                least = at_least(
-                    shared, near, size, sizes, holders, begin, min(begin + _FIRST_SETS, holder_indptr[rarest + 1]),
-                    member_indptr, members, lam, best_gains[level, row], best_images[level, row],
-                )  # fmt: skip
-            best(
-                shared, near, size, sizes, member_indptr, members, set_of, lam, least,
-                best_gains[level, row], best_images[level, row],
+            _choose(
+                shared, near, high - low, sizes, rarest, holder_indptr, holders, member_indptr, members, set_of,
+                lams[level], targets[start:end], best_gains[level, row], best_images[level, row],
+                target_gains[level, start:end],
             )  # fmt: skip
-            for row_of_targets in range(target_indptr[row], target_indptr[row + 1]):
-                for rank in range(targets.shape[1]):
-                    other = targets[row_of_targets, rank]
-                    if other >= 0:
-                        both = int(shared[other])
-                        union = size + int(sizes[other]) - both
-                        target_gains[level, row_of_targets, rank] = gain_of_counts(both, int(near[other]), union, lam)
+
+
+@compiled
+def score_by_hops(
+    first: int,
+    query_indptr: Int64,
+    query_concepts: Int32,
+    near_indptr: Int64,
+    near_indices: Int32,
+    holder_indptr: Int64,
+    holders: Int32,
+    holder_line: Int32,
+    near_holder_indptr: Int64,
+    near_holders: Int32,
+    near_holder_line: Int32,
+    lines: UInt8,
+    sizes: Counters,
+    member_indptr: Int64,
+    members: Int32,
+    set_of: Int32,
+    lams: Float64,
+    target_indptr: Int64,
+    targets: Int32,
+    shared: Counters,
+    near: Counters,
+    seen: UInt8,
+    stamps: Int32,
+    sums: Float64,
+    best_gains: Float64,
+    best_images: Int32,
+    target_gains: Float64,
+) -> None:
+    """`score` with the weight λ^d of a concept whose nearest concept is d hops away, for d from 1 to n.
+
+    |rel_d| - |rel_{d-1}| concepts are d hops away. Their weights are summed in the order of d, as in
+    `cuihop.measures.nn_iou.credit_of_near`.
+
+    Args:
+        near_indptr, near_holder_indptr: shape (n, concepts + 1); near_holder_line: shape (n, concepts): of rel_1,
+            rel_2, …, with all rows of one kind in one array.
+        near: shape (2, corpus sets), scratch. stamps: shape (n, concepts), zeros, scratch.
+        sums: float64, shape (λ, corpus sets), scratch.
+        first, …: as in `score`.
+    """
+    for row in range(best_gains.shape[1]):
+        query = first + row
+        low = query_indptr[query]
+        high = query_indptr[query + 1]
+        near.fill(0)
+        sums.fill(0.0)
+        for layer in range(near_indptr.shape[0]):
+            within = near[layer % 2]
+            nearer = near[1 - layer % 2]
+            _count(
+                query, query_indptr, query_concepts, near_indptr[layer], near_indices, holder_indptr, holders,
+                holder_line, near_holder_indptr[layer], near_holders, near_holder_line[layer], lines, shared, within,
+                seen, stamps[layer],
+            )  # fmt: skip
+            for level in range(lams.size):
+                power = lams[level]
+                for _ in range(layer):
+                    power *= lams[level]
+                _add_weights(sums[level], within, nearer, power)
+        rarest = _rarest(query_concepts[low:high], holder_indptr, best_gains.shape[2])
+        start = target_indptr[row]
+        end = target_indptr[row + 1]
+        for level in range(lams.size):
+            _choose(
+                shared, sums[level], high - low, sizes, rarest, holder_indptr, holders, member_indptr, members,
+                set_of, 1.0, targets[start:end], best_gains[level, row], best_images[level, row],
+                target_gains[level, start:end],
+            )  # fmt: skip
+
+
+@compiled
+def _add_weights(sums: Float64, within: Counters, nearer: Counters, weight: float) -> None:
+    """Add the weight for each concept counted in ``within`` but not in ``nearer``."""
+    for i in range(sums.size):
+        sums[i] += weight * (float(within[i]) - float(nearer[i]))

@@ -90,9 +90,11 @@ def model_scores(
     if family in _OF_WORDS:
         pairs = [[compared_text(caption, rules.text) for caption in side] for side in pairs]
     found = MODEL_MEASURES[family](pairs[0], pairs[1], folder, run or ModelRun())
-    if family in _ONE_IF_BOTH_EMPTY:
+    if family in _ONE_IF_BOTH_EMPTY and both_empty.any():
         for column in found.columns.values():
             column[both_empty] = 1.0
+        account = f"{found.account}, but 1 for {counted(int(both_empty.sum()), 'image')} with two empty captions"
+        found = ModelValues(found.columns, account)
     default = "BERTScore(value=F1)" if family == "BERTScore" and rules.official else family
     measures_used = dict.fromkeys([*measures_named(default), *(m for m in measures if m.family == family)])
     return _scores(references, folder, found, measures_used)
@@ -127,7 +129,7 @@ def similarity_scores(
         found = image_similarity(captions, pictures.model, pictures.images, run)
     elif pictures.captions is not None:
         sides = [read_embeddings(path, list(references)) for path in (pictures.images, pictures.captions)]
-        account = f"similarity: embeddings of {pictures.images} and {pictures.captions}, {sides[0].shape[1]} dimensions"
+        account = f"embeddings of captions in {pictures.captions}, {sides[0].shape[1]} dimensions"
         found = ModelValues({"similarity": embedding_similarity(*sides)}, account)
     else:
         raise InputError(
@@ -141,7 +143,8 @@ def similarity_scores(
     account = (
         f"{found.account}, {counted(int(empty.sum()), 'empty caption')} set to {'1' if official == '2025' else '0'}"
     )
-    return _scores(references, pictures.images, ModelValues(found.columns, account), measures_named("similarity"))
+    source = pictures.model or pictures.images
+    return _scores(references, source, ModelValues(found.columns, account), measures_named("similarity"))
 
 
 def _scores(references: Captions, source: Path, found: ModelValues, measures_used: Iterable[Measure]) -> ExternalScores:

@@ -83,6 +83,9 @@ class _NnCUI(_ConceptMeasure):
         "cutoff": _measures.ParamInfo(dtype=int, required=True, desc="ranking cutoff threshold"),
         "n": _measures.ParamInfo(dtype=int, desc="most hops to a near concept; the provider's unless given"),
         "λ": _measures.ParamInfo(dtype=float, desc="weight of a near concept (or lam); the provider's unless given"),
+        "weight": _measures.ParamInfo(
+            dtype=str, choices=["constant", "hops"], desc="constant: λ; hops: λ^hops; the provider's unless given"
+        ),
     }
 
     def __init__(self, **params: Any) -> None:
@@ -123,7 +126,12 @@ class ConceptProvider(_providers.Provider):
 
     NAME = "cuihop"
     SUPPORTED_MEASURES = [  # noqa: RUF012
-        _NnCUI(cutoff=_providers.base.Any(required=True), n=_providers.base.Any(), λ=_providers.base.Any()),
+        _NnCUI(
+            cutoff=_providers.base.Any(required=True),
+            n=_providers.base.Any(),
+            λ=_providers.base.Any(),
+            weight=_providers.base.Any(),
+        ),
         _CUI(cutoff=_providers.base.Any(required=True)),
     ]
 

@@ -12,6 +12,7 @@ from cuihop.errors import InputError
 from cuihop.files.text_lines import shortened
 from cuihop.graph import MOST_PATHS, Direction
 from cuihop.identifiers import MAX_LENGTH
+from cuihop.measures.nn_iou import Weight
 from cuihop.measures.resolution import Unknown
 
 __all__ = [
@@ -175,9 +176,12 @@ class CompareArguments(Arguments):
         Unknown,
         Field(
             description="Identifiers that the release cannot use. error: no value, and the list of them. "
-            "isolated: each counts as a concept that matches only itself."
+            "isolated: each counts as a concept that matches only itself. drop: they are left out."
         ),
     ] = "error"
+    weight: Annotated[
+        Weight, Field(description="Weight of a near concept: constant, λ; hops, λ to the power of its hops.")
+    ] = "constant"
 
     @property
     def size(self) -> int:

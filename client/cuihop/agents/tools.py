@@ -220,8 +220,9 @@ def _compare(graph: ConceptGraph, arguments: CompareArguments, names: bool) -> _
     if faults := identifiers.faults(_FAULTS if arguments.unknown == "error" else ("invalid",)):
         return faults
     overlap = concept_overlap(
-        arguments.a, arguments.b, graph, arguments.n, arguments.lam, arguments.direction, unknown=arguments.unknown
-    )
+        arguments.a, arguments.b, graph, arguments.n, arguments.lam, arguments.direction, unknown=arguments.unknown,
+        weight=arguments.weight,
+    )  # fmt: skip
     fields = relevance_fields(overlap)
     listed = [*fields["shared"][:MOST_ROWS], *(row["cui"] for row in fields["related"][:MOST_ROWS])]
     held = [cui for cui in listed if cui not in overlap.resolved.isolated]

@@ -13,7 +13,6 @@ from cuihop.annotated_texts.concept_numbers import ConceptNumbers, numbered_conc
 from cuihop.annotated_texts.documents import AnnotatedDocument, same_text
 from cuihop.annotated_texts.identifier_map import IdentifierMap
 from cuihop.annotated_texts.nearest_concepts import (
-    FARTHEST,
     NumberedText,
     ScoredConcepts,
     matches_of_texts,
@@ -148,17 +147,19 @@ def score_annotations(
         gold: the true annotations.
         predicted: of the same texts. A text that it lacks has no prediction; others are left out, and counted.
         graph: resolves identifiers, and gives the distances.
-        nearness: n, λ, and direction from a true concept to a predicted one. An identifier that the graph does not
-            hold matches only itself, unless ``unknown`` is ``error``.
+        nearness: n, λ, and direction from a true concept to a predicted one; the weight is constant. An identifier
+            that the graph does not hold matches only itself, unless ``unknown`` is ``error``.
         identifiers: translates the identifiers of ``gold``; where one has several concepts, any of them is right.
         leave_out_unmapped: leave out true mentions whose identifier neither the map nor the graph has; otherwise
             nothing finds them.
 
     Raises:
         InvalidCui: an identifier is malformed. ConceptNotFound, ConceptRetired: the graph does not hold one.
-        InputError: the two have no text in common, or other texts under one identifier; or the graph holds none of
+        InputError: the two have no text in common, or other texts under one identifier; or ``nearness``
+            drops identifiers or weighs by hops; or the graph holds none of
             the identifiers of one of them.
     """
+    nearness.for_nn_f1()
     gold = gold if isinstance(gold, TextCollection) else TextCollection.of(gold)
     predicted = predicted if isinstance(predicted, TextCollection) else TextCollection.of(predicted)
     _check_texts(gold, predicted)
@@ -173,7 +174,7 @@ def score_annotations(
         for ours, theirs in zip(true_spans, predicted_spans, strict=True)
     ]
     true, guessed = nearest_concepts(
-        texts, numbers.names, numbers.held, graph, direction=nearness.direction, bound=max(nearness.n, FARTHEST)
+        texts, numbers.names, numbers.held, graph, direction=nearness.direction, n=nearness.n
     )
     matches = {CONCEPTS: matches_of_texts(true, guessed, len(texts), 0)}
     if gold.has_spans and predicted.has_spans:

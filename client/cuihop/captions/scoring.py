@@ -17,7 +17,7 @@ from cuihop.captions.composites import Official, components, composite
 from cuihop.captions.concepts import CaptionConcepts, caption_concepts, concept_values, score_concepts
 from cuihop.captions.external_scores import ExternalScores
 from cuihop.captions.normalisation import CaptionText, compared_text
-from cuihop.captions.reading import Captions, check_same_images
+from cuihop.captions.reading import Captions, check_same_images, numbered_rows
 from cuihop.captions.text_scores import bleu_values, corpus_bleu, rouge_values
 from cuihop.errors import InputError, checked_choice
 from cuihop.evaluation.result import Details, MeasuredQueries
@@ -135,7 +135,7 @@ class CaptionScores(MeasuredQueries):
             yield "without a graph: identifiers are compared as they are written"
         else:
             p = self.parameters
-            if any(measure.family == "nn-concept-F1" for measure in self.measures):
+            if any(m.family == "nn-concept-F1" and len(m.options) < 2 for m in self.measures):
                 yield f"n = {p['n']}, λ = {p['lambda']}, hops {direction_text(p['direction'])}"
             yield f"release {self.release.name}, digest {self.release.digest[:12]}"
         if self.counts.without_concepts:
@@ -186,8 +186,7 @@ def score_captions(
         ModuleNotFoundError: BLEU, and sacrebleu is not installed.
     """
     references, predictions = Captions.of(references, "references"), Captions.of(predictions, "predictions")
-    if predictions.rows:
-        check_same_images(references, predictions.rows, predictions.fault)
+    check_same_images(references, predictions.rows or numbered_rows(predictions), predictions.fault)
     given: dict[Measure, Float64] = {}
     for source in scores:
         for measure, column in source.of_images(references).items():
@@ -287,7 +286,7 @@ class _Scoring:
         if measure.family in _MODELS:
             raise InputError(
                 f"{measure} is not computed from captions alone", column="measures", found="no values of it",
-                expected=f"a column {measure} in a file of --scores",
+                expected=f"a column {measure} in a file of --scores, or a model of {measure.family} by --model",
             )  # fmt: skip
         if measure.family in _CONCEPTS:
             column = self._of_concepts(measure)

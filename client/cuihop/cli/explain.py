@@ -23,10 +23,12 @@ from cuihop.cli.graph_option import (
     GraphOption,
     LambdaOption,
     NamesOption,
+    UnknownOption,
+    WeightOption,
     advised_on_unknown,
     opened_graph,
 )
-from cuihop.cli.nn_iou import ThresholdOption, UnknownOption
+from cuihop.cli.nn_iou import ThresholdOption
 from cuihop.cli.output import JsonOption, note, print_json
 from cuihop.cli.print_explanation import (
     print_inputs,
@@ -100,6 +102,7 @@ def pair(
     concept_column: ConceptColumnOption = None,
     hops: ThresholdOption = 1,
     lam: LambdaOption = 0.5,
+    weight: WeightOption = "constant",
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
     look: LookOption = 3,
@@ -115,7 +118,7 @@ def pair(
     other = own if corpus is None else ImageConcepts.read(corpus, **columns)
     sets = (_concepts(own, a), _concepts(other, b))
     files = [own] if other is own else [own, other]
-    nearness, grid = Nearness(hops, lam, direction, unknown), _grid(sensitivity, hops, lam, hubs)
+    nearness, grid = Nearness(hops, lam, direction, unknown, weight), _grid(sensitivity, hops, lam, hubs)
     _explain_sets(sets, (a, b), files, (graph, names), nearness, look, grid, save, json)
 
 
@@ -126,6 +129,7 @@ def concepts(
     graph: GraphOption,
     hops: ThresholdOption = 1,
     lam: LambdaOption = 0.5,
+    weight: WeightOption = "constant",
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
     look: LookOption = 3,
@@ -136,7 +140,7 @@ def concepts(
     json: JsonOption = False,
 ) -> None:
     """Explain the nn-IoU of two lists of concepts."""
-    nearness, grid = Nearness(hops, lam, direction, unknown), _grid(sensitivity, hops, lam, hubs)
+    nearness, grid = Nearness(hops, lam, direction, unknown, weight), _grid(sensitivity, hops, lam, hubs)
     _explain_sets((a, b), ("A", "B"), [], (graph, names), nearness, look, grid, save, json)
 
 
@@ -178,6 +182,7 @@ def query(
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="The cut-off K of DCG@K.")] = 10,
     hops: ThresholdOption = 1,
     lam: LambdaOption = 0.5,
+    weight: WeightOption = "constant",
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
     look: LookOption = 3,
@@ -197,7 +202,7 @@ def query(
             ranking, tuple(queries), None if held is None else tuple(held), ties=ties, similarity=similarity,
             corpus_embeddings=corpus_embeddings,
         )  # fmt: skip
-    data, nearness = Dataset(queries, held), Nearness(hops, lam, direction, unknown)
+    data, nearness = Dataset(queries, held), Nearness(hops, lam, direction, unknown, weight)
     grid = _grid(sensitivity, hops, lam, hubs)
     with _opened(graph, names) as opened:
         if query is None:
@@ -265,14 +270,11 @@ def _explain_sets(
     inputs = {name: images.account for name, images in zip(("concepts", "corpus"), files, strict=False)}
     with _opened(*source) as opened:
         images = Dataset(*files) if files else dict(zip(titles, sets, strict=True))
-        ImageCollection.of(images, opened, "isolated")  # some are in the graph
-        result = explain_pair(
-            *sets, opened, nearness.n, nearness.lam, nearness.direction, unknown=nearness.unknown, look=look,
-            titles=titles,
-        )  # fmt: skip
+        ImageCollection.of(images, opened, "drop" if nearness.unknown == "drop" else "isolated")  # some are in it
+        result = explain_pair(*sets, opened, nearness, look=look, titles=titles)
         varied = None
         if grid is not None:
-            varied = sensitivity_of_pair(*sets, opened, grid, direction=nearness.direction, unknown=nearness.unknown)
+            varied = sensitivity_of_pair(*sets, opened, grid, nearness=nearness)
     if save is not None:
         result.save(save)
     if json:

@@ -1,9 +1,9 @@
-"""Options that most commands share: graph, direction, bound and λ; notes about retired identifiers."""
+"""Options that most commands share: graph, direction, bound, λ, weight, unknown identifiers; notes about these."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +17,8 @@ from cuihop.collection.concept_names import ConceptNames
 from cuihop.connection import connect
 from cuihop.errors import ConceptError, InvalidCui, first_few
 from cuihop.graph import ConceptGraph, Direction
+from cuihop.measures.nn_iou import Weight
+from cuihop.measures.resolution import Unknown
 
 __all__ = [
     "DirectionOption",
@@ -24,7 +26,10 @@ __all__ = [
     "LambdaOption",
     "MaxHopsOption",
     "NamesOption",
+    "UnknownOption",
+    "WeightOption",
     "advised_on_unknown",
+    "note_dropped",
     "note_merged",
     "note_upper_case",
     "opened_graph",
@@ -53,6 +58,16 @@ MaxHopsOption = Annotated[
     int | None, typer.Option("--max-hops", min=0, help="Bound of the search; a longer distance counts as no path.")
 ]
 LambdaOption = Annotated[float, typer.Option("--lambda", min=0.0, max=1.0, help="Weight λ of a near concept.")]
+WeightOption = Annotated[
+    Weight, typer.Option("--weight", help="Weight of a near concept: constant, λ; or hops, λ to the power of its hops.")
+]
+UnknownOption = Annotated[
+    Unknown,
+    typer.Option(
+        "--unknown",
+        help="Identifiers that are not in the graph: refuse them, let each match only itself, or leave them out.",
+    ),
+]
 
 
 NamesOption = Annotated[
@@ -78,13 +93,16 @@ def opened_graph(address: str, names: Path | None = None) -> ConceptGraph:
 
 @contextmanager
 def advised_on_unknown() -> Iterator[None]:
-    """Advise ``--unknown isolated`` where the graph does not hold a well-formed identifier."""
+    """Advise ``--unknown`` where the graph does not hold a well-formed identifier."""
     try:
         yield
     except InvalidCui:
         raise
     except ConceptError:
-        note("--unknown isolated accepts identifiers that are not in the graph: each matches only itself")
+        note(
+            "--unknown isolated accepts identifiers that are not in the graph: each matches only itself; "
+            "--unknown drop leaves them out"
+        )
         raise
 
 
@@ -92,6 +110,12 @@ def note_merged(merged: Mapping[str, str]) -> None:
     """Note retired identifiers and their successors."""
     if merged:
         note(f"retired, taken for the concept it was merged into: {_changes(merged)}")
+
+
+def note_dropped(dropped: Collection[str]) -> None:
+    """Note identifiers that are not in the graph, and were left out."""
+    if dropped:
+        note(f"not in the graph, and left out: {first_few(sorted(dropped))}")
 
 
 def note_upper_case(upper: Mapping[str, str]) -> None:

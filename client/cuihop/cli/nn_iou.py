@@ -14,7 +14,10 @@ from cuihop.cli.graph_option import (
     GraphOption,
     LambdaOption,
     NamesOption,
+    UnknownOption,
+    WeightOption,
     advised_on_unknown,
+    note_dropped,
     note_merged,
     note_upper_case,
     opened_graph,
@@ -23,18 +26,13 @@ from cuihop.cli.output import JsonOption, console, hops_text, note, print_json, 
 from cuihop.files.text_lines import direction_text
 from cuihop.identifiers import concept_set
 from cuihop.measures import ConceptOverlap, concept_overlap
-from cuihop.measures.resolution import Unknown, check_some_known
+from cuihop.measures.nn_iou import arithmetic_text, earned_text, nearness_text
+from cuihop.measures.resolution import check_some_known
 from cuihop.notebooks.table import Table
 
-__all__ = ["ThresholdOption", "UnknownOption", "nn_iou"]
+__all__ = ["ThresholdOption", "nn_iou"]
 
 ThresholdOption = Annotated[int, typer.Option("--hops", "-n", min=0, help="Hop threshold n of near concepts.")]
-UnknownOption = Annotated[
-    Unknown,
-    typer.Option(
-        "--unknown", help="Identifiers that are not in the graph: refuse them, or let each match only itself."
-    ),
-]
 
 
 def nn_iou(
@@ -43,6 +41,7 @@ def nn_iou(
     graph: GraphOption,
     hops: ThresholdOption = 1,
     lam: LambdaOption = 0.5,
+    weight: WeightOption = "constant",
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
     names: NamesOption = None,
@@ -50,7 +49,7 @@ def nn_iou(
 ) -> None:
     """Compute IoU and nn-IoU of two concept sets, and list the near concepts."""
     with opened_graph(graph, names) as opened, advised_on_unknown():
-        overlap = concept_overlap(a, b, opened, hops, lam, direction, unknown=unknown)
+        overlap = concept_overlap(a, b, opened, hops, lam, direction, unknown=unknown, weight=weight)
         check_some_known(overlap.resolved, Counter((*concept_set(a), *concept_set(b))), opened)
         held = sorted((overlap.A | overlap.B) - overlap.resolved.isolated)
         named = names_of(opened, held, overlap.resolved.isolated)
@@ -65,6 +64,7 @@ def nn_iou(
     note_merged(overlap.resolved.merged)
     if overlap.resolved.isolated:
         note(f"not in the graph, so each matches only itself: {', '.join(sorted(overlap.resolved.isolated))}")
+    note_dropped(overlap.resolved.dropped)
     _show(overlap, named)
 
 
@@ -81,17 +81,17 @@ def _show(overlap: ConceptOverlap, names: dict[str, str | None]) -> None:
         elif cui in near:
             # The distance always goes from A to B, also for a concept of B.
             because = ", ".join(f"{hops_text(w.hops)} {_WAY[side]} {named(w.cui)}" for w in near[cui].witnesses)
-            rows.append((named(cui), side, f"{overlap.lam:g}", because))
+            earned = earned_text(near[cui].witnesses[0].hops, overlap.lam, overlap.weight)
+            rows.append((named(cui), side, earned, because))
         else:
             rows.append((named(cui), side, "0", f"no concept of the other set within {hops_text(overlap.n)}"))
     print_table(Table(("concept", "of", "counts", "because"), rows))
     union = len(overlap.A | overlap.B)
     screen = console()
     screen.print(f"IoU     {overlap.iou:.4f}  = {len(overlap.shared)} / {union}")
-    screen.print(
-        f"nn-IoU  {overlap.nn_iou:.4f}  = ({len(overlap.shared)} + {overlap.lam:g} · {len(overlap.related)}) / {union}"
-        f"   (n = {overlap.n}, λ = {overlap.lam:g}, hops {direction_text(overlap.direction)})"
-    )
+    arithmetic = arithmetic_text(len(overlap.shared), overlap.near, union, overlap.lam, overlap.weight)
+    parameters = nearness_text(overlap.n, f"{overlap.lam:g}", overlap.weight, direction_text(overlap.direction))
+    screen.print(f"nn-IoU  {overlap.nn_iou:.4f}  = {arithmetic}   ({parameters})")
 
 
 _WAY = {"A": "to", "B": "from"}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from cuihop.cli.graph_option import note_merged, note_upper_case
+from cuihop.cli.graph_option import note_dropped, note_merged, note_upper_case
 from cuihop.cli.output import console, hops_text, note, print_table
 from cuihop.files.text_lines import counted, direction_text
+from cuihop.measures.nn_iou import earned_text, nearness_text
 from cuihop.notebooks.table import Table
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def print_pair(result: Explanation) -> None:
 
     note_upper_case(result.resolved.upper_case)
     note_merged(result.resolved.merged)
+    note_dropped(result.resolved.dropped)
     screen = console()
     title_a, title_b = result.titles
     tree = Tree(f"nn-IoU {result.nn_iou:.4f}  = {result.arithmetic}", guide_style="dim")
@@ -59,8 +61,8 @@ def print_pair(result: Explanation) -> None:
         whole.width = _WHOLE_LINES
     whole.print(tree, soft_wrap=False)
     screen.print(
-        f"({result.shared} shared + λ · {result.near} near) / {result.union} in the union; n = {result.n}, "
-        f"λ = {result.lam:g}, hops {direction_text(result.direction)}"
+        f"({result.shared} shared + {'λ^hops' if result.weight == 'hops' else 'λ'} · {result.near} near) / "
+        f"{result.union} in the union; {_nearness_text(result)}"
     )
     screen.print(f"paths run from {title_a} to {title_b}: ↑ to a parent, ↓ to a child")
     screen.print(f"IoU    {result.iou:.4f}  = {result.shared} / {result.union}")
@@ -69,7 +71,10 @@ def print_pair(result: Explanation) -> None:
 
 def _concept_text(result: Explanation, concept: ExplainedConcept) -> str:
     """A concept, its share of nn-IoU, and the reason."""
-    line = f"{concept.earned:g}  {concept.cui} {concept.name or ''}".rstrip()
+    earned = f"{concept.earned:g}"
+    if concept.match == "near":
+        earned = earned_text(concept.partners[0].hops, result.lam, result.weight)
+    line = f"{earned}  {concept.cui} {concept.name or ''}".rstrip()
     if concept.given:
         line += f" (given as {', '.join(concept.given)}, retired)"
     if concept.outside is not None:
@@ -88,6 +93,10 @@ def _concept_text(result: Explanation, concept: ExplainedConcept) -> str:
         left = len(nearest) - 1 - len(more)
         line += f"; as near: {', '.join(more)}{f' and {left} more' if left else ''}"
     return line
+
+
+def _nearness_text(result: Explanation) -> str:
+    return nearness_text(result.n, f"{result.lam:g}", result.weight, direction_text(result.direction))
 
 
 def _path_text(concept: ExplainedConcept) -> str:
@@ -141,6 +150,7 @@ def _show_grid(
 def print_query(result: QueryExplanation) -> None:
     """Print both images side by side, their ranks, and their places in the ranking."""
     note_merged({**result.pair_above.resolved.merged, **result.pair_below.resolved.merged})
+    note_dropped(result.pair_above.resolved.dropped | result.pair_below.resolved.dropped)
     screen = console()
     screen.print(_verdict(result))
     ranked = result.ranked
@@ -173,7 +183,7 @@ def print_query(result: QueryExplanation) -> None:
     if ranked is not None:
         _show_ranked(screen, result, ranked)
     pair = pairs[0]
-    screen.print(f"n = {pair.n}, λ = {pair.lam:g}, hops {direction_text(pair.direction)}")
+    screen.print(_nearness_text(pair))
     _show_release(screen, pair)
 
 

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from cuihop.errors import first_few
-from cuihop.evaluation.counts import EvaluationCounts, IdentifierCount, JudgedCounts
+from cuihop.evaluation.counts import EvaluationCounts, JudgedCounts
 from cuihop.files.text_lines import counted, direction_text
 from cuihop.graph import Release
+from cuihop.measures.nn_iou import nearness_text
+from cuihop.measures.resolution import treated_text
 
 __all__ = ["account_by_concepts", "account_by_judgements"]
 
@@ -19,21 +21,23 @@ def account_by_concepts(
     """Lines about an evaluation of images with concepts."""
     yield (
         f"{counts.queries:,} queries, {counts.queries_in_corpus:,} of them in the corpus of {counts.corpus:,} images "
-        "and left out of their own ranking and ideal"
+        f"and {'kept in' if parameters['query_image'] == 'include' else 'left out of'} their own ranking and ideal"
     )
     if counts.empty_ideal:
-        yield f"n = {parameters['n']}, λ = {parameters['lambda']}, hops {direction_text(parameters['direction'])}"
+        way = direction_text(parameters["direction"])
+        yield nearness_text(parameters["n"], parameters["lambda"], parameters["weight"], way)
     if release is not None:
         yield f"release {release.name}, digest {release.digest[:12]}"
+    if parameters["unknown"] == "drop" and release is not None and counts.identifiers:
+        yield _coverage(counts)
+    treated = treated_text(parameters["unknown"])
     for kind, meaning in ((counts.unknown, "not in the graph"), (counts.retired, "retired without an exact successor")):
         if kind.distinct:
-            yield f"{_share(kind, counts.identifiers, counts.occurrences)}: {meaning}; match only themselves"
+            yield f"{_share(kind.distinct, kind.occurrences, counts)}: {meaning}; {treated}"
     if counts.merged.distinct:
         listed = first_few([f"{old} → {new}" for old, new in counts.successors.items()])
-        yield (
-            f"{_share(counts.merged, counts.identifiers, counts.occurrences)}: retired, replaced by their successors "
-            f"({listed})"
-        )
+        share = _share(counts.merged.distinct, counts.merged.occurrences, counts)
+        yield f"{share}: retired, replaced by their successors ({listed})"
     if counts.empty_queries or counts.empty_corpus:
         yield (
             f"{counts.empty_queries:,} of {counts.queries:,} queries and {counts.empty_corpus:,} of "
@@ -47,16 +51,25 @@ def account_by_concepts(
         if queries:
             verb = "has" if len(queries) == 1 else "have"
             treated = _treated(parameters["empty_ideal"])
-            yield f"{_queries(queries)} {verb} no other image with any {gain} (IDCG is 0): {treated}"
+            other = "" if parameters["query_image"] == "include" else "other "
+            yield f"{_queries(queries)} {verb} no {other}image with any {gain} (IDCG is 0): {treated}"
     yield from _relevance(counts, parameters["empty_ideal"])
     if counts.judged_elsewhere:
         judgements = counted(counts.judged_elsewhere, "judgement")
         yield f"{judgements} of images outside the corpus: relevant ones are never found"
-    yield from _self_retrieved(counts.self_retrieved)
+    yield from _self_retrieved(counts.self_retrieved, parameters["query_image"])
     if counts.missing:
         yield f"{_queries(counts.missing)} without a ranking: {_treated(parameters['missing'])}"
     if counts.short:
         yield f"{counted(counts.short, 'ranking')} shorter than the largest K; missing ranks gain 0"
+
+
+def _coverage(counts: EvaluationCounts) -> str:
+    """The share of identifiers that the graph holds, where the others are left out."""
+    outside = (counts.unknown, counts.retired)
+    held = counts.identifiers - sum(kind.distinct for kind in outside)
+    occurrences = counts.occurrences - sum(kind.occurrences for kind in outside)
+    return f"the graph holds {_share(held, occurrences, counts)}; {counted(counts.emptied, 'image')} lost all concepts"
 
 
 def account_by_judgements(counts: JudgedCounts, parameters: Mapping[str, Any]) -> Iterator[str]:
@@ -66,7 +79,7 @@ def account_by_judgements(counts: JudgedCounts, parameters: Mapping[str, Any]) -
         yield f"{len(counts.other_queries):,} of the ranking's queries have no judgements and take no part"
     if counts.missing:
         yield f"{_queries(counts.missing)} without a ranking: {_treated(parameters['missing'])}"
-    yield from _self_retrieved(counts.self_retrieved)
+    yield from _self_retrieved(counts.self_retrieved, parameters["query_image"])
     for source, count in counts.relevance.items():
         yield (
             f"{counted(count.relevant, 'relevant document')}, {count.relevant_retrieved:,} of them among the "
@@ -90,8 +103,11 @@ def _relevance(counts: EvaluationCounts | JudgedCounts, empty_ideal: str) -> Ite
             yield f"{_queries(queries)} for which nothing is relevant ({source}): {_treated(empty_ideal)}"
 
 
-def _self_retrieved(queries: int) -> Iterator[str]:
-    if queries == 1:
+def _self_retrieved(queries: int, query_image: str | None) -> Iterator[str]:
+    if query_image == "include":
+        if queries:
+            yield f"{counted(queries, 'query', 'queries')} among the images that they retrieved; those hits count"
+    elif queries == 1:
         yield "1 query retrieved itself; that hit was removed and later ranks moved up"
     elif queries:
         yield f"{queries:,} queries retrieved themselves; those hits were removed and later ranks moved up"
@@ -105,8 +121,8 @@ def _treated(how: str) -> str:
     return "scored 0" if how == "zero" else "skipped"
 
 
-def _share(kind: IdentifierCount, identifiers: int, occurrences: int) -> str:
+def _share(distinct: int, occurrences: int, counts: EvaluationCounts) -> str:
     return (
-        f"{kind.distinct:,} of {identifiers:,} identifiers ({kind.distinct / identifiers:.1%}), "
-        f"{kind.occurrences:,} of {occurrences:,} occurrences ({kind.occurrences / occurrences:.1%})"
+        f"{distinct:,} of {counts.identifiers:,} identifiers ({distinct / counts.identifiers:.1%}), "
+        f"{occurrences:,} of {counts.occurrences:,} occurrences ({occurrences / counts.occurrences:.1%})"
     )

@@ -67,8 +67,10 @@ def _judged_details(system: JudgedSystem, data: Dataset, criteria: Criteria) -> 
         "measures": [str(measure) for measure in criteria.measures],
         "missing": criteria.missing,
         "empty_ideal": criteria.empty_ideal,
+        "query_image": criteria.query_image,
         "qrels": _source(data.qrels),
         "labels": _source(data.labels),
+        "label_agreement": "equal" if data.labels is None else data.labels.agreement,
         "ranking": ranking.source,
         "ties": ranking.ties,
         "digests": {"qrels": _digest(data.qrels), "labels": _digest(data.labels)},
@@ -92,14 +94,14 @@ def evaluations_of_images(
         values: float64, shape (systems, queries, measures). best: name of a gain → float64, shape (queries,).
         images, data, graph, criteria: the inputs.
     """
-    isolated = images.resolved.isolated
+    outside = images.resolved.outside
     shared = partial(
         Evaluation,
         measures=criteria.measures,
         queries=images.query_names,
         best_gains=best,
         concepts=np.array([len(concepts) for concepts in images.query_sets], dtype=np.int64),
-        unknown_concepts=np.array([len(concepts & isolated) for concepts in images.query_sets], dtype=np.int64),
+        unknown_concepts=np.array([len(outside & given) for given in images.queries.values()], dtype=np.int64),
         release=None if graph is None else graph.release,
         versions=versions("cuihop", "numpy", "numba"),
     )
@@ -134,9 +136,11 @@ def _parameters(images: ImageCollection, data: Dataset, criteria: Criteria) -> d
         **criteria.nearness.fields(),
         "missing": criteria.missing,
         "empty_ideal": criteria.empty_ideal,
-        "ideal": "the best K of the whole corpus, the query left out",
+        "query_image": criteria.query_image,
+        "ideal": "the best K of the whole corpus",
         "qrels": _source(data.qrels),
         "labels": _source(data.labels),
+        "label_agreement": "equal" if data.labels is None else data.labels.agreement,
         "queries": images.queries.source,
         "corpus": images.corpus.source,
         "digests": {
@@ -174,11 +178,12 @@ def _counts(images: ImageCollection, best: Mapping[str, Float64], qrels: Judgeme
     if not images.one:
         collections.append((images.corpus, images.corpus_sets))
     total = occurrences.total()
+    dropped = sum(map(occurrences.__getitem__, resolved.dropped))
     names = images.query_names
     return EvaluationCounts(
         queries=len(images.queries),
         corpus=len(images.corpus),
-        queries_in_corpus=int((images.own_rows >= 0).sum()),
+        queries_in_corpus=len(set(images.query_names) & set(images.corpus_names)),
         empty_queries=sum(not concepts for concepts in images.query_sets),
         empty_corpus=sum(not concepts for concepts in images.corpus_sets),
         identifiers=len(occurrences),
@@ -188,11 +193,16 @@ def _counts(images: ImageCollection, best: Mapping[str, Float64], qrels: Judgeme
         merged=counted(resolved.merged),
         successors=dict(resolved.merged),
         repeated=sum(concepts.repeated for concepts, _ in collections),
-        fused=total - sum(len(concepts) for _, sets in collections for concepts in sets),
+        fused=total - dropped - sum(len(concepts) for _, sets in collections for concepts in sets),
         self_retrieved=0,
         missing=(),
         short=0,
         empty_ideal={gain: tuple(names[q] for q in np.flatnonzero(of == 0.0).tolist()) for gain, of in best.items()},
+        emptied=sum(
+            bool(identifiers) and not concepts
+            for given, sets in collections
+            for identifiers, concepts in zip(given.values(), sets, strict=True)
+        ),
         judged_elsewhere=0 if qrels is None else _judged_elsewhere(qrels, images),
     )
 

@@ -29,8 +29,9 @@ class EvaluationCounts:
         queries, corpus: images of each; queries_in_corpus: queries that the corpus holds under the same name.
         empty_queries, empty_corpus: images without a concept.
         identifiers: distinct identifiers; occurrences: each counted in every image that has it.
-        unknown, retired: identifiers that became isolated concepts: not in the graph; retired without an exact
-            successor in it.
+        unknown, retired: identifiers that became isolated concepts, or were dropped: not in the graph; retired without
+            an exact successor in it.
+        emptied: images that had concepts, and lost all because the graph holds none of them and they were dropped.
         merged: retired identifiers that were replaced by their successors; successors: each with its own.
         repeated: number of repetitions of a concept in the list of an image.
         fused: number of concepts that images lost because two of their identifiers are one concept.
@@ -65,6 +66,7 @@ class EvaluationCounts:
     unjudged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unlabelled: Mapping[str, int] = field(default_factory=dict)
     judged_elsewhere: int = 0
+    emptied: int = 0
 
 
 @dataclass(frozen=True, slots=True)

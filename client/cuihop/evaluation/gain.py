@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from cuihop.measures.dcg import cumulated_gains
 from cuihop.measures.measure import Measure
 from cuihop.measures.ndcg import normalised
 from cuihop.measures.nearness import Nearness
+from cuihop.measures.nn_iou import Weight, checked_weight
 from cuihop.rankings.ranking import Ranking
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.relevance.relevance_index import Scores
@@ -29,18 +31,27 @@ Float64 = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """The gain of a relevant image: nn-IoU with this n and λ, or IoU (λ = 0)."""
+    """The gain of a relevant image: nn-IoU with this n, λ and weight of near concepts, or IoU (λ = 0)."""
 
     name: str
     hops: int
     lam: float
+    weight: Weight = "constant"
+
+    @property
+    def part(self) -> int:
+        """The number of the pass, in checkpoints too: n, or -n for the weight ``hops``."""
+        return -self.hops if self.weight == "hops" else self.hops
 
 
 def gains_of(measures: Sequence[Measure], nearness: Nearness) -> dict[Measure, Gain]:
     """The gain of each measure. IoU, which is nn-IoU with λ = 0, shares the pass of another gain."""
     found = {measure: _gain(measure, nearness) for measure in measures}
-    hops = min((gain.hops for measure, gain in found.items() if measure.family == "nn-CUI"), default=0)
-    return {m: Gain(gain.name, hops, 0.0) if m.family == "CUI" else gain for m, gain in found.items()}
+    others = [gain for measure, gain in found.items() if measure.family == "nn-CUI"]
+    shared = min(others, key=lambda gain: (gain.hops, gain.weight), default=Gain("", 0, 0.0))
+    return {
+        m: Gain(gain.name, shared.hops, 0.0, shared.weight) if m.family == "CUI" else gain for m, gain in found.items()
+    }
 
 
 def _gain(measure: Measure, nearness: Nearness) -> Gain:
@@ -52,7 +63,8 @@ def _gain(measure: Measure, nearness: Nearness) -> Gain:
     if measure.family == "CUI":
         return Gain(relevance_name(measure), 0, 0.0)
     n, lam = measure.values.get("n", nearness.n), measure.values.get("λ", nearness.lam)
-    return Gain(relevance_name(measure), int(n), float(lam))
+    weight = cast(Weight, measure.values.get("weight", nearness.weight))
+    return Gain(relevance_name(measure), int(n), float(lam), checked_weight(weight, int(n)))
 
 
 @dataclass(frozen=True)
@@ -81,7 +93,7 @@ class Gains:
         resources: Resources,
         saved: Checkpoint | None,
     ) -> dict[str, Float64]:
-        """Score every ranking: one pass over the collection for each n.
+        """Score every ranking: one pass over the collection for each n and weight.
 
         Args:
             rankings: of this collection.
@@ -93,29 +105,31 @@ class Gains:
         """
         best: dict[str, Float64] = {}
         distinct = set(self.gains.values())
-        for hops in sorted({gain.hops for gain in distinct}):
-            levels = sorted({gain for gain in distinct if gain.hops == hops}, key=lambda gain: gain.name)
+        for part in sorted({gain.part for gain in distinct}):
+            levels = sorted({gain for gain in distinct if gain.part == part}, key=lambda gain: gain.name)
             measures = {measure: gain for measure, gain in self.gains.items() if gain in levels}
-            found, largest = self._pass(hops, levels, measures, rankings, memory.copy(), resources, saved)
+            found, largest = self._pass(levels, measures, rankings, memory.copy(), resources, saved)
             for measure, column in zip(measures, np.moveaxis(found, -1, 0), strict=True):
                 values[measure][:] = column
             best |= {gain.name: np.ascontiguousarray(of) for gain, of in zip(levels, largest.T, strict=True)}
         return {gain.name: best[gain.name] for gain in self.gains.values()}
 
     def _pass(
-        self, hops: int, levels: Sequence[Gain], measures: Mapping[Measure, Gain], rankings: Sequence[Ranking],
+        self, levels: Sequence[Gain], measures: Mapping[Measure, Gain], rankings: Sequence[Ranking],
         memory: MemoryBudget, resources: Resources, saved: Checkpoint | None,
     ) -> tuple[Float64, Float64]:  # fmt: skip
-        """The values of each ranking for one n, and the best gains, which do not depend on rankings.
+        """The values of each ranking for gains of one pass, and the best gains, which do not depend on rankings.
 
         Returns:
             Float64, shape (rankings, queries, measures), and float64, shape (queries, levels).
         """
-        images, depth = self.images, self.depth
-        index = images.index(self.graph, hops=hops, direction=self.nearness.direction, memory=memory)
+        images, depth, part = self.images, self.depth, levels[0].part
+        index = images.index(
+            self.graph, hops=levels[0].hops, direction=self.nearness.direction, weight=levels[0].weight, memory=memory
+        )
         of_rankings = len(rankings) * len(measures)
         found = np.empty((len(images.queries), of_rankings + len(levels)), dtype=np.float64)
-        done = [] if saved is None else saved.of_part(hops)
+        done = [] if saved is None else saved.of_part(part)
         for block in done:
             found[block.queries] = block.values
 
@@ -126,7 +140,7 @@ class Gains:
             values = self._values(scores, levels, measures, len(rankings))
             found[scores.queries] = values
             if saved is not None:
-                saved.add(FinishedBlock(hops, scores.block, scores.queries, values))
+                saved.add(FinishedBlock(part, scores.block, scores.queries, values))
 
         index.score(
             [gain.lam for gain in levels], depth + 1, retrieved, receive, depth=depth * len(rankings),

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from cuihop.added_names import names_of
 from cuihop.explanation.picture import figure_of_pairs
 from cuihop.explanation.values import MATCHES, ExplainedConcept, ExplainedPair, Match, Partner, PathStep, Side
-from cuihop.graph import ConceptGraph, Direction
-from cuihop.measures.nn_iou import ConceptOverlap, RelatedConcept, checked_lam, checked_n, concept_overlap
-from cuihop.measures.resolution import Unknown
+from cuihop.graph import ConceptGraph
+from cuihop.measures.nearness import Nearness
+from cuihop.measures.nn_iou import ConceptOverlap, RelatedConcept, checked_n, concept_overlap, weight_at
 from cuihop.notebooks.figures import notebook_svg, save_picture
 
 if TYPE_CHECKING:
@@ -62,11 +62,8 @@ def explain_pair(
     A: str | Iterable[str],
     B: str | Iterable[str],
     graph: ConceptGraph,
-    n: int = 1,
-    lam: float = 0.5,
-    direction: Direction = "any",
+    nearness: Nearness = Nearness(),
     *,
-    unknown: Unknown = "error",
     look: int = 3,
     titles: tuple[str, str] = ("A", "B"),
 ) -> Explanation:
@@ -76,7 +73,7 @@ def explain_pair(
     each concept with its first partner.
 
     Args:
-        A, B, graph, n, lam, direction, unknown: as in `cuihop.nn_iou`.
+        A, B, graph: as in `cuihop.nn_iou`. nearness: its other arguments.
         look: hops beyond n within which to seek the nearest partner of a concept that earned nothing.
         titles: names of A and B.
 
@@ -93,8 +90,8 @@ def explain_pair(
     >>> [(c.cui, c.match, c.partners[0].cui, c.path[-1].relation) for c in explanation.concepts]
     [('C0042449', 'near', 'C0005847', 'parent'), ('C0005847', 'near', 'C0042449', 'parent')]
     """
-    n, lam, look = checked_n(n), checked_lam(lam), checked_n(look, "look")
-    overlap = concept_overlap(A, B, graph, n + look, lam, direction, unknown=unknown)
+    n, look = nearness.n, checked_n(look, "look")
+    overlap = concept_overlap(A, B, graph, n + look, direction=nearness.direction, unknown=nearness.unknown)
     paths = {
         ends: [(path.start, None, ()), *((step.cui, step.relation, step.sabs) for step in path.steps)]
         for ends in sorted({_ends(r) for r in overlap.related if r.witnesses[0].hops <= n})
@@ -104,14 +101,15 @@ def explain_pair(
     held = sorted(((overlap.A | overlap.B) - isolated).union(*({cui for cui, _, _ in path} for path in paths.values())))
     names = names_of(graph, held, isolated)
     return Explanation(
-        concepts=_concepts(overlap, n, lam, paths, names),
+        concepts=_concepts(overlap, nearness, paths, names),
         titles=titles,
         n=n,
-        lam=lam,
+        lam=nearness.lam,
         direction=overlap.direction,
         look=look,
         resolved=overlap.resolved,
         release=graph.release,
+        weight=nearness.weight,
     )
 
 
@@ -126,10 +124,10 @@ def _ends(related: RelatedConcept) -> _Ends:
 
 
 def _concepts(
-    overlap: ConceptOverlap, n: int, lam: float, paths: Mapping[_Ends, _Steps], names: Mapping[str, str | None]
+    overlap: ConceptOverlap, nearness: Nearness, paths: Mapping[_Ends, _Steps], names: Mapping[str, str | None]
 ) -> tuple[ExplainedConcept, ...]:
     """Every concept of the union, in the order of `ExplainedPair.concepts`. ``overlap`` has distances beyond n."""
-    resolved = overlap.resolved
+    resolved, n = overlap.resolved, nearness.n
     outside: dict[str, Literal["unknown", "retired"]] = {}
     outside.update(dict.fromkeys(resolved.unknown, "unknown"))
     outside.update(dict.fromkeys(resolved.retired, "retired"))
@@ -143,12 +141,15 @@ def _concepts(
         nearest = witnesses[0].hops if witnesses else None
         match: Match = "exact" if side == "both" else "near" if nearest is not None and nearest <= n else "none"
         steps = paths[_ends(related[cui])] if match == "near" else ()
+        earned = 1.0 if match == "exact" else 0.0
+        if match == "near" and nearest is not None:
+            earned = weight_at(nearest, nearness.lam, nearness.weight)
         return ExplainedConcept(
             cui=cui,
             name=names.get(cui),
             side=side,
             match=match,
-            earned={"exact": 1.0, "near": lam, "none": 0.0}[match],
+            earned=earned,
             partners=tuple(
                 Partner(w.cui, names.get(w.cui), w.hops)
                 for w in witnesses

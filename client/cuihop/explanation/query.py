@@ -196,6 +196,7 @@ class QueryExplanation:
             "query": self.query,
             "n": pair.n,
             "lambda": pair.lam,
+            "weight": pair.weight,
             "direction": pair.direction,
             "corpus": self.corpus,
             "difference": self.difference,
@@ -277,11 +278,11 @@ def explain_query(
 
     def pair(image: str) -> Explanation:
         return explain_pair(
-            inputs.images.queries[query], inputs.images.corpus[image], graph, nearness.n, nearness.lam,
-            nearness.direction, unknown=nearness.unknown, look=look, titles=(query, image),
+            inputs.images.queries[query], inputs.images.corpus[image], graph, nearness, look=look,
+            titles=(query, image),
         )  # fmt: skip
 
-    nn_iou, iou = gains.gains(nearness.n, nearness.lam), gains.gains(0, 0.0)
+    nn_iou, iou = gains.gains(nearness.n, nearness.lam, nearness.weight), gains.gains(0, 0.0)
     ideal, ideal_iou = gains.ideal(nn_iou), gains.ideal(iou)
     above, below = inputs.chosen_images(above, below, nn_iou, ideal)
     row_above, row_below = inputs.rows[above], inputs.rows[below]

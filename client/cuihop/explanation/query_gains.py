@@ -13,7 +13,7 @@ from cuihop.errors import InputError
 from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import quoted
 from cuihop.graph import ConceptGraph, Direction
-from cuihop.measures.nn_iou import nn_iou_of_counts
+from cuihop.measures.nn_iou import Weight, credit_of_near, nn_iou_of_counts
 from cuihop.measures.resolution import Unknown
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking
@@ -138,7 +138,7 @@ class QueryGains:
         names: of the images.
         others: int64: rows of the images without the query, by name, the order of equal gains.
         shared, union: int64, shape (images,): sizes of intersection and union.
-        near: int64, shape (images, largest n + 1): concepts that earn λ within 0, 1, … hops.
+        near: int64, shape (images, largest n + 1): concepts that are near within 0, 1, … hops.
     """
 
     names: tuple[str, ...]
@@ -183,14 +183,16 @@ class QueryGains:
             np.array([near for _, _, near in rows], dtype=np.int64),
         )
 
-    def gains(self, n: int, lam: float) -> Float64:
+    def gains(self, n: int, lam: float, weight: Weight = "constant") -> Float64:
         """The nn-IoU of every image with the query: float64, shape (images,)."""
-        base = int(self.union.max()) + 1  # no count is larger than a union: three of them in one number
-        codes, which = np.unique((self.shared * base + self.near[:, n]) * base + self.union, return_inverse=True)
+        near = np.diff(self.near[:, : n + 1], axis=1)
+        counts = np.column_stack([self.shared, self.union, near])
+        distinct, which = np.unique(counts, axis=0, return_inverse=True)
         values = [
-            nn_iou_of_counts(code // base // base, code // base % base, code % base, lam) for code in codes.tolist()
+            nn_iou_of_counts(shared, credit_of_near(by_hops, lam, weight), union, 1.0)
+            for shared, union, *by_hops in distinct.tolist()
         ]
-        return np.array(values, dtype=np.float64)[which]
+        return np.array(values, dtype=np.float64)[which.ravel()]
 
     def ideal(self, gains: Float64) -> Int64:
         """The rows of `others`, best first; equal gains by name."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,12 +12,12 @@ from cuihop.errors import InputError
 from cuihop.explanation.hub_free import HubFree, checked_hubs
 from cuihop.explanation.query import dcg_of_query, rank_of
 from cuihop.explanation.query_gains import Hops, QueryGains, QueryImages, hops_to_corpus
-from cuihop.graph import ConceptGraph, Direction, Release, checked_direction
+from cuihop.graph import ConceptGraph, Direction, Release
 from cuihop.identifiers import concept_set
 from cuihop.measures.dcg import checked_k
 from cuihop.measures.nearness import Nearness
-from cuihop.measures.nn_iou import checked_lam, checked_n, nn_iou_of_counts
-from cuihop.measures.resolution import Unknown, resolved_concepts
+from cuihop.measures.nn_iou import checked_lam, checked_n, checked_weight, credit_of_near, nn_iou_of_counts
+from cuihop.measures.resolution import resolved_concepts
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking
 
@@ -114,7 +115,7 @@ class PairSensitivity:
 
     Attributes:
         settings: for each H (the whole graph first), each n, each λ.
-        lost: concepts that earn λ only through hubs, by H, n and identifier.
+        lost: concepts that are near only through hubs, by H, n and identifier.
         hubs: the hubs among the concepts of the two sets, for the smallest H: most children first.
         shared, union: |A ∩ B| and |A ∪ B|, the same under every setting.
         direction: of the hops from a concept of A.
@@ -199,8 +200,7 @@ def sensitivity_of_pair(
     graph: ConceptGraph,
     grid: Grid = Grid(),
     *,
-    direction: Direction = "any",
-    unknown: Unknown = "error",
+    nearness: Nearness = Nearness(),
 ) -> PairSensitivity:
     """The nn-IoU of two concept sets for every n, every λ, with and without hubs, exactly.
 
@@ -209,8 +209,9 @@ def sensitivity_of_pair(
     earns 1.
 
     Args:
-        A, B, graph, direction, unknown: as in `cuihop.nn_iou`.
+        A, B, graph: as in `cuihop.nn_iou`.
         grid: the settings.
+        nearness: direction, unknown and weight; n and λ are those of the grid.
 
     Raises:
         InvalidCui, ConceptRetired, ConceptNotFound: an identifier cannot be used.
@@ -222,9 +223,10 @@ def sensitivity_of_pair(
     >>> [(s.hubs, s.n, s.nn_iou) for s in found.settings]
     [(None, 1, 0.0), (None, 2, 0.5), (1, 1, 0.0), (1, 2, 0.0)]
     """
-    ns, lams, hubs, direction = grid.ns, grid.lams, grid.hubs, checked_direction(direction)
+    ns, lams, hubs, direction = grid.ns, grid.lams, grid.hubs, nearness.direction
+    checked_weight(nearness.weight, ns[-1])
     A, B = concept_set(A), concept_set(B)
-    resolution = resolved_concepts(A | B, graph, unknown)
+    resolution = resolved_concepts(A | B, graph, nearness.unknown)
     A, B = resolution.concepts(A), resolution.concepts(B)
     held_a, held_b = A - resolution.isolated, B - resolution.isolated
     pairs = [(a, b) for a in sorted(held_a) for b in sorted(held_b)]
@@ -240,12 +242,13 @@ def sensitivity_of_pair(
         without = [(most, region.hops(most)) for most in hubs]
     for most, hops in [(None, distances), *without]:
         for n in ns:
-            near = _near(A, B, hops, n)
-            settings += [
-                PairSetting(most, n, lam, len(near), nn_iou_of_counts(shared, len(near), union, lam)) for lam in lams
-            ]
+            near = [_near(A, B, hops, bound) for bound in range(n + 1)]
+            by_hops = [len(within) - len(nearer) for nearer, within in itertools.pairwise(near)]
+            for lam in lams:
+                value = nn_iou_of_counts(shared, credit_of_near(by_hops, lam, nearness.weight), union, 1.0)
+                settings.append(PairSetting(most, n, lam, len(near[n]), value))
             if most is not None:
-                lost += [(most, n, cui) for cui in sorted(_near(A, B, distances, n) - near)]
+                lost += [(most, n, cui) for cui in sorted(_near(A, B, distances, n) - near[n])]
     children = {} if region is None else {cui: region.children[cui] for cui in held_a | held_b}
     many = sorted((cui for cui in children if children[cui] > hubs[0]), key=lambda cui: (-children[cui], cui))
     named = sorted({*many, *(cui for _, _, cui in lost)})
@@ -276,7 +279,7 @@ def sensitivity_of_query(
     """Two images under one query for every n, every λ, with and without hubs: gains, ideal ranks, and nn-CUI@K.
 
     Hubs as in `sensitivity_of_pair`; the other arguments and errors as in `cuihop.explanation.explain_query`. Of
-    ``nearness`` only direction and unknown are used: n and λ are those of the grid.
+    ``nearness`` only direction, unknown and weight are used: n and λ are those of the grid.
 
     >>> from cuihop import SnapshotGraph
     >>> graph = SnapshotGraph.of([("C0042449", "C0005847")], concepts=["C0018670"])
@@ -289,6 +292,7 @@ def sensitivity_of_query(
     """
     ns, lams, hubs, direction = grid.ns, grid.lams, grid.hubs, nearness.direction
     k = checked_k(k)
+    checked_weight(nearness.weight, ns[-1])
     inputs = QueryImages.of(images, query, graph, ranking, nearness.unknown)
     inputs.check_images(above, below)
     row_above, row_below = inputs.rows[above], inputs.rows[below]
@@ -304,7 +308,7 @@ def sensitivity_of_query(
         counts = QueryGains.of(query, inputs.concepts, inputs.images, hops, ns[-1])
         for n in ns:
             for lam in lams:
-                gains = counts.gains(n, lam)
+                gains = counts.gains(n, lam, nearness.weight)
                 ideal = counts.ideal(gains)
                 ranked = ideal[:0] if inputs.ranked is None else inputs.ranked
                 _, idcg, ndcg = dcg_of_query(gains, ranked, ideal, k)

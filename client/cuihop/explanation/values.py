@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
 from cuihop.graph import Direction, Release
-from cuihop.measures.nn_iou import nn_iou_of_counts
+from cuihop.measures.nn_iou import Weight, arithmetic_text, counts_by_hops, credit_of_near, nn_iou_of_counts
 from cuihop.measures.resolution import ResolvedConcepts
 
 __all__ = ["MATCHES", "ExplainedConcept", "ExplainedPair", "Match", "Partner", "PathStep", "Side", "plain"]
@@ -16,7 +16,8 @@ Side: TypeAlias = Literal["A", "B", "both"]
 """The set that holds a concept, or both."""
 
 Match: TypeAlias = Literal["exact", "near", "none"]
-"""``exact``: both sets hold the concept, it earns 1; ``near``: the other has one within n hops, λ; ``none``: 0."""
+"""``exact``: both sets hold the concept, it earns 1; ``near``: the other has one within n hops, it earns λ or λ^hops;
+``none``: 0."""
 
 MATCHES: tuple[Match, ...] = ("exact", "near", "none")
 
@@ -54,7 +55,7 @@ class ExplainedConcept:
         cui, name: of the concept; the name is ``None`` if the release has none.
         side: the set that holds it.
         match: the reason for its part.
-        earned: 1, λ or 0.
+        earned: 1, the weight of the near concept, or 0.
         partners: for ``near``, every concept of the other set within n hops; for ``none``, those at the smallest
             distance beyond n, empty if none is within ``n + look`` hops. Nearest first, then by identifier. Printed
             and drawn is the first; those as near as the first are ties.
@@ -88,7 +89,7 @@ class ExplainedPair:
         concepts: of the union: those of both sets, then those of A, then those of B; within a set ``near`` before
             ``none``, then by identifier.
         titles: names of A and B, such as those of two images.
-        n, lam, direction: the parameters. Hops go from a concept of A to one of B.
+        n, lam, direction, weight: the parameters. Hops go from a concept of A to one of B.
         look: hops beyond n within which the nearest partner of a concept that earned nothing was sought.
         resolved: the resolved identifiers.
         release: of the graph.
@@ -102,6 +103,7 @@ class ExplainedPair:
     look: int
     resolved: ResolvedConcepts
     release: Release
+    weight: Weight = "constant"
 
     @property
     def A(self) -> tuple[str, ...]:
@@ -128,6 +130,11 @@ class ExplainedPair:
         return self.count("near")
 
     @property
+    def near_by_hops(self) -> tuple[int, ...]:
+        """Number of near concepts whose first partner is 1, 2, … hops away."""
+        return counts_by_hops([concept.partners[0].hops for concept in self.concepts if concept.match == "near"])
+
+    @property
     def union(self) -> int:
         """|A ∪ B|."""
         return len(self.concepts)
@@ -139,13 +146,13 @@ class ExplainedPair:
 
     @property
     def nn_iou(self) -> float:
-        """(|A ∩ B| + λ |rel_n(A, B)|) / |A ∪ B|: equal to `cuihop.nn_iou` to the last bit."""
-        return nn_iou_of_counts(self.shared, self.near, self.union, self.lam)
+        """(|A ∩ B| + the weights of rel_n(A, B)) / |A ∪ B|: equal to `cuihop.nn_iou` to the last bit."""
+        return nn_iou_of_counts(self.shared, credit_of_near(self.near_by_hops, self.lam, self.weight), self.union, 1.0)
 
     @property
     def arithmetic(self) -> str:
         """The sum spelled out, as in ``(1 + 0.5 · 2) / 3``."""
-        return f"({self.shared} + {self.lam:g} · {self.near}) / {self.union}"
+        return arithmetic_text(self.shared, self.near_by_hops, self.union, self.lam, self.weight)
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain values; the keys are documented in docs/explain.md and stable."""
@@ -154,6 +161,7 @@ class ExplainedPair:
             "titles": {"A": self.titles[0], "B": self.titles[1]},
             "n": self.n,
             "lambda": self.lam,
+            "weight": self.weight,
             "direction": self.direction,
             "look": self.look,
             "A": list(self.A),

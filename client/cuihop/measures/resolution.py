@@ -1,4 +1,4 @@
-"""Resolution of an evaluation's identifiers to concepts of the graph, or to isolated concepts outside it."""
+"""Resolution of an evaluation's identifiers to concepts of the graph, to isolated concepts outside it, or to none."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from cuihop.files.text_lines import counted
 from cuihop.graph import ConceptGraph, resolved
 from cuihop.identifiers import EXPECTED, IdentifierFault, identifier_fault, in_upper_case
 
-__all__ = ["ResolvedConcepts", "Unknown", "check_some_known", "resolved_concepts"]
+__all__ = ["ResolvedConcepts", "Unknown", "check_some_known", "resolved_concepts", "treated_text"]
 
-Unknown: TypeAlias = Literal["error", "isolated"]
-"""Treatment of well-formed identifiers that the graph does not hold: refuse them, or keep each as an isolated concept,
-a concept that matches only itself. A malformed identifier is an error either way."""
+Unknown: TypeAlias = Literal["error", "isolated", "drop"]
+"""Treatment of well-formed identifiers that the graph does not hold: refuse them; keep each as an isolated concept, a
+concept that matches only itself; or drop them, as if the sets had not held them. A malformed identifier is an error in
+any case."""
 
 MANY_UNKNOWN = 0.2
 """The share of unknown occurrences above which there is a warning."""
@@ -27,11 +28,13 @@ class ResolvedConcepts:
     """The concept of each identifier.
 
     Attributes:
-        concept: identifier → its concept. An isolated concept is represented by its identifier.
+        concept: identifier → its concept. An isolated concept is represented by its identifier; a dropped identifier
+            has none.
         merged: retired identifier → the successor used in its place.
-        unknown: well-formed identifiers that the graph does not hold, kept as isolated concepts; ascending.
-        retired: retired without an exact successor in the graph, kept as isolated concepts; ascending.
+        unknown: well-formed identifiers that the graph does not hold; ascending.
+        retired: retired without an exact successor in the graph; ascending.
         upper_case: identifier in lower case → the same in upper case.
+        treatment: of the unknown and the retired ones.
     """
 
     concept: Mapping[str, str]
@@ -39,22 +42,40 @@ class ResolvedConcepts:
     unknown: tuple[str, ...] = ()
     retired: tuple[str, ...] = ()
     upper_case: Mapping[str, str] = field(default_factory=dict)
+    treatment: Unknown = "error"
+
+    @property
+    def outside(self) -> frozenset[str]:
+        """All identifiers that are no concepts of the graph."""
+        return frozenset((*self.unknown, *self.retired))
 
     @property
     def isolated(self) -> frozenset[str]:
         """All identifiers kept as isolated concepts."""
-        return frozenset((*self.unknown, *self.retired))
+        return frozenset() if self.treatment == "drop" else self.outside
+
+    @property
+    def dropped(self) -> frozenset[str]:
+        """All identifiers left out of the sets."""
+        return self.outside if self.treatment == "drop" else frozenset()
 
     def concepts(self, identifiers: Iterable[str]) -> frozenset[str]:
-        """The set of the identifiers' concepts; two that were merged into one count once."""
+        """The set of the identifiers' concepts; two that were merged into one count once, dropped ones do not."""
+        if self.treatment == "drop":
+            identifiers = [identifier for identifier in identifiers if identifier in self.concept]
         return frozenset(map(self.concept.__getitem__, identifiers))
+
+
+def treated_text(treatment: Unknown) -> str:
+    """The treatment of identifiers that the graph does not hold, as the predicate of a sentence about them."""
+    return "are left out" if treatment == "drop" else "match only themselves"
 
 
 def checked_unknown(unknown: Unknown) -> Unknown:
     """A treatment of identifiers that the graph does not hold.
 
     Raises:
-        InputError: it has neither of its two values.
+        InputError: it has none of its values.
     """
     return checked_choice("unknown", unknown, Unknown, "unknown way to treat unknown concepts")
 
@@ -76,7 +97,7 @@ def resolved_concepts(
     Raises:
         InvalidCui: some are malformed. ConceptRetired, ConceptNotFound: some cannot be used, and ``unknown`` is
             ``error``.
-        InputError: ``unknown`` has neither of its two values.
+        InputError: ``unknown`` has none of its values.
     """
     checked_unknown(unknown)
     distinct = sorted(set(identifiers))
@@ -93,13 +114,20 @@ def resolved_concepts(
     answers = graph.resolve(sorted(set(upper.values())) if folded else distinct)
     if unknown == "error":
         resolved(answers, graph.release)
-    taken_for = {r.requested: r.requested if r.cui is None else r.cui for r in answers}
+    taken_for = {
+        r.requested: r.requested if r.cui is None else r.cui
+        for r in answers
+        if r.cui is not None or unknown == "isolated"
+    }
     return ResolvedConcepts(
-        concept={identifier: taken_for[cui] for identifier, cui in upper.items()} if folded else taken_for,
+        concept={identifier: taken_for[cui] for identifier, cui in upper.items() if cui in taken_for}
+        if folded
+        else taken_for,
         merged={r.requested: r.cui for r in answers if r.status == "merged" and r.cui is not None},
         unknown=tuple(r.requested for r in answers if r.status == "unknown"),
         retired=tuple(r.requested for r in answers if r.status == "retired"),
         upper_case=folded,
+        treatment=unknown,
     )
 
 
@@ -117,14 +145,14 @@ def check_some_known(
     Raises:
         InputError: the graph holds none of them.
     """
-    isolated, upper, total = resolution.isolated, resolution.upper_case, sum(occurrences.values())
-    outside = sum(times for cui, times in occurrences.items() if upper.get(cui, cui) in isolated)
+    unusable, upper, total = resolution.outside, resolution.upper_case, sum(occurrences.values())
+    outside = sum(times for cui, times in occurrences.items() if upper.get(cui, cui) in unusable)
     if not total or outside <= MANY_UNKNOWN * total:
         return
     advice = f"Are these {things} annotated with the vocabulary that was loaded?"
     file = None if source == "memory" else source
     if outside == total:
-        listed = sorted(cui for cui in occurrences if upper.get(cui, cui) in isolated)
+        listed = sorted(cui for cui in occurrences if upper.get(cui, cui) in unusable)
         raise InputError(
             f"no concept of the {things} is in the graph", file=file,
             found=f"{counted(total, 'occurrence')} of {counted(len(listed), 'identifier')}, such as {listed[0]}",
@@ -132,7 +160,8 @@ def check_some_known(
         )  # fmt: skip
     warnings.warn(
         f"{'' if file is None else f'{file}: '}{outside / total:.1%} of the concepts ({outside:,} of {total:,} "
-        f"occurrences) are unknown in release {graph.release.name}, and match only themselves. {advice}",
+        f"occurrences) are unknown in release {graph.release.name}, and "
+        f"{treated_text(resolution.treatment)}. {advice}",
         ManyUnknownConcepts,
         stacklevel=3,
     )

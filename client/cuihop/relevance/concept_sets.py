@@ -72,49 +72,84 @@ class SetRows:
 
 
 def rows_and_lines(
-    queries: ConceptSets, corpus: ConceptSets, near: tuple[Int64, Int32], holders: tuple[Int64, Int32], room: int
-) -> tuple[SetRows, SetRows, UInt8]:
-    """Sets that hold a concept, sets that hold a near one, and the lines of both: uint8, shape (lines, corpus sets).
+    queries: ConceptSets,
+    corpus: ConceptSets,
+    near: Sequence[tuple[Int64, Int32]],
+    holders: tuple[Int64, Int32],
+    room: int,
+) -> tuple[SetRows, list[SetRows], UInt8]:
+    """Sets that hold a concept, sets that hold a near one, and the lines of all: uint8, shape (lines, corpus sets).
 
     Args:
         queries, corpus: the sets.
-        near: concept → near concepts; holders: concept → the sets of the corpus that hold it. Compressed rows.
+        near: concept → near concepts, for one or several n. holders: concept → the sets of the corpus that hold it.
+            Compressed rows.
         room: bytes. Rows that do not fit are left out; concepts that many queries have come first.
     """
     from cuihop._kernels import relevance
 
     sets, concepts = len(corpus), len(holders[0]) - 1
-    nothing = np.empty((0, sets), dtype=np.uint8)
     lengths = np.diff(holders[0])
-    uses = np.bincount(queries.concepts, minlength=concepts)
-    near_lengths = np.zeros(concepts, dtype=np.int64)
-
-    def sets_near(kinds: Int32, indptr: Int64, found: Int32, lines: UInt8) -> None:
-        seen = np.zeros(sets, dtype=np.int32)
-        relevance.near_holders(*near, *holders, kinds, seen, near_lengths, indptr, found, lines)
-
-    no_rows = np.full(concepts, relevance.NOT_KEPT, dtype=np.int32)
-    sets_near(no_rows, np.zeros(concepts + 1, dtype=np.int64), np.empty(0, dtype=np.int32), nothing)
     wide = np.flatnonzero(lengths * _SETS_OF_A_ROW > sets)
     wide = wide[np.argsort(-lengths[wide], kind="stable")][: room // sets]
     line = np.full(concepts, relevance.ROW, dtype=np.int32)
     line[wide] = np.arange(len(wide))
     room -= len(wide) * sets
-    sizes = np.where(near_lengths * _SETS_OF_A_ROW > sets, sets, near_lengths * 4)
-    first = np.argsort(-uses, kind="stable")
-    fitting = np.zeros(concepts, dtype=np.bool_)
-    fitting[first] = np.cumsum(sizes[first]) <= room
-    fitting |= near_lengths == 0
-    near_line = np.where(fitting, np.int32(relevance.ROW), np.int32(relevance.NOT_KEPT))
-    near_wide = np.flatnonzero(fitting & (near_lengths * _SETS_OF_A_ROW > sets))
-    near_line[near_wide] = len(wide) + np.arange(len(near_wide))
-    lines = np.zeros((len(wide) + len(near_wide), sets), dtype=np.uint8)
+    first = np.argsort(-np.bincount(queries.concepts, minlength=concepts), kind="stable")
+    kinds, lengths_near, stored = [], [], len(wide)
+    for of_n in near:
+        found = np.zeros(concepts, dtype=np.int64)
+        no_rows = np.full(concepts, relevance.NOT_KEPT, dtype=np.int32)
+        _sets_near(of_n, holders, sets, no_rows, found, np.zeros(concepts + 1, dtype=np.int64), _NO_ROW, _NO_LINE)
+        kind, bytes_taken = _kinds(first, found, sets, room)
+        room -= bytes_taken
+        kind[kind >= 0] += stored
+        stored += int((kind >= 0).sum())
+        kinds.append(kind)
+        lengths_near.append(found)
+    lines = np.zeros((stored, sets), dtype=np.uint8)
     for number, concept in enumerate(wide.tolist()):
         lines[number, holders[1][holders[0][concept] : holders[0][concept + 1]]] = 1
-    indptr = bounds_of(np.where(near_line == relevance.ROW, near_lengths, 0))
-    found = np.empty(int(indptr[-1]), dtype=np.int32)
-    sets_near(near_line, indptr, found, lines)
-    return SetRows(*holders, line), SetRows(indptr, found, near_line), lines
+    rows = []
+    for of_n, kind, found in zip(near, kinds, lengths_near, strict=True):
+        indptr = bounds_of(np.where(kind == relevance.ROW, found, 0))
+        row = np.empty(int(indptr[-1]), dtype=np.int32)
+        _sets_near(of_n, holders, sets, kind, found, indptr, row, lines)
+        rows.append(SetRows(indptr, row, kind))
+    return SetRows(*holders, line), rows, lines
+
+
+_NO_ROW = np.empty(0, dtype=np.int32)
+_NO_LINE = np.empty((0, 0), dtype=np.uint8)
+
+
+def _sets_near(
+    near: tuple[Int64, Int32], holders: tuple[Int64, Int32], sets: int, kinds: Int32, lengths: Int64, indptr: Int64,
+    rows: Int32, lines: UInt8,
+) -> None:  # fmt: skip
+    """Fill lengths, rows and lines of the sets that hold a near concept; see `cuihop._kernels.relevance`."""
+    from cuihop._kernels import relevance
+
+    seen = np.zeros(sets, dtype=np.int32)
+    relevance.near_holders(*near, *holders, kinds, seen, lengths, indptr, rows, lines)
+
+
+def _kinds(first: Int64, lengths: Int64, sets: int, room: int) -> tuple[Int32, int]:
+    """The line of each concept counted from 0, or a code of the kernel, by the lengths of the rows; and their bytes.
+
+    ``first``: the concepts, most used first.
+    """
+    from cuihop._kernels import relevance
+
+    wide = lengths * _SETS_OF_A_ROW > sets
+    sizes = np.where(wide, sets, lengths * 4)
+    fitting = np.zeros(len(lengths), dtype=np.bool_)
+    fitting[first] = np.cumsum(sizes[first]) <= room
+    fitting |= lengths == 0
+    kinds = np.where(fitting, np.int32(relevance.ROW), np.int32(relevance.NOT_KEPT))
+    lined = np.flatnonzero(fitting & wide)
+    kinds[lined] = np.arange(len(lined))
+    return kinds, int(sizes[fitting].sum())
 
 
 def bytes_of(images: Sequence[Collection[str]]) -> int:

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.graph import ConceptGraph, Direction
-from cuihop.relevance.concept_sets import ConceptSets, bytes_of, grouped, rows_and_lines, transposed
+from cuihop.measures.nn_iou import Weight
+from cuihop.relevance.concept_sets import ConceptSets, SetRows, bytes_of, grouped, rows_and_lines, transposed
 from cuihop.resources.cores import checked_threads, in_order
 from cuihop.resources.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.resources.progress import Progress
@@ -73,6 +74,7 @@ class RelevanceIndex:
         graph: the source of distances; may be ``None`` for ``hops=0``.
         hops: n.
         direction: direction of the hops from a concept of the query to one of the corpus.
+        weight: of a near concept.
         isolated: the concepts that the graph does not hold.
         memory: allowance of the index, its threads and their results. Tables that only make it faster are stored as far
             as there is room.
@@ -91,6 +93,7 @@ class RelevanceIndex:
         hops: int,
         direction: Direction,
         isolated: Collection[str],
+        weight: Weight = "constant",
         memory: MemoryBudget | None = None,
     ) -> None:
         self._memory = memory or MemoryBudget.of(DEFAULT_MEMORY)
@@ -107,23 +110,29 @@ class RelevanceIndex:
         members, images = grouped(self._corpus.of[self._by_name], len(self._corpus))
         self._members = members, images.astype(np.int32)
         self._holders = transposed(self._corpus, self._concepts)
+        self._by_hops = weight == "hops" and hops > 0
         self._near = self._neighbourhoods(in_graph, graph, hops, direction)
         self._askers = grouped(self._queries.of, len(self._queries))
 
     def _neighbourhoods(
         self, in_graph: Sequence[str], graph: ConceptGraph | None, hops: int, direction: Direction
-    ) -> tuple[Int64, Int32]:
-        """Near concepts of each concept of the queries, the concept itself left out."""
+    ) -> list[tuple[Int64, Int32]]:
+        """Concepts within n hops of each concept of the queries, itself left out; by hops, those within 1, 2, … n."""
+        bounds = range(1, hops + 1) if self._by_hops else [hops]
         if hops == 0 or graph is None or not in_graph:
-            return np.zeros(self._concepts + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
+            return [(np.zeros(self._concepts + 1, dtype=np.int64), np.empty(0, dtype=np.int32)) for _ in bounds]
         pack = graph.pack(in_graph, hops=hops, direction=direction)
-        self._memory.take("near concepts", len(pack.indices) * _BYTES_A_NEAR_CONCEPT)
+        self._memory.take("near concepts", len(pack.indices) * _BYTES_A_NEAR_CONCEPT * len(bounds))
         rows = np.repeat(np.arange(len(in_graph), dtype=np.int32), np.diff(pack.indptr))
         of_queries = np.zeros(self._concepts, dtype=np.bool_)
         of_queries[self._queries.concepts] = True
         others = (pack.indices != rows) & of_queries[rows]
-        indptr = bounds_of(np.bincount(rows[others], minlength=self._concepts))
-        return indptr, np.ascontiguousarray(pack.indices[others])
+        found = []
+        for bound in bounds:
+            near = others & (pack.hops <= bound) if self._by_hops else others
+            indptr = bounds_of(np.bincount(rows[near], minlength=self._concepts))
+            found.append((indptr, np.ascontiguousarray(pack.indices[near])))
+        return found
 
     def _blocks(self, wanted: int) -> list[tuple[int, int]]:
         """Query sets, first and one past the last, that are scored at once."""
@@ -176,17 +185,22 @@ class RelevanceIndex:
         sets = len(self._corpus)
         counter = relevance.counter_type(self._queries.largest, self._corpus.largest)
         most = max(int(askers[last] - askers[first]) for first, last in blocks)
-        a_thread = (2 * np.dtype(counter).itemsize + 1) * sets + 4 * self._concepts
+        near_kinds = 2 if self._by_hops else 1
+        a_thread = ((1 + near_kinds) * np.dtype(counter).itemsize + 1) * sets + 4 * self._concepts * len(self._near)
+        a_thread += 8 * sets * len(levels) * self._by_hops
         a_thread += _SETS_A_BLOCK * wanted * len(levels) * 12 + most * (wanted + depth) * (len(levels) * 24 + 32)
         self._memory.take("blocks of queries", a_thread)
         count = min(checked_threads(threads), len(blocks), 1 + self._memory.left // a_thread)
         self._memory.take("blocks of queries", (count - 1) * a_thread)
-        holders, near_holders, lines = rows_and_lines(
+        holders, of_near, lines = rows_and_lines(
             self._queries, self._corpus, self._near, self._holders, self._memory.left
         )
+        near, near_holders = self._near[0], of_near[0]
+        if self._by_hops:
+            near, near_holders = _in_layers(self._near), _rows_in_layers(of_near)
         sizes = np.diff(self._corpus.indptr).astype(counter)
         by_rank = np.ascontiguousarray(self._corpus.of[self._by_name])
-        free: deque[tuple[npt.NDArray[Any], npt.NDArray[Any], UInt8, Int32]] = deque()
+        free: deque[tuple[npt.NDArray[Any], ...]] = deque()
 
         def block(number: int) -> int:
             first, last = blocks[number]
@@ -201,14 +215,10 @@ class RelevanceIndex:
             try:
                 scratch = free.pop()
             except IndexError:
-                scratch = (
-                    np.empty(sets, dtype=counter),
-                    np.empty(sets, dtype=counter),
-                    np.empty(sets, dtype=np.uint8),
-                    np.zeros(self._concepts, dtype=np.int32),
-                )
-            relevance.score(
-                first, self._queries.indptr, self._queries.concepts, *self._near, holders.indptr, holders.sets,
+                scratch = self._scratch(counter, len(levels))
+            kernel: Any = relevance.score_by_hops if self._by_hops else relevance.score
+            kernel(
+                first, self._queries.indptr, self._queries.concepts, *near, holders.indptr, holders.sets,
                 holders.line, near_holders.indptr, near_holders.sets, near_holders.line, lines,
                 sizes, *self._members, by_rank, levels, askers[first : last + 1] - askers[first], retrieved_sets,
                 *scratch, best_gains, best_images, retrieved_gains,
@@ -223,3 +233,33 @@ class RelevanceIndex:
         for queries_done in in_order(block, range(len(blocks)), count):
             if progress is not None:
                 progress(queries_done, len(queries))
+
+    def _scratch(self, counter: npt.DTypeLike, levels: int) -> tuple[npt.NDArray[Any], ...]:
+        """Scratch of one thread: see the kernels."""
+        sets, layers = len(self._corpus), len(self._near)
+        if not self._by_hops:
+            return (
+                np.empty(sets, dtype=counter),
+                np.empty(sets, dtype=counter),
+                np.empty(sets, dtype=np.uint8),
+                np.zeros(self._concepts, dtype=np.int32),
+            )
+        return (
+            np.empty(sets, dtype=counter),
+            np.empty((2, sets), dtype=counter),
+            np.empty(sets, dtype=np.uint8),
+            np.zeros((layers, self._concepts), dtype=np.int32),
+            np.empty((levels, sets), dtype=np.float64),
+        )
+
+
+def _in_layers(rows: Sequence[tuple[Int64, Int32]]) -> tuple[Int64, Int32]:
+    """Compressed rows of several n as one array of values, with the offsets of each n in a row of another."""
+    starts = bounds_of([len(values) for _, values in rows])
+    indptr = np.stack([offsets + start for (offsets, _), start in zip(rows, starts, strict=False)])
+    return indptr, np.concatenate([values for _, values in rows])
+
+
+def _rows_in_layers(rows: Sequence[SetRows]) -> SetRows:
+    """The same of rows and lines."""
+    return SetRows(*_in_layers([(each.indptr, each.sets) for each in rows]), np.stack([each.line for each in rows]))

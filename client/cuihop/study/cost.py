@@ -15,16 +15,17 @@ import numpy as np
 
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.evaluation.evaluate import evaluate
-from cuihop.rankings.ranking import Ranking
+from cuihop.rankings.ranking import QueryImage, Ranking
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.resources.cores import cores
 from cuihop.resources.resources import Resources
 from cuihop.study.inputs import DEPTH, ProgressOf, StudyInputs
 from cuihop.study.rankings import ranked_by
 
-__all__ = ["Cost", "costs", "gain", "ndcg", "rel"]
+__all__ = ["Cost", "costs", "gain", "gain_by_hops", "ndcg", "rel"]
 
 Near = Callable[[str, str], bool]
+Hops = Callable[[str, str], int | None]
 Gain = Callable[[AbstractSet[str], AbstractSet[str]], float]
 
 
@@ -49,10 +50,24 @@ def gain(A: AbstractSet[str], B: AbstractSet[str], near: Near | None, lam: float
     return (len(A & B) + lam * related) / len(union) if union else 0.0
 
 
-def ndcg(query: str, images: Mapping[str, AbstractSet[str]], ranking: Sequence[str], K: int, gain_of: Gain) -> float:
-    """Algorithm 2 for one query, the query itself left out of its corpus; 0 where nothing gains anything."""
+def gain_by_hops(A: AbstractSet[str], B: AbstractSet[str], hops: Hops, lam: float) -> float:
+    """`gain` with the weight λ^d of a near concept."""
+    shared, union = A & B, A | B
+    earned = 0.0
+    for concepts, others, between in ((A - shared, B, hops), (B - shared, A, lambda b, a: hops(a, b))):
+        for concept in concepts:
+            found = [d for other in others if (d := between(concept, other)) is not None]
+            earned += lam ** min(found) if found else 0.0
+    return (len(shared) + earned) / len(union) if union else 0.0
+
+
+def ndcg(
+    query: str, images: Mapping[str, AbstractSet[str]], ranking: Sequence[str], K: int, gain_of: Gain,
+    query_image: QueryImage = "exclude",
+) -> float:  # fmt: skip
+    """Algorithm 2 for one query, left out of its corpus or kept there; 0 where nothing gains anything."""
     A = images[query]
-    gains = {image: gain_of(A, B) for image, B in images.items() if image != query}
+    gains = {image: gain_of(A, B) for image, B in images.items() if image != query or query_image == "include"}
     best = sorted(gains.values(), reverse=True)[:K]
     idcg = math.fsum(value / math.log2(j + 1) for j, value in enumerate(best, start=1))
     dcg = math.fsum(gains[image] / math.log2(j + 1) for j, image in enumerate(ranking[:K], start=1))
@@ -116,7 +131,10 @@ def _timed(inputs: StudyInputs, images: ImageConcepts, timed: int, progress_of: 
         preparing = time.perf_counter() - before
         lists = [ranking[query] for query in sample]
         before = time.perf_counter()
-        scored = [ndcg(query, sets, listed, DEPTH, gain_of) for query, listed in zip(sample, lists, strict=True)]
+        scored = [
+            ndcg(query, sets, listed, DEPTH, gain_of, inputs.query_image)
+            for query, listed in zip(sample, lists, strict=True)
+        ]
         seconds = (time.perf_counter() - before) / len(sample) + preparing / len(names)
         found.append(Cost(f"{family}@{DEPTH}", way, seconds, len(sample), _apart(values[family], sample, scored)))
         progress(done, len(_WAYS))
@@ -130,7 +148,7 @@ def _compiled(
     before = time.perf_counter()
     evaluation = evaluate(
         images, ranking, inputs.graph, measures=f"{family}@{DEPTH}", nearness=inputs.nearness,
-        resources=Resources(inputs.resources.threads),
+        query_image=inputs.query_image, resources=Resources(inputs.resources.threads),
     )  # fmt: skip
     seconds = time.perf_counter() - before
     return seconds, dict(zip(evaluation.queries, evaluation.values[:, 0].tolist(), strict=True))
@@ -150,26 +168,31 @@ def _prepared(inputs: StudyInputs, images: ImageCollection) -> Gain:
     in_graph = sorted({concept for concepts in images.query_sets for concept in concepts} - isolated)
     pack = inputs.graph.pack(in_graph, hops=inputs.nearness.n, direction=inputs.nearness.direction)
     near = {
-        cui: frozenset(pack.cuis[place] for place in pack.indices[begin:end].tolist())
+        cui: {
+            pack.cuis[place]: hops
+            for place, hops in zip(pack.indices[begin:end].tolist(), pack.hops[begin:end].tolist(), strict=True)
+        }
         for cui, (begin, end) in zip(pack.cuis, pairwise(pack.indptr.tolist()), strict=True)
     }
-    return _by(lambda a, b: b in near.get(a, (a,)), inputs.nearness.lam)
+    lam = inputs.nearness.lam
+    if inputs.nearness.weight == "hops":
+        return lambda A, B: gain_by_hops(A, B, lambda a, b: near.get(a, {a: 0}).get(b), lam)
+    return lambda A, B: gain(A, B, lambda a, b: b in near.get(a, (a,)), lam)
 
 
 def _on_the_fly(inputs: StudyInputs, images: ImageCollection) -> Gain:
     """With one call of the graph for each pair of concepts."""
     isolated, graph, n, direction = images.resolved.isolated, inputs.graph, inputs.nearness.n, inputs.nearness.direction
 
-    def near(a: str, b: str) -> bool:
+    def hops(a: str, b: str) -> int | None:
         if a == b or a in isolated or b in isolated:
-            return a == b
-        return graph.distance(a, b, direction=direction, max_hops=n) is not None
+            return 0 if a == b else None
+        return graph.distance(a, b, direction=direction, max_hops=n)
 
-    return _by(near, inputs.nearness.lam)
-
-
-def _by(near: Near, lam: float) -> Gain:
-    return lambda A, B: gain(A, B, near, lam)
+    lam = inputs.nearness.lam
+    if inputs.nearness.weight == "hops":
+        return lambda A, B: gain_by_hops(A, B, hops, lam)
+    return lambda A, B: gain(A, B, lambda a, b: hops(a, b) is not None, lam)
 
 
 # In the order and by the names of the paper's Fig. 4.

@@ -99,7 +99,7 @@ def plot_precision(path: Path, evaluations: Mapping[str, Evaluation], inputs: St
 def plot_gains(path: Path, evaluations: Mapping[str, Evaluation], inputs: StudyInputs) -> None:
     """CUI@K and nn-CUI@K by K, a line for each ranking."""
     families = ("CUI", "nn-CUI")
-    titles = ["CUI@K", f"nn-CUI@K (n = {inputs.nearness.n}, λ = {inputs.nearness.lam})"]
+    titles = ["CUI@K", f"nn-CUI@K ({inputs.nn_iou})"]
     _lines_by_k(path, evaluations, titles, "mean NDCG@K", lambda e, panel, k: e.means[f"{families[panel]}@{k}"])
 
 

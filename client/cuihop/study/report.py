@@ -10,6 +10,7 @@ import numpy as np
 from cuihop.evaluation.result import Evaluation
 from cuihop.files.text_lines import direction_text
 from cuihop.graph import Release
+from cuihop.measures.resolution import treated_text
 from cuihop.notebooks.table import Table, marked
 from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
 from cuihop.study.cost import Cost
@@ -38,7 +39,8 @@ def report(
     """
     yield f"# Relevance measures on {len(inputs.images):,} images"
     yield (
-        f"The study of {SOURCE}, repeated by `cuihop study`. Each image is a query; the others are its corpus. "
+        f"The study of {SOURCE}, repeated by `cuihop study`. Each image is a query; "
+        f"{'the others' if inputs.query_image == 'exclude' else 'all of them, the query too,'} are its corpus. "
         "Values of all tables, to the last digit: `numbers.csv`. Tables for LaTeX: `*.tex`. Times and machine: "
         "`cuihop-study.json` and, where cost was measured, `cost.md`."
     )
@@ -68,10 +70,12 @@ def _conditions(inputs: StudyInputs, first: Evaluation | None) -> Iterator[str]:
     rows += [
         *_release(inputs.graph.release),
         ("n, λ", f"{inputs.nearness.n}, {inputs.nearness.lam}"),
+        ("weight of a near concept", "λ^hops" if inputs.nearness.weight == "hops" else "λ"),
         ("hops", direction_text(inputs.nearness.direction)),
         ("unknown identifiers", inputs.nearness.unknown),
         ("queries for which nothing is relevant", "left out" if inputs.empty_ideal == "skip" else "scored 0"),
         ("queries without the label", "left out"),
+        ("a query in its own ranking", "left out" if inputs.query_image == "exclude" else "counted"),
         ("seed", str(inputs.seed)),
     ]
     if first is not None:
@@ -100,7 +104,7 @@ def _coverage(evaluation: Evaluation) -> str:
     occurrences = share(counts.occurrences, [kind.occurrences for kind in outside])
     return (
         f"**Coverage.** The graph holds {distinct} distinct identifiers of the images, and {occurrences} of their "
-        "occurrences. The others match only themselves."
+        f"occurrences. The others {treated_text(evaluation.parameters['unknown'])}."
     )
 
 
@@ -149,9 +153,9 @@ def _explained(inputs: StudyInputs, comparable: bool) -> Iterator[str]:
         )
         yield (
             "Precision counts an image as relevant that has the query's label, in every label named. Where labels come "
-            "from concepts, an image's label is the set of its manual concepts of that kind, as `docs/measures.md` "
-            "lists them. Such concepts may stand in the sets that IoU, nn-IoU, BM and TF-IDF rank by: precision then "
-            "says how well a ranking keeps them, not how well it finds them."
+            "from concepts, an image's label is the set of its manual concepts, or of its classes, of that kind; see "
+            "`docs/measures.md`. Such concepts may stand in the sets that IoU, nn-IoU, BM and TF-IDF rank by: then "
+            "precision says how well a ranking keeps them, not how well it finds them."
         )
         readings = "; ".join(f"*{subset}*: {meaning}" for subset, meaning in SUBSETS.items())
         yield (

@@ -279,6 +279,8 @@ class _UnknownConceptsEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Unkno
     """An error."""
     UNKNOWN_CONCEPTS_ISOLATED: _UnknownConcepts.ValueType  # 2
     """Isolated concepts, which match only themselves; the answer lists them."""
+    UNKNOWN_CONCEPTS_DROP: _UnknownConcepts.ValueType  # 3
+    """Left out of their sets; the answer lists them."""
 
 class UnknownConcepts(_UnknownConcepts, metaclass=_UnknownConceptsEnumTypeWrapper):
     """Treatment of unknown and retired identifiers in relevance calls."""
@@ -289,7 +291,33 @@ UNKNOWN_CONCEPTS_ERROR: UnknownConcepts.ValueType  # 1
 """An error."""
 UNKNOWN_CONCEPTS_ISOLATED: UnknownConcepts.ValueType  # 2
 """Isolated concepts, which match only themselves; the answer lists them."""
+UNKNOWN_CONCEPTS_DROP: UnknownConcepts.ValueType  # 3
+"""Left out of their sets; the answer lists them."""
 Global___UnknownConcepts: _TypeAlias = UnknownConcepts  # noqa: Y015
+
+class _NearWeight:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _NearWeightEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_NearWeight.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    NEAR_WEIGHT_UNSPECIFIED: _NearWeight.ValueType  # 0
+    """The same as NEAR_WEIGHT_CONSTANT."""
+    NEAR_WEIGHT_CONSTANT: _NearWeight.ValueType  # 1
+    """λ."""
+    NEAR_WEIGHT_HOPS: _NearWeight.ValueType  # 2
+    """λ^d, where the nearest concept of the other set is d hops away."""
+
+class NearWeight(_NearWeight, metaclass=_NearWeightEnumTypeWrapper):
+    """Weight of a near concept in relevance calls."""
+
+NEAR_WEIGHT_UNSPECIFIED: NearWeight.ValueType  # 0
+"""The same as NEAR_WEIGHT_CONSTANT."""
+NEAR_WEIGHT_CONSTANT: NearWeight.ValueType  # 1
+"""λ."""
+NEAR_WEIGHT_HOPS: NearWeight.ValueType  # 2
+"""λ^d, where the nearest concept of the other set is d hops away."""
+Global___NearWeight: _TypeAlias = NearWeight  # noqa: Y015
 
 class _ResolutionStatus:
     ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -1114,22 +1142,26 @@ class RelevanceRule(_message.Message):
     LAMBDA_FIELD_NUMBER: _builtins.int
     DIRECTION_FIELD_NUMBER: _builtins.int
     UNKNOWN_FIELD_NUMBER: _builtins.int
+    WEIGHT_FIELD_NUMBER: _builtins.int
     n: _builtins.int
     """The most hops between near concepts. Unset: 1. 0 gives IoU."""
     direction: Global___Direction.ValueType
     """Direction of the hops from a concept of A to one of B."""
     unknown: Global___UnknownConcepts.ValueType
     """Treatment of unknown and retired identifiers."""
+    weight: Global___NearWeight.ValueType
+    """Weight of a near concept. NEAR_WEIGHT_HOPS takes an n of at most 32."""
     def __init__(
         self,
         *,
         n: _builtins.int | None = ...,
         direction: Global___Direction.ValueType = ...,
         unknown: Global___UnknownConcepts.ValueType = ...,
+        weight: Global___NearWeight.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_lambda", b"_lambda", "_n", b"_n", "lambda", b"lambda", "n", b"n"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lambda", b"_lambda", "_n", b"_n", "direction", b"direction", "lambda", b"lambda", "n", b"n", "unknown", b"unknown"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lambda", b"_lambda", "_n", b"_n", "direction", b"direction", "lambda", b"lambda", "n", b"n", "unknown", b"unknown", "weight", b"weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__lambda: _TypeAlias = _typing.Literal["lambda"]  # noqa: Y015
     _WhichOneofArgType__lambda: _TypeAlias = _typing.Literal["_lambda", b"_lambda"]  # noqa: Y015
@@ -1273,6 +1305,7 @@ class SetRelevanceResponse(_message.Message):
     ISOLATED_FIELD_NUMBER: _builtins.int
     MERGED_FIELD_NUMBER: _builtins.int
     PROVENANCE_FIELD_NUMBER: _builtins.int
+    DROPPED_FIELD_NUMBER: _builtins.int
     iou: _builtins.float
     """|A ∩ B| / |A ∪ B|."""
     nn_iou: _builtins.float
@@ -1299,6 +1332,10 @@ class SetRelevanceResponse(_message.Message):
     def provenance(self) -> Global___Provenance:
         """Source of the answer."""
 
+    @_builtins.property
+    def dropped(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Identifiers that were left out, sorted."""
+
     def __init__(
         self,
         *,
@@ -1310,10 +1347,11 @@ class SetRelevanceResponse(_message.Message):
         isolated: _abc.Iterable[_builtins.str] | None = ...,
         merged: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         provenance: Global___Provenance | None = ...,
+        dropped: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["provenance", b"provenance"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["iou", b"iou", "isolated", b"isolated", "merged", b"merged", "nn_iou", b"nn_iou", "provenance", b"provenance", "related", b"related", "shared", b"shared", "union", b"union"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dropped", b"dropped", "iou", b"iou", "isolated", b"isolated", "merged", b"merged", "nn_iou", b"nn_iou", "provenance", b"provenance", "related", b"related", "shared", b"shared", "union", b"union"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1386,6 +1424,7 @@ class RelevancesResponse(_message.Message):
     ISOLATED_FIELD_NUMBER: _builtins.int
     MERGED_FIELD_NUMBER: _builtins.int
     PROVENANCE_FIELD_NUMBER: _builtins.int
+    DROPPED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def iou(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
         """IoU of the query with each set of the corpus, in the order of the request."""
@@ -1406,6 +1445,10 @@ class RelevancesResponse(_message.Message):
     def provenance(self) -> Global___Provenance:
         """Source of the answer."""
 
+    @_builtins.property
+    def dropped(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Identifiers that were left out, sorted."""
+
     def __init__(
         self,
         *,
@@ -1414,10 +1457,11 @@ class RelevancesResponse(_message.Message):
         isolated: _abc.Iterable[_builtins.str] | None = ...,
         merged: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         provenance: Global___Provenance | None = ...,
+        dropped: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["provenance", b"provenance"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["iou", b"iou", "isolated", b"isolated", "merged", b"merged", "nn_iou", b"nn_iou", "provenance", b"provenance"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dropped", b"dropped", "iou", b"iou", "isolated", b"isolated", "merged", b"merged", "nn_iou", b"nn_iou", "provenance", b"provenance"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

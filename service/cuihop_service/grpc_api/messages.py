@@ -25,7 +25,7 @@ from cuihop.graph import (
     Resolution,
     SearchHit,
 )
-from cuihop.measures.nn_iou import ConceptOverlap
+from cuihop.measures.nn_iou import ConceptOverlap, Weight
 from cuihop.measures.resolution import Unknown
 from cuihop.remote.statuses import ERROR_DOMAIN, status_of
 from cuihop_api.v1 import concept_graph_pb2 as pb
@@ -61,6 +61,12 @@ _UNKNOWN: dict[int, Unknown] = {
     pb.UNKNOWN_CONCEPTS_UNSPECIFIED: "error",
     pb.UNKNOWN_CONCEPTS_ERROR: "error",
     pb.UNKNOWN_CONCEPTS_ISOLATED: "isolated",
+    pb.UNKNOWN_CONCEPTS_DROP: "drop",
+}
+_WEIGHTS: dict[int, Weight] = {
+    pb.NEAR_WEIGHT_UNSPECIFIED: "constant",
+    pb.NEAR_WEIGHT_CONSTANT: "constant",
+    pb.NEAR_WEIGHT_HOPS: "hops",
 }
 _LARGEST_CUI = 9_999_999
 _FAULTS_LISTED = 1_000
@@ -131,12 +137,18 @@ def rule(message: pb.RelevanceRule) -> dict[str, Any]:
     """
     if message.unknown not in _UNKNOWN:
         raise InputError("unknown way to treat unknown concepts", column="unknown", found=str(message.unknown))
+    if message.weight not in _WEIGHTS:
+        raise InputError(
+            "not a weight of near concepts", column="weight", found=str(message.weight),
+            expected="a value of cuihop_api.v1.NearWeight",
+        )  # fmt: skip
     n, lam = optional(message, "n"), optional(message, "lambda")
     return {
         "n": 1 if n is None else n,
         "lam": 0.5 if lam is None else lam,
         "direction": way(message.direction),
         "unknown": _UNKNOWN[message.unknown],
+        "weight": _WEIGHTS[message.weight],
     }
 
 
@@ -215,6 +227,7 @@ def overlap_message(answer: Answer[ConceptOverlap]) -> pb.SetRelevanceResponse:
         ],
         union=len(overlap.A | overlap.B),
         isolated=sorted(overlap.resolved.isolated),
+        dropped=sorted(overlap.resolved.dropped),
         merged=answer.merged,
         provenance=provenance(answer),
     )
@@ -224,8 +237,9 @@ def row_message(answer: Answer[RelevanceRow]) -> pb.RelevancesResponse:
     """The relevance of one set to each of many."""
     row = answer.value
     return pb.RelevancesResponse(
-        iou=row.iou, nn_iou=row.nn_iou, isolated=row.isolated, merged=answer.merged, provenance=provenance(answer)
-    )
+        iou=row.iou, nn_iou=row.nn_iou, isolated=row.isolated, dropped=row.dropped, merged=answer.merged,
+        provenance=provenance(answer),
+    )  # fmt: skip
 
 
 def resolution_message(resolution: Resolution) -> pb.Resolution:

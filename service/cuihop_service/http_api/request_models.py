@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -18,6 +18,8 @@ from pydantic import (
 
 from cuihop.annotation.options import CONTEXTS, DISAMBIGUATIONS, AnnotationOptions, Context, Disambiguation
 from cuihop.graph import Direction
+from cuihop.measures.nn_iou import Weight
+from cuihop.measures.resolution import Unknown
 from cuihop_service.keyed_pairs import KeyedPairs
 
 __all__ = [
@@ -69,9 +71,15 @@ Lambda = Annotated[
 ]
 _MOST_FIELDS = 50
 
-Unknown = Annotated[
-    Literal["error", "isolated"],
-    Field(description="Identifiers that the release cannot use: an error, or concepts that match only themselves."),
+UnknownField = Annotated[
+    Unknown,
+    Field(
+        description="Identifiers that the release cannot use: an error; isolated: concepts that match only themselves; "
+        "drop: left out."
+    ),
+]
+WeightField = Annotated[
+    Weight, Field(description="Weight of a near concept: constant, λ; hops, λ to the power of its hops.")
 ]
 
 
@@ -129,12 +137,15 @@ class RuleRequest(RequestBody):
     n: N = 1
     lam: Lambda = 0.5
     direction: DirectionField = "any"
-    unknown: Unknown = "error"
+    unknown: UnknownField = "error"
+    weight: WeightField = "constant"
 
     @property
     def rule(self) -> dict[str, Any]:
         """The rule as the core takes it."""
-        return {"n": self.n, "lam": self.lam, "direction": self.direction, "unknown": self.unknown}
+        return {
+            "n": self.n, "lam": self.lam, "direction": self.direction, "unknown": self.unknown, "weight": self.weight
+        }  # fmt: skip
 
 
 class RelevanceRequest(RuleRequest):

@@ -58,7 +58,7 @@ def annotations_fields(annotations: Annotations) -> dict[str, Any]:
 
 def row_fields(row: RelevanceRow) -> dict[str, Any]:
     """The relevance of one set to each of many."""
-    return {"iou": row.iou, "nn_iou": row.nn_iou, "isolated": row.isolated}
+    return {"iou": row.iou, "nn_iou": row.nn_iou, "isolated": row.isolated, "dropped": row.dropped}
 
 
 def pack_fields(pack: DistancePack) -> dict[str, Any]:
@@ -207,8 +207,10 @@ class RelevanceBody(AnswerBody):
     related: list[RelatedBody]
     union: int = Field(description="|A ∪ B|")
     isolated: list[str]
+    dropped: list[str]
     n: int
     lam: float = Field(alias="lambda")
+    weight: str
     direction: str
 
 
@@ -218,6 +220,7 @@ class RelevancesBody(AnswerBody):
     iou: list[float]
     nn_iou: list[float]
     isolated: list[str]
+    dropped: list[str]
 
 
 class HitBody(BaseModel):
