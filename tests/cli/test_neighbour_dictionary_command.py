@@ -86,18 +86,31 @@ def test_score_cards_of_both_are_compared(run: Run) -> None:
     assert run("compare", "graph.cuihop.json", "nb.json", "--resamples", "100").code == 0
 
 
-def test_annotations_are_scored_without_semantic_types(run: Run) -> None:
-    done = run("neighbours", "--concepts", "list.txt", "--concepts", "images.csv", "--hops", "5", "-g", "graph.cuihop",
-               "-o", "nb")  # fmt: skip
-    assert done.code == 0
+def test_annotations_are_scored_as_far_as_the_dictionary_reaches(run: Run) -> None:
     Path("names.tsv").write_text("C0003842\tthe arteries\n")
     score = ("score-annotations", "gold.csv", "found.csv", "--resamples", "100", "--json", "--names", "names.tsv")
-    by_graph, by_dictionary = (run(*score, "--graph", graph) for graph in ("graph.cuihop", "nb"))
-    assert "no scores by semantic type: a neighbour dictionary holds no types" in by_dictionary.err
-    ((one,), (other,)) = (json.loads(done.out)["systems"] for done in (by_graph, by_dictionary))
-    (miss,), (same,) = one.pop("near_misses"), other.pop("near_misses")
-    assert (miss["true_name"], same["true_name"], same["predicted_name"]) == ("Arteries", "the arteries", None)
-    assert one == other
+    (one,) = json.loads(run(*score, "--graph", "graph.cuihop").out)["systems"]
+    (miss,) = one.pop("near_misses")
+    assert one["false_positives_by_hops"]["1"] == 1
+    for hops in (1, 5):
+        arguments = ("--concepts", "list.txt", "--concepts", "images.csv", "--hops", hops, "-g", "graph.cuihop")
+        assert run("neighbours", *arguments, "-o", "nb").code == 0
+        (other,) = json.loads(run(*score, "--graph", "nb").out)["systems"]
+        (same,) = other.pop("near_misses")
+        assert (miss["true_name"], same["true_name"], same["predicted_name"]) == ("Arteries", "the arteries", None)
+        if hops == 1:
+            assert other["false_positives_by_hops"] == {"1": 1, "farther": 0, "not in the graph": 0}
+            other["false_positives_by_hops"] = one["false_positives_by_hops"]
+        assert one == other
+
+
+def test_detected_concepts_have_the_same_scores(run: Run) -> None:
+    write(run)
+    Path("detected.csv").write_text("ID,CUIs\na,C0005847\nb,C0042449\nc,C0003842\nd,C0006121\n")
+    detect = ("concept-detection", "images.csv", "detected.csv", "--json", "--graph")
+    ((one,), (other,)) = (json.loads(run(*detect, graph).out)["systems"] for graph in ("graph.cuihop", "nb"))
+    assert one["averages"] == other["averages"]
+    assert "nn-F1" in json.dumps(one["averages"])
 
 
 def test_a_study_has_the_same_numbers(run: Run) -> None:

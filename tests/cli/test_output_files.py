@@ -30,6 +30,8 @@ COMMANDS: dict[str, Sequence[str]] = {
     "irma-error": ("input", "other", "--branching", "2"),
     "score-annotations": ("input", "A=other", "--graph", "g.cuihop"),
     "captions": ("input", "A=other", "--graph", "g.cuihop"),
+    "pool": ("input", "other"),
+    "fuse": ("input", "other"),
     "explain pair": ("input", "a", "b", "--graph", "g.cuihop"),
     "explain concepts": ("C1", "C2", "--graph", "input"),
     "explain query": ("input", "a", "--ranking", "other", "--above", "b", "--below", "c", "--graph", "g.cuihop"),
@@ -46,12 +48,14 @@ WITH = {  # what an option needs beside it
     ("load", "changes"): ("--to", "bolt://127.0.0.1:1"),
     ("distance", "rejects"): ("--output", "new.tsv", "--on-bad-row", "skip"),
     ("study", "checkpoint"): ("--out", "new"),
+    ("irma-error", "plot"): ("--training", "other"),
 }
 FILE = {("compare", "report"): ".md", ("score-annotations", "report"): ".tex", ("concept-detection", "report"): ".md",
         ("concept-detection", "plot"): ".svg",
         ("captions", "report"): ".md", ("captions", "plot"): ".svg",
         ("explain pair", "save"): ".svg", ("explain concepts", "save"): ".svg",
-        ("explain query", "save"): ".svg", ("evaluate", "plot"): ".svg", ("compare", "plot"): ".svg"}  # fmt: skip
+        ("explain query", "save"): ".svg", ("evaluate", "plot"): ".svg", ("compare", "plot"): ".svg",
+        ("irma-error", "plot"): ".svg"}  # fmt: skip
 
 
 def commands() -> Iterator[tuple[str, Callable[..., Any]]]:

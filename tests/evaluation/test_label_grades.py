@@ -15,7 +15,7 @@ from sklearn.metrics import ndcg_score
 
 from cuihop import ImageConcepts, evaluate
 from cuihop.collection.dataset import Dataset
-from cuihop.collection.labels import Labels
+from cuihop.collection.labels import Agreement, Labels
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError
 from cuihop.evaluation.judge import Truth, judge
@@ -27,16 +27,21 @@ NAMES = ("modality", "organ", "view")
 LabelValues = Mapping[str, Mapping[str, str]]
 
 
-def agreeing(labels: LabelValues, names: Sequence[str], query: str, image: str) -> int:
+def agreeing(labels: LabelValues, names: Sequence[str], query: str, image: str, agreement: Agreement = "equal") -> int:
     """In how many labels the two agree; a missing one agrees with nothing."""
-    return sum(labels[name][query] == labels[name][image] != "" for name in names)
+    values = [(labels[name][query], labels[name][image]) for name in names]
+    if agreement == "shared":
+        return sum(bool((set(a.split(";")) & set(b.split(";"))) - {""}) for a, b in values)
+    return sum(a == b != "" for a, b in values)
 
 
 @st.composite
 def collections(draw: st.DrawFn) -> tuple[LabelValues, list[str], list[str], dict[str, list[str]]]:
     """LabelValues, queries, corpus, and rankings that need not be whole."""
     images = [f"i{place}" for place in range(draw(st.integers(2, 9)))]
-    labels = {name: {image: draw(st.sampled_from(["", "x", "y", "z"])) for image in images} for name in NAMES}
+    labels = {
+        name: {image: draw(st.sampled_from(["", "x", "y", "z", "x;y", "y;z"])) for image in images} for name in NAMES
+    }
     queries = draw(st.lists(st.sampled_from(images), min_size=1, unique=True))
     corpus = draw(st.one_of(st.just(images), st.lists(st.sampled_from(images), min_size=1, unique=True)))
     lists = {}
@@ -47,13 +52,14 @@ def collections(draw: st.DrawFn) -> tuple[LabelValues, list[str], list[str], dic
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(150))
-@given(collections(), st.integers(1, 3), st.integers(1, 10))
+@given(collections(), st.integers(1, 3), st.integers(1, 10), st.sampled_from(["equal", "shared"]))
 def test_grades_of_labels_are_judgements_that_nobody_wrote(
-    drawn: tuple[LabelValues, list[str], list[str], dict[str, list[str]]], joined: int, k: int
+    drawn: tuple[LabelValues, list[str], list[str], dict[str, list[str]]], joined: int, k: int, agreement: Agreement
 ) -> None:
     labels, queries, corpus, lists = drawn
     names = NAMES[:joined]
-    qrels = {q: {i: agreeing(labels, names, q, i) for i in corpus if i != q} for q in queries}
+    parsed = Labels.of(labels).with_agreement(agreement)
+    qrels = {q: {i: agreeing(labels, names, q, i, agreement) for i in corpus if i != q} for q in queries}
     families = [
         f"nDCG@{k}",
         "nDCG",
@@ -70,7 +76,7 @@ def test_grades_of_labels_are_judgements_that_nobody_wrote(
     wanted += [Measure(m.family, m.k, options=(("rel", joined),)) for m in wanted if m.family != "nDCG" and joined > 1]
     by_labels = [Measure(m.family, m.k, ("+".join(names),), m.options) for m in wanted]
     ranking = Ranking.of(lists, queries, corpus)
-    found = judge(ranking, Truth(by_labels, None, Labels.of(labels), "zero"))
+    found = judge(ranking, Truth(by_labels, None, parsed, "zero"))
     expected = evaluate(Dataset(qrels=qrels), lists, measures=wanted)
     unjudged = [query for query in queries if not any(labels[name][query] for name in names)]
     expected.values[[queries.index(query) for query in unjudged]] = np.nan
@@ -86,8 +92,45 @@ def test_grades_of_labels_are_judgements_that_nobody_wrote(
     # Of any part of the queries the answers are the same.
     half = queries[: len(queries) // 2 + 1]
     part = Ranking.of({query: lists[query] for query in half}, half, corpus)
-    some = judge(part, Truth(by_labels, None, Labels.of(labels), "zero"))
+    some = judge(part, Truth(by_labels, None, parsed, "zero"))
     assert np.array_equal(some.values, found.values[: len(half)], equal_nan=True)
+
+
+@settings(deadline=None, derandomize=True, max_examples=examples(60))
+@given(collections(), st.sampled_from(["equal", "shared"]))
+def test_labels_named_by_commas_all_have_to_agree(
+    drawn: tuple[LabelValues, list[str], list[str], dict[str, list[str]]], agreement: Agreement
+) -> None:
+    labels, queries, corpus, lists = drawn
+    parsed = Labels.of(labels).with_agreement(agreement)
+    measures = measures_named(["P@3(modality, organ)", "R@3(modality, organ)", "bpref(modality, organ)"])
+    found = judge(Ranking.of(lists, queries, corpus), Truth(measures, None, parsed, "zero"))
+    names = NAMES[:2]
+    qrels = {
+        q: {i: int(agreeing(labels, names, q, i, agreement) == 2) for i in corpus if i != q} for q in queries
+    }  # fmt: skip
+    expected = evaluate(Dataset(qrels=qrels), lists, measures=["P@3", "R@3", "bpref"])
+    unjudged = [q for q in queries if not all(labels[name][q] for name in names)]
+    expected.values[[queries.index(q) for q in unjudged]] = np.nan
+    assert np.array_equal(found.values, expected.values, equal_nan=True)
+
+
+def test_more_classes_than_a_word_has_bits_and_too_many() -> None:
+    images = [f"i{place}" for place in range(200)]
+    values = {image: f"c{place};c{(place * 7 + 1) % 200}" for place, image in enumerate(images)}
+    parsed = Labels.of({"modality": values}).with_agreement("shared")
+    measure = Measure("RR", None, ("modality",))
+    found = judge(Ranking.of({image: [] for image in images}, images), Truth([measure], None, parsed, "zero"))
+    (counts,) = found.relevance.values()
+    expected = [
+        sum(agreeing({"m": values}, ["m"], q, i, "shared") for i in images if i != q) for q in images
+    ]  # fmt: skip
+    assert counts[:, 1].tolist() == expected
+    many = {f"i{place}": ";".join(f"c{place * 100 + n}" for n in range(100)) for place in range(41)}
+    with pytest.raises(InputError, match="too many classes of a label; found 4,100; expected at most 4,096"):
+        Labels.of({"modality": many}).with_agreement("shared").bits("modality")
+    with pytest.raises(InputError, match="agreement"):
+        parsed.with_agreement("either")  # type: ignore[arg-type]
 
 
 def test_the_equations_of_the_hashing_paper_literally() -> None:

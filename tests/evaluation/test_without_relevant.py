@@ -8,12 +8,14 @@ import math
 from pathlib import Path
 from typing import Any, get_args
 
+import ir_measures
 import numpy as np
 import pytest
 
 from cuihop import ImageConcepts, SnapshotGraph, evaluate, read_ranking
+from cuihop.adapters.ir_measures import CUI, ConceptProvider, nnCUI
 from cuihop.collection.dataset import Dataset
-from cuihop.collection.labels import Labels
+from cuihop.collection.labels import Agreement, Labels
 from cuihop.comparison.comparison import compare
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError
@@ -47,27 +49,40 @@ def collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         images.append(f"{name},{';'.join(concepts)}")
         labels.append(f"{name},{draw.choice(['CT', 'MR'])},{organ}")
         for lines in runs.values():
-            others = draw.permutation([other for other in names if other != name]).tolist()
-            lines += [f"{name} Q0 {other} {rank} {-rank} x" for rank, other in enumerate(others, start=1)]
+            found = draw.permutation(names).tolist()  # the query itself is among them
+            lines += [f"{name} Q0 {other} {rank} {-rank} x" for rank, other in enumerate(found, start=1)]
     for file, lines in {"images.csv": images, "labels.csv": labels, **{f"{n}.run": r for n, r in runs.items()}}.items():
         Path(file).write_text("\n".join(lines) + "\n")
 
 
-def in_python(measures: tuple[str, ...], **options: Any) -> Any:
-    images = ImageConcepts.read("images.csv")
-    ranking, graph = read_ranking("good.run", tuple(images)), SnapshotGraph.open("graph.cuihop")
-    return evaluate(Dataset(images, labels=Labels.read("labels.csv")), ranking, graph, measures=measures, **options)
+def in_python(measures: tuple[str, ...], agreement: Agreement = "equal", **options: Any) -> Any:
+    images, labels = ImageConcepts.read("images.csv"), Labels.read("labels.csv").with_agreement(agreement)
+    query_image = options.get("query_image", "exclude")
+    ranking, graph = (
+        read_ranking("good.run", tuple(images), query_image=query_image),
+        SnapshotGraph.open("graph.cuihop"),
+    )
+    return evaluate(Dataset(images, labels=labels), ranking, graph, measures=measures, **options)
 
 
 def measured(measures: tuple[str, ...]) -> list[str]:
     return [part for measure in measures for part in ("--measure", measure)]
 
 
-@pytest.mark.parametrize("option", [(), *(("--empty-ideal", way) for way in get_args(EmptyIdeal))])
+@pytest.mark.parametrize(
+    "option",
+    [
+        (),
+        *(("--empty-ideal", way) for way in get_args(EmptyIdeal)),
+        ("--query-image", "include"),
+        ("--label-agreement", "shared"),
+    ],
+)
 def test_every_door_gives_the_same_number_to_the_last_bit(program: Run, option: tuple[str, ...]) -> None:
     measures = (*OF_CONCEPTS, *OF_LABELS, *IN_A_STUDY)
-    keywords: dict[str, Any] = {"empty_ideal": option[1]} if option else {}
-    python = in_python(measures, **keywords)
+    keywords: dict[str, Any] = {option[0].lstrip("-").replace("-", "_"): option[1]} if option else {}
+    agreement = keywords.pop("label_agreement", "equal")
+    python = in_python(measures, agreement, **keywords)
     evaluated = json.loads(
         program("evaluate", *GIVEN, "--ranking", "good.run", *measured(measures), *option, "--json").out
     )
@@ -81,18 +96,54 @@ def test_every_door_gives_the_same_number_to_the_last_bit(program: Run, option: 
     studied = program("study", "images.csv", "--labels", "labels.csv", "--embeddings", "good=good.run", "--out", "out",
                       "--only", "tables", "--no-plots", *option, "--json")  # fmt: skip
     numbers = {row["measure"]: row for row in json.loads(studied.out)["numbers"] if row["ranking"] == "good"}
-    labelled = Labels.read("labels.csv")
-    judged = evaluate(
-        Dataset(labels=labelled), read_ranking("good.run", labelled.images), measures=OF_LABELS, **keywords
-    )
+    labelled = Labels.read("labels.csv").with_agreement(agreement)
+    ranking = read_ranking("good.run", labelled.images, query_image=keywords.get("query_image", "exclude"))
+    judged = evaluate(Dataset(labels=labelled), ranking, measures=OF_LABELS, **keywords)
     assert compared["systems"][0]["means"] == evaluated["means"] == python.means
     assert compared["systems"][0]["mean_queries"] == evaluated["mean_queries"] == python.summary()["mean_queries"]
+    assert evaluated["means_by_empty_ideal"] == python.means_by_empty_ideal
+    assert ScoreCard.of(python).means == python.means
+    if option in ((), ("--empty-ideal", "zero")):
+        assert [python.means["nn-CUI@5"], python.means["CUI@5"]] == by_ir_measures()
     assert by_labels["means"] == judged.means == {name: python.means[name] for name in OF_LABELS}
     assert by_labels["mean_queries"] == {name: evaluated["mean_queries"][name] for name in OF_LABELS}
     for name in IN_A_STUDY:
         behind = evaluated["mean_queries"][name]
         assert numbers[name]["value"] == python.means[name], name
         assert [numbers[name][of] for of in ("queries", "nothing_relevant", "unjudged")] == [*behind.values()], name
+
+
+def by_ir_measures() -> list[float]:
+    """nn-CUI@5 and CUI@5 of the same files, by ir_measures."""
+    images, graph = ImageConcepts.read("images.csv"), SnapshotGraph.open("graph.cuihop")
+    run = list(ir_measures.read_trec_run("good.run"))
+    no_grades: dict[str, dict[str, int]] = {query: {} for query in images}
+    with ConceptProvider(images, graph):
+        found = ir_measures.calc([nnCUI @ 5, CUI @ 5], no_grades, run).aggregated
+    assert isinstance(found, dict)
+    return [found[nnCUI @ 5], found[CUI @ 5]]
+
+
+@pytest.mark.parametrize("used", get_args(EmptyIdeal))
+def test_the_mean_under_the_other_treatment_is_that_of_evaluating_so(used: EmptyIdeal) -> None:
+    measures = (*OF_CONCEPTS, *OF_LABELS)
+    found = in_python(measures, empty_ideal=used)
+    by_treatment = {way: in_python(measures, empty_ideal=way).means for way in get_args(EmptyIdeal)}
+    assert found.means_by_empty_ideal == by_treatment
+    other = by_treatment["skip" if used == "zero" else "zero"]
+    line = next(line for line in found.account() if "nn-CUI@5 " in line)
+    treated = "without the 2 queries" if used == "zero" else "with 0 for the 2 queries"
+    assert line == f"{treated} for which nothing is relevant (nn-IoU): nn-CUI@5 {other['nn-CUI@5']:.4f}"
+    line = next(line for line in found.account() if "AP(organ) " in line)
+    assert "the 3 queries for which nothing is relevant (organ): P@5(organ) " in line
+    assert len([name for name in OF_LABELS if f"{name} {other[name]:.4f}" in line]) == len(OF_LABELS)
+
+
+def test_a_mean_that_the_other_treatment_leaves_as_it_is_printed_has_no_line() -> None:
+    images = {f"i{place}": "C0042449" for place in range(20_000)} | {"alone": "C0018670"}
+    ranking = {query: ["i1" if query == "i0" else "i0"] for query in images}
+    found = evaluate(images, ranking, measures="CUI@1")
+    assert not any("nothing is relevant" in line for line in found.account())
 
 
 def test_zero_is_the_default_and_both_kinds_are_counted_apart() -> None:

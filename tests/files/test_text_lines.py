@@ -149,7 +149,7 @@ def test_rankings_of_documents_are_the_same_however_they_come(tmp_path: Path, dr
         read = read_run(tmp_path / "run", queries, depth=depth, ties=ties)
         assert dict(read) == expected
         assert set(read.corpus) == {document for found in drawn.values() for document in found}
-        numbered = Ranking.of(expected, queries, read.corpus, keep_self=True)
+        numbered = Ranking.of(expected, queries, read.corpus, query_image="include")
         assert np.array_equal(read.rows, numbered.rows)
         assert np.array_equal(read.indptr, numbered.indptr)
 

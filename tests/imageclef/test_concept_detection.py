@@ -240,7 +240,7 @@ def test_the_irma_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     predictions.write_text("2 318*-12\n1 318a-12\n")
     assert run(monkeypatch, "irma-error", truth, predictions, "--branching", "2", "--json") == 0
     answer = json.loads(capsys.readouterr().out)
-    assert answer["means"] == {"IRMA(b=2)": pytest.approx(0.06 / 2 / 2)}
+    assert answer["means"] == {"IRMA(b=2)": pytest.approx(0.06 / 2 / 2), "ER": 0.5}
     assert (answer["counts"]["right"], answer["counts"]["wildcards"]) == (1, 1)
     codes = tmp_path / "codes.txt"
     codes.write_text("318a-12 meaning of it\n3181-13\n200b-22\n")

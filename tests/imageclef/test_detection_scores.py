@@ -22,6 +22,7 @@ from cuihop.errors import ConceptNotFound, InputError, InvalidCui
 from cuihop.evaluation.resampling import mean_interval
 from cuihop.imageclef.concept_detection import NEAR, DetectionEvaluation, evaluate_detection, evaluate_submissions
 from cuihop.imageclef.detection_scores import (
+    Average,
     TrainingConcepts,
     average_scores,
     average_table,
@@ -64,7 +65,7 @@ def scored(folder: Path, rows: Rows, **options: Any) -> DetectionEvaluation:
     return evaluate_detection(truth, predictions, **options)
 
 
-def sklearn_averages(rows: Rows) -> dict[str, list[float]]:
+def sklearn_averages(rows: Rows) -> dict[Average, list[float]]:
     """Precision, recall and F1 of each average; of images only those with a true concept."""
     used = sorted({cui for row in rows for side in row for cui in side})
     binarizer = MultiLabelBinarizer(classes=[*used, ""], sparse_output=True)  # one label more: one alone is binary
@@ -284,7 +285,7 @@ def test_one_submission_with_everything(run: Run) -> None:
     assert f"{HEAD} Head 2 1 1 1.0000 0.5000 0.6667" in lines
     assert "Each concept, over all images. The first 1 of 4 rows." in lines
     assert f"1 1 {VESSELS} Blood vessels {ARTERIES} Arteries" in lines
-    assert "training.csv: 13 images, 13 concepts, header 'ID,CUIs', 0 malformed" in lines
+    assert "training: training.csv: 13 images, 13 concepts, header 'ID,CUIs', 0 malformed" in lines
     assert Path("values.svg").read_text().startswith("<?xml")
 
 
@@ -318,6 +319,32 @@ def test_json_has_all_scores(run: Run) -> None:
     assert (miss["images"], miss["predicted_name"]) == (1, "Blood vessels")
     assert system["false_positives_by_hops"]["1"] == 1
     assert (system["frequencies"], system["by"]) == ([], [])
+
+
+def test_names_come_from_a_file(run: Run) -> None:
+    Path("names.csv").write_text(f"CUI,name\n{HEAD},caput\n{STEM},truncus\nC9000099,far\n")
+    written(Path("far.csv"), [["C9000099"], [], [HEAD]])
+    arguments = ("concept-detection", "truth.csv", "far.csv", "--names", "names.csv", *FEW)
+    lines = lines_of(run(*arguments).out)
+    assert f"{HEAD} caput 2 1 1 1.0000 0.5000 0.6667" in lines
+    assert any(line.startswith("names.csv: 3 names") for line in lines)
+    (system,) = json.loads(run(*arguments, "--graph", "graph.cuihop", "--json").out)["systems"]
+    names = {score["concept"]: score["name"] for score in system["concepts"]}
+    assert (names[HEAD], names["C9000099"]) == ("Head", "far")  # the graph's own name comes first
+
+
+def test_a_neighbour_dictionary_gives_the_same_values(run: Run) -> None:
+    made = run("neighbours", "--concepts", "truth.csv", "--concepts", "good.csv", "--hops", "5", "--output", "nb",
+               "--graph", "graph.cuihop")  # fmt: skip
+    assert made.code == 0, made.err
+    scores = []
+    for graph in ("graph.cuihop", "nb"):
+        done = run("concept-detection", "truth.csv", "good.csv", "--graph", graph, "--json", *FEW)
+        assert done.code == 0, done.err
+        (system,) = json.loads(done.out)["systems"]
+        scores.append([system[name] for name in ("means", "averages", "false_positives_by_hops", "release")])
+    assert scores[0] == scores[1]
+    assert "holds no types" in done.err
 
 
 @pytest.mark.parametrize(

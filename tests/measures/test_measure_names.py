@@ -45,6 +45,13 @@ def test_several_cut_offs_are_several_measures() -> None:
     ]  # fmt: skip
 
 
+def test_a_text_may_name_several_measures() -> None:
+    listed = "ROUGE-1,BLEU@1,4, nn-concept-F1(n=1, λ=0.2),P@5(modality, organ),AP"
+    assert [str(m) for m in measures_named(listed)] == [
+        "ROUGE-1", "BLEU@1", "BLEU@4", "nn-concept-F1(n=1, λ=0.2)", "P@5(modality, organ)", "AP",
+    ]  # fmt: skip
+
+
 def test_options_are_values_whatever_their_order() -> None:
     one = Measure("nn-CUI", 5, options=(("n", 2), ("λ", 0.2)))
     assert one == Measure("nnCUI", 5, options=(("lambda", "0.2"), ("n", "2")))
@@ -61,6 +68,7 @@ def test_options_are_values_whatever_their_order() -> None:
         ("P", "P needs a cut-off"),
         ("P@0", "not a measure"),
         ("bpref@5", "bpref has no cut-off"),
+        ("BLEU@5", "BLEU@1 to BLEU@4"),
         ("nn-CUI@5(k=1)", "not an option of nn-CUI.*n or λ"),
         ("CUI@5(n=1)", "no option"),
         ("nn-CUI@5(n=-1)", "whole number, 0 or more"),

@@ -28,6 +28,12 @@ CASES = {
     "a ranking as a frame": (
         "pandas", "cuihop[frames]", _RANKING + "from cuihop.adapters import pandas\npandas.to_run(ranking)",
     ),
+    "a fusion of runs": (
+        "ranx", "cuihop[fusion]",
+        "from pathlib import Path\nfrom cuihop.adapters.fusion import fused\n"
+        "from cuihop.rankings.reading import read_run\nfiles = [Path(f'{sys.argv[1]}.{n}') for n in (1, 2)]\n"
+        "[file.write_text('q Q0 a 1 1 x') for file in files]\nfused([read_run(file, None) for file in files])",
+    ),
     "judgements as a frame": (
         "pandas", "cuihop[frames]", "from cuihop.adapters import pandas\npandas.to_qrels({'q': {'d': 1}})",
     ),

@@ -10,6 +10,7 @@
     annotators     results of MedCAT, QuickUMLS and scispaCy as annotated documents
     metamaplite    MMI lines of MetaMapLite as annotated documents
     ctakes         XMI and tables of cTAKES as annotated documents
+    caption_models  BERTScore, BLEURT, AlignScore and similarity of images and captions, by models from folders
     graph_export   a graph as NetworkX graph or DataFrames
     integer_gains  nn-IoU as whole grades, for tools without real-valued ones
 """

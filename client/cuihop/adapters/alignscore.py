@@ -80,7 +80,7 @@ def alignscore(
     ])  # fmt: skip
     without = counted(sum(not sentences for _, sentences in shapes), "candidate")
     account = (
-        f"{_NAME}: {model.config.model_type} of {folder}, {counted(len(pairs), 'pair')} of sentences, "
+        f"{model.config.model_type}, {counted(len(pairs), 'pair')} of sentences, "
         f"{without} without a sentence, which have 0"
     )
     return ModelValues({_NAME: found}, account)

@@ -60,8 +60,8 @@ def bertscore(
         ModuleNotFoundError: torch or transformers is not installed.
     """
     run = run or ModelRun()
-    _, transformers = packages()
     check_folder(folder, _NAME)
+    _, transformers = packages()
     with loading(folder):
         config = transformers.AutoConfig.from_pretrained(str(folder), **LOCAL)
         options = {"add_prefix_space": True} if config.model_type in _WITH_PREFIX_SPACE else {}
@@ -84,7 +84,7 @@ def bertscore(
     found = batched([max(map(len, pair)) for pair in zip(tokens[0][0], tokens[1][0], strict=True)], run, values, 3)
     cut = tokens[0][1] + tokens[1][1]
     account = (
-        f"{_NAME}: {config.model_type} of {folder}, layer {layer} of {layers}, idf over "
+        f"{config.model_type}, layer {layer} of {layers}, idf over "
         f"{counted(len(references), 'reference')}, {counted(cut, 'caption')} cut at {limit} tokens"
     )
     return ModelValues(_columns(found), account)

@@ -39,8 +39,8 @@ def bleurt(
         ModuleNotFoundError: bleurt-pytorch, torch or transformers is not installed.
     """
     run = run or ModelRun()
-    package = _package()
     check_folder(folder, _NAME)
+    package = _package()
     with loading(folder):
         tokenizer = package.BleurtTokenizer.from_pretrained(str(folder), local_files_only=True)
     model = loaded(package.BleurtForSequenceClassification, folder, run)
@@ -54,9 +54,7 @@ def bleurt(
 
     found = batched(lengths, run, values)[:, 0]
     cut = counted(sum(length > limit for length in lengths), "pair")
-    layers = model.config.num_hidden_layers
-    account = f"{_NAME}: model with {layers} layers of {folder}, {cut} cut at {limit} tokens"
-    return ModelValues({_NAME: found}, account)
+    return ModelValues({_NAME: found}, f"{model.config.num_hidden_layers} layers, {cut} cut at {limit} tokens")
 
 
 def _package() -> Any:

@@ -127,7 +127,7 @@ def similarity_scores(
         found = image_similarity(captions, pictures.model, pictures.images, run)
     elif pictures.captions is not None:
         sides = [read_embeddings(path, list(references)) for path in (pictures.images, pictures.captions)]
-        account = f"similarity: embeddings of {pictures.images} and {pictures.captions}, {sides[0].shape[1]} dimensions"
+        account = f"embeddings of captions in {pictures.captions}, {sides[0].shape[1]} dimensions"
         found = ModelValues({"similarity": embedding_similarity(*sides)}, account)
     else:
         raise InputError(
@@ -141,7 +141,8 @@ def similarity_scores(
     account = (
         f"{found.account}, {counted(int(empty.sum()), 'empty caption')} set to {'1' if official == '2025' else '0'}"
     )
-    return _scores(references, pictures.images, ModelValues(found.columns, account), measures_named("similarity"))
+    source = pictures.model or pictures.images
+    return _scores(references, source, ModelValues(found.columns, account), measures_named("similarity"))
 
 
 def _scores(references: Captions, source: Path, found: ModelValues, measures_used: Iterable[Measure]) -> ExternalScores:

@@ -143,9 +143,9 @@ def image_similarity(
         ModuleNotFoundError: torch, transformers or Pillow is not installed.
     """
     run = run or ModelRun()
-    torch, transformers = packages()
     check_folder(folder, _NAME)
     pictures = {image: _picture_of(image, images) for image in captions}
+    torch, transformers = packages()
     with loading(folder):
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), **LOCAL)
         processor = transformers.AutoImageProcessor.from_pretrained(str(folder), **LOCAL)
@@ -170,10 +170,7 @@ def image_similarity(
 
     found = batched(lengths, run, values)[:, 0]
     cut = counted(sum(length > limit for length in lengths), "caption")
-    account = (
-        f"{_NAME}: {model.config.model_type} of {folder}, {counted(len(names), 'picture')} of {images}, "
-        f"{cut} cut at {limit} tokens"
-    )
+    account = f"{model.config.model_type}, {counted(len(names), 'picture')} of {images}, {cut} cut at {limit} tokens"
     return ModelValues({_NAME: found}, account)
 
 

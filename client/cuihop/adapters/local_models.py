@@ -73,7 +73,7 @@ class ModelValues:
 
     Attributes:
         columns: measure → its values, float64, shape (pairs,).
-        account: model and treatment of the captions, in one line.
+        account: kind of the model and treatment of the captions, in one line.
     """
 
     columns: dict[str, Float64]

@@ -9,15 +9,16 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.added_names import without_added_names
 from cuihop.graph import ConceptGraph, Direction
+from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
-__all__ = ["BEYOND", "FARTHEST", "NumberedText", "ScoredConcepts", "matches_of_texts", "nearest_concepts"]
+__all__ = ["BEYOND", "NumberedText", "ScoredConcepts", "matches_of_texts", "nearest_concepts"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
-FARTHEST = 5
-"""Largest number of hops that is counted by itself, beyond those of near concepts."""
+_FARTHEST = 5  # the largest number of hops that is counted by itself, beyond those of near concepts
 
 BEYOND = 1 << 30
 """In place of hops: farther than the bound, without a path, or outside the graph."""
@@ -43,24 +44,27 @@ class NumberedText:
 class ScoredConcepts:
     """The concepts of one side of all texts, each with the nearest concept of the other side.
 
-    Attributes, each of shape (concepts,):
+    Attributes, the first four of shape (concepts,):
         texts: int32, place of the text.
         concepts: int32, number of the concept; of alternatives the nearest, of equally near ones the first.
-        hops: int32, to the nearest concept of the other side: 0 for the same, `BEYOND` for none within the bound.
+        hops: int32, to the nearest concept of the other side: 0 for the same, `BEYOND` for none within `farthest`.
         nearest: int32, number of that concept, of equally near ones the first; -1 for none.
+        farthest: the most hops that were searched.
     """
 
     texts: Int32
     concepts: Int32
     hops: Int32
     nearest: Int32
+    farthest: int
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def where(self, which: npt.NDArray[np.bool_]) -> ScoredConcepts:
         """Some of the concepts; ``which`` has the shape (concepts,)."""
-        return ScoredConcepts(self.texts[which], self.concepts[which], self.hops[which], self.nearest[which])
+        texts, concepts, hops, nearest = (each[which] for each in (self.texts, self.concepts, self.hops, self.nearest))
+        return ScoredConcepts(texts, concepts, hops, nearest, self.farthest)
 
     def count(self, which: npt.NDArray[np.bool_], texts: int) -> Int64:
         """The number of some concepts in each text."""
@@ -83,7 +87,7 @@ def nearest_concepts(
     graph: ConceptGraph | None,
     *,
     direction: Direction,
-    bound: int,
+    n: int,
 ) -> tuple[ScoredConcepts, ScoredConcepts]:
     """The true and the predicted concepts of all texts, with their hops to the nearest of the other side.
 
@@ -92,8 +96,12 @@ def nearest_concepts(
         names: of the concepts, by number. held: the first concepts, which the graph holds.
         graph: the source of distances; without one a concept matches only itself.
         direction: direction of the hops from a true concept to a predicted one.
-        bound: the most hops.
+        n: of the measures. Nearest concepts are sought beyond n, up to 5 hops, or as far as a neighbour dictionary
+            reaches.
     """
+    source = None if graph is None else without_added_names(graph)
+    reach = min(source.hops, _FARTHEST) if isinstance(source, NeighbourDictionary) else _FARTHEST
+    bound = max(n, reach)
 
     def distances(pairs: Int64) -> Int32:
         """Hops of distinct pairs, each the number of the true concept times the concepts, plus the predicted one."""
@@ -107,8 +115,12 @@ def nearest_concepts(
         return hops
 
     blocks = [_nearest_of_block(texts[a:b], a, len(names), distances) for a, b in _blocks(texts)]
-    true, predicted = (np.hstack([block[side] for block in blocks]) for side in (0, 1))
-    return ScoredConcepts(*true), ScoredConcepts(*predicted)
+
+    def scored(side: int) -> ScoredConcepts:
+        of_text, concepts, hops, nearest = np.hstack([block[side] for block in blocks])
+        return ScoredConcepts(of_text, concepts, hops, nearest, bound)
+
+    return scored(0), scored(1)
 
 
 def _blocks(texts: Sequence[NumberedText]) -> Iterator[tuple[int, int]]:

@@ -9,7 +9,8 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from cuihop.annotated_texts.nearest_concepts import BEYOND, FARTHEST, ScoredConcepts
+from cuihop.added_names import without_added_names
+from cuihop.annotated_texts.nearest_concepts import BEYOND, ScoredConcepts
 from cuihop.annotated_texts.scoring import AnnotationScores
 from cuihop.evaluation.means import mean_of, number_text, span_of
 from cuihop.evaluation.resampling import checked_resampling, resampled_sums
@@ -17,6 +18,7 @@ from cuihop.graph import ConceptGraph
 from cuihop.measures.match_counts import MatchCounts, precision_recall_f1
 from cuihop.measures.nearness import Nearness
 from cuihop.notebooks.table import Table
+from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
 __all__ = [
     "MatchedConcepts",
@@ -187,8 +189,7 @@ def false_positives_by_hops(scores: MatchedConcepts) -> dict[str, int]:
     """Number of false positives by their hops to the nearest true concept of their text."""
     side = scores.predicted
     wrong = side.hops > 0
-    farthest = max(scores.nearness.n, FARTHEST)
-    found = {str(hops): int((side.hops == hops).sum()) for hops in range(1, farthest + 1)}
+    found = {str(hops): int((side.hops == hops).sum()) for hops in range(1, side.farthest + 1)}
     outside = wrong & (side.concepts >= scores.held)
     found[FARTHER] = int((wrong & (side.hops == BEYOND) & ~outside).sum())
     found[NOT_IN_GRAPH] = int(outside.sum())
@@ -222,8 +223,11 @@ def type_scores(scores: MatchedConcepts, graph: ConceptGraph) -> list[TypeScore]
     as are concepts outside the graph.
 
     Args:
-        scores: the result of a scoring. graph: gives the types.
+        scores: the result of a scoring.
+        graph: gives the types; a neighbour dictionary holds none, and there are no rows.
     """
+    if isinstance(without_added_names(graph), NeighbourDictionary):
+        return []
     records = graph.concepts(list(scores.concepts[: scores.held]))
     types: list[_Types] = [record.semantic_types or (_UNTYPED,) for record in records]
     types += [(_OUTSIDE,)] * (len(scores.concepts) - scores.held)

@@ -13,7 +13,6 @@ from cuihop.annotated_texts.concept_numbers import ConceptNumbers, numbered_conc
 from cuihop.annotated_texts.documents import AnnotatedDocument, same_text
 from cuihop.annotated_texts.identifier_map import IdentifierMap
 from cuihop.annotated_texts.nearest_concepts import (
-    FARTHEST,
     NumberedText,
     ScoredConcepts,
     matches_of_texts,
@@ -175,7 +174,7 @@ def score_annotations(
         for ours, theirs in zip(true_spans, predicted_spans, strict=True)
     ]
     true, guessed = nearest_concepts(
-        texts, numbers.names, numbers.held, graph, direction=nearness.direction, bound=max(nearness.n, FARTHEST)
+        texts, numbers.names, numbers.held, graph, direction=nearness.direction, n=nearness.n
     )
     matches = {CONCEPTS: matches_of_texts(true, guessed, len(texts), 0)}
     if gold.has_spans and predicted.has_spans:

@@ -135,7 +135,7 @@ class CaptionScores(MeasuredQueries):
             yield "without a graph: identifiers are compared as they are written"
         else:
             p = self.parameters
-            if any(measure.family == "nn-concept-F1" for measure in self.measures):
+            if any(m.family == "nn-concept-F1" and len(m.options) < 2 for m in self.measures):
                 yield f"n = {p['n']}, λ = {p['lambda']}, hops {direction_text(p['direction'])}"
             yield f"release {self.release.name}, digest {self.release.digest[:12]}"
         if self.counts.without_concepts:
@@ -287,7 +287,7 @@ class _Scoring:
         if measure.family in _MODELS:
             raise InputError(
                 f"{measure} is not computed from captions alone", column="measures", found="no values of it",
-                expected=f"a column {measure} in a file of --scores",
+                expected=f"a column {measure} in a file of --scores, or a model of {measure.family} by --model",
             )  # fmt: skip
         if measure.family in _CONCEPTS:
             column = self._of_concepts(measure)

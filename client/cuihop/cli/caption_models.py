@@ -91,9 +91,7 @@ class Models:
             families = [*MODEL_MEASURES, _SIMILARITY]
             for family, path in named_files(models, "--model"):
                 if family not in families or family in folders:
-                    raise typer.BadParameter(
-                        f"--model takes MEASURE=FOLDER, each once; measures: {', '.join(families)}"
-                    )
+                    raise typer.BadParameter(f"--model takes MEASURE=FOLDER, each of {', '.join(families)} once")
                 folders[family] = path
         if images is None and (captions or _SIMILARITY in folders):
             raise typer.BadParameter("similarity needs --images")

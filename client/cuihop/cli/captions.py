@@ -183,7 +183,7 @@ def caption_scores(
             found = score_captions(
                 inputs.references, captions, opened, measures=wanted, rules=rules, concepts=found_in.get(name),
                 scores=(*inputs.scores.get(name, ()), *by_models),
-                nearness=nearness, resources=resources(f"captions of {name}"),
+                nearness=nearness, resources=Resources(threads),
             )  # fmt: skip
             means = [group_means(found, grouped, label, **tests) for label in by or ()]
             results[name] = _Result.of(found, mean_scores(found, **tests), means, opened)

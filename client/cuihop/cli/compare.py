@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +18,7 @@ from cuihop.cli.evaluation_options import (
     ByOption,
     BySystemOption,
     CardsOption,
+    ClassDescendantsOption,
     ConceptColumnOption,
     ConceptsOption,
     ConfidenceOption,
@@ -27,6 +28,8 @@ from cuihop.cli.evaluation_options import (
     GroupsOption,
     HopsOption,
     ImageColumnOption,
+    LabelAgreementOption,
+    LabelClassesOption,
     LabelConceptsOption,
     LabelsOption,
     MissingOption,
@@ -34,6 +37,7 @@ from cuihop.cli.evaluation_options import (
     OrderOption,
     PlotOption,
     QrelsOption,
+    QueryImageOption,
     ReportOption,
     ResamplesOption,
     SeedOption,
@@ -45,17 +49,20 @@ from cuihop.cli.evaluation_options import (
 )
 from cuihop.cli.graph_option import DirectionOption, LambdaOption, UnknownOption, WeightOption
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table
-from cuihop.cli.relevance_options import labels_given, labels_of_groups
+from cuihop.cli.relevance_options import LabelSource, labels_of_groups
 from cuihop.cli.run_options import MemoryOption
 from cuihop.cli.scored_systems import account_lines
 from cuihop.cli.system_tables import QueryGroups, RankedSystems, SystemLabels
+from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import grades_in_words
+from cuihop.collection.labels import Labels
 from cuihop.comparison.comparison import compare
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.evaluation.result import Evaluation
 from cuihop.files.input_file import InputFile
 from cuihop.measures import measures_named
 from cuihop.measures.nearness import Nearness
+from cuihop.measures.resolution import Unknown
 from cuihop.notebooks.table import write_tables
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
 from cuihop.resources.resources import Resources
@@ -93,6 +100,8 @@ def compare_systems(
     grades: GradesOption = "DR=2,PR=1,NR=0",
     labels: LabelsOption = None,
     label_concepts: LabelConceptsOption = None,
+    label_classes: LabelClassesOption = None,
+    class_descendants: ClassDescendantsOption = True,
     groups: GroupsOption = None,
     system_labels: SystemsOption = None,
     output: Annotated[
@@ -120,14 +129,14 @@ def compare_systems(
         int | None,
         typer.Option(
             "--best", min=0, rich_help_panel=MEASURES_PANEL, show_default="all",
-            help="With --by-system: list only so many systems of each group, the best by the first measure.",
+            help="With --by-system: list only this number of systems of each group, the best by the first measure.",
         ),
     ] = None,
     worst: Annotated[
         int | None,
         typer.Option(
             "--worst", min=0, rich_help_panel=MEASURES_PANEL, show_default="all",
-            help="Beside --best: so many of the worst of each group.",
+            help="Beside --best: this number of the worst of each group.",
         ),
     ] = None,
     hops: HopsOption = 1,
@@ -137,6 +146,8 @@ def compare_systems(
     unknown: UnknownOption = "error",
     missing: MissingOption = "error",
     empty_ideal: EmptyIdealOption = "zero",
+    query_image: QueryImageOption = "exclude",
+    label_agreement: LabelAgreementOption = "equal",
     ties: TiesOption = "name",
     order: OrderOption = "score",
     similarity: SimilarityOption = None,
@@ -170,6 +181,7 @@ def compare_systems(
     if plot is not None and not tests:
         raise typer.BadParameter("--plot draws the differences, which --no-tests leaves out")
     columns = {"image_column": image_column, "concept_column": concept_column}
+    label_source = LabelSource(labels, label_concepts, label_classes or (), class_descendants, label_agreement, columns)
     evaluations: Mapping[str, Evaluation] = {}
     means_by_rank: Mapping[str, Mapping[str, float | None]] = {}
     if rankings:
@@ -179,9 +191,10 @@ def compare_systems(
         conditions = Conditions(
             measures=measures_named(measure or measured or "nn-CUI@5,10,30"), concepts=concepts, graph=graph,
             corpus=corpus, corpus_embeddings=corpus_embeddings or [], qrels=qrels, grades=grades_in_words(grades),
-            labels=labels, label_concepts=label_concepts, columns=columns, ties=ties, order=order,
-            similarity=similarity, nearness=Nearness(hops, lam, direction, unknown, weight),
-            of_queries={"missing": missing, "empty_ideal": empty_ideal}, resources=Resources(threads, memory),
+            labels=label_source, columns=columns, ties=ties, order=order, similarity=similarity,
+            nearness=Nearness(hops, lam, direction, unknown, weight),
+            of_queries={"missing": missing, "empty_ideal": empty_ideal, "query_image": query_image},
+            resources=Resources(threads, memory),
         )  # fmt: skip
         evaluations = evaluations_of(rankings, conditions)
         means_by_rank = _by_rank(by_rank, rankings, stored_cards, conditions)
@@ -192,7 +205,7 @@ def compare_systems(
         against=against, tests=tests, **of_tests,
     )  # fmt: skip
     ranked = RankedSystems.of(found.cards, found.measures, means_by_rank, labelled, best, worst)
-    grouped = labels_of_groups(by, groups, labels_given(labels, label_concepts, columns) if by else None)
+    grouped = labels_of_groups(by, groups, _labels(label_source, (concepts, corpus), graph, unknown) if by else None)
     query_groups = QueryGroups.of(found.cards, found.measures, grouped, by, **of_tests)
     in_order = labelled.labels is not None or bool(means_by_rank)
     tables = [
@@ -244,6 +257,12 @@ def _by_rank(
         raise typer.BadParameter(f"--measure-by-rank: the score card of {next(iter(cards))} has no ranks")
     by_rank = dataclasses.replace(conditions, measures=measures_named(measures), order="rank")
     return {name: evaluation.means for name, evaluation in evaluations_of(rankings, by_rank).items()}
+
+
+def _labels(source: LabelSource, files: Sequence[Path | None], graph: str | None, unknown: Unknown) -> Labels | None:
+    """The labels for means by group, of the images in these files of concepts."""
+    images = [ImageConcepts.read(file, **source.columns) for file in files if file is not None]
+    return source.read(images, graph, unknown)
 
 
 def _refuse_unused(context: typer.Context) -> None:

@@ -13,7 +13,7 @@ import typer
 
 from cuihop.cli.graph_option import advised_on_unknown, opened_graph
 from cuihop.cli.output import progress
-from cuihop.cli.relevance_options import check_one_kind_of_labels, check_without_concepts, judged_ranking, labels_given
+from cuihop.cli.relevance_options import LabelSource, check_without_concepts, judged_ranking
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Judgements
@@ -41,12 +41,13 @@ class Conditions:
 
     Attributes:
         measures: the measures.
-        concepts, corpus, qrels, labels, label_concepts: files. columns: names of the columns of concept files.
+        concepts, corpus, qrels: files. columns: names of the columns of concept files. labels: their source.
         grades: word → grade, of judgements in words.
         graph: its address.
         corpus_embeddings: the embeddings of the corpus, each FILE or NAME=FILE.
         ties, order, similarity: order of equal scores, of files with scores and ranks, and of arrays.
-        nearness: n, λ, direction and unknown. of_queries: missing and empty_ideal. resources: threads and memory.
+        nearness: n, λ, direction and unknown. of_queries: missing, empty_ideal and query_image.
+        resources: threads and memory.
     """
 
     measures: tuple[Measure, ...]
@@ -56,8 +57,7 @@ class Conditions:
     corpus_embeddings: Sequence[str]
     qrels: Path | None
     grades: Mapping[str, int]
-    labels: Path | None
-    label_concepts: Path | None
+    labels: LabelSource
     columns: Mapping[str, str | None]
     ties: Ties
     order: Order
@@ -120,7 +120,6 @@ def evaluations_of(files: Mapping[str, InputFile], conditions: Conditions) -> di
     if conditions.similarity is not None and not arrays:
         raise typer.BadParameter("--similarity goes with a NumPy array, and none is given")
     corpus_embeddings = _corpus_embeddings(conditions.corpus_embeddings, arrays)
-    check_one_kind_of_labels(conditions.labels, conditions.label_concepts)
     if conditions.concepts is None:
         return _by_judgements(files, arrays, conditions)
     return _by_concepts(files, arrays, corpus_embeddings, conditions)
@@ -144,14 +143,14 @@ def _by_judgements(files: Mapping[str, InputFile], arrays: set[str], conditions:
     if conditions.corpus is not None or conditions.corpus_embeddings:
         raise typer.BadParameter("--corpus and --corpus-embeddings go with --concepts")
     check_without_concepts(conditions.measures)
-    qrels, labels = _relevance(conditions)
+    qrels, labels = _relevance(conditions, [])
 
     def rankings() -> Iterator[tuple[str, Ranking | RankingInBlocks]]:
         for name, file in files.items():
             similarity = conditions.similarity if name in arrays else None
             yield name, judged_ranking(
                 file, qrels, labels, depth=depth_of(conditions.measures), ties=conditions.ties, order=conditions.order,
-                similarity=similarity, resources=conditions.resources,
+                similarity=similarity, query_image=conditions.of_queries["query_image"], resources=conditions.resources,
             )  # fmt: skip
 
     return evaluate_each(
@@ -167,7 +166,7 @@ def _by_concepts(
         raise typer.BadParameter("nn-IoU needs --graph (or CUIHOP_GRAPH)")
     queries = ImageConcepts.read(Path(conditions.concepts or ""), **conditions.columns)
     corpus = None if conditions.corpus is None else ImageConcepts.read(conditions.corpus, **conditions.columns)
-    qrels, labels = _relevance(conditions)
+    qrels, labels = _relevance(conditions, [queries] if corpus is None else [queries, corpus])
     names, held = tuple(queries), None if corpus is None else tuple(corpus)
     depth = depth_of(conditions.measures)
 
@@ -176,7 +175,7 @@ def _by_concepts(
             yield name, read_ranking_in_blocks(
                 file, names, held, depth=depth, corpus_embeddings=corpus_embeddings.get(name), ties=conditions.ties,
                 order=conditions.order, similarity=conditions.similarity if name in arrays else None,
-                resources=conditions.resources,
+                query_image=conditions.of_queries["query_image"], resources=conditions.resources,
             )  # fmt: skip
 
     with (
@@ -194,9 +193,9 @@ def _by_concepts(
         )  # fmt: skip
 
 
-def _relevance(conditions: Conditions) -> tuple[Judgements | None, Labels | None]:
+def _relevance(conditions: Conditions, images: Sequence[ImageConcepts]) -> tuple[Judgements | None, Labels | None]:
     qrels = None if conditions.qrels is None else Judgements.read(conditions.qrels, conditions.grades)
-    return qrels, labels_given(conditions.labels, conditions.label_concepts, conditions.columns)
+    return qrels, conditions.labels.read(images, conditions.graph, conditions.nearness.unknown)
 
 
 def write_cards(folder: Path, cards: Mapping[str, ScoreCard]) -> None:

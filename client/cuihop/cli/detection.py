@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cuihop.added_names import GraphWithNames
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
@@ -26,10 +27,11 @@ from cuihop.cli.evaluation_options import (
     SeedOption,
     ThreadsOption,
 )
-from cuihop.cli.graph_option import DirectionOption, LambdaOption, opened_graph
+from cuihop.cli.graph_option import DirectionOption, LambdaOption, NamesOption, opened_graph
 from cuihop.cli.output import JsonOption, console, print_json, print_table
 from cuihop.cli.print_detection import DetectionDetails, detection_tables
 from cuihop.cli.scored_systems import ScoredSystems, predictions_named
+from cuihop.collection.concept_names import ConceptNames
 from cuihop.collection.labels import Labels
 from cuihop.evaluation.groups import group_means
 from cuihop.imageclef.concept_detection import evaluate_submissions
@@ -69,6 +71,7 @@ def concept_detection(
         ),
     ] = None,
     groups: GroupsOption = None,
+    names: NamesOption = None,
     image_column: ImageColumnOption = None,
     concept_column: ConceptColumnOption = None,
     output: Annotated[
@@ -112,16 +115,22 @@ def concept_detection(
         "resamples": resamples, "confidence": confidence, "seed": seed, "threads": threads
     }  # fmt: skip
     details = {}
+    added = None if names is None else ConceptNames.read(names)
+    inputs = {"training": seen, "names": added}
+    accounts = {name: given.account for name, given in inputs.items() if given is not None}
     with nullcontext() if graph is None else opened_graph(graph) as opened:
+        named = opened if opened is None or added is None else GraphWithNames(opened, added)
         found = evaluate_submissions(
-            truth, predictions_named(predictions, "PREDICTIONS"), manual_truth, opened,
+            truth, predictions_named(predictions, "PREDICTIONS"), manual_truth, named,
             nearness=Nearness(hops, lam, direction, "isolated"), official=official, **columns,
         )  # fmt: skip
         for name, each in found.items():
             means = [group_means(each, labels, label, **tests) for label in by or ()]
             frequencies = [] if seen is None else frequency_scores(each, seen.times)
             averages = average_scores(each, **tests)
-            details[name] = DetectionDetails.of(each, averages, means, frequencies, opened)
+            details[name] = DetectionDetails.of(
+                each, averages, means, frequencies, added if named is None else named, graph=named
+            )
     systems = ScoredSystems.of(found, **tests)
     systems.write(output=output, cards=cards, plot=plot)
     tables = list(detection_tables(details, confidence, rows))
@@ -134,7 +143,7 @@ def concept_detection(
                 {"system": name, **each.fields(rows), **found[name].summary()} for name, each in details.items()
             ],
             **systems.fields(),
-            "inputs": {} if seen is None else {"training": seen.account},
+            "inputs": accounts,
             "per_query": None if output is None else str(output),
         })  # fmt: skip
         return
@@ -142,6 +151,6 @@ def concept_detection(
         print_table(table, table.caption if place else None)
     for table in compared:
         print_table(table)
-    if seen is not None:
-        console().print(seen.account)
+    for line in accounts.values():
+        console().print(line)
     systems.print_account({"Values of each image": output, "Tables": report, "Score cards": cards, "Figure": plot})

@@ -15,6 +15,7 @@ from cuihop.cli.evaluation_options import (
     FILES_PANEL,
     MEASURES_PANEL,
     ByOption,
+    ClassDescendantsOption,
     ConceptColumnOption,
     ConceptsOption,
     CorpusEmbeddingsOption,
@@ -24,6 +25,8 @@ from cuihop.cli.evaluation_options import (
     GroupsOption,
     HopsOption,
     ImageColumnOption,
+    LabelAgreementOption,
+    LabelClassesOption,
     LabelConceptsOption,
     LabelsOption,
     MeasuresOption,
@@ -32,6 +35,7 @@ from cuihop.cli.evaluation_options import (
     OrderOption,
     PlotOption,
     QrelsOption,
+    QueryImageOption,
     SimilarityOption,
     ThreadsOption,
     TiesOption,
@@ -47,10 +51,9 @@ from cuihop.cli.graph_option import (
 from cuihop.cli.output import JsonOption, note, print_json
 from cuihop.cli.print_evaluation import print_evaluation
 from cuihop.cli.relevance_options import (
-    check_one_kind_of_labels,
+    LabelSource,
     check_without_concepts,
     judged_ranking,
-    labels_given,
     labels_of_groups,
 )
 from cuihop.cli.run_options import EVALUATION, RANKING, CheckpointOption, MemoryOption, Work
@@ -101,6 +104,8 @@ def evaluate_ranking(
     grades: GradesOption = "DR=2,PR=1,NR=0",
     labels: LabelsOption = None,
     label_concepts: LabelConceptsOption = None,
+    label_classes: LabelClassesOption = None,
+    class_descendants: ClassDescendantsOption = True,
     groups: GroupsOption = None,
     output: Annotated[
         Path | None,
@@ -133,6 +138,8 @@ def evaluate_ranking(
     unknown: UnknownOption = "error",
     missing: MissingOption = "error",
     empty_ideal: EmptyIdealOption = "zero",
+    query_image: QueryImageOption = "exclude",
+    label_agreement: LabelAgreementOption = "equal",
     ties: TiesOption = "name",
     order: OrderOption = "score",
     similarity: SimilarityOption = None,
@@ -144,19 +151,21 @@ def evaluate_ranking(
     """Evaluate a ranking by the concepts of the images, by labels, or by relevance judgements."""
     if (ranking is None) == (baseline is None):
         raise typer.BadParameter("give either --ranking FILE or --baseline")
-    check_one_kind_of_labels(labels, label_concepts)
+    columns = {"image_column": image_column, "concept_column": concept_column}
+    label_source = LabelSource(labels, label_concepts, label_classes or (), class_descendants, label_agreement, columns)
     if concepts is None and any(given is not None for given in (corpus, corpus_embeddings, baseline)):
         raise typer.BadParameter("--corpus, --corpus-embeddings and --baseline go with --concepts")
     if concepts is None and not measure:
         raise typer.BadParameter("without --concepts, measures are needed: --measure AP --measure nDCG@10")
-    columns = {"image_column": image_column, "concept_column": concept_column}
-    criteria = _Criteria(measures_named(measure or "nn-CUI@5,10,30"), {"missing": missing, "empty_ideal": empty_ideal})
-    data = Dataset(
-        qrels=None if qrels is None else Judgements.read(qrels, grades_in_words(grades)),
-        labels=labels_given(labels, label_concepts, columns),
-        queries=None if concepts is None else ImageConcepts.read(concepts, **columns),
-        corpus=None if corpus is None else ImageConcepts.read(corpus, **columns),
+    criteria = _Criteria(
+        measures_named(measure or "nn-CUI@5,10,30"),
+        {"missing": missing, "empty_ideal": empty_ideal, "query_image": query_image},
     )
+    files = [ImageConcepts.read(path, **columns) for path in (concepts, corpus) if path is not None]
+    data = Dataset(
+        *files, qrels=None if qrels is None else Judgements.read(qrels, grades_in_words(grades)),
+        labels=label_source.read(files, graph, unknown),
+    )  # fmt: skip
     grouped = labels_of_groups(by, groups, data.labels)
     source = _Source(ranking, corpus_embeddings, baseline or "", ties, similarity, order)
     work = Work(threads, memory, checkpoint)
@@ -211,7 +220,8 @@ def _judged(criteria: _Criteria, data: Dataset, ranking: Path, source: _Source, 
     check_without_concepts(criteria.measures)
     ranked = judged_ranking(
         ranking, data.qrels, data.labels, depth=depth_of(criteria.measures), ties=source.ties,
-        order=source.order, similarity=source.similarity, resources=Resources(work.threads, work.memory),
+        order=source.order, similarity=source.similarity, query_image=criteria.options["query_image"],
+        resources=Resources(work.threads, work.memory),
     )  # fmt: skip
     if isinstance(ranked, Ranking):
         if work.checkpoint is not None:
@@ -232,7 +242,7 @@ def _by_concepts(
         advised_on_unknown(),
         work.progress_bars() as bar_of,
     ):
-        ranked = _ranked(criteria.measures, data, source, opened, nearness, work, bar_of)
+        ranked = _ranked(criteria, data, source, opened, nearness, work, bar_of)
         return evaluate(
             data, ranked, opened, measures=criteria.measures, nearness=nearness,
             resources=work.resources(EVALUATION, bar_of("evaluated queries")), **criteria.options,
@@ -240,7 +250,7 @@ def _by_concepts(
 
 
 def _ranked(
-    measures: tuple[Measure, ...],
+    criteria: _Criteria,
     data: Dataset,
     source: _Source,
     graph: ConceptGraph | None,
@@ -250,17 +260,17 @@ def _ranked(
 ) -> Ranking | RankingInBlocks:
     """The ranking from its file, or a baseline."""
     queries, corpus = data.images
-    depth = depth_of(measures)
+    depth, query_image = depth_of(criteria.measures), criteria.options["query_image"]
     if source.file is not None:
         return read_ranking_in_blocks(
             source.file, tuple(queries), None if data.corpus is None else tuple(corpus), ties=source.ties, depth=depth,
             order=source.order, corpus_embeddings=source.corpus_embeddings, similarity=source.similarity,
-            resources=Resources(work.threads, work.memory),
+            query_image=query_image, resources=Resources(work.threads, work.memory),
         )  # fmt: skip
     depth = len(corpus) if depth is None else depth
     kind, _, seed = source.baseline.partition(":")
     if kind == "random" and ((seed.isascii() and seed.isdecimal()) or source.baseline == "random"):
-        return random_ranking(data, depth, seed=int(seed or 0), memory=work.memory)
+        return random_ranking(data, depth, seed=int(seed or 0), query_image=query_image, memory=work.memory)
     by = next((relevance for relevance in get_args(Relevance) if relevance == source.baseline), None)
     if by is None:
         named = ", ".join(get_args(Relevance))
@@ -268,4 +278,4 @@ def _ranked(
             f"no baseline is called {source.baseline!r}; there are {named}, random and random:SEED"
         )
     resources = work.resources(RANKING, bar_of("ranked queries"))
-    return top_k(data, graph, depth, by=by, nearness=nearness, resources=resources)
+    return top_k(data, graph, depth, by=by, nearness=nearness, query_image=query_image, resources=resources)

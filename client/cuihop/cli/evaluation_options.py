@@ -9,8 +9,9 @@ import typer
 
 from cuihop.cli.command_files import FileUse, checked_picture
 from cuihop.cli.run_options import RESOURCES_PANEL
+from cuihop.collection.labels import Agreement
 from cuihop.evaluation.result import EmptyIdeal, Missing
-from cuihop.rankings.ranking import Order, Similarity, Ties
+from cuihop.rankings.ranking import Order, QueryImage, Similarity, Ties
 
 __all__ = [
     "FILES_PANEL",
@@ -19,6 +20,7 @@ __all__ = [
     "ByOption",
     "BySystemOption",
     "CardsOption",
+    "ClassDescendantsOption",
     "ConceptColumnOption",
     "ConceptsOption",
     "ConfidenceOption",
@@ -29,6 +31,8 @@ __all__ = [
     "GroupsOption",
     "HopsOption",
     "ImageColumnOption",
+    "LabelAgreementOption",
+    "LabelClassesOption",
     "LabelConceptsOption",
     "LabelsOption",
     "MeasuresOption",
@@ -37,6 +41,7 @@ __all__ = [
     "OrderOption",
     "PlotOption",
     "QrelsOption",
+    "QueryImageOption",
     "ReportOption",
     "ResamplesOption",
     "SeedOption",
@@ -129,6 +134,29 @@ GroupsOption = Annotated[
         help="Labels of the queries for --by: CSV or Parquet, query and a column for each label.",
     ),
 ]  # fmt: skip
+LabelClassesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--label-classes", metavar="NAME=FILE", rich_help_panel=FILES_PANEL,
+        help="Instead of --labels: classes of a label and their concepts (class,CUI), for the images of --concepts. "
+        "May be repeated.",
+    ),
+    FileUse.READS,
+]  # fmt: skip
+ClassDescendantsOption = Annotated[
+    bool,
+    typer.Option(
+        "--class-descendants/--no-class-descendants", rich_help_panel=FILES_PANEL,
+        help="With --label-classes and --graph: the concepts below those of a class belong to it, too.",
+    ),
+]  # fmt: skip
+LabelAgreementOption = Annotated[
+    Agreement,
+    typer.Option(
+        "--label-agreement", rich_help_panel=MEASURES_PANEL,
+        help="Images agree in a label when their values are equal, or when they share a class: a part between ';'.",
+    ),
+]  # fmt: skip
 PlotOption = Annotated[
     Path | None,
     typer.Option(
@@ -162,6 +190,13 @@ EmptyIdealOption = Annotated[
     typer.Option(
         "--empty-ideal", rich_help_panel=MEASURES_PANEL,
         help="Queries without any gain or relevant image in the corpus: score 0, or skip.",
+    ),
+]  # fmt: skip
+QueryImageOption = Annotated[
+    QueryImage,
+    typer.Option(
+        "--query-image", rich_help_panel=MEASURES_PANEL,
+        help="A query that the corpus holds: leave it out of its own ranking and ideal, or count it there.",
     ),
 ]  # fmt: skip
 TiesOption = Annotated[

@@ -61,10 +61,12 @@ class DetectionDetails:
         averages: Sequence[AverageScore],
         by: Sequence[Sequence[GroupMean]],
         frequencies: Sequence[FrequencyScore],
+        names: ConceptGraph | Mapping[str, str] | None,
+        *,
         graph: ConceptGraph | None,
     ) -> DetectionDetails:
-        """The scores of an evaluation; near misses and semantic types where there is a graph."""
-        concepts = concept_scores(found, graph)
+        """The scores of an evaluation; near misses where there is a graph, semantic types where it can hold them."""
+        concepts = concept_scores(found, names)
         if graph is None:
             return cls(averages, by, frequencies, concepts)
         near = found.matches[NEAR]

@@ -3,36 +3,90 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
+from cuihop.cli.graph_option import advised_on_unknown, opened_graph
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Judgements
-from cuihop.collection.labels import Labels
+from cuihop.collection.label_classes import LabelClasses
+from cuihop.collection.labels import Agreement, Labels
 from cuihop.errors import InputError
 from cuihop.files.input_file import Readable
+from cuihop.graph import ConceptGraph
 from cuihop.measures import Measure
+from cuihop.measures.resolution import Unknown
 from cuihop.rankings.blocks import RankingInBlocks
-from cuihop.rankings.ranking import Order, Ranking, Similarity, Ties
+from cuihop.rankings.ranking import Order, QueryImage, Ranking, Similarity, Ties
 from cuihop.rankings.reading import read_ranking_in_blocks, read_run
 from cuihop.resources.resources import Resources
 
-__all__ = ["check_one_kind_of_labels", "check_without_concepts", "judged_ranking", "labels_given",
-           "labels_of_groups"]  # fmt: skip
+__all__ = ["LabelSource", "check_without_concepts", "judged_ranking", "labels_of_groups"]
 
 
-def check_one_kind_of_labels(labels: Path | None, label_concepts: Path | None) -> None:
-    """Refuse two sources of labels."""
-    if labels is not None and label_concepts is not None:
-        raise typer.BadParameter("give either --labels or --label-concepts")
+@dataclass(frozen=True)
+class LabelSource:
+    """Source of the labels on the command line: one of three, or none.
+
+    Attributes:
+        labels: a file of labels. label_concepts: one of ImageCLEF's manual concepts.
+        label_classes: files of classes and their concepts, each NAME=FILE.
+        descendants: a class has the concepts below its own, too.
+        agreement: of two images. columns: names of the columns of concept files.
+
+    Raises:
+        typer.BadParameter: there are several sources, or an agreement without any.
+    """
+
+    labels: Path | None
+    label_concepts: Path | None
+    label_classes: Sequence[str]
+    descendants: bool
+    agreement: Agreement
+    columns: Mapping[str, str | None]
+
+    def __post_init__(self) -> None:
+        sources = (self.labels is not None, self.label_concepts is not None, bool(self.label_classes))
+        if sum(sources) > 1:
+            raise typer.BadParameter("give one of --labels, --label-concepts and --label-classes")
+        if not self.descendants and not self.label_classes:
+            raise typer.BadParameter("--no-class-descendants goes with --label-classes")
+        if self.agreement != "equal" and not any(sources):
+            raise typer.BadParameter("--label-agreement goes with --labels, --label-concepts or --label-classes")
+
+    def read(
+        self, images: Sequence[ImageConcepts], graph: str | ConceptGraph | None, unknown: Unknown
+    ) -> Labels | None:
+        """The labels; those of classes are of these images, with this graph or the one at this address."""
+        found: Labels | None = None
+        if self.labels is not None:
+            found = Labels.read(self.labels)
+        elif self.label_concepts is not None:
+            found = Labels.of_concepts(ImageConcepts.read(self.label_concepts, **self.columns))
+        elif self.label_classes:
+            if not images:
+                raise typer.BadParameter("--label-classes goes with --concepts: the labels are those of its images")
+            classes = _classes(self.label_classes)
+            below = graph if self.descendants else None
+            with advised_on_unknown(), opened_graph(below) if isinstance(below, str) else nullcontext(below) as opened:
+                found = Labels.of_classes(images, classes, opened, unknown=unknown)
+        return None if found is None else found.with_agreement(self.agreement)
 
 
-def labels_given(labels: Path | None, label_concepts: Path | None, columns: Mapping[str, str | None]) -> Labels | None:
-    """The labels of ``--labels``, or those of the concepts in ``--label-concepts``, whose columns may be named."""
-    if label_concepts is not None:
-        return Labels.of_concepts(ImageConcepts.read(label_concepts, **columns))
-    return None if labels is None else Labels.read(labels)
+def _classes(given: Sequence[str]) -> dict[str, LabelClasses]:
+    """Name of a label → its classes, from NAME=FILE."""
+    found: dict[str, LabelClasses] = {}
+    for text in given:
+        name, equals, file = (part.strip() for part in text.partition("="))
+        if not (name and equals and file) or set(name) & set("+,()="):
+            raise typer.BadParameter(f"--label-classes takes NAME=FILE, such as modality=modality.csv, not {text!r}")
+        if name in found:
+            raise typer.BadParameter(f"--label-classes names {name!r} twice")
+        found[name] = LabelClasses.read(file)
+    return found
 
 
 def labels_of_groups(by: Sequence[str] | None, groups: Path | None, labels: Labels | None) -> Labels | None:
@@ -41,7 +95,9 @@ def labels_of_groups(by: Sequence[str] | None, groups: Path | None, labels: Labe
         raise typer.BadParameter("--groups gives the labels of the queries for --by LABEL")
     found = labels if groups is None else Labels.read(groups)
     if by and found is None:
-        raise typer.BadParameter("--by needs labels of the queries: --groups FILE, --labels or --label-concepts")
+        raise typer.BadParameter(
+            "--by needs labels of the queries: --groups FILE, --labels, --label-concepts or --label-classes"
+        )
     return found
 
 
@@ -64,6 +120,7 @@ def judged_ranking(
     ties: Ties,
     order: Order,
     similarity: Similarity | None,
+    query_image: QueryImage,
     resources: Resources,
 ) -> Ranking | RankingInBlocks:
     """Read a ranking of the queries in judgements or labels; arguments as `read_ranking_in_blocks`."""
@@ -72,5 +129,12 @@ def judged_ranking(
     if labels is None:
         raise typer.BadParameter("give --concepts, --qrels or --labels: relevance has to come from one of them")
     return read_ranking_in_blocks(
-        path, labels.images, depth=depth, ties=ties, order=order, similarity=similarity, resources=resources
+        path,
+        labels.images,
+        depth=depth,
+        ties=ties,
+        order=order,
+        similarity=similarity,
+        query_image=query_image,
+        resources=resources,
     )

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from cuihop.added_names import without_added_names
 from cuihop.annotated_texts.identifier_map import IdentifierMap
 from cuihop.annotated_texts.reading import read_documents
 from cuihop.annotated_texts.score_tables import (
@@ -48,7 +47,6 @@ from cuihop.errors import InvalidCui
 from cuihop.graph import ConceptGraph
 from cuihop.measures.nearness import Nearness
 from cuihop.notebooks.table import Table, write_tables
-from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
 __all__ = ["score_annotated_texts"]
 
@@ -154,10 +152,7 @@ class _Result:
     def of(cls, found: AnnotationScores, scores: Sequence[Score], graph: ConceptGraph | None) -> _Result:
         if graph is None:
             return cls(found, scores)
-        source = without_added_names(graph)
-        if isinstance(source, NeighbourDictionary):
-            note("no scores by semantic type: a neighbour dictionary holds no types")
-        types = [] if isinstance(source, NeighbourDictionary) else type_scores(found, graph)
+        types = type_scores(found, graph)
         has_types = any(row.tui for row in types)
         by_hops = false_positives_by_hops(found)
         return cls(found, scores, near_misses(found, graph), by_hops, types if has_types else ())

@@ -17,7 +17,16 @@ from typing import Annotated, Any, get_args
 import typer
 
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.evaluation_options import ConceptColumnOption, EmptyIdealOption, ImageColumnOption, OrderOption
+from cuihop.cli.evaluation_options import (
+    ClassDescendantsOption,
+    ConceptColumnOption,
+    EmptyIdealOption,
+    ImageColumnOption,
+    LabelAgreementOption,
+    LabelClassesOption,
+    OrderOption,
+    QueryImageOption,
+)
 from cuihop.cli.graph_option import (
     DirectionOption,
     GraphOption,
@@ -28,7 +37,7 @@ from cuihop.cli.graph_option import (
     opened_graph,
 )
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table, progress
-from cuihop.cli.relevance_options import check_one_kind_of_labels, labels_given
+from cuihop.cli.relevance_options import LabelSource
 from cuihop.cli.run_options import RESOURCES_PANEL, MemoryOption
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.files.input_file import InputFile
@@ -80,6 +89,8 @@ def study(
         typer.Option("--label-concepts", rich_help_panel=_FILES,
                      help="Instead of --labels: ImageCLEF's manual concepts of modality and organ."),
     ] = None,
+    label_classes: LabelClassesOption = None,
+    class_descendants: ClassDescendantsOption = True,
     image_column: ImageColumnOption = None,
     concept_column: ConceptColumnOption = None,
     embeddings: Annotated[
@@ -107,6 +118,8 @@ def study(
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
     empty_ideal: EmptyIdealOption = "zero",
+    query_image: QueryImageOption = "exclude",
+    label_agreement: LabelAgreementOption = "equal",
     order: OrderOption = "score",
     timed_queries: Annotated[
         int,
@@ -131,25 +144,26 @@ def study(
     json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Compare IoU, nn-IoU, BM, embeddings and baselines as the paper does: tables, ablation of n and λ, cost."""
-    check_one_kind_of_labels(labels, label_concepts)
+    columns = {"image_column": image_column, "concept_column": concept_column}
+    label_source = LabelSource(labels, label_concepts, label_classes or (), class_descendants, label_agreement, columns)
     wanted: Sequence[Part] = [part for part in get_args(Part) if not only or part in only]
     if not set(only or []) <= set(wanted):
         raise typer.BadParameter(f"--only takes {', '.join(get_args(Part))}")
-    if only and "ablation" in only and labels is None and label_concepts is None:
-        raise typer.BadParameter("--only ablation needs --labels or --label-concepts")
+    labelled = labels is not None or label_concepts is not None or bool(label_classes)
+    if only and "ablation" in only and not labelled:
+        raise typer.BadParameter("--only ablation needs --labels, --label-concepts or --label-classes")
     if plots:
         check_plots()
     files = _embeddings(embeddings or [])
     if checkpoint is not None and checkpoint.absolute().is_relative_to(out.absolute()):
         raise typer.BadParameter("--checkpoint must lie outside --out, which is written whole or not at all")
-    columns = {"image_column": image_column, "concept_column": concept_column}
     read = ImageConcepts.read(images, **columns)
-    label_table = labels_given(labels, label_concepts, columns)
-    parts = [part for part in wanted if label_table is not None or part != "ablation"]
+    parts = [part for part in wanted if labelled or part != "ablation"]
     with whole_folder(out, overwrite=overwrite) as folder, opened_graph(graph) as opened:
+        label_table = label_source.read([read], opened, unknown)
         study_inputs = StudyInputs(
             read, opened, label_table, files, order=order, nearness=Nearness(n, lam, direction, unknown, weight),
-            empty_ideal=empty_ideal, seed=seed, resources=Resources(threads, memory),
+            empty_ideal=empty_ideal, query_image=query_image, seed=seed, resources=Resources(threads, memory),
         )  # fmt: skip
         started = datetime.now(UTC)
         found, seconds, study_checkpoint = _found(study_inputs, parts, timed_queries, checkpoint)
@@ -179,7 +193,7 @@ def study(
         print_json({**run, "out": str(out), "numbers": numbers, "differences": tested})
         return
     if label_table is None:
-        note("without --labels or --label-concepts there is no precision, and no ablation")
+        note("without labels there is no precision, and no ablation")
     if found.costs:
         tables.append(cost_table(found.costs))
     for each in tables:

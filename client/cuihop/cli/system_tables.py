@@ -21,8 +21,9 @@ from cuihop.comparison.system_groups import (
     values_of_systems,
 )
 from cuihop.evaluation.groups import GroupMean, group_means
-from cuihop.evaluation.means import number_text
+from cuihop.evaluation.means import number_text, relevance_name
 from cuihop.files.text_lines import counted
+from cuihop.measures import measures_named
 from cuihop.notebooks.table import Table
 
 __all__ = ["QueryGroups", "RankedSystems", "SystemLabels"]
@@ -62,7 +63,8 @@ class RankedSystems:
         means: system → measure → mean. labels: of the systems.
         error: smaller means are better.
         best, worst: numbers of systems to list of each group of the first ``--by-system``; ``None`` lists all.
-        found: system → documents that are relevant and retrieved, where they were counted.
+        found: system → documents that are relevant, as the first measure takes it, and retrieved; where they were
+            counted.
     """
 
     means: Mapping[str, Mapping[str, float | None]]
@@ -88,7 +90,8 @@ class RankedSystems:
             | {f"{m} by rank": mean for m, mean in by_rank.get(name, {}).items()}
             for name, card in cards.items()
         }
-        counts = {name: card.counts.get("relevance", {}).get("judgements") for name, card in cards.items()}
+        relevance = relevance_name(measures_named(measures[0])[0])
+        counts = {name: card.counts.get("relevance", {}).get(relevance) for name, card in cards.items()}
         found = {name: count["relevant_retrieved"] for name, count in counts.items() if count}
         whole = found if len(found) == len(cards) else None
         return cls(means, labels, is_error(measures[0]), best, worst, whole)

@@ -276,7 +276,7 @@ class _JudgementRows:
 
 
 class _Grades(dict[bytes, "int | None"]):
-    """Text of a grade → the grade; ``None`` of a text that is none.
+    """Text of a grade → the grade; ``None`` of any other text.
 
     Args:
         words: word → grade, of grades in words.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,20 +16,29 @@ from cuihop.collection.columns import place_of_column
 from cuihop.collection.concept_rows import check_image
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.image_names import places_by_name
-from cuihop.errors import InputError, first_few
+from cuihop.collection.label_classes import LabelClasses, classes_of_images
+from cuihop.errors import InputError, checked_choice, first_few
 from cuihop.files.arrow_tables import is_table_object
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import Readable, opened_input
 from cuihop.files.likely_causes import cause_of_columns, cause_of_strange_name
 from cuihop.files.records import Records, RowFault
 from cuihop.files.text_lines import counted, quoted
+from cuihop.graph import ConceptGraph
+from cuihop.measures.resolution import Unknown
 
-__all__ = ["MANUAL_LABELS", "UNLABELLED", "Labels"]
+__all__ = ["MANUAL_LABELS", "UNLABELLED", "Agreement", "Labels"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+UInt64 = npt.NDArray[np.uint64]
+
+Agreement: TypeAlias = Literal["equal", "shared"]
+"""Two images agree in a label when their values are equal, or when they share a class: one of the texts between the
+semicolons of a value."""
 
 UNLABELLED = -1
+_MOST_CLASSES = 4_096  # of the values of a label: 64 words of bits for each image
 _EXPECTED = "a header, then in each row the image and its labels, separated by commas or tabs"
 
 MANUAL_LABELS: Mapping[str, frozenset[str]] = {
@@ -52,12 +63,26 @@ class Labels:
         source: the file, or another origin.
         images_account: of labels from concepts, the account of these.
         form: compression, delimiter and column of images, where the input was not plain CSV with the images first.
+        agreement: of two images, see `Agreement`.
     """
 
     columns: Mapping[str, Mapping[str, str]]
     source: str = "memory"
     images_account: str | None = None
     form: str = ""
+    agreement: Agreement = "equal"
+
+    def with_agreement(self, agreement: Agreement) -> Labels:
+        """The same labels, in which images agree in this way.
+
+        Raises:
+            InputError: there is no such agreement.
+
+        >>> labels = Labels.of({"modality": {"a": "CT", "b": "CT;PET"}}).with_agreement("shared")
+        >>> labels.agreement
+        'shared'
+        """
+        return dataclasses.replace(self, agreement=checked_choice("agreement", agreement, Agreement))
 
     @property
     def images(self) -> tuple[str, ...]:
@@ -92,6 +117,7 @@ class Labels:
         """Summary of the parsed input, in one line."""
         images, labels = counted(len(self.images), "image"), counted(len(self.columns), "label")
         form = f"; {self.form}" if self.form else ""
+        form += "; images agree where they share a class" if self.agreement == "shared" else ""
         return f"{self.images_account or f'{self.source}: {images}'}, {labels}: {', '.join(self.columns)}{form}"
 
     @classmethod
@@ -195,6 +221,51 @@ class Labels:
             images.account,
         )
 
+    @classmethod
+    def of_classes(
+        cls,
+        images: ImageConcepts | Sequence[ImageConcepts],
+        classes: Mapping[str, Any],
+        graph: ConceptGraph | None = None,
+        *,
+        unknown: Unknown = "error",
+    ) -> Labels:
+        """Labels from classes of concepts: the value is the set of classes that an image's concepts belong to.
+
+        An image has a class where one of its concepts is a concept of the class, or lies below one in the graph. An
+        image of none of the classes is without the label. Source: Wei, Kurtz and Cloppet 2025, section 4.3: "labels are
+        obtained by mapping each class to corresponding CUIs"; the concepts below are our reading.
+
+        Args:
+            images: the images and their concepts; or several collections, of which the last has the concepts of an
+                image that stands in more than one.
+            classes: name of a label → class → its concepts, ``"C1;C2"`` or a collection; or a file of classes, as
+                `LabelClasses.read` reads it.
+            graph: gives the concepts below; without it, only the concepts of a class themselves count.
+            unknown: treatment of identifiers that the graph does not hold: an error, or equal only to themselves.
+
+        Raises:
+            InputError: there is no class, or a class of a concept that the graph does not hold.
+            InvalidCui, ConceptRetired, ConceptNotFound: concepts of the images cannot be used.
+
+        >>> from cuihop import ImageConcepts
+        >>> images = ImageConcepts.of({"a": "C0040405;C0032743", "b": "C0024485", "c": "C0006121"})
+        >>> labels = Labels.of_classes(images, {"modality": {"CT": "C0040405", "PET": "C0032743", "MR": "C0024485"}})
+        >>> dict(labels.columns["modality"])
+        {'a': 'CT;PET', 'b': 'MR', 'c': ''}
+        """
+        if not classes:
+            raise InputError(
+                "no classes", column="classes", found="none", expected="label → classes and their concepts"
+            )
+        collections = [images] if isinstance(images, ImageConcepts) else list(images)
+        given = {name: LabelClasses.of(of_label) for name, of_label in classes.items()}
+        columns = classes_of_images(collections, given, graph, unknown)
+        below = "and all below it in the graph" if graph is not None else "alone, without those below it"
+        sources = " and ".join(collection.source for collection in collections)
+        accounts = "; ".join(f"{name} by {of_label.account}" for name, of_label in given.items())
+        return cls(columns, f"classes of {sources}", form=f"{accounts}; a concept of a class counts {below}")
+
     def rows(self, images: Sequence[str]) -> Int64:
         """The row of each image: int64, shape (images,).
 
@@ -235,6 +306,30 @@ class Labels:
                 codes = _both(codes, self._column(name))
             self._codes[key] = codes
         return self._codes[key]
+
+    def bits(self, name: str) -> UInt64:
+        """The classes of each value of a label as bits: values that share a class have a bit in common.
+
+        Returns:
+            uint64, shape (words, values + 1): a column for each code of the label; the last, of `UNLABELLED`, is 0.
+
+        Raises:
+            InputError: there is no such label, or its values have too many classes.
+        """
+        self._column(name)
+        values = list(dict.fromkeys(filter(None, self.columns[name].values())))
+        parts = [{part.strip() for part in value.split(";")} - {""} for value in values]
+        numbers = {part: number for number, part in enumerate(sorted(set().union(*parts)))}
+        if len(numbers) > _MOST_CLASSES:
+            raise InputError(
+                "too many classes of a label", file=self.source, column=name, found=f"{len(numbers):,}",
+                expected=f"at most {_MOST_CLASSES:,}", advice="With the agreement 'equal' there is no bound.",
+            )  # fmt: skip
+        found = np.zeros((max(1, -(-len(numbers) // 64)), len(values) + 1), dtype=np.uint64)
+        for place, listed in enumerate(parts):
+            for part in listed:
+                found[numbers[part] // 64, place] |= np.uint64(1 << numbers[part] % 64)
+        return found
 
     def _column(self, name: str) -> Int32:
         """The codes of one label."""

@@ -36,7 +36,19 @@ _ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")  # of a file; not the last 
 _RELEASE = ("digest", "sabs", "relations")
 _TIES = "ties"
 _PARAMETERS = (
-    *("n", "lambda", "weight", "direction", "unknown", "missing", "empty_ideal", "ideal", _TIES),  # of a ranking
+    *(
+        "n",
+        "lambda",
+        "weight",
+        "direction",
+        "unknown",
+        "missing",
+        "empty_ideal",
+        "ideal",
+        "query_image",
+        _TIES,
+    ),  # of a ranking
+    "label_agreement",
     *("official", "branching"),  # of detected concepts and codes
     *("text", "read from scores"),  # of captions
 )

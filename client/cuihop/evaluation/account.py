@@ -21,7 +21,7 @@ def account_by_concepts(
     """Lines about an evaluation of images with concepts."""
     yield (
         f"{counts.queries:,} queries, {counts.queries_in_corpus:,} of them in the corpus of {counts.corpus:,} images "
-        "and left out of their own ranking and ideal"
+        f"and {'kept in' if parameters['query_image'] == 'include' else 'left out of'} their own ranking and ideal"
     )
     if counts.empty_ideal:
         way = direction_text(parameters["direction"])
@@ -51,12 +51,13 @@ def account_by_concepts(
         if queries:
             verb = "has" if len(queries) == 1 else "have"
             treated = _treated(parameters["empty_ideal"])
-            yield f"{_queries(queries)} {verb} no other image with any {gain} (IDCG is 0): {treated}"
+            other = "" if parameters["query_image"] == "include" else "other "
+            yield f"{_queries(queries)} {verb} no {other}image with any {gain} (IDCG is 0): {treated}"
     yield from _relevance(counts, parameters["empty_ideal"])
     if counts.judged_elsewhere:
         judgements = counted(counts.judged_elsewhere, "judgement")
         yield f"{judgements} of images outside the corpus: relevant ones are never found"
-    yield from _self_retrieved(counts.self_retrieved)
+    yield from _self_retrieved(counts.self_retrieved, parameters["query_image"])
     if counts.missing:
         yield f"{_queries(counts.missing)} without a ranking: {_treated(parameters['missing'])}"
     if counts.short:
@@ -78,7 +79,7 @@ def account_by_judgements(counts: JudgedCounts, parameters: Mapping[str, Any]) -
         yield f"{len(counts.other_queries):,} of the ranking's queries have no judgements and take no part"
     if counts.missing:
         yield f"{_queries(counts.missing)} without a ranking: {_treated(parameters['missing'])}"
-    yield from _self_retrieved(counts.self_retrieved)
+    yield from _self_retrieved(counts.self_retrieved, parameters["query_image"])
     for source, count in counts.relevance.items():
         yield (
             f"{counted(count.relevant, 'relevant document')}, {count.relevant_retrieved:,} of them among the "
@@ -102,8 +103,11 @@ def _relevance(counts: EvaluationCounts | JudgedCounts, empty_ideal: str) -> Ite
             yield f"{_queries(queries)} for which nothing is relevant ({source}): {_treated(empty_ideal)}"
 
 
-def _self_retrieved(queries: int) -> Iterator[str]:
-    if queries == 1:
+def _self_retrieved(queries: int, query_image: str | None) -> Iterator[str]:
+    if query_image == "include":
+        if queries:
+            yield f"{counted(queries, 'query', 'queries')} among the images that they retrieved; those hits count"
+    elif queries == 1:
         yield "1 query retrieved itself; that hit was removed and later ranks moved up"
     elif queries:
         yield f"{queries:,} queries retrieved themselves; those hits were removed and later ranks moved up"

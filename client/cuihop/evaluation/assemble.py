@@ -67,8 +67,10 @@ def _judged_details(system: JudgedSystem, data: Dataset, criteria: Criteria) -> 
         "measures": [str(measure) for measure in criteria.measures],
         "missing": criteria.missing,
         "empty_ideal": criteria.empty_ideal,
+        "query_image": None if data.labels is None else criteria.query_image,
         "qrels": _source(data.qrels),
         "labels": _source(data.labels),
+        "label_agreement": None if data.labels is None else data.labels.agreement,
         "ranking": ranking.source,
         "ties": ranking.ties,
         "digests": {"qrels": _digest(data.qrels), "labels": _digest(data.labels)},
@@ -134,9 +136,12 @@ def _parameters(images: ImageCollection, data: Dataset, criteria: Criteria) -> d
         **criteria.nearness.fields(),
         "missing": criteria.missing,
         "empty_ideal": criteria.empty_ideal,
-        "ideal": "the best K of the whole corpus, the query left out",
+        "query_image": criteria.query_image,
+        "ideal": "the best K of the whole corpus"
+        + (", the query left out" if criteria.query_image == "exclude" else ""),
         "qrels": _source(data.qrels),
         "labels": _source(data.labels),
+        "label_agreement": None if data.labels is None else data.labels.agreement,
         "queries": images.queries.source,
         "corpus": images.corpus.source,
         "digests": {
@@ -179,7 +184,7 @@ def _counts(images: ImageCollection, best: Mapping[str, Float64], qrels: Judgeme
     return EvaluationCounts(
         queries=len(images.queries),
         corpus=len(images.corpus),
-        queries_in_corpus=int((images.own_rows >= 0).sum()),
+        queries_in_corpus=len(set(images.query_names) & set(images.corpus_names)),
         empty_queries=sum(not concepts for concepts in images.query_sets),
         empty_corpus=sum(not concepts for concepts in images.corpus_sets),
         identifiers=len(occurrences),

@@ -22,7 +22,7 @@ from cuihop.measures.registry import FAMILIES
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.document_ranking import DocumentRanking
 from cuihop.rankings.parsing import ranking_of_table
-from cuihop.rankings.ranking import Ranking
+from cuihop.rankings.ranking import QueryImage, Ranking
 from cuihop.relevance.image_collection import ImageCollection
 
 __all__ = [
@@ -47,6 +47,7 @@ class Criteria:
         nearness: n, λ, direction and the treatment of unknown identifiers.
         missing: treatment of a query without a ranking.
         empty_ideal: treatment of a query without anything relevant.
+        query_image: treatment of a query that the corpus holds.
 
     Raises:
         InputError: a parameter has no such value.
@@ -56,10 +57,12 @@ class Criteria:
     nearness: Nearness
     missing: Missing
     empty_ideal: EmptyIdeal
+    query_image: QueryImage = "exclude"
 
     def __post_init__(self) -> None:
         checked_choice("missing", self.missing, Missing)
         checked_choice("empty_ideal", self.empty_ideal, EmptyIdeal)
+        checked_choice("query_image", self.query_image, QueryImage)
 
     @property
     def judged(self) -> tuple[Measure, ...]:
@@ -89,7 +92,7 @@ def collected_images(data: Dataset, graph: ConceptGraph | None, criteria: Criter
     """
     if graph is None and any(measure.family == "nn-CUI" for measure in criteria.measures):
         raise InputError("nn-CUI@K needs a graph", column="graph", found="None", expected="a ConceptGraph")
-    return ImageCollection.of(data, graph, criteria.nearness.unknown)
+    return ImageCollection.of(data, graph, criteria.nearness.unknown, criteria.query_image)
 
 
 def ranking_of_images(ranking: object, images: ImageCollection) -> Ranking | RankingInBlocks:
@@ -100,11 +103,12 @@ def ranking_of_images(ranking: object, images: ImageCollection) -> Ranking | Ran
     """
     queries, corpus = images.query_names, images.corpus_names
     if is_table_object(ranking):
-        return ranking_of_table(ArrowTable.of(ranking), queries, corpus, None, "name")
+        return ranking_of_table(ArrowTable.of(ranking), queries, corpus, None, "name", query_image=images.query_image)
     if not isinstance(ranking, Mapping | RankingInBlocks):
         raise InputError("not a ranking", found=type(ranking).__name__, expected="query → images of the corpus")
     if not isinstance(ranking, Ranking | RankingInBlocks):
-        return Ranking.of(ranking, queries, corpus)
+        return Ranking.of(ranking, queries, corpus, query_image=images.query_image)
+    _check_query_image(ranking, images.query_image)
     if (ranking.queries, ranking.corpus) == (queries, corpus):
         return ranking
     raise InputError(
@@ -115,7 +119,19 @@ def ranking_of_images(ranking: object, images: ImageCollection) -> Ranking | Ran
     )
 
 
-def ranking_of_queries(ranking: object, qrels: Judgements | None, labels: Labels | None) -> Ranking | RankingInBlocks:
+def _check_query_image(ranking: Ranking | RankingInBlocks, query_image: QueryImage) -> None:
+    """Refuse a ranking in which queries were treated otherwise when it was made."""
+    if ranking.query_image != query_image:
+        raise InputError(
+            "the ranking treats queries in their own lists otherwise", column="query_image",
+            found=f"a ranking made with {ranking.query_image!r}", expected=repr(query_image),
+            advice="Read or make the ranking with the same query_image, or give its lists as a mapping.",
+        )  # fmt: skip
+
+
+def ranking_of_queries(
+    ranking: object, qrels: Judgements | None, labels: Labels | None, query_image: QueryImage
+) -> Ranking | RankingInBlocks:
     """The ranking of the queries that judgements or labels name; its documents may be any.
 
     Raises:
@@ -127,9 +143,14 @@ def ranking_of_queries(ranking: object, qrels: Judgements | None, labels: Labels
         raise InputError("nothing says which documents are relevant", expected="qrels or labels")
     queries = tuple(qrels) if qrels is not None else () if labels is None else labels.images
     if not isinstance(ranking, Mapping | RankingInBlocks):
-        return ranking_of_table(ArrowTable.of(ranking), queries, None if qrels is not None else queries, None, "name")
+        corpus = None if qrels is not None else queries
+        return ranking_of_table(ArrowTable.of(ranking), queries, corpus, None, "name", query_image=query_image)
     if not isinstance(ranking, Ranking | RankingInBlocks):
-        return Ranking.of(ranking, queries) if qrels is None else _document_ranking(ranking, queries)
+        if qrels is not None:
+            return _document_ranking(ranking, queries)
+        return Ranking.of(ranking, queries, query_image=query_image)
+    if qrels is None:
+        _check_query_image(ranking, query_image)
     if ranking.queries != queries:
         raise InputError(
             "the ranking is of other queries, or of the same in another order",
@@ -140,15 +161,15 @@ def ranking_of_queries(ranking: object, qrels: Judgements | None, labels: Labels
     return ranking
 
 
-def ranking_of_labelled(ranking: Ranking, labels: Labels) -> Ranking | None:
+def ranking_of_labelled(ranking: Ranking, labels: Labels, query_image: QueryImage) -> Ranking | None:
     """The ranking of documents as one of images, for measures with labels; ``None`` where it is one already.
 
-    All images with labels can be retrieved, the query itself cannot.
+    All images with labels can be retrieved.
     """
     if type(ranking) is Ranking:
         return None
     corpus = tuple(dict.fromkeys((*labels.images, *ranking.corpus)))  # an image without labels is reported later
-    return Ranking.of({query: ranking[query] for query in ranking}, ranking.queries, corpus)
+    return Ranking.of({query: ranking[query] for query in ranking}, ranking.queries, corpus, query_image=query_image)
 
 
 def _document_ranking(lists: Mapping[str, Sequence[str]], queries: tuple[str, ...]) -> Ranking:
@@ -156,7 +177,9 @@ def _document_ranking(lists: Mapping[str, Sequence[str]], queries: tuple[str, ..
     listed = {query: lists[query] for query in queries if query in lists}
     for query, documents in listed.items():
         if isinstance(documents, str | Mapping) or len(set(documents)) < len(documents):
-            Ranking.of({query: documents}, [query], [*dict.fromkeys(documents)], keep_self=True)  # raises the error
+            Ranking.of(
+                {query: documents}, [query], [*dict.fromkeys(documents)], query_image="include"
+            )  # raises the error
     names = list(chain.from_iterable(listed.values()))
     owners = np.repeat(np.arange(len(queries)), [len(listed.get(query, ())) for query in queries])
     present = np.array([query in listed for query in queries], dtype=np.bool_)

@@ -28,6 +28,7 @@ from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.nearness import Nearness
 from cuihop.measures.resolution import Unknown
 from cuihop.rankings.blocks import RankingInBlocks
+from cuihop.rankings.ranking import QueryImage
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.resources.checkpoint import open_checkpoint
 from cuihop.resources.resources import Resources
@@ -46,12 +47,14 @@ def evaluate(
     nearness: Nearness = Nearness(),
     missing: Missing = "error",
     empty_ideal: EmptyIdeal = "zero",
+    query_image: QueryImage = "exclude",
     resources: Resources = Resources(),
 ) -> Evaluation:
     """Measure how well a ranking orders a corpus for each query.
 
     By concepts: DCG@K of the ranking is divided by IDCG@K, the DCG of the K best images of the *whole* corpus; the
-    query itself takes no part in either. The gain of an image is its nn-IoU (nn-CUI@K) or IoU (CUI@K) with the query.
+    query itself takes no part in either, unless it is included. The gain of an image is its nn-IoU (nn-CUI@K) or IoU
+    (CUI@K) with the query.
 
     By labels and judgements: as trec_eval does. Where the data hold no concepts, the queries are those of the
     judgements, or without judgements the images with labels; no graph is needed.
@@ -70,6 +73,8 @@ def evaluate(
         missing: treatment of a query without a ranking; ``skip`` is what trec_eval does.
         empty_ideal: treatment of a query for which IDCG is 0 or nothing is relevant, counted either way; ``zero`` is
             what trec_eval does. A query without the label that a measure needs leaves the mean either way, counted.
+        query_image: a query that the corpus holds leaves its own ranking and ideal, or counts there as any image does.
+            In a ranking of documents that only judgements name, a query always stays.
         resources: threads, memory, progress and checkpoint. No number depends on them.
 
     Raises:
@@ -88,7 +93,7 @@ def evaluate(
     >>> evaluate(judged, {"q": ["b", "a", "c"]}, measures=["AP", "P@2"]).means  # AP: (1/2) / 2
     {'AP': 0.25, 'P@2': 0.5}
     """
-    criteria = Criteria(measures_named(measures), nearness, missing, empty_ideal)
+    criteria = Criteria(measures_named(measures), nearness, missing, empty_ideal, query_image)
     (found,) = _evaluations(Dataset.of(data), [("", ranking)], graph, criteria, resources).values()
     return found
 
@@ -102,6 +107,7 @@ def evaluate_each(
     nearness: Nearness = Nearness(),
     missing: Missing = "error",
     empty_ideal: EmptyIdeal = "zero",
+    query_image: QueryImage = "exclude",
     resources: Resources = Resources(),
 ) -> dict[str, Evaluation]:
     """Measure how well each of several rankings orders a corpus: `evaluate` of each, bit for bit.
@@ -110,7 +116,7 @@ def evaluate_each(
     computed once, not once a ranking.
 
     Args:
-        data, graph, measures, nearness, missing, empty_ideal: as in `evaluate`.
+        data, graph, measures, nearness, missing, empty_ideal, query_image: as in `evaluate`.
         rankings: name of a system → its ranking; or pairs of the two. Pairs are taken one by one, and of each ranking
             only the first images stay in memory: as many as gain.
         resources: as in `evaluate`. Judged blocks of the n-th ranking in blocks go into a file of their own: the name
@@ -129,7 +135,7 @@ def evaluate_each(
     >>> {name: evaluation.means for name, evaluation in found.items()}
     {'good': {'CUI@1': 1.0}, 'bad': {'CUI@1': 0.0}}
     """
-    criteria = Criteria(measures_named(measures), nearness, missing, empty_ideal)
+    criteria = Criteria(measures_named(measures), nearness, missing, empty_ideal, query_image)
     return _evaluations(Dataset.of(data), rankings, graph, criteria, resources)
 
 
@@ -218,14 +224,14 @@ def _of_queries(
     files: list[Path] = []
     found: dict[str, Evaluation] = {}
     for name, given in _named(rankings):
-        ranking = ranking_of_queries(given, data.qrels, data.labels)
+        ranking = ranking_of_queries(given, data.qrels, data.labels, criteria.query_image)
         file, of_images = None, None
         if isinstance(ranking, RankingInBlocks):
             file = _next_file(resources, files, f".{len(files)}" if files else "")
         elif resources.checkpoint is not None:
             raise InputError("a checkpoint goes with a ranking that is made in blocks", column="checkpoint")
         elif data.labels is not None and any(measure.labels for measure in criteria.measures):
-            of_images = ranking_of_labelled(ranking, data.labels)
+            of_images = ranking_of_labelled(ranking, data.labels, criteria.query_image)
         system = judged_system(ranking, truth, criteria.missing, file=file, resources=resources, of_images=of_images)
         found[name] = evaluation_of_queries(system, data, criteria)
     _remove(files, resources)
@@ -238,8 +244,9 @@ def _of_images(
     """Evaluations of images with concepts: by these, and by labels and judgements where measures need them."""
     gains = gains_of([measure for measure in criteria.measures if measure.kind != "judged"], criteria.nearness)
     images = collected_images(data, graph, criteria)
-    both = frozenset(images.query_names) & frozenset(images.corpus_names)
-    qrels = None if data.qrels is None else data.qrels.of_others(both)
+    qrels = data.qrels
+    if qrels is not None and criteria.query_image == "exclude":
+        qrels = qrels.of_others(frozenset(images.query_names) & frozenset(images.corpus_names))
     truth = Truth(criteria.judged, qrels, data.labels, criteria.empty_ideal)
     depth = min(depth_of(gains) or 0, len(images.corpus))
     systems: dict[str, JudgedSystem] = {}

@@ -59,10 +59,10 @@ def group_means(
         InputError: there is no such label, a query has no row of labels, or a parameter is out of its range.
     """
     checked_resampling(resamples, confidence, seed)
-    known = Labels.of(labels)
-    known.codes([by])  # refuses a label that is not there
-    known.rows(found.queries)  # and queries without a row
-    column = known.columns[by]
+    table = Labels.of(labels)
+    table.codes([by])  # refuses a label that is not there
+    table.rows(found.queries)  # and queries without a row
+    column = table.columns[by]
     values = np.array([column[query] for query in found.queries])
     times = Counter(values.tolist())
     groups = [(value, values == value) for value in sorted(times, key=lambda each: (not each, -times[each], each))]

@@ -59,6 +59,7 @@ class Truth:
             "judged measures": [str(measure) for measure in self.measures],
             "content of qrels": None if self.qrels is None else self.qrels.digest,
             "content of labels": None if self.labels is None else self.labels.digest,
+            "agreement of labels": None if self.labels is None else self.labels.agreement,
         }
 
 
@@ -182,10 +183,7 @@ def _shortened(ranking: Ranking, depth: int) -> Ranking:
     if ranking.lengths.max(initial=0) <= depth:
         return ranking
     rows, indptr = first_of_each(ranking.rows, ranking.lengths, depth)
-    return Ranking(
-        ranking.queries, ranking.corpus, indptr, rows, ranking.listed, ranking.self_retrieved, ranking.source,
-        ranking.other_queries, ranking.ties, ranking.form,
-    )  # fmt: skip
+    return dataclasses.replace(ranking, rows=rows, indptr=indptr)
 
 
 def _judged_in_blocks(
@@ -198,7 +196,10 @@ def _judged_in_blocks(
     ranking.take_results(ranking.memory.copy(), queries * each)
     # Counts of queries and images do not depend on the retrieved images: an empty ranking has the same.
     no_images = np.zeros(queries, dtype=np.int64)
-    empty = Ranking.from_lists(np.empty(0, dtype=np.int32), no_images, ranking.queries, ranking.corpus, ranking.source)
+    empty = Ranking.from_lists(
+        np.empty(0, dtype=np.int32), no_images, ranking.queries, ranking.corpus, ranking.source,
+        query_image=ranking.query_image,
+    )  # fmt: skip
     counted = judge(empty, truth)
     values = np.empty((queries, len(truth.measures)), dtype=np.float64)
     first = np.empty((queries, head), dtype=np.int32)
@@ -229,7 +230,7 @@ def _judged_in_blocks(
         pass
     lengths = np.minimum(ranking.lengths, head)
     heads = Ranking.from_lists(
-        first[first >= 0], lengths, ranking.queries, ranking.corpus, ranking.source, ranking.form
+        first[first >= 0], lengths, ranking.queries, ranking.corpus, ranking.source, ranking.form, ranking.query_image
     )
     return dataclasses.replace(counted, values=values, relevance=relevance), heads
 
@@ -263,7 +264,7 @@ def _grader(ranking: Ranking, source: tuple[str, ...], truth: Truth) -> _Grader:
             raise InputError(
                 "no labels", column="labels", found="none", expected=f"the labels {', '.join(source)} of every image"
             )
-        by_labels = LabelGrades.of(truth.labels, source, ranking.queries, ranking.corpus)
+        by_labels = LabelGrades.of(truth.labels, source, ranking.queries, ranking.corpus, ranking.query_image)
         return _Grader(
             by_labels.pools, by_labels.pool, ranking.rows, by_labels.grades, by_labels.unjudged,
             unlabelled=by_labels.unlabelled,

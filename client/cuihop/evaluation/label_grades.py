@@ -15,12 +15,16 @@ from cuihop.errors import InputError
 from cuihop.files.text_lines import quoted
 from cuihop.measures.judged_rankings import Pools
 from cuihop.measures.measure import label_parts
+from cuihop.rankings.ranking import QueryImage
+from cuihop.snapshot.string_table import bounds_of
 
 __all__ = ["LabelGrades"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+UInt64 = npt.NDArray[np.uint64]
 
+_QUERIES_AT_ONCE = 512  # of a compiled call, which cannot be interrupted
 _NO_IMAGE = -2  # the code of a query without a label: no image has it
 
 
@@ -34,6 +38,7 @@ class LabelGrades:
         pools, pool: the grades of all other images of the corpus; see `cuihop.measures.judged_rankings.JudgedRankings`.
         unlabelled: number of images of queries and corpus that lack one of the labels.
         unjudged: bool, shape (queries,): queries that no image can agree with, for want of a label in every part.
+        bits: the classes of each image, where images agree that share one.
     """
 
     query_codes: Sequence[Int32]
@@ -42,15 +47,20 @@ class LabelGrades:
     pool: Int64
     unlabelled: int
     unjudged: npt.NDArray[np.bool_]
+    bits: _Bits | None = None
 
     @classmethod
-    def of(cls, labels: Labels, source: tuple[str, ...], queries: Sequence[str], corpus: Sequence[str]) -> LabelGrades:
+    def of(
+        cls, labels: Labels, source: tuple[str, ...], queries: Sequence[str], corpus: Sequence[str],
+        query_image: QueryImage = "exclude",
+    ) -> LabelGrades:  # fmt: skip
         """By the labels in the name of a measure.
 
         Args:
             labels: of all images.
             source: `Measure.labels`.
-            queries, corpus: the images; a query that the corpus holds is left out of its own pool.
+            queries, corpus: the images.
+            query_image: a query that the corpus holds is left out of its own pool, or counted there.
 
         Raises:
             InputError: there is no such label, or an image has no row.
@@ -71,13 +81,18 @@ class LabelGrades:
         for code in codes:
             kinds = np.unique(kinds * (int(code.max(initial=0)) + 2) + code[asking] + 1, return_inverse=True)[1]
         first = np.unique(kinds, return_index=True)[1]
-        pools = _pools(labels, parts, asking[first], holding, present[asking[first]])
+        left_out = present.copy() if query_image == "exclude" else np.zeros_like(present)
+        bits = _Bits.of(labels, parts, asking, holding) if labels.agreement == "shared" else None
+        if bits is None:
+            pools = _pools(labels, parts, asking[first], holding, left_out[asking[first]])
+        else:
+            pools = bits.pools(first, np.stack([labels.codes([n]) for part in parts for n in part]), left_out)
         lacking = np.logical_or.reduce([code == UNLABELLED for code in codes])
         present[asking] = True
         query_codes = [np.where(code == UNLABELLED, np.int32(_NO_IMAGE), code)[asking] for code in codes]
         unjudged = np.logical_and.reduce([code == _NO_IMAGE for code in query_codes])
         corpus_codes = [code[holding] for code in codes]
-        return cls(query_codes, corpus_codes, pools, kinds, int((present & lacking).sum()), unjudged)
+        return cls(query_codes, corpus_codes, pools, kinds, int((present & lacking).sum()), unjudged, bits)
 
     def grades(
         self, first: int, last: int, rows: npt.NDArray[np.int32 | np.int64], lengths: Int64
@@ -88,14 +103,101 @@ class LabelGrades:
             first, last: the queries.
             rows: places in the corpus, one ranking after the other; lengths: of the rankings.
         """
+        return self.of_pairs(np.repeat(np.arange(first, last), lengths), rows)
+
+    def of_pairs(self, queries: Int64, rows: npt.NDArray[np.int32 | np.int64]) -> npt.NDArray[np.uint8]:
+        """The grades of images for queries, one of each: places of the queries, and in the corpus; same shape."""
+        if self.bits is not None:
+            return self.bits.grades(self.bits.queries[queries], self.bits.corpus[rows])
         found = np.zeros(len(rows), dtype=np.uint8)
         for of_query, of_corpus in zip(self.query_codes, self.corpus_codes, strict=True):
-            found += of_corpus[rows] == np.repeat(of_query[first:last], lengths)
+            found += of_corpus[rows] == of_query[queries]
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class _Bits:
+    """Labels of which images agree that share a class.
+
+    Attributes:
+        parts: for each part the classes of each of its labels as bits, uint64, shape (words, images with labels).
+        queries, corpus: the rows of their images.
+    """
+
+    parts: Sequence[Sequence[UInt64]]
+    queries: Int64
+    corpus: Int64
+
+    @classmethod
+    def of(cls, labels: Labels, parts: Sequence[tuple[str, ...]], queries: Int64, corpus: Int64) -> _Bits:
+        """The classes of every image."""
+        bits = [[np.ascontiguousarray(labels.bits(n)[:, labels.codes([n])]) for n in part] for part in parts]
+        return cls(bits, queries, corpus)
+
+    def grades(self, ours: Int64, theirs: Int64) -> npt.NDArray[np.uint8]:
+        """The number of parts in which pairs of images agree; the rows of each pair, of one shape."""
+        found = np.zeros(len(theirs), dtype=np.uint8)
+        for part in self.parts:
+            agree = np.ones(len(theirs), dtype=np.bool_)
+            for bits in part:
+                shared = np.zeros(len(theirs), dtype=np.bool_)
+                for word in bits:
+                    shared |= (word[ours] & word[theirs]) != 0
+                agree &= shared
+            found += agree
+        return found
+
+    def pools(self, first: Int64, codes: Int32, left_out: npt.NDArray[np.bool_]) -> Pools:
+        """The grades of all images of the corpus for some queries.
+
+        Images of the same values are compared with a query once.
+
+        Args:
+            first: places of the queries. codes: of all labels, shape (labels, images with labels).
+            left_out: bool, shape (images with labels,): those of the corpus that are left out of their own pool.
+        """
+        from cuihop._kernels.shared_classes import count_grades
+        from cuihop.resources.cores import in_threads
+
+        most = len(self.parts)
+        alike, times = np.unique(codes[:, self.corpus], axis=1, return_index=True, return_counts=True)[1:]
+        held = [bits for part in self.parts for bits in part]
+        indptr, classes = _classes(held, self.queries[first])
+        images, of_images = _classes(held, self.corpus[alike])
+        by_class = np.argsort(of_images, kind="stable")
+        words = np.array(list(map(len, held)))
+        label_of = np.repeat(np.arange(len(held)), 64 * words)
+        holders = bounds_of(np.bincount(of_images, minlength=len(label_of)))
+        holding = np.repeat(np.arange(len(alike)), np.diff(images))[by_class]
+        parts = bounds_of(np.array(list(map(len, self.parts))))
+        exactly = np.zeros((len(first), most + 1), dtype=np.int64)
+
+        def count(start: int) -> None:
+            last = min(start + _QUERIES_AT_ONCE, len(first))
+            of_some = classes[indptr[start] : indptr[last]]
+            bounds = indptr[start : last + 1] - indptr[start]
+            count_grades(bounds, of_some, label_of, parts, holders, holding, times, exactly[start:last])
+
+        in_threads(count, range(0, len(first), _QUERIES_AT_ONCE))
+        own = self.grades(self.queries[first], self.queries[first])
+        exactly[np.arange(len(first)), most - own.astype(np.int64)] -= left_out[self.queries[first]]
+        return Pools(np.arange(most, -1, -1, dtype=np.float64), exactly)
+
+
+def _classes(labels: Sequence[UInt64], rows: Int64) -> tuple[Int64, Int64]:
+    """The classes of some images in compressed rows, ascending, numbered 64 for each word of each label."""
+    found = []
+    for number, word in enumerate(word for bits in labels for word in bits):
+        octets = word[rows].astype("<u8").view(np.uint8).reshape(-1, 8)
+        images, places = np.nonzero(np.unpackbits(octets, axis=1, bitorder="little"))
+        found.append(np.stack([images, 64 * number + places]))
+    images, classes = np.concatenate(found, axis=1)
+    order = np.argsort(images, kind="stable")
+    return bounds_of(np.bincount(images, minlength=len(rows))), classes[order]
+
+
 def _pools(
-    labels: Labels, parts: Sequence[tuple[str, ...]], asking: Int64, holding: Int64, in_corpus: npt.NDArray[np.bool_]
+    labels: Labels, parts: Sequence[tuple[str, ...]], asking: Int64, holding: Int64, left_out: npt.NDArray[np.bool_]
 ) -> Pools:
     """Number of images that agree with each query in all parts, in all but one, ….
 
@@ -111,8 +213,8 @@ def _pools(
             held = codes[holding]
             totals = np.bincount(held[held != UNLABELLED], minlength=int(codes.max(initial=0)) + 1)
             of_query = codes[asking]
-            at_least += np.where(of_query == UNLABELLED, 0, totals[of_query] - in_corpus)
+            at_least += np.where(of_query == UNLABELLED, 0, totals[of_query] - left_out)
         for grade in range(1, size + 1):
             exactly[:, most - grade] += (-1) ** (size - grade) * comb(size, grade) * at_least
-    exactly[:, most] = len(holding) - in_corpus - exactly.sum(axis=1)
+    exactly[:, most] = len(holding) - left_out - exactly.sum(axis=1)
     return Pools(np.arange(most, -1, -1, dtype=np.float64), exactly)

@@ -120,13 +120,21 @@ class MeasuredQueries:
     @property
     def mean_queries(self) -> dict[str, MeanQueries]:
         """The queries behind the mean of each measure, by its name."""
-        left_out = set(self.counts.missing) if self.parameters.get("missing") == "skip" else set()
         found = {}
         for place, measure in enumerate(self.measures):
             scored = int((~np.isnan(self.values[:, place])).sum())
-            others = (sum(query not in left_out for query in some) for some in self._unscored(measure, place))
+            others = (len(self._scorable(some)) for some in self._unscored(measure, place))
             found[str(measure)] = MeanQueries(scored, *others)
         return found
+
+    @cached_property
+    def _skipped(self) -> frozenset[str]:
+        """The queries that were skipped for want of a ranking."""
+        return frozenset(self.counts.missing) if self.parameters.get("missing") == "skip" else frozenset()
+
+    def _scorable(self, queries: Sequence[str]) -> Sequence[str]:
+        """Those of some queries that were not skipped for want of a ranking."""
+        return [query for query in queries if query not in self._skipped]
 
     def _unscored(self, measure: Measure, place: int) -> tuple[Sequence[str], Sequence[str]]:
         """The judged queries without anything relevant under a measure, and the unjudged ones."""
@@ -213,6 +221,9 @@ class MeasuredQueries:
         return json.dumps(self.summary(), indent=2, ensure_ascii=False, allow_nan=False)
 
 
+_LAST_DIGIT = 1e-4  # of a mean as it is printed
+
+
 def _no_numbers() -> npt.NDArray[np.int64]:
     return np.empty(0, dtype=np.int64)
 
@@ -241,7 +252,43 @@ class Evaluation(MeasuredQueries):
             lines = account_by_judgements(self.counts, self.parameters)
         else:
             lines = account_by_concepts(self.counts, self.parameters, self.release)
-        return [*super().account(), *lines]
+        return [*super().account(), *lines, *self._other_means()]
+
+    @property
+    def means_by_empty_ideal(self) -> dict[str, dict[str, float | None]]:
+        """The means under both treatments of queries without anything relevant: treatment → measure → mean.
+
+        Those of the treatment of this evaluation are `means`.
+        """
+        places = {query: place for place, query in enumerate(self.queries)}
+        found: dict[str, dict[str, float | None]] = {"zero": {}, "skip": {}}
+        for place, measure in enumerate(self.measures):
+            without = [places[query] for query in self._scorable(self._unscored(measure, place)[0])]
+            for treatment, value in (("zero", 0.0), ("skip", math.nan)):
+                column = self.values[:, place].copy()
+                column[without] = value
+                found[treatment][str(measure)] = mean_of(column)
+        return found
+
+    def _other_means(self) -> Iterator[str]:
+        """Lines on means that the other treatment changes by more than their last digit."""
+        used = str(self.parameters["empty_ideal"])
+        other = self.means_by_empty_ideal["skip" if used == "zero" else "zero"]
+        lines: dict[tuple[str, int], list[str]] = {}
+        for measure in self.measures:
+            name, here = str(measure), self.means[str(measure)]
+            there = other[name]
+            if here != there and (here is None or there is None or abs(here - there) > _LAST_DIGIT):
+                key = relevance_name(measure), self.mean_queries[name].nothing_relevant
+                lines.setdefault(key, []).append(f"{name} {number_text(there)}")
+        for (relevance, queries), means in lines.items():
+            treated = "without" if used == "zero" else "with 0 for"
+            some = "the query" if queries == 1 else f"the {queries:,} queries"
+            yield f"{treated} {some} for which nothing is relevant ({relevance}): {', '.join(means)}"
+
+    def summary(self) -> dict[str, Any]:
+        """As in `MeasuredQueries`, and `means_by_empty_ideal`."""
+        return {**super().summary(), "means_by_empty_ideal": self.means_by_empty_ideal}
 
     def worst(self, number: int = 10, measure: Measure | str | None = None) -> Table:
         """The queries with the smallest values of a measure: a row for each, with the values of all measures.

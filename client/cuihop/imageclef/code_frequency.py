@@ -13,6 +13,7 @@ import numpy as np
 from cuihop.errors import InputError
 from cuihop.evaluation.means import number_text
 from cuihop.files.input_file import Readable
+from cuihop.imageclef.frequency_ranges import frequency_range, range_text
 from cuihop.imageclef.irma_codes import IrmaCodes, IrmaEvaluation
 from cuihop.notebooks.figures import drawing, saved_figure
 from cuihop.notebooks.table import Table
@@ -94,10 +95,9 @@ def frequency_table(errors: Sequence[CodeErrors]) -> Table:
     """
     ranges: dict[tuple[int, int], list[CodeErrors]] = {}
     for each in errors:
-        first = 10 ** (len(str(each.training)) - 1) if each.training else 0
-        ranges.setdefault((first, 10 * first - 1 if first else 0), []).append(each)
+        ranges.setdefault(frequency_range(each.training), []).append(each)
     rows = [
-        (f"{low:,} to {high:,}" if high else "0", f"{len(of):,}", f"{sum(each.images for each in of):,}",
+        (range_text(low, high), f"{len(of):,}", f"{sum(each.images for each in of):,}",
          number_text(float(np.mean([each.error for each in of]))),
          number_text(float(np.mean([each.error_rate for each in of]))))
         for (low, high), of in sorted(ranges.items())

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.annotated_texts.nearest_concepts import (
-    FARTHEST,
     NumberedText,
     ScoredConcepts,
     matches_of_texts,
@@ -336,7 +335,7 @@ def _matches(
         for ours, theirs in zip(true, predicted, strict=True)
     ]
     held = 0 if graph is None else len(names) - len(outside & used)
-    sides = nearest_concepts(texts, names, held, graph, direction=nearness.direction, bound=max(nearness.n, FARTHEST))
+    sides = nearest_concepts(texts, names, held, graph, direction=nearness.direction, n=nearness.n)
     return DetectionMatches(len(texts), *sides, names, held, nearness)
 
 

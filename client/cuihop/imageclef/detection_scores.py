@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.added_names import names_of
 from cuihop.collection.columns import Columns
 from cuihop.evaluation.means import mean_of, number_text, span_of
 from cuihop.evaluation.resampling import checked_resampling, mean_interval, resampled_sums
@@ -18,6 +19,7 @@ from cuihop.files.text_lines import counted
 from cuihop.graph import ConceptGraph
 from cuihop.imageclef.concept_detection import NEAR, PRIMARY, DetectionEvaluation
 from cuihop.imageclef.detected_concepts import DetectedConcepts
+from cuihop.imageclef.frequency_ranges import frequency_range, range_text
 from cuihop.measures.match_counts import MatchCounts, precision_recall_f1
 from cuihop.measures.measure import Measure
 from cuihop.notebooks.table import Table
@@ -189,8 +191,9 @@ def concept_scores(
 def _names(concepts: Sequence[str], names: ConceptGraph | Mapping[str, str] | None) -> Mapping[str, str | None]:
     if names is None or isinstance(names, Mapping):
         return names or {}
-    held = {answer.requested: answer.cui for answer in names.resolve(concepts) if answer.cui is not None}
-    return dict(zip(held, names.names(list(held.values())), strict=True))
+    current = {answer.requested: answer.cui for answer in names.resolve(concepts) if answer.cui is not None}
+    found = names_of(names, sorted(set(current.values())), [cui for cui in concepts if cui not in current])
+    return {cui: found.get(current.get(cui, cui)) for cui in concepts}
 
 
 def concept_table(scores: Sequence[ConceptScore]) -> Table:
@@ -248,7 +251,7 @@ class TrainingConcepts:
         """
         read = DetectedConcepts.read(path, Columns(image_column, concept_column), most=None)
         times = Counter(concept for concepts in read.listed.values() for concept in concepts if concept)
-        return cls(times, read.account)
+        return cls(times, f"training: {read.account}")
 
 
 def frequency_scores(found: DetectionEvaluation, training: Mapping[str, int]) -> list[FrequencyScore]:
@@ -260,9 +263,9 @@ def frequency_scores(found: DetectionEvaluation, training: Mapping[str, int]) ->
     """
     matches = found.matches[PRIMARY]
     times = np.array([training.get(concept, 0) for concept in matches.concepts], dtype=np.int64)
-    ranges = [(0, 0)]
+    ranges = [frequency_range(0)]
     while ranges[-1][1] < times.max(initial=0):
-        ranges.append((ranges[-1][1] + 1, 10 * (ranges[-1][1] + 1) - 1))
+        ranges.append(frequency_range(ranges[-1][1] + 1))
     which = np.searchsorted([high for _, high in ranges], times)
     counts = np.zeros((len(ranges), len(MatchCounts._fields)), dtype=np.int64)
     np.add.at(counts, which, matches.of_concepts())
@@ -283,7 +286,8 @@ def frequency_table(scores: Mapping[str, Sequence[FrequencyScore]]) -> Table:
     several = len(scores) > 1
     spans = sorted({(s.low, s.high) for found in scores.values() for s in found})
     rows = [
-        (_span(s), *([name] if several else []), f"{s.concepts:,}", *_cells(s.true, s.predicted, s.right),
+        (range_text(s.low, s.high), *([name] if several else []),
+         *_cells(s.concepts, s.true, s.predicted, s.right),
          *map(number_text, (s.precision, s.recall, s.f1)))
         for span in spans
         for name, found in scores.items()
@@ -293,10 +297,6 @@ def frequency_table(scores: Mapping[str, Sequence[FrequencyScore]]) -> Table:
     titles = ("images in training", *(["system"] if several else []), "concepts", "true", "predicted", "right", "P",
               "R", "F1")  # fmt: skip
     return Table(titles, rows, "frequencies", "Concepts by the number of training images that have them.")
-
-
-def _span(score: FrequencyScore) -> str:
-    return f"{score.low:,}" if score.low == score.high else f"{score.low:,} to {score.high:,}"
 
 
 def _cells(*counts: int) -> Iterable[str]:

@@ -15,7 +15,7 @@ from cuihop.files.array_file import Rows, array_in, content_of_rows
 from cuihop.files.input_file import InputFile
 from cuihop.rankings.blocks import RESULTS_OF_BLOCKS, NearestRows, RankingInBlocks
 from cuihop.rankings.mistaken_arrays import check_embeddings, check_from_zero, counted_from_one
-from cuihop.rankings.ranking import Ranking, Similarity
+from cuihop.rankings.ranking import QueryImage, Ranking, Similarity
 from cuihop.resources.cores import checked_threads
 from cuihop.resources.resources import Resources
 
@@ -35,11 +35,13 @@ class VectorOptions:
         depth: number of images for each query; all without it.
         similarity: ``None`` is cosine of embeddings, while whole numbers are row numbers.
         results: bytes for each query that are set apart for the values computed from its ranking.
+        query_image: treatment of a query that the corpus holds.
     """
 
     depth: int | None = None
     similarity: Similarity | None = None
     results: int = RESULTS_OF_BLOCKS
+    query_image: QueryImage = "exclude"
 
 
 def ranking_of_array(
@@ -70,7 +72,7 @@ def ranking_of_array(
         raise InputError(
             "embeddings of the corpus go with embeddings of the queries", file=name, found=f"dtype {table.dtype}"
         )
-    return ranking_of_row_numbers(name, table, queries, images, options.depth)
+    return ranking_of_row_numbers(name, table, queries, images, options)
 
 
 def check_similarity(similarity: str | None) -> None:
@@ -94,9 +96,10 @@ def _table(file: InputFile, similarity: Similarity | None) -> Rows:
 
 
 def ranking_of_row_numbers(
-    name: str, table: Rows, queries: Sequence[str], corpus: Sequence[str], depth: int | None
+    name: str, table: Rows, queries: Sequence[str], corpus: Sequence[str], options: VectorOptions
 ) -> Ranking:
     """The ranking whose row numbers stand in the table; ``name`` is for messages."""
+    depth = options.depth
     width = table.shape[1] if depth is None else min(table.shape[1], depth + 1)  # one more: the query may be in it
     rows = np.empty((len(queries), width), dtype=np.int32)
     for first in range(0, len(queries), _ROWS_A_BLOCK):
@@ -124,7 +127,9 @@ def ranking_of_row_numbers(
         f", {shorter:,} of them filled up by -1" if shorter else ""
     )
     owners = np.repeat(np.arange(len(queries)), filled.sum(axis=1))
-    return Ranking.from_entries(owners, rows[filled], queries, corpus, depth=depth, source=name, form=form)
+    return Ranking.from_entries(
+        owners, rows[filled], queries, corpus, depth=depth, source=name, form=form, query_image=options.query_image
+    )
 
 
 def _cause_of_large(table: Rows, images: int) -> str | None:
@@ -204,6 +209,8 @@ def vectors_in_blocks(
     memory = resources.budget()
     memory.take("rankings", results * len(queries))
     own_places = own_rows(queries, corpus)
+    if options.query_image == "include":
+        own_places[:] = -1
     by_name = np.empty(len(corpus), dtype=np.int32)
     by_name[sorted(range(len(corpus)), key=corpus.__getitem__)] = np.arange(len(corpus), dtype=np.int32)
     wanted = len(corpus) if depth is None else min(depth, len(corpus))
@@ -234,12 +241,14 @@ def vectors_in_blocks(
             "content of vectors of the corpus": digest if other is table else content_of_rows(other),
             "similarity": similarity,
             "k": depth,
+            "query image": options.query_image,
         }
 
     lengths = np.minimum(wanted, len(corpus) - (own_places >= 0)).astype(np.int64)
     return RankingInBlocks(
         tuple(queries), tuple(corpus), nearest, lengths, f"{similarity} of {name}", content, memory, results,
         _form(table, similarity) + (f"; corpus {other_name}: {_form(other, similarity)}" if other is not table else ""),
+        options.query_image,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.files.content_digest import content_digest
-from cuihop.rankings.ranking import Ranking
+from cuihop.rankings.ranking import QueryImage, Ranking
 from cuihop.resources.checkpoint import FinishedBlock, open_checkpoint
 from cuihop.resources.cores import checked_threads, in_order
 from cuihop.resources.memory_budget import MemoryBudget
@@ -56,11 +56,12 @@ class RankingInBlocks:
     Attributes:
         queries, corpus: the images, in the order of their files.
         nearest: the search.
-        lengths: int64, shape (queries,): number of images retrieved for each query, the query itself left out.
+        lengths: int64, shape (queries,): number of images retrieved for each query.
         source: origin of the vectors.
         content: digests and options that the order depends on beside the names, for a checkpoint.
         memory: the account that blocks and results are taken from. results: bytes for each query that it has set apart.
         form: shape of the vectors, for the account.
+        query_image: treatment of a query in its own list.
     """
 
     queries: tuple[str, ...]
@@ -72,6 +73,7 @@ class RankingInBlocks:
     memory: MemoryBudget
     results: int
     form: str = ""
+    query_image: QueryImage = "exclude"
 
     def __repr__(self) -> str:
         return f"<RankingInBlocks {self.account}>"
@@ -107,7 +109,8 @@ class RankingInBlocks:
         """The ranking of some queries, held in memory."""
         rows = self.nearest.rows(block)
         return Ranking.from_lists(
-            rows[rows >= 0], self.lengths[block], self.queries[block], self.corpus, self.source, self.form
+            rows[rows >= 0], self.lengths[block], self.queries[block], self.corpus, self.source, self.form,
+            self.query_image,
         )  # fmt: skip
 
     def list_of(self, query: str) -> tuple[str, ...]:
@@ -185,7 +188,9 @@ class RankingInBlocks:
 
             for _ in self.in_order(make, done=done, threads=resources.threads, progress=resources.progress):
                 pass
-        return Ranking.from_lists(rows, self.lengths, self.queries, self.corpus, self.source, self.form)
+        return Ranking.from_lists(
+            rows, self.lengths, self.queries, self.corpus, self.source, self.form, self.query_image
+        )
 
 
 def bytes_of_rank(*, in_checkpoint: bool) -> int:

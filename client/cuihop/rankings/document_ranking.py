@@ -48,8 +48,8 @@ class DocumentRanking(Ranking):
     ) -> None:
         given = {
             "queries": queries, "indptr": indptr, "listed": listed, "self_retrieved": np.zeros_like(listed),
-            "source": source, "other_queries": other_queries, "ties": ties, "form": form, "_names": names,
-            "_named": places,
+            "source": source, "other_queries": other_queries, "ties": ties, "form": form, "query_image": "include",
+            "_names": names, "_named": places,
         }  # fmt: skip
         for name, value in given.items():
             object.__setattr__(self, name, value)

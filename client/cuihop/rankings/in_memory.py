@@ -23,7 +23,7 @@ from cuihop.rankings.arrays import VectorOptions, check_similarity, ranking_of_r
 from cuihop.rankings.blocks import bytes_of_rank
 from cuihop.rankings.document_ranking import DocumentRanking
 from cuihop.rankings.mistaken_arrays import check_embeddings
-from cuihop.rankings.ranking import Ranking, Similarity, Ties, checked_ties
+from cuihop.rankings.ranking import QueryImage, Ranking, Similarity, Ties, checked_ties
 from cuihop.resources.resources import Resources
 
 __all__ = ["embedding_ranking", "neighbour_ranking", "scored_ranking"]
@@ -44,10 +44,11 @@ def scored_ranking(
     qrels: Mapping[str, object] | None = None,
     depth: int | None = None,
     ties: Ties = "name",
+    query_image: QueryImage = "exclude",
 ) -> Ranking:
     """The ranking by these scores, larger ones first: as `read_ranking` or `read_run` on a TREC run that holds them.
 
-    With ``queries`` it is a ranking of images: each query is left out of its own list. Without, one of documents that
+    With ``queries`` it is a ranking of images. Without, one of documents that
     nothing else names: the corpus is what was retrieved, and a query stays in its own list.
 
     Args:
@@ -58,6 +59,7 @@ def scored_ranking(
             it. Lists of other queries are left out, and named in `Ranking.other_queries`.
         depth: number of documents for each query; all without it.
         ties: the order of equal scores.
+        query_image: with ``queries``, treatment of a query in its own list.
 
     Raises:
         InputError: scores belong to no query image, an image is not in the corpus, or a score is not a finite number.
@@ -90,7 +92,9 @@ def scored_ranking(
     if queries is not None:
         images = names if corpus is None else tuple(corpus)
         rows = _rows(scored.names, images, scores)[order]
-        ranking = Ranking.from_entries(owners, rows, names, images, depth=depth, source="scores")
+        ranking = Ranking.from_entries(
+            owners, rows, names, images, depth=depth, source="scores", query_image=query_image
+        )
         return dataclasses.replace(ranking, listed=listed, ties=ties)
     return DocumentRanking.best_first(
         owners,
@@ -105,7 +109,14 @@ def scored_ranking(
     )
 
 
-def neighbour_ranking(queries: object, rows: object, *, corpus: object = None, k: int | None = None) -> Ranking:
+def neighbour_ranking(
+    queries: object,
+    rows: object,
+    *,
+    corpus: object = None,
+    k: int | None = None,
+    query_image: QueryImage = "exclude",
+) -> Ranking:
     """The ranking in row numbers, as nearest-neighbour libraries return them.
 
     Args:
@@ -113,6 +124,7 @@ def neighbour_ranking(queries: object, rows: object, *, corpus: object = None, k
         rows: whole numbers, shape (queries, neighbours): places in the corpus from 0, best first; ``-1`` fills up the
             end. Any array or tensor.
         k: number of images for each query; all without it.
+        query_image: treatment of a query in its own list.
 
     Raises:
         InputError: names row and column, from 0, and what was found there.
@@ -125,7 +137,8 @@ def neighbour_ranking(queries: object, rows: object, *, corpus: object = None, k
     if table.dtype.kind not in "iu":
         raise InputError("not row numbers", column="rows", found=f"dtype {table.dtype}", expected="whole numbers")
     depth = None if k is None else checked_k(k)
-    return dataclasses.replace(ranking_of_row_numbers("rows", table, names, others, depth), source="row numbers")
+    options = VectorOptions(depth, query_image=query_image)
+    return dataclasses.replace(ranking_of_row_numbers("rows", table, names, others, options), source="row numbers")
 
 
 def embedding_ranking(
@@ -136,6 +149,7 @@ def embedding_ranking(
     corpus: object = None,
     corpus_embeddings: object = None,
     similarity: Similarity | None = None,
+    query_image: QueryImage = "exclude",
     resources: Resources = _DEFAULT,
 ) -> Ranking:
     """The k images nearest to each query by their embeddings or binary codes: all pairs, exactly.
@@ -150,6 +164,7 @@ def embedding_ranking(
         corpus_embeddings: shape (corpus, dimensions): where the corpus is not the queries.
         similarity: ``cosine`` (which it is if not given) or ``dot`` of floating-point numbers; ``hamming`` of binary
             codes (docs/measures.md). If it is not given, the sorted distances of a search are refused.
+        query_image: treatment of a query that the corpus holds.
         resources: of the computation.
 
     Raises:
@@ -179,7 +194,7 @@ def embedding_ranking(
     results = depth * bytes_of_rank(in_checkpoint=resources.checkpoint is not None)
     return vectors_in_blocks(
         ("embeddings", table), ("corpus_embeddings", other), names, others,
-        VectorOptions(depth, similarity or "cosine", results), resources,
+        VectorOptions(depth, similarity or "cosine", results, query_image), resources,
     ).whole(resources)  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from cuihop.files.input_file import InputFile
 from cuihop.files.likely_causes import cause_of_columns
 from cuihop.files.records import Records
 from cuihop.files.text_lines import DELIMITERS, columns, decoded, line_blocks, quoted
-from cuihop.rankings.ranking import Order, Ranking, Ties
+from cuihop.rankings.ranking import Order, QueryImage, Ranking, Ties
 from cuihop.rankings.rows import Numbers, RankedRows
 
 __all__ = ["ranking_of_file", "ranking_of_table"]
@@ -32,7 +32,7 @@ Float64 = npt.NDArray[np.float64]
 
 
 class _Ranks(dict[bytes, float]):
-    """Text of a rank → the rank; NaN of a text that is none."""
+    """Text of a rank → the rank; NaN of any other text."""
 
     def __missing__(self, text: bytes) -> float:
         self[text] = rank = float(text) if text.isdigit() and len(text) <= 15 else math.nan
@@ -55,6 +55,7 @@ def ranking_of_file(
     depth: int | None,
     ties: Ties,
     order: Order = "score",
+    query_image: QueryImage = "exclude",
 ) -> Ranking:
     """The ranking in a file of names. Best first is: score descending, then as ``ties`` says; or rank ascending.
 
@@ -66,8 +67,8 @@ def ranking_of_file(
         InputError: names the file, line or row, and column.
     """
     if file.form == "table":
-        return ranking_of_table(ArrowTable.of(file), queries, corpus, depth, ties, order)
-    entries = RankedRows(file.name, queries, corpus)
+        return ranking_of_table(ArrowTable.of(file), queries, corpus, depth, ties, order, query_image)
+    entries = RankedRows(file.name, queries, corpus, query_image=query_image)
     blocks = line_blocks(file)
     before: list[tuple[int, list[bytes]]] = []
     header = None
@@ -231,6 +232,7 @@ def ranking_of_table(
     depth: int | None,
     ties: Ties,
     order: Order = "score",
+    query_image: QueryImage = "exclude",
 ) -> Ranking:
     """The ranking in the columns query, document, and score or rank. Arguments as in `ranking_of_file`.
 
@@ -242,7 +244,7 @@ def ranking_of_table(
     other = {"score": "rank", "rank": "score"}[by]
     by_query, by_document, by_key = table.column("query"), table.column("document"), table.column(by)
     by_other = table.column(other) if other in names else None
-    entries = RankedRows(table.source, queries, corpus, unit="row")
+    entries = RankedRows(table.source, queries, corpus, "row", query_image)
     for first, batch in table.batches():
         keys = _table_keys(table, first, batch, by_key, by)
         others = None if by_other is None else _table_keys(table, first, batch, by_other, other)

@@ -19,7 +19,17 @@ from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import quoted
 from cuihop.snapshot.string_table import bounds_of
 
-__all__ = ["Order", "Ranking", "Similarity", "Ties", "checked_order", "checked_ties", "first_of_each", "lists_summary"]
+__all__ = [
+    "Order",
+    "QueryImage",
+    "Ranking",
+    "Similarity",
+    "Ties",
+    "checked_order",
+    "checked_ties",
+    "first_of_each",
+    "lists_summary",
+]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -36,11 +46,16 @@ Similarity: TypeAlias = Literal["cosine", "dot", "hamming"]
 """The order of an array's images: cosine or inner product of embeddings, or Hamming distance of binary codes."""
 
 
+QueryImage: TypeAlias = Literal["exclude", "include"]
+"""A query that the corpus holds: it leaves its own ranking and ideal, or it counts there like any other image."""
+
+
 @dataclass(frozen=True, eq=False)
 class Ranking(Mapping[str, tuple[str, ...]]):
     """For each query, images of the corpus, best first. A mapping of query → images.
 
-    A query that stands in its own list is removed from it, and later ranks move up: finding itself is no merit.
+    A query that stands in its own list is removed from it, and later ranks move up: finding itself is no merit. Where
+    `query_image` is ``include``, it stays.
 
     Attributes:
         queries, corpus: the images, in the order of their files.
@@ -52,6 +67,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         other_queries: queries of the file that are none of `queries`; their lists are left out.
         ties: the order of equal scores; ``None`` where the order was given.
         form: the form of the input, for the account; empty without an input.
+        query_image: treatment of a query in its own list.
     """
 
     queries: tuple[str, ...]
@@ -64,6 +80,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
     other_queries: tuple[str, ...] = ()
     ties: Ties | None = None
     form: str = ""
+    query_image: QueryImage = "exclude"
 
     def __getitem__(self, query: str) -> tuple[str, ...]:
         place = self._places[query]
@@ -103,7 +120,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
 
     @property
     def lengths(self) -> Int64:
-        """Number of images retrieved for each query, the query itself left out."""
+        """Number of images retrieved for each query."""
         return np.diff(self.indptr)
 
     @property
@@ -126,14 +143,14 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         queries: Sequence[str],
         corpus: Sequence[str] | None = None,
         *,
-        keep_self: bool = False,
+        query_image: QueryImage = "exclude",
     ) -> Ranking:
         """From query → images of the corpus, best first.
 
         Args:
             lists: the lists. A query that has none is one without a ranking; one with an empty list found nothing.
             queries, corpus: the images; the corpus is the queries without it.
-            keep_self: leave a query in its own list.
+            query_image: treatment of a query in its own list.
 
         Raises:
             InputError: a list belongs to no query, an image is not in the corpus, or stands twice in a list.
@@ -174,23 +191,30 @@ class Ranking(Mapping[str, tuple[str, ...]]):
             np.array(rows, dtype=np.int32)[order],
             queries,
             corpus,
-            keep_self=keep_self,
+            query_image=query_image,
         )
         return dataclasses.replace(ranking, listed=np.array([query in lists for query in queries], dtype=np.bool_))
 
     @classmethod
     def from_lists(
-        cls, rows: Int32, lengths: Int64, queries: Sequence[str], corpus: Sequence[str], source: str, form: str = ""
-    ) -> Ranking:
-        """From row numbers, one list for each query, the queries themselves left out.
+        cls, rows: Int32, lengths: Int64, queries: Sequence[str], corpus: Sequence[str], source: str, form: str = "",
+        query_image: QueryImage = "exclude",
+    ) -> Ranking:  # fmt: skip
+        """From row numbers, one list for each query; with ``exclude``, the queries themselves are not among them.
 
         Args:
             rows: places in ``corpus``, one list after the other. lengths: of the lists.
-            queries, corpus, source, form: as in the attributes.
+            queries, corpus, source, form, query_image: as in the attributes.
         """
         rows, indptr = first_of_each(rows, lengths, None)
         everyone = np.ones(len(queries), dtype=np.bool_)
-        return cls(tuple(queries), tuple(corpus), indptr, rows, everyone, ~everyone, source, form=form)
+        found = np.zeros(len(queries), dtype=np.bool_)
+        if query_image == "include":
+            owners = np.repeat(np.arange(len(queries)), lengths)
+            found[owners[rows == own_rows(queries, corpus)[owners]]] = True
+        return cls(
+            tuple(queries), tuple(corpus), indptr, rows, everyone, found, source, form=form, query_image=query_image
+        )
 
     @classmethod
     def from_entries(
@@ -202,7 +226,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         *,
         depth: int | None = None,
         source: str = "memory",
-        keep_self: bool = False,
+        query_image: QueryImage = "exclude",
         other_queries: tuple[str, ...] = (),
         form: str = "",
     ) -> Ranking:
@@ -210,22 +234,23 @@ class Ranking(Mapping[str, tuple[str, ...]]):
 
         Args:
             owners: places in ``queries``; rows: places in ``corpus``. Same shape.
-            queries, corpus, source, form: as in the attributes.
+            queries, corpus, source, form, query_image: as in the attributes.
             depth: number of images for each query; all without it.
-            keep_self: leave a query in its own list.
         """
-        own = np.full(len(queries), -1, dtype=np.int32) if keep_self else own_rows(queries, corpus)
+        own = own_rows(queries, corpus)
         listed = np.zeros(len(queries), dtype=np.bool_)
         listed[owners] = True
         itself = rows == own[owners]
         self_retrieved = np.zeros(len(queries), dtype=np.bool_)
         self_retrieved[owners[itself]] = True
-        owners, rows = owners[~itself], rows[~itself]
+        if query_image == "exclude":
+            owners, rows = owners[~itself], rows[~itself]
         rows, indptr = first_of_each(rows, np.bincount(owners, minlength=len(queries)), depth)
         rows = np.ascontiguousarray(rows)
         return cls(
-            tuple(queries), tuple(corpus), indptr, rows, listed, self_retrieved, source, other_queries, form=form
-        )
+            tuple(queries), tuple(corpus), indptr, rows, listed, self_retrieved, source, other_queries, form=form,
+            query_image=query_image,
+        )  # fmt: skip
 
 
 def first_of_each(places: Places, lengths: Int64, depth: int | None) -> tuple[Places, Int64]:

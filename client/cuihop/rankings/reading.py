@@ -12,7 +12,7 @@ from cuihop.rankings.arrays import VectorOptions, ranking_of_array
 from cuihop.rankings.blocks import RankingInBlocks, bytes_of_rank
 from cuihop.rankings.document_ranking import DocumentRanking
 from cuihop.rankings.parsing import ranking_of_file
-from cuihop.rankings.ranking import Order, Ranking, Similarity, Ties, checked_order, checked_ties
+from cuihop.rankings.ranking import Order, QueryImage, Ranking, Similarity, Ties, checked_order, checked_ties
 from cuihop.resources.resources import Resources
 
 __all__ = ["read_ranking", "read_ranking_in_blocks", "read_run"]
@@ -20,7 +20,7 @@ __all__ = ["read_ranking", "read_ranking_in_blocks", "read_run"]
 _DEFAULT = Resources()
 
 
-def read_ranking(
+def read_ranking(  # noqa: PLR0913 - each is an option of its own
     path: Readable,
     queries: Sequence[str],
     corpus: Sequence[str] | None = None,
@@ -30,6 +30,7 @@ def read_ranking(
     ties: Ties = "name",
     similarity: Similarity | None = None,
     order: Order = "score",
+    query_image: QueryImage = "exclude",
     resources: Resources = _DEFAULT,
 ) -> Ranking:
     """Read a ranking: TREC run, CSV, JSON Lines, Parquet, Arrow, or NumPy array of row numbers or of embeddings.
@@ -47,6 +48,7 @@ def read_ranking(
             ordered by cosine, and one of whole numbers holds row numbers.
         order: the column that orders a text or a table with scores and ranks. By rank, a rank that stands twice for a
             query is an error.
+        query_image: treatment of a query in its own list.
         resources: of ordering an array.
 
     Raises:
@@ -56,7 +58,7 @@ def read_ranking(
     """
     file, checkpoint, order = opened_input(path), resources.checkpoint, checked_order(order)
     results = (depth or 0) * bytes_of_rank(in_checkpoint=checkpoint is not None)
-    vectors = VectorOptions(depth, similarity, results)
+    vectors = VectorOptions(depth, similarity, results, query_image)
     found = _read(file, queries, corpus, (ties, order), corpus_embeddings, vectors, resources)
     if isinstance(found, Ranking):
         if checkpoint is not None:
@@ -70,7 +72,7 @@ def read_ranking(
     return found.whole(resources)
 
 
-def read_ranking_in_blocks(
+def read_ranking_in_blocks(  # noqa: PLR0913 - as read_ranking
     path: Readable,
     queries: Sequence[str],
     corpus: Sequence[str] | None = None,
@@ -80,6 +82,7 @@ def read_ranking_in_blocks(
     ties: Ties = "name",
     similarity: Similarity | None = None,
     order: Order = "score",
+    query_image: QueryImage = "exclude",
     resources: Resources = _DEFAULT,
 ) -> Ranking | RankingInBlocks:
     """Read a ranking as `read_ranking`, but order vectors on request, a block of queries at a time.
@@ -95,7 +98,7 @@ def read_ranking_in_blocks(
     Raises:
         LimitExceeded, InputError: as `read_ranking`.
     """
-    order, vectors = checked_order(order), VectorOptions(depth, similarity)
+    order, vectors = checked_order(order), VectorOptions(depth, similarity, query_image=query_image)
     return _read(opened_input(path), queries, corpus, (ties, order), corpus_embeddings, vectors, resources)
 
 
@@ -118,7 +121,8 @@ def _read(
         raise InputError("a similarity goes with an array", column="similarity", found=f"text in {file.name}")
     if corpus_embeddings is not None:
         raise InputError("embeddings of the corpus go with embeddings of the queries", file=file.name, found="text")
-    return ranking_of_file(file, queries, queries if corpus is None else corpus, options.depth, ties, order)
+    images = queries if corpus is None else corpus
+    return ranking_of_file(file, queries, images, options.depth, ties, order, options.query_image)
 
 
 def read_run(

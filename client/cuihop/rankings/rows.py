@@ -15,7 +15,7 @@ from cuihop.errors import InputError
 from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import counted, decoded, quoted
 from cuihop.rankings.document_ranking import DocumentRanking
-from cuihop.rankings.ranking import Order, Ranking, Ties, first_of_each, lists_summary
+from cuihop.rankings.ranking import Order, QueryImage, Ranking, Ties, first_of_each, lists_summary
 
 __all__ = ["Numbers", "RankedRows"]
 
@@ -34,6 +34,7 @@ class RankedRows:
         corpus: the images that can be retrieved. Without it they are the documents in the file, and lists of other
             queries are left out.
         unit: of the rows in messages.
+        query_image: treatment of a query in its own list, with a corpus.
     """
 
     def __init__(
@@ -42,7 +43,9 @@ class RankedRows:
         queries: Sequence[str] | None,
         corpus: Sequence[str] | None,
         unit: Literal["line", "row"] = "line",
+        query_image: QueryImage = "exclude",
     ) -> None:
+        self.query_image = query_image
         self.path = path
         self.unit = unit
         self.open = corpus is None
@@ -164,7 +167,7 @@ class RankedRows:
         if not self.open:
             ranking = Ranking.from_entries(
                 owners[order], rows[order], self.queries, self._names, depth=depth, source=str(self.path),
-                form=form,
+                form=form, query_image=self.query_image,
             )  # fmt: skip
             return dataclasses.replace(ranking, ties=ties)
         order = order[owners[order] < len(self.queries)]

@@ -12,7 +12,7 @@ from cuihop.errors import InputError, checked_choice
 from cuihop.graph import ConceptGraph
 from cuihop.measures.dcg import checked_k
 from cuihop.measures.nearness import Nearness
-from cuihop.rankings.ranking import Ranking
+from cuihop.rankings.ranking import QueryImage, Ranking
 from cuihop.relevance.concept_sets import ConceptSets, bytes_of
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.relevance.matching_gains import rows_by_matching
@@ -36,18 +36,19 @@ def top_k(
     *,
     by: Relevance = "nn-iou",
     nearness: Nearness = Nearness(),
+    query_image: QueryImage = "exclude",
     resources: Resources = Resources(),
 ) -> Ranking:
     """The k most relevant images of the corpus for each query: gain descending, then image ascending; exact.
 
-    The query itself is left out. Images without any gain take the last places, in the order of their names.
+    Images without any gain take the last places, in the order of their names.
 
     Args:
         images: a `Dataset`, or image → its concepts, where the queries are the corpus.
         graph: the source of distances; ``iou`` and ``tf-idf`` need none.
         k: number of images for each query.
         by: the gain.
-        nearness, resources: as in `cuihop.evaluate`.
+        nearness, query_image, resources: as in `cuihop.evaluate`.
 
     Raises:
         InputError, ConceptError, LimitExceeded, OutputError: as `cuihop.evaluate`.
@@ -55,7 +56,7 @@ def top_k(
     checked_choice("by", by, Relevance, "not a relevance")
     if by in ("nn-iou", "bm") and graph is None:
         raise InputError(f"{by} needs a graph", column="graph", found="None", expected="a ConceptGraph")
-    collection = ImageCollection.of(images, graph, nearness.unknown)
+    collection = ImageCollection.of(images, graph, nearness.unknown, query_image)
     depth = min(checked_k(k), len(collection.corpus))
     budget = resources.budget()
     budget.take("rankings", _bytes_of(len(collection.queries), depth))
@@ -156,11 +157,20 @@ def _vector_lengths(sets: ConceptSets, squares: Float64) -> Float64:
 def _ranking_of(rows: Int32, images: ImageCollection, source: str) -> Ranking:
     """From places in the corpus, -1 beyond its end."""
     lengths = (rows >= 0).sum(axis=1)
-    return Ranking.from_lists(rows[rows >= 0], lengths, images.query_names, images.corpus_names, source)
+    return Ranking.from_lists(
+        rows[rows >= 0], lengths, images.query_names, images.corpus_names, source, query_image=images.query_image
+    )
 
 
-def random_ranking(images: object, k: int, *, seed: int = 0, memory: int | str = DEFAULT_MEMORY) -> Ranking:
-    """Images of the corpus in random order, k for each query, without the query itself.
+def random_ranking(
+    images: object,
+    k: int,
+    *,
+    seed: int = 0,
+    query_image: QueryImage = "exclude",
+    memory: int | str = DEFAULT_MEMORY,
+) -> Ranking:
+    """Images of the corpus in random order, k for each query.
 
     It depends on the names of the images and on the seed, not on the order of the files.
 
@@ -168,6 +178,7 @@ def random_ranking(images: object, k: int, *, seed: int = 0, memory: int | str =
         images: as in `top_k`.
         k: number of images for each query.
         seed: a whole number of at least 0; the same gives the same.
+        query_image: as in `cuihop.evaluate`.
         memory: allowance, as in `cuihop.resources.resources.Resources`.
 
     Raises:
@@ -186,9 +197,15 @@ def random_ranking(images: object, k: int, *, seed: int = 0, memory: int | str =
     generator = np.random.default_rng(seed)
     for query in sorted(range(len(queries)), key=queries.__getitem__):
         chosen = by_name[generator.choice(len(corpus), drawn, replace=False)]
-        chosen = chosen[chosen != own[query]][:depth]
+        if query_image == "exclude":
+            chosen = chosen[chosen != own[query]]
+        chosen = chosen[:depth]
         rows[query, : len(chosen)] = chosen
-    return Ranking.from_lists(rows[rows >= 0], (rows >= 0).sum(axis=1), queries, corpus, f"random, seed {seed}")
+    checked_choice("query_image", query_image, QueryImage)
+    lengths = (rows >= 0).sum(axis=1)
+    return Ranking.from_lists(
+        rows[rows >= 0], lengths, queries, corpus, f"random, seed {seed}", query_image=query_image
+    )
 
 
 def _bytes_of(queries: int, depth: int) -> int:

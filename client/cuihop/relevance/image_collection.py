@@ -14,11 +14,12 @@ import numpy.typing as npt
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.image_names import own_rows
-from cuihop.errors import InputError
+from cuihop.errors import InputError, checked_choice
 from cuihop.files.content_digest import content_digest
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.measures.nn_iou import Weight
 from cuihop.measures.resolution import ResolvedConcepts, Unknown, check_some_known, resolved_concepts
+from cuihop.rankings.ranking import QueryImage
 from cuihop.relevance.relevance_index import RelevanceIndex
 from cuihop.resources.memory_budget import MemoryBudget
 from cuihop.resources.versions import versions
@@ -33,14 +34,18 @@ class ImageCollection:
     Attributes:
         queries, corpus: the images. One object where the queries are the corpus.
         resolved: the identifiers as concepts of the graph.
+        query_image: treatment of a query that the corpus holds.
     """
 
     queries: ImageConcepts
     corpus: ImageConcepts
     resolved: ResolvedConcepts
+    query_image: QueryImage = "exclude"
 
     @classmethod
-    def of(cls, images: object, graph: ConceptGraph | None, unknown: Unknown) -> ImageCollection:
+    def of(
+        cls, images: object, graph: ConceptGraph | None, unknown: Unknown, query_image: QueryImage = "exclude"
+    ) -> ImageCollection:
         """Resolve the identifiers of a `Dataset`, or of images that are both queries and corpus.
 
         Raises:
@@ -60,7 +65,7 @@ class ImageCollection:
         if graph is not None and resolved.outside:
             for side in {id(side): side for side in (queries, corpus) if not side.derived}.values():
                 check_some_known(resolved, Counter(chain.from_iterable(side.values())), graph, side.source)
-        return cls(queries, corpus, resolved)
+        return cls(queries, corpus, resolved, checked_choice("query_image", query_image, QueryImage))
 
     @property
     def one(self) -> bool:
@@ -79,8 +84,9 @@ class ImageCollection:
 
     @cached_property
     def own_rows(self) -> npt.NDArray[np.int32]:
-        """The place of each query in the corpus; -1 for one that is not in it."""
-        return own_rows(self.query_names, self.corpus_names)
+        """The place of each query in the corpus, where it is left out; -1 for one that is not in it, or stays."""
+        rows = own_rows(self.query_names, self.corpus_names)
+        return rows if self.query_image == "exclude" else np.full_like(rows, -1)
 
     @cached_property
     def query_sets(self) -> Sequence[frozenset[str]]:
@@ -110,6 +116,7 @@ class ImageCollection:
             "content of queries": self.queries.digest,
             "content of corpus": self.corpus.digest,
             "order of images": content_digest([self.query_names, self.corpus_names]),
+            "query image": self.query_image,
             "release digest": None if graph is None else graph.release.digest,
         }
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.collection.labels import UNLABELLED, Labels
+from cuihop.collection.labels import Labels
 from cuihop.errors import InputError
+from cuihop.evaluation.label_grades import LabelGrades
 from cuihop.evaluation.means import mean_of
+from cuihop.rankings.ranking import QueryImage
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.relevance.relevance_index import Scores
 from cuihop.resources.checkpoint import FinishedBlock, open_checkpoint
@@ -49,8 +51,11 @@ def ablation(inputs: StudyInputs, progress_of: ProgressOf, checkpoint: StudyChec
     """
     if inputs.labels is None:
         raise InputError("the ablation needs labels", column="labels", found="none", expected="a label of every image")
-    images = ImageCollection.of(inputs.images, inputs.graph, inputs.nearness.unknown)
-    judges = {labels: _LabelAgreement(inputs.labels, labels, images.query_names) for labels in inputs.label_sets}
+    images = inputs.collection
+    judges = {
+        labels: _LabelAgreement(inputs.labels, labels, images.query_names, inputs.query_image)
+        for labels in inputs.label_sets
+    }
     passes = {
         n: _pass(
             n,
@@ -85,17 +90,15 @@ class _LabelAgreement:
             image agrees with.
     """
 
-    def __init__(self, labels: Labels, names: tuple[str, ...], images: tuple[str, ...]) -> None:
-        self._codes = labels.codes(names)[labels.rows(images)]
-        labelled = self._codes[self._codes != UNLABELLED]
-        alike = np.bincount(labelled, minlength=int(self._codes.max(initial=0)) + 1)
-        self.unjudged = self._codes == UNLABELLED
-        self.nothing_relevant = ~self.unjudged & (alike[self._codes] == 1)  # the query itself
+    def __init__(self, table: Labels, names: tuple[str, ...], images: tuple[str, ...], query_image: QueryImage) -> None:
+        self._grades = LabelGrades.of(table, names, images, images, query_image)
+        self.unjudged = self._grades.unjudged
+        self.nothing_relevant = ~self.unjudged & (self._grades.pools.relevant(self._grades.pool) == 0)
 
     def hits(self, rows: Rows, queries: npt.NDArray[np.int64]) -> Hits:
         """Number of relevant images of some queries."""
-        agree = (self._codes[rows] == self._codes[queries, np.newaxis]) & (rows >= 0)
-        found: Hits = np.where(self.unjudged[queries], 0, agree.sum(axis=1))
+        grades = self._grades.of_pairs(np.repeat(queries, rows.shape[1]), rows.ravel()).reshape(rows.shape)
+        found: Hits = np.where(rows >= 0, grades, 0).sum(axis=1, dtype=np.int64)
         return found
 
     def precision(self, hits: Hits, nothing: float) -> Values:
@@ -140,6 +143,7 @@ def _pass(
     job = {
         "work": "ablation", **images.depends(inputs.graph), "n": n, "λ": lams, "direction": inputs.nearness.direction,
         "content of labels": None if inputs.labels is None else inputs.labels.digest, "labels": list(inputs.label_sets),
+        "agreement of labels": None if inputs.labels is None else inputs.labels.agreement,
         "λ of the study": inputs.nearness.lam, "unknown": inputs.nearness.unknown,
         "weight": inputs.nearness.weight,
     }  # fmt: skip

@@ -15,8 +15,7 @@ import numpy as np
 
 from cuihop.errors import OutputError
 from cuihop.files.written_files import clear_abandoned, replaced_file
-from cuihop.rankings.ranking import Ranking, checked_ties
-from cuihop.relevance.image_collection import ImageCollection
+from cuihop.rankings.ranking import QueryImage, Ranking, checked_ties
 from cuihop.resources.checkpoint import Checkpoint
 from cuihop.resources.progress import Progress
 from cuihop.resources.resources import Resources
@@ -78,7 +77,7 @@ class StudyCheckpoint:
         path = self._path(name, ".npz")
         if path is None:
             return make()
-        earlier = _read(path, tuple(self._inputs.images))
+        earlier = _read(path, tuple(self._inputs.images), self._inputs.query_image)
         if earlier is not None:
             return earlier
         ranking = make()
@@ -105,11 +104,12 @@ class StudyCheckpoint:
 
 def _depends(inputs: StudyInputs) -> Mapping[str, Any]:
     """Everything that the numbers of a study depend on."""
-    images = ImageCollection.of(inputs.images, inputs.graph, inputs.nearness.unknown)
+    images = inputs.collection
     return {
         "work": "study",
         **images.depends(inputs.graph),
         "content of labels": None if inputs.labels is None else inputs.labels.digest,
+        "agreement of labels": None if inputs.labels is None else inputs.labels.agreement,
         **{f"embeddings {name}": digest for name, (_, digest) in inputs.embedding_files.items()},
         **inputs.nearness.fields(),
         "empty_ideal": inputs.empty_ideal,
@@ -129,7 +129,7 @@ def _write(path: Path, ranking: Ranking) -> None:
         )  # fmt: skip
 
 
-def _read(path: Path, images: tuple[str, ...]) -> Ranking | None:
+def _read(path: Path, images: tuple[str, ...], query_image: QueryImage) -> Ranking | None:
     """The stored ranking; ``None`` where there is none, or it is damaged."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
@@ -137,7 +137,7 @@ def _read(path: Path, images: tuple[str, ...]) -> Ranking | None:
             return Ranking(
                 images, images, held["indptr"], held["rows"], held["listed"], held["self_retrieved"],
                 str(held["source"]), tuple(held["other_queries"].tolist()), checked_ties(ties) if ties else None,
-                str(held["form"]),
+                str(held["form"]), query_image,
             )  # fmt: skip
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None

@@ -15,7 +15,7 @@ import numpy as np
 
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.evaluation.evaluate import evaluate
-from cuihop.rankings.ranking import Ranking
+from cuihop.rankings.ranking import QueryImage, Ranking
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.resources.cores import cores
 from cuihop.resources.resources import Resources
@@ -61,10 +61,13 @@ def gain_by_hops(A: AbstractSet[str], B: AbstractSet[str], hops: Hops, lam: floa
     return (len(shared) + earned) / len(union) if union else 0.0
 
 
-def ndcg(query: str, images: Mapping[str, AbstractSet[str]], ranking: Sequence[str], K: int, gain_of: Gain) -> float:
-    """Algorithm 2 for one query, the query itself left out of its corpus; 0 where nothing gains anything."""
+def ndcg(
+    query: str, images: Mapping[str, AbstractSet[str]], ranking: Sequence[str], K: int, gain_of: Gain,
+    query_image: QueryImage = "exclude",
+) -> float:  # fmt: skip
+    """Algorithm 2 for one query, left out of its corpus or kept there; 0 where nothing gains anything."""
     A = images[query]
-    gains = {image: gain_of(A, B) for image, B in images.items() if image != query}
+    gains = {image: gain_of(A, B) for image, B in images.items() if image != query or query_image == "include"}
     best = sorted(gains.values(), reverse=True)[:K]
     idcg = math.fsum(value / math.log2(j + 1) for j, value in enumerate(best, start=1))
     dcg = math.fsum(gains[image] / math.log2(j + 1) for j, image in enumerate(ranking[:K], start=1))
@@ -128,7 +131,10 @@ def _timed(inputs: StudyInputs, images: ImageConcepts, timed: int, progress_of: 
         preparing = time.perf_counter() - before
         lists = [ranking[query] for query in sample]
         before = time.perf_counter()
-        scored = [ndcg(query, sets, listed, DEPTH, gain_of) for query, listed in zip(sample, lists, strict=True)]
+        scored = [
+            ndcg(query, sets, listed, DEPTH, gain_of, inputs.query_image)
+            for query, listed in zip(sample, lists, strict=True)
+        ]
         seconds = (time.perf_counter() - before) / len(sample) + preparing / len(names)
         found.append(Cost(f"{family}@{DEPTH}", way, seconds, len(sample), _apart(values[family], sample, scored)))
         progress(done, len(_WAYS))
@@ -142,7 +148,7 @@ def _compiled(
     before = time.perf_counter()
     evaluation = evaluate(
         images, ranking, inputs.graph, measures=f"{family}@{DEPTH}", nearness=inputs.nearness,
-        resources=Resources(inputs.resources.threads),
+        query_image=inputs.query_image, resources=Resources(inputs.resources.threads),
     )  # fmt: skip
     seconds = time.perf_counter() - before
     return seconds, dict(zip(evaluation.queries, evaluation.values[:, 0].tolist(), strict=True))

@@ -80,7 +80,7 @@ def cross_evaluation(inputs: StudyInputs, progress_of: ProgressOf, checkpoint: S
     begun: list[Progress] = []
     found = evaluate_each(
         Dataset(inputs.images, labels=inputs.labels), each(), inputs.graph, measures=inputs.measures,
-        nearness=inputs.nearness, empty_ideal=inputs.empty_ideal,
+        nearness=inputs.nearness, empty_ideal=inputs.empty_ideal, query_image=inputs.query_image,
         resources=checkpoint.resources("evaluation", evaluated),
     )  # fmt: skip
     evaluations = {name: found[name] for name in names_of(inputs)}

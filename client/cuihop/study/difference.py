@@ -114,7 +114,7 @@ class NearConcepts:
 
 def near_concepts(found: CrossEvaluation, inputs: StudyInputs, progress_of: ProgressOf) -> NearConcepts:
     """Count the near concepts: among the concepts of the images, and in the images that both rankings retrieve."""
-    images = ImageCollection.of(inputs.images, inputs.graph, inputs.nearness.unknown)
+    images = inputs.collection
     held = [sorted(concepts - images.resolved.isolated) for concepts in images.query_sets]
     in_graph = sorted({concept for concepts in held for concept in concepts})
     linked = _linked(in_graph, inputs)

@@ -14,7 +14,8 @@ from cuihop.files.input_file import Readable, opened_input
 from cuihop.graph import ConceptGraph
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.nearness import Nearness
-from cuihop.rankings.ranking import Order
+from cuihop.rankings.ranking import Order, QueryImage
+from cuihop.relevance.image_collection import ImageCollection
 from cuihop.resources.progress import Progress
 from cuihop.resources.resources import Resources
 
@@ -39,7 +40,7 @@ class StudyInputs:
         labels: of the images, if there are any.
         embeddings: name of a system → its embeddings, or its ranking in any form that `read_ranking` parses.
         order: the column that orders a ranking with scores and ranks.
-        nearness: of nn-IoU; the ablation varies n and λ. empty_ideal: as in `cuihop.evaluate`.
+        nearness: of nn-IoU; the ablation varies n and λ. empty_ideal, query_image: as in `cuihop.evaluate`.
         seed: of everything drawn by chance: the random ranking, the shuffled sets, resampling, the queries timed.
         resources: threads, and the memory of each piece of work. The numbers depend on neither.
     """
@@ -51,6 +52,7 @@ class StudyInputs:
     order: Order = "score"
     nearness: Nearness = Nearness()
     empty_ideal: EmptyIdeal = "zero"
+    query_image: QueryImage = "exclude"
     seed: int = 0
     resources: Resources = Resources()
 
@@ -73,6 +75,11 @@ class StudyInputs:
         return f"n = {self.nearness.n}, λ = {self.nearness.lam}" + (
             ", weight λ^hops" if self.nearness.weight == "hops" else ""
         )
+
+    @cached_property
+    def collection(self) -> ImageCollection:
+        """The images with their identifiers resolved."""
+        return ImageCollection.of(self.images, self.graph, self.nearness.unknown, self.query_image)
 
     @cached_property
     def embedding_files(self) -> Mapping[str, tuple[str, str]]:

@@ -41,7 +41,15 @@ def ranked_by(
 ) -> Ranking:
     """The most relevant images for each query; of the study's images, or of others."""
     collection = inputs.images if images is None else images
-    return top_k(collection, inputs.graph, DEPTH, by=by, nearness=inputs.nearness, resources=resources)
+    return top_k(
+        collection,
+        inputs.graph,
+        DEPTH,
+        by=by,
+        nearness=inputs.nearness,
+        query_image=inputs.query_image,
+        resources=resources,
+    )
 
 
 def rankings(
@@ -63,7 +71,14 @@ def rankings(
         yield by(name, relevance)
     yield by("TF-IDF", "tf-idf")
     yield by(SHUFFLED, "nn-iou", shuffled(inputs.images, inputs.seed))
-    drawn = partial(random_ranking, inputs.images, DEPTH, seed=inputs.seed, memory=inputs.resources.memory)
+    drawn = partial(
+        random_ranking,
+        inputs.images,
+        DEPTH,
+        seed=inputs.seed,
+        query_image=inputs.query_image,
+        memory=inputs.resources.memory,
+    )
     yield RANDOM, checkpoint.ranking(RANDOM, drawn)
 
 
@@ -73,7 +88,9 @@ def _read(
     resources = checkpoint.resources(f"ranking {name}", keep=False)
     opened = opened_input(file)
     order = "score" if is_array(opened) else inputs.order
-    found = read_ranking_in_blocks(opened, tuple(inputs.images), depth=DEPTH, order=order, resources=resources)
+    found = read_ranking_in_blocks(
+        opened, tuple(inputs.images), depth=DEPTH, order=order, query_image=inputs.query_image, resources=resources
+    )
     if isinstance(found, Ranking):
         return found
     return found.whole(dataclasses.replace(resources, progress=progress_of(f"read {name}")))

@@ -39,7 +39,8 @@ def report(
     """
     yield f"# Relevance measures on {len(inputs.images):,} images"
     yield (
-        f"The study of {SOURCE}, repeated by `cuihop study`. Each image is a query; the others are its corpus. "
+        f"The study of {SOURCE}, repeated by `cuihop study`. Each image is a query; "
+        f"{'the others' if inputs.query_image == 'exclude' else 'all of them, the query too,'} are its corpus. "
         "Values of all tables, to the last digit: `numbers.csv`. Tables for LaTeX: `*.tex`. Times and machine: "
         "`cuihop-study.json` and, where cost was measured, `cost.md`."
     )
@@ -74,6 +75,7 @@ def _conditions(inputs: StudyInputs, first: Evaluation | None) -> Iterator[str]:
         ("unknown identifiers", inputs.nearness.unknown),
         ("queries for which nothing is relevant", "left out" if inputs.empty_ideal == "skip" else "scored 0"),
         ("queries without the label", "left out"),
+        ("a query in its own ranking", "left out" if inputs.query_image == "exclude" else "counted"),
         ("seed", str(inputs.seed)),
     ]
     if first is not None:
@@ -151,9 +153,9 @@ def _explained(inputs: StudyInputs, comparable: bool) -> Iterator[str]:
         )
         yield (
             "Precision counts an image as relevant that has the query's label, in every label named. Where labels come "
-            "from concepts, an image's label is the set of its manual concepts of that kind, as `docs/measures.md` "
-            "lists them. Such concepts may stand in the sets that IoU, nn-IoU, BM and TF-IDF rank by: precision then "
-            "says how well a ranking keeps them, not how well it finds them."
+            "from concepts, an image's label is the set of its manual concepts, or of its classes, of that kind; see "
+            "`docs/measures.md`. Such concepts may stand in the sets that IoU, nn-IoU, BM and TF-IDF rank by: then "
+            "precision says how well a ranking keeps them, not how well it finds them."
         )
         readings = "; ".join(f"*{subset}*: {meaning}" for subset, meaning in SUBSETS.items())
         yield (
