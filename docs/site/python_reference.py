@@ -46,6 +46,7 @@ MODULES = {
         "cuihop.evaluation.evaluate",
         "cuihop.evaluation.result",
         "cuihop.evaluation.groups",
+        "cuihop.evaluation.test_vectors",
         "cuihop.comparison.score_card",
         "cuihop.collection.judgements",
         "cuihop.collection.labels",

@@ -200,6 +200,7 @@ def test_nn_iou_as_json(run: Run) -> None:
         "B": [VESSELS],
         "n": 2,
         "lambda": 0.5,
+        "weight": "constant",
         "direction": "any",
         "iou": 0.0,
         "nn_iou": pytest.approx(1 / 3),
@@ -211,11 +212,21 @@ def test_nn_iou_as_json(run: Run) -> None:
         "names": {VEINS: "Veins", VESSELS: "Blood vessels"},
         "union": 3,
         "isolated": [UNKNOWN],
+        "dropped": [],
         "merged": {"C9000901": VEINS},
         "unknown": [UNKNOWN],
         "retired": [],
         "upper_case": {},
     }  # fmt: skip
+
+
+def test_nn_iou_weighs_by_hops_and_leaves_out(run: Run) -> None:
+    done = run("nn-iou", f"C0006121;{UNKNOWN}", "C0018670;C0926510", "--unknown", "drop", "-n", "3", "--weight", "hops")
+    assert f"not in the graph, and left out: {UNKNOWN}" in done.err
+    assert "0.25 = 0.5²" in done.out
+    assert "(0 + 0.5² · 2 + 0.5³ · 1) / 3   (n = 3, λ = 0.5, weight λ^hops, hops either way)" in done.out
+    assert run("nn-iou", VEINS, VESSELS, "--weight", "lin").code == 2
+    assert run("nn-iou", VEINS, VESSELS, "--weight", "hops", "-n", "33").code == 3
 
 
 def test_nn_iou_names_retired_and_unknown_concepts(run: Run) -> None:

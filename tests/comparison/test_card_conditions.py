@@ -51,6 +51,7 @@ CHANGES: dict[str, tuple[object, str]] = {
     "lam": (0.25, "lambda"),
     "direction": ("up", "direction"),
     "unknown": ("isolated", "unknown"),
+    "weight": ("hops", "weight"),
     "missing": ("zero", "missing"),
     "empty_ideal": ("skip", "empty_ideal"),
     "query_image": ("include", "query_image"),
