@@ -164,7 +164,9 @@ def test_a_ranking_of_documents_that_happen_to_be_the_images() -> None:
     assert np.array_equal(found.values, evaluate(images, fitted, None, measures="CUI@1").values)
     ordered = scored_ranking({"a": {"a": 3.0, "b": 2.0, "c": 1.0}, "b": {}, "c": {}}, qrels=scores)
     assert ordered.corpus == tuple(images)
-    assert evaluate(images, ordered, None, measures="CUI@1").values.shape == (3, 1)
+    found = evaluate(images, ordered, None, measures="CUI@1")
+    assert found.values[:, 0].tolist() == [1.0, 0.0, 0.0]  # by b, as a left its own list
+    assert found.counts.self_retrieved == 1
 
 
 def test_what_is_told_later_is_told_once_and_survives_pickling() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -110,7 +111,14 @@ def ranking_of_images(ranking: object, images: ImageCollection) -> Ranking | Ran
         return Ranking.of(ranking, queries, corpus, query_image=images.query_image)
     _check_query_image(ranking, images.query_image)
     if (ranking.queries, ranking.corpus) == (queries, corpus):
-        return ranking
+        if not isinstance(ranking, DocumentRanking):
+            return ranking
+        owners = np.repeat(np.arange(len(queries)), ranking.lengths)
+        found = Ranking.from_entries(
+            owners, ranking.rows, queries, corpus, source=ranking.source, query_image=images.query_image,
+            other_queries=ranking.other_queries, form=ranking.form,
+        )  # fmt: skip
+        return dataclasses.replace(found, listed=ranking.listed, ties=ranking.ties)
     raise InputError(
         "the ranking is of other images, or of the same in another order",
         found=f"{len(ranking.queries):,} queries, {len(ranking.corpus):,} images in the corpus",
@@ -120,8 +128,8 @@ def ranking_of_images(ranking: object, images: ImageCollection) -> Ranking | Ran
 
 
 def _check_query_image(ranking: Ranking | RankingInBlocks, query_image: QueryImage) -> None:
-    """Refuse a ranking in which queries were treated otherwise when it was made."""
-    if ranking.query_image != query_image:
+    """Refuse a ranking of images in which queries were treated otherwise when it was made."""
+    if not isinstance(ranking, DocumentRanking) and ranking.query_image != query_image:
         raise InputError(
             "the ranking treats queries in their own lists otherwise", column="query_image",
             found=f"a ranking made with {ranking.query_image!r}", expected=repr(query_image),
