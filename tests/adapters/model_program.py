@@ -184,7 +184,31 @@ def values(folder: Path) -> dict[str, Any]:
             (harmed / path.name).write_bytes(damage if path == weights else path.read_bytes())
         found[name] = attempt(partial(bertscore, references, candidates, harmed, run))
     found["steps"] = {"steps": steps}
+    _write_program(folder / "align-program", folder / "align-roberta", folder / "program was run")
+    found["program"] = attempt(partial(alignscore, ["A."], ["A."], folder / "align-program", run))
+    found["program"]["run"] = (folder / "program was run").exists()
     return found
+
+
+class _Program:
+    """An object that makes a folder when it is unpickled."""
+
+    def __init__(self, made: Path) -> None:
+        self.made = made
+
+    def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
+        return os.mkdir, (str(self.made),)
+
+
+def _write_program(harmed: Path, model: Path, made: Path) -> None:
+    """A model whose checkpoint holds a program."""
+    import torch
+
+    harmed.mkdir(exist_ok=True)
+    for path in model.glob("*.json"):
+        (harmed / path.name).write_bytes(path.read_bytes())
+    state = torch.load(model / "tiny.ckpt", weights_only=True)
+    torch.save({**state, "callbacks": _Program(made)}, harmed / "tiny.ckpt")
 
 
 def _without_a_layer(weights: Path) -> bytes:

@@ -64,7 +64,10 @@ def test_bertscore_does_not_depend_on_the_batches(ours: Results) -> None:
 
 def test_the_layer_matters_and_is_stated(ours: Results) -> None:
     assert np.abs(np.array(ours["last"]["BERTScore"]) - ours["bert"]["BERTScore"]).max() > 0.001
-    assert "layer 2 of 3, idf over 40 references, 1 caption cut at 512 tokens" in ours["bert"]["account"]
+    assert (
+        "layer 2 of 3, idf over 40 references, 1 caption cut at 512 tokens, 5 pairs without a token of weight, scored 0"
+        in ours["bert"]["account"]
+    )
     assert "layer 3 of 3" in ours["last"]["account"]
 
 
@@ -83,7 +86,7 @@ def test_alignscore_is_that_of_its_package(ours: Results, oracle: dict[str, Any]
     for place, expected in enumerate(oracle["align"]):
         assert found[place] == pytest.approx(0.0 if expected is None else expected, abs=1e-6)  # the package fails there
     assert np.std(found) > 0.1
-    assert "3 candidates without a sentence, which have 0" in ours["align"]["account"]
+    assert "3 candidates without a sentence, scored 0" in ours["align"]["account"]
 
 
 def test_similarity_is_that_of_the_model(ours: Results, oracle: dict[str, Any], version: int) -> None:
@@ -114,6 +117,11 @@ def test_what_is_no_model_is_refused(ours: Results, case: str, message: str) -> 
     assert message in ours[case]["error"]
 
 
+def test_a_program_in_a_checkpoint_is_not_run(ours: Results) -> None:
+    assert "expected tensors under state_dict, and no objects of Python" in ours["program"]["error"]
+    assert ours["program"]["run"] is False
+
+
 def test_progress_counts_every_pair(ours: Results) -> None:
     assert ours["steps"]["steps"] == [[done, 40] for done in range(1, 41)]
 
@@ -133,7 +141,11 @@ def test_the_command_takes_models_from_folders(models: Path, tmp_path: Path) -> 
     def columns(*more: str) -> dict[str, list[float]]:
         done = cuihop_with_models(models, *arguments, *more)
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-        assert json.loads(done.stdout)["systems"][0]["inputs"]["scores 1"].startswith(str(models / "bert"))
+        account = json.loads(done.stdout)["systems"][0]["inputs"]["scores 1"]
+        assert account.startswith(str(models / "bert"))
+        assert account.endswith(
+            "2 pairs without a token of weight, scored 0, but 1 for 1 image with two empty captions"
+        )
         with (tmp_path / "values.csv").open(newline="") as file:
             rows = list(csv.DictReader(file))
         return {name: [float(row[name]) for row in rows] for name in rows[0] if name in {*named, *COLUMNS, "relevance"}}

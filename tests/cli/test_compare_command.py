@@ -128,7 +128,8 @@ def test_what_only_one_ranking_has_is_told_with_its_name(run: Run) -> None:
     assert "short: 1 query retrieved itself; that hit was removed and later ranks moved up" in lines
     assert "short: 3 queries without a ranking: scored 0" in lines
     assert [line for line in lines if line.startswith("good:")] == [
-        "good: good.run: TREC run by score, 4 queries, 3 retrieved each"
+        "good: good.run: TREC run by score, 4 queries, 3 retrieved each",
+        "good: without the query for which nothing is relevant (IoU): CUI@1 0.8889",
     ]
     assert "short: short.run: TREC run by score, 1 query, 2 retrieved each" in lines
     assert sum(line.startswith("images.csv: 4 images") for line in lines) == 1
@@ -223,7 +224,7 @@ def test_a_file_whose_name_holds_an_equals_sign(run: Run) -> None:
         (["good.run", "bad.run", "-m", "AP"], 2, "relevance has to come from one of them"),
         (["good.run", "bad.run", "-m", "AP", "--qrels", "qrels", "--corpus", "images.csv"], 2, "go with --concepts"),
         (["good.run", "bad.run", "-m", "nn-CUI@1", "--qrels", "qrels"], 3, "a measure by concepts without concepts"),
-        (["good.run", "bad.run", *CONCEPTS, "--labels", "a", "--label-concepts", "b"], 2, "either --labels or"),
+        (["good.run", "bad.run", *CONCEPTS, "--labels", "a", "--label-concepts", "b"], 2, "give one of --labels"),
         (["good.run", "bad.run", *CONCEPTS, "--similarity", "dot"], 2, "--similarity goes with a NumPy array"),
         (["good.run", "bad.run", *CONCEPTS, "--corpus-embeddings", "rows.npy"], 2, "arrays: none is given"),
         (["good.run", "bad.run", *CONCEPTS, "--report", "tables.html"], 2, "ends with .md or .tex"),

@@ -85,6 +85,7 @@ def test_the_result_as_json(run: Run) -> None:
     assert done.err == ""
     assert set(answer) == {
         "means", "mean_queries", "counts", "release", "parameters", "versions", "inputs", "per_query", "worst", "by",
+        "means_by_empty_ideal",
     }  # fmt: skip
     assert answer["per_query"] is None
     assert answer["release"]["digest"] == example_graph().release.digest

@@ -70,6 +70,7 @@ def test_the_account_says_what_was_read_and_what_a_class_holds(tmp_path: Path) -
     expected = "2 classes of 2 concepts, 1 concept in several classes, semicolons"
     assert expected in alone.account
     assert "a concept of a class counts alone, without those below it" in alone.account
+    assert Labels.of_classes(images, {"vessel": path}).digest == alone.digest
     with_graph = Labels.of_classes(images, {"vessel": classes}, example_graph())
     assert "counts and all below it in the graph" in with_graph.account
     assert "images agree where they share a class" in with_graph.with_agreement("shared").account

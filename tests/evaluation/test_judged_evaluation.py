@@ -397,7 +397,7 @@ def test_concepts_with_labels_from_concepts_and_no_graph(run: Run) -> None:
         (("--ranking", "run", "--qrels", "run", "-m", "AP"), 3, "run, line 1: wrong number of columns"),
         (("--ranking", "by_name.run", "--qrels", "qrels", "-m", "AP"), 3, "queries without a ranking; found 2: 1, 2"),
         (("--ranking", "by_name.run", "--concepts", "images.csv"), 2, "nn-IoU needs --graph"),
-        (("--ranking", "run", "--labels", "l", "--label-concepts", "c", "-m", "AP"), 2, "either --labels"),
+        (("--ranking", "run", "--labels", "l", "--label-concepts", "c", "-m", "AP"), 2, "give one of --labels"),
         (("--ranking", "by_name.run", "--labels", "labels.csv", "-m", "P@1(site)"), 3, "no such label"),
     ],
 )  # fmt: skip

@@ -210,7 +210,7 @@ def test_json_holds_every_number(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("--labels", "labels.csv", "--label-concepts", "images.csv"), 2, "either --labels or --label-concepts"),
+        (("--labels", "labels.csv", "--label-concepts", "images.csv"), 2, "give one of --labels"),
         (("--only", "figures"), 2, "--only takes tables, ablation, cost"),
         (("--only", "ablation"), 2, "--only ablation needs --labels"),
         (("--embeddings", "vectors.npy"), 2, "takes NAME=FILE"),

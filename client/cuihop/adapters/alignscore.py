@@ -33,6 +33,7 @@ _NAME = "AlignScore"
 _WORDS_A_CHUNK = 350
 _HEAD = ("tri_layer.weight", "tri_layer.bias")
 _ENCODER = "base_model."
+_CHECKPOINT = "tensors under state_dict, and no objects of Python, which could run any program"
 
 
 def alignscore(
@@ -80,8 +81,7 @@ def alignscore(
     ])  # fmt: skip
     without = counted(sum(not sentences for _, sentences in shapes), "candidate")
     account = (
-        f"{model.config.model_type}, {counted(len(pairs), 'pair')} of sentences, "
-        f"{without} without a sentence, which have 0"
+        f"{model.config.model_type}, {counted(len(pairs), 'pair')} of sentences, {without} without a sentence, scored 0"
     )
     return ModelValues({_NAME: found}, account)
 
@@ -128,7 +128,7 @@ def _loaded(folder: Path, run: ModelRun) -> tuple[Any, tuple[Any, Any], Any]:
         config = transformers.AutoConfig.from_pretrained(str(folder), **LOCAL)
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), **LOCAL)
         model = transformers.AutoModel.from_config(config)
-    with loading(checkpoints[0]):
+    with loading(checkpoints[0], _CHECKPOINT):
         state = torch.load(checkpoints[0], map_location="cpu", weights_only=True)["state_dict"]
         weights = {name.removeprefix(_ENCODER): state[name] for name in state if name.startswith(_ENCODER)}
         missing = model.load_state_dict(weights, strict=False).missing_keys

@@ -78,14 +78,17 @@ def bertscore(
             chosen = [rows[place] for place in places]
             numbers, mask = padded(chosen, tokenizer.pad_token_id, run.device)
             vectors = model(input_ids=numbers, attention_mask=mask)[0]
-            sides.append((vectors, mask, padded_weights(chosen, idf, vectors)))
+            sides.append((vectors, mask, _padded_weights(chosen, idf, vectors)))
         return _precision_recall_f1(*sides)
 
-    found = batched([max(map(len, pair)) for pair in zip(tokens[0][0], tokens[1][0], strict=True)], run, values, 3)
+    pairs = list(zip(tokens[0][0], tokens[1][0], strict=True))
+    found = batched([max(map(len, pair)) for pair in pairs], run, values, 3)
     cut = tokens[0][1] + tokens[1][1]
+    weightless = sum(not any(map(idf, ours)) or not any(map(idf, theirs)) for ours, theirs in pairs)
     account = (
         f"{config.model_type}, layer {layer} of {layers}, idf over "
-        f"{counted(len(references), 'reference')}, {counted(cut, 'caption')} cut at {limit} tokens"
+        f"{counted(len(references), 'reference')}, {counted(cut, 'caption')} cut at {limit} tokens, "
+        f"{counted(weightless, 'pair')} without a token of weight, scored 0"
     )
     return ModelValues(_columns(found), account)
 
@@ -132,7 +135,7 @@ class _Idf:
         return math.log(self._documents / (self._holding[token] + 1))
 
 
-def padded_weights(tokens: Sequence[Sequence[int]], idf: _Idf, like: Any) -> Any:
+def _padded_weights(tokens: Sequence[Sequence[int]], idf: _Idf, like: Any) -> Any:
     """Weights of the tokens, 0 for padding: tensor, shape (texts, longest)."""
     longest = like.shape[1]
     rows = [[*map(idf, row), *[0.0] * (longest - len(row))] for row in tokens]

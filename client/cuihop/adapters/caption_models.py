@@ -90,9 +90,11 @@ def model_scores(
     if family in _OF_WORDS:
         pairs = [[compared_text(caption, rules.text) for caption in side] for side in pairs]
     found = MODEL_MEASURES[family](pairs[0], pairs[1], folder, run or ModelRun())
-    if family in _ONE_IF_BOTH_EMPTY:
+    if family in _ONE_IF_BOTH_EMPTY and both_empty.any():
         for column in found.columns.values():
             column[both_empty] = 1.0
+        account = f"{found.account}, but 1 for {counted(int(both_empty.sum()), 'image')} with two empty captions"
+        found = ModelValues(found.columns, account)
     default = "BERTScore(value=F1)" if family == "BERTScore" and rules.official else family
     measures_used = dict.fromkeys([*measures_named(default), *(m for m in measures if m.family == family)])
     return _scores(references, folder, found, measures_used)

@@ -34,6 +34,7 @@ _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 _SHIFTED_POSITIONS = ("roberta", "xlm-roberta", "camembert")  # these count positions from behind the padding token
 _LARGEST_BATCH = 4096
 _CONFIGURATION = "config.json"
+_SAVED = "the configuration, weights and tokenizer that save_pretrained of transformers writes"
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,11 @@ def check_folder(folder: Path, measure: str) -> None:
 
 
 @contextlib.contextmanager
-def loading(folder: Path) -> Iterator[None]:
+def loading(path: Path, expected: str = _SAVED) -> Iterator[None]:
     """Load a model in this block.
+
+    Args:
+        path: its folder or file. expected: what that should hold, for messages.
 
     Raises:
         InputError: what transformers or torch cannot read, with their reason.
@@ -132,8 +136,7 @@ def loading(folder: Path) -> Iterator[None]:
     except Exception as error:  # of transformers, safetensors, tokenizers, torch and pickle: no common root
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         raise InputError(
-            f"the model cannot be loaded: {reason}", file=folder,
-            expected="the configuration, weights and tokenizer that save_pretrained of transformers writes",
+            f"the model cannot be loaded: {reason}", file=path, expected=expected
         ) from error  # fmt: skip
 
 

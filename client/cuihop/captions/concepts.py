@@ -13,7 +13,7 @@ from cuihop.annotated_texts.nearest_concepts import matches_of_texts
 from cuihop.annotated_texts.scoring import AnnotationScores, TextCollection, score_annotations
 from cuihop.annotation.semantic_groups import MEDCON, SEMANTIC_GROUPS
 from cuihop.annotation.texts import blocks_of_texts
-from cuihop.captions.reading import Captions, check_same_images
+from cuihop.captions.reading import Captions, check_same_images, numbered_rows
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.errors import InputError
 from cuihop.files.records import RowFault, Unit
@@ -49,8 +49,8 @@ class CaptionConcepts:
         for side in (self.references, self.predictions):
             unit: Unit = "line" if side.unit == "line" else "row"
             fault = RowFault(side.source, ("image", "concepts"), unit)
-            places = side.places or range(1, len(side) + 1)
-            check_same_images(captions, dict(zip(side, places, strict=True)), fault)
+            rows = dict(zip(side, side.places, strict=True)) if side.places else numbered_rows(side)
+            check_same_images(captions, rows, fault)
 
 
 def caption_concepts(

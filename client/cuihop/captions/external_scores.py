@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.captions.reading import Captions, check_same_images
+from cuihop.captions.reading import Captions, check_same_images, numbered_rows
 from cuihop.collection.columns import IMAGE_NAMES
 from cuihop.collection.concept_rows import check_image
 from cuihop.errors import InputError
@@ -59,8 +59,7 @@ class ExternalScores:
         Raises:
             InputError: an image is unknown, named with its row, or one is missing.
         """
-        rows = self.rows or {image: row for row, image in enumerate(self.images, start=1)}
-        check_same_images(references, rows, self.fault)
+        check_same_images(references, self.rows or numbered_rows(self.images), self.fault)
         places = {image: place for place, image in enumerate(self.images)}
         order = [places[image] for image in references]
         return {measure: column[order] for measure, column in self.columns.items()}

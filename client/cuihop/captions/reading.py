@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
@@ -17,7 +17,7 @@ from cuihop.files.input_file import Readable, opened_input
 from cuihop.files.records import RowFault
 from cuihop.files.text_lines import counted, decoded_lines, first_line
 
-__all__ = ["Captions", "check_same_images"]
+__all__ = ["Captions", "check_same_images", "numbered_rows"]
 
 _COLUMNS = ("image", "caption")
 
@@ -126,6 +126,11 @@ class Captions(Mapping[str, str]):
                 raise fault("not a text", row, wrong, repr((image, text)[wrong]), "a text")
         documents = (AnnotatedDocument(image, text) for image, text in captions.items())
         return cls.of_rows(DocumentRows(source, "", enumerate(documents, start=1), fault, "row"))
+
+
+def numbered_rows(images: Iterable[str]) -> dict[str, int]:
+    """Image → its row, for images that stand in no file."""
+    return {image: row for row, image in enumerate(images, start=1)}
 
 
 def check_same_images(references: Captions, images: Mapping[str, int], fault: RowFault) -> None:

@@ -17,7 +17,7 @@ from cuihop.captions.composites import Official, components, composite
 from cuihop.captions.concepts import CaptionConcepts, caption_concepts, concept_values, score_concepts
 from cuihop.captions.external_scores import ExternalScores
 from cuihop.captions.normalisation import CaptionText, compared_text
-from cuihop.captions.reading import Captions, check_same_images
+from cuihop.captions.reading import Captions, check_same_images, numbered_rows
 from cuihop.captions.text_scores import bleu_values, corpus_bleu, rouge_values
 from cuihop.errors import InputError, checked_choice
 from cuihop.evaluation.result import Details, MeasuredQueries
@@ -186,8 +186,7 @@ def score_captions(
         ModuleNotFoundError: BLEU, and sacrebleu is not installed.
     """
     references, predictions = Captions.of(references, "references"), Captions.of(predictions, "predictions")
-    if predictions.rows:
-        check_same_images(references, predictions.rows, predictions.fault)
+    check_same_images(references, predictions.rows or numbered_rows(predictions), predictions.fault)
     given: dict[Measure, Float64] = {}
     for source in scores:
         for measure, column in source.of_images(references).items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -76,10 +76,10 @@ class Models:
 
     @classmethod
     def of(
-        cls, models: Sequence[str] | None, images: Path | None, captions: Mapping[str, Sequence[Path]], device: str,
-        layer: int | None, threads: int | None,
+        cls, systems: Iterable[str], models: Sequence[str] | None, images: Path | None,
+        captions: Mapping[str, Sequence[Path]], device: str, layer: int | None, threads: int | None,
     ) -> Models:  # fmt: skip
-        """From the options.
+        """From the options, for systems of these names.
 
         Raises:
             typer.BadParameter: a model of no measure, or options that do not go together.
@@ -97,6 +97,8 @@ class Models:
             raise typer.BadParameter("similarity needs --images")
         if images is not None and bool(captions) == (_SIMILARITY in folders):
             raise typer.BadParameter("--images goes with either --model similarity=FOLDER or --caption-embeddings")
+        if captions and any(len(captions.get(system, ())) != 1 for system in systems):
+            raise typer.BadParameter("--caption-embeddings SYSTEM=FILE is needed once for each system")
         if layer is not None and "BERTScore" not in folders:
             raise typer.BadParameter("--bertscore-layer goes with --model BERTScore=FOLDER")
         return cls(folders, images, {name: paths[0] for name, paths in captions.items()}, device, layer, threads)
@@ -118,8 +120,6 @@ class Models:
             if family != _SIMILARITY
         ]
         if self.images is not None:
-            if not self.folders.get(_SIMILARITY) and system not in self.captions:
-                raise typer.BadParameter(f"--caption-embeddings lacks {system}")
             pictures = Pictures(self.folders.get(_SIMILARITY), self.images, self.captions.get(system))
             found.append(similarity_scores(references, predictions, pictures, official=rules.official, run=run))
         return found

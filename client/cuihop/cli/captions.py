@@ -162,7 +162,7 @@ def caption_scores(
     tests: dict[str, Any] = {"resamples": resamples, "confidence": confidence, "seed": seed, "threads": threads}
     wanted = measures_named(measure) if measure else None
     embeddings = _by_system(caption_embeddings, "--caption-embeddings", files)
-    models = Models.of(model, images, embeddings, device, bertscore_layer, threads)
+    models = Models.of(files, model, images, embeddings, device, bertscore_layer, threads)
     inputs = _Inputs.read(
         references, files, (image_column, caption_column), official, _ConceptFiles(reference_concepts, concepts), scores
     )

@@ -20,12 +20,14 @@ _KINDS: dict[Kind, str] = {
 }
 
 
+_ALSO_USED_BY = {"nn-F1": "concept-detection, with --graph"}
+
 _COLUMNS = ("measure", "meaning", "options", "used by")
 
 
 def measures(json: JsonOption = False) -> None:
     """List the measures by name, with their options."""
-    rows = [(_name(family), family.meaning, _options(family), _KINDS[family.kind]) for family in FAMILIES.values()]
+    rows = [(_name(family), family.meaning, _options(family), _used_by(family)) for family in FAMILIES.values()]
     if json:
         print_json({"measures": [dict(zip(_COLUMNS, row, strict=True)) for row in rows]})
         return
@@ -42,3 +44,7 @@ def _name(family: Family) -> str:
 
 def _options(family: Family) -> dict[str, str]:
     return {option.name: option.expected for option in family.options}
+
+
+def _used_by(family: Family) -> str:
+    return "; ".join(filter(None, (_KINDS[family.kind], _ALSO_USED_BY.get(family.name))))
