@@ -75,7 +75,7 @@ def test_the_account_states_the_coverage() -> None:
     assert (
         "the graph holds 3 of 4 identifiers (75.0%), 4 of 6 occurrences (66.7%); 1 image lost all concepts"
     ) in result.account()
-    assert "1 of 4 identifiers (25.0%), 2 of 6 occurrences (33.3%): not in the graph; are left out" in result.account()
+    assert "1 of 4 identifiers (25.0%), 2 of 6 occurrences (33.3%): not in the graph; left out" in result.account()
     assert result.summary()["parameters"]["unknown"] == "drop"
     assert result.summary()["counts"]["emptied"] == 1
 

@@ -30,7 +30,7 @@ def account_by_concepts(
         yield f"release {release.name}, digest {release.digest[:12]}"
     if parameters["unknown"] == "drop" and release is not None and counts.identifiers:
         yield _coverage(counts)
-    treated = treated_text(parameters["unknown"])
+    treated = treated_text(parameters["unknown"]).removeprefix("are ")
     for kind, meaning in ((counts.unknown, "not in the graph"), (counts.retired, "retired without an exact successor")):
         if kind.distinct:
             yield f"{_share(kind.distinct, kind.occurrences, counts)}: {meaning}; {treated}"
