@@ -202,13 +202,13 @@ def test_no_library_of_tensors_and_no_peer_is_imported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("peer", "call"),
+    ("peer", "package", "call"),
     [
-        ("ranx", "import cuihop.adapters.ranx as a; a.to_qrels({'q': {'d': 1}})"),
-        ("ir_measures", "import cuihop.adapters.ir_measures"),
+        ("ranx", "'cuihop[fusion]'", "import cuihop.adapters.ranx as a; a.to_qrels({'q': {'d': 1}})"),
+        ("ir_measures", "ir_measures", "import cuihop.adapters.ir_measures"),
     ],
 )
-def test_a_peer_that_is_not_installed_is_named(peer: str, call: str) -> None:
+def test_a_peer_that_is_not_installed_is_named(peer: str, package: str, call: str) -> None:
     code = f"import sys; sys.modules[{peer!r}] = None; {call}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert f"this needs the package {peer}, which is not installed: pip install {peer}" in done.stderr
+    assert f"this needs the package {peer}, which is not installed: pip install {package}" in done.stderr

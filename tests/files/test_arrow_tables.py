@@ -187,7 +187,6 @@ WRONG: list[tuple[Callable[[Path], object], dict[str, Any], str]] = [
     (lambda p: read_ranking(p, "abc"), RUN | {"document": ["b", "c", "z"]}, r"column document, row 3: not an image"),
     (lambda p: read_ranking(p, "abc"), RUN | {"document": ["b", "b", "c"]}, r"row 2: a document stands twice.*row 1"),
     (lambda p: read_ranking(p, "abc"), RUN | {"document": ["b", None, "c"]}, r"column document, row 2: a value is mis"),
-    (lambda p: read_ranking(p, "abc"), RUN | {"rank": [1, 2, 3]}, "either score or rank"),
     (lambda p: read_ranking(p, "abc"), {"query": ["a"], "document": ["b"]}, r"column score: no such column"),
     (lambda p: read_ranking(p, "abc"), {**QRELS, "rank": [1, -2]}, r"column rank, row 2: not a rank; found -2"),
     (Judgements.read, QRELS | {"grade": [1, 0.5]}, r"column grade, row 2: not a grade; found 0.5"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -26,8 +25,8 @@ from cuihop.measures.nearness import Nearness
 from cuihop.measures.nn_f1 import nn_f1, nn_precision, nn_recall
 from cuihop.measures.nn_iou import nn_iou
 from cuihop.measures.resolution import resolved_concepts
+from cuihop.rankings.in_memory import scored_ranking
 from cuihop.rankings.ranking import Ranking
-from cuihop.rankings.reading import read_ranking
 from cuihop.snapshot.graph import SnapshotGraph
 
 __all__ = ["Difference", "TestVectors", "installed_vectors", "read_values"]
@@ -139,9 +138,9 @@ class TestVectors:
             InputError: a case cannot be computed; names it.
         """
         differences = []
-        with tempfile.TemporaryDirectory(prefix="cuihop-vectors-") as folder, warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about sets that the graph hardly holds, which stand here on purpose
-            installation = _Installation(self, Path(folder))
+            installation = _Installation(self)
             for case in self.cases:
                 try:
                     found = list(installation.values(case))
@@ -180,10 +179,9 @@ class TestVectors:
 class _Installation:
     """The values of cases by the functions of one pair, and by whole evaluations."""
 
-    def __init__(self, vectors: TestVectors, folder: Path) -> None:
+    def __init__(self, vectors: TestVectors) -> None:
         self._graphs = {name: _graph(graph) for name, graph in vectors.graphs.items()}
         self._collections = vectors.collections
-        self._folder = folder
 
     def values(self, case: Mapping[str, Any]) -> Iterator[tuple[str, str, Value]]:
         """Way of the computation, identifier and value."""
@@ -222,26 +220,18 @@ class _Installation:
         queries = _images(collection["queries"])
         corpus = None if collection["corpus"] is None else _images(collection["corpus"])
         evaluation = evaluate(
-            Dataset(queries, corpus), self._ranking(collection), self._graphs[collection["graph"]],
+            Dataset(queries, corpus), _ranking(collection), self._graphs[collection["graph"]],
             measures=case["measure"], nearness=_nearness(case), empty_ideal=case["empty_ideal"],
         )  # fmt: skip
         yield "evaluation", case["id"], evaluation.means[case["measure"]]
         for query, value in zip(evaluation.queries, evaluation.values[:, 0].tolist(), strict=True):
             yield "evaluation", f"{case['id']}/{query}", None if isnan(value) else value
 
-    def _ranking(self, collection: Mapping[str, Any]) -> Ranking:
-        """The scored ranking of a collection, by way of a TREC run."""
-        run = self._folder / "ranking.run"
-        run.write_text(
-            "".join(
-                f"{query} Q0 {image} 1 {score!r} vectors\n"
-                for query, listed in collection["ranking"].items()
-                for image, score in listed
-            ),
-            encoding="utf-8",
-        )
-        corpus = collection["corpus"]
-        return read_ranking(run, tuple(collection["queries"]), None if corpus is None else tuple(corpus))
+
+def _ranking(collection: Mapping[str, Any]) -> Ranking:
+    """The scored ranking of a collection."""
+    scores = {query: dict(listed) for query, listed in collection["ranking"].items()}
+    return scored_ranking(scores, collection["queries"], collection["corpus"])
 
 
 def _graph(given: Mapping[str, Any]) -> SnapshotGraph:
