@@ -60,6 +60,13 @@ def test_an_image_of_two_collections_has_its_concepts_in_the_corpus() -> None:
     assert dict(found.columns["place"]) == {"a": "head", "q": "vein"}
 
 
+def test_the_account_names_the_classes_that_no_image_has() -> None:
+    images = ImageConcepts.of({"a": "C0042449", "b": "C0018670"})
+    found = Labels.of_classes(images, {"part": {"vein": "C0042449", "typo": "C004", "head": "C0018670"}})
+    assert "3 classes of 3 concepts, 1 class without an image (typo)" in found.account
+    assert "without an image" not in Labels.of_classes(images, {"part": {"vein": "C0042449"}}).account
+
+
 def test_the_account_says_what_was_read_and_what_a_class_holds(tmp_path: Path) -> None:
     path = tmp_path / "vessel.csv"
     path.write_text("class;CUI\nvein;c0042449\nvessel;C0042449\nvessel;C0003842\n")

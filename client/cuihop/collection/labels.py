@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -263,7 +263,10 @@ class Labels:
         columns = classes_of_images(collections, given, graph, unknown)
         below = "and all below it in the graph" if graph is not None else "alone, without those below it"
         sources = " and ".join(collection.source for collection in collections)
-        accounts = "; ".join(f"{name} by {of_label.account}" for name, of_label in given.items())
+        accounts = "; ".join(
+            f"{name} by {of_label.account}{_without_images(of_label.concepts, columns[name])}"
+            for name, of_label in given.items()
+        )
         return cls(columns, f"classes of {sources}", form=f"{accounts}; a concept of a class counts {below}")
 
     def rows(self, images: Sequence[str]) -> Int64:
@@ -343,6 +346,13 @@ class Labels:
             found = (numbers[column[image]] for image in self.images)
             self._codes[name,] = np.fromiter(found, dtype=np.int32, count=len(column))
         return self._codes[name,]
+
+
+def _without_images(classes: Iterable[str], column: Mapping[str, str]) -> str:
+    """The classes that no image has, for the account; empty where there are none."""
+    seen = {name for value in set(column.values()) for name in value.split(";")}
+    absent = [name for name in classes if name not in seen]
+    return f", {counted(len(absent), 'class', 'classes')} without an image ({first_few(absent)})" if absent else ""
 
 
 def _both(ours: Int32, theirs: Int32) -> Int32:
