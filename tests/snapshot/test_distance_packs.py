@@ -82,7 +82,6 @@ def test_a_graph_that_is_warm_compiles_nothing_for_a_question(tmp_path: Path) ->
     graph = SnapshotGraph.of([(chain[i], chain[i + 1]) for i in range(99)])
     graph.save(tmp_path / "graph.cuihop")
     program = f"""
-from concept_graph_contract import distances_by_networkx
 from cuihop import SnapshotGraph
 from cuihop._kernels import bfs
 graph = SnapshotGraph.open({str(tmp_path / "graph.cuihop")!r})

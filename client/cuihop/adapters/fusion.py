@@ -99,7 +99,7 @@ def fused(
     parameters = {"k": k} if method == "rrf" else {}
     ranx = imported_ranx()
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "unsafe cast from uint64 to int64")  # of its parallel loops, by numba
+        warnings.filterwarnings("ignore", ".*unsafe cast from uint64 to int64")  # of its parallel loops, by numba
         combined: Any = ranx.fuse(
             list(map(as_run, scores)), norm=norm, method=method.removeprefix("comb"), params=parameters
         )
