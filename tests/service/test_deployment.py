@@ -78,9 +78,14 @@ def test_all_that_the_image_copies_is_there_and_all_else_is_kept_out() -> None:
     assert copied == included
     assert all((ROOT / source).exists() for source in copied)
     built = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    needed = {built["project"]["readme"], *(path.split("/")[0] for path in built["project"]["license-files"])}
-    needed |= {path.split("/")[0] for path in built["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]}
-    assert needed <= copied
+    wheel = built["tool"]["hatch"]["build"]["targets"]["wheel"]
+    needed = {
+        built["project"]["readme"],
+        *built["project"]["license-files"],
+        *wheel["packages"],
+        *wheel["force-include"],
+    }
+    assert all(any(f"{path}/".startswith(f"{source}/") for source in copied) for path in needed)
     extras = set(re.findall(r"--extra (\w+)", DOCKERFILE.read_text()))
     assert extras == {"mcp", "service", "traces"} <= set(built["project"]["optional-dependencies"])
     assert not any(fnmatch("keys/keys.json", pattern) for pattern in included)
