@@ -13,7 +13,7 @@ from cuihop.added_names import without_added_names
 from cuihop.annotated_texts.nearest_concepts import BEYOND, ScoredConcepts
 from cuihop.annotated_texts.scoring import AnnotationScores
 from cuihop.evaluation.means import mean_of, number_text, span_of
-from cuihop.evaluation.resampling import checked_resampling, resampled_sums
+from cuihop.evaluation.resampling import checked_resampling, interval_of, resampled_sums
 from cuihop.graph import ConceptGraph
 from cuihop.measures.match_counts import MatchCounts, precision_recall_f1
 from cuihop.measures.nearness import Nearness
@@ -111,18 +111,15 @@ def scores_of(
     width = len(MatchCounts._fields)
     columns = np.hstack([*(scores.matches[measure] for measure in scores.measures), scores.values])
     drawn = resampled_sums(np.ascontiguousarray(columns, dtype=np.float64), resamples, seed, threads)
-    tails = [(1.0 - confidence) / 2, (1.0 + confidence) / 2]
     found = []
     for place, measure in enumerate(scores.measures):
         lam, micro = scores.weight(measure), scores.micro(measure)
         sums = drawn[:, place * width : (place + 1) * width]
-        low, high = np.quantile(precision_recall_f1(sums, lam)[:, 2], tails).tolist()
+        low, high = interval_of(precision_recall_f1(sums, lam)[:, 2], confidence)
         means = drawn[:, len(scores.measures) * width + place] / len(scores.queries)
         macro = [mean_of(values) or 0.0 for values in precision_recall_f1(scores.matches[measure], lam).T]
-        found.append(
-            Score(str(measure), micro.precision(lam), micro.recall(lam), micro.f1(lam), low, high, *macro,
-                  *np.quantile(means, tails).tolist())
-        )  # fmt: skip
+        macro += interval_of(means, confidence)
+        found.append(Score(str(measure), micro.precision(lam), micro.recall(lam), micro.f1(lam), low, high, *macro))
     return found
 
 

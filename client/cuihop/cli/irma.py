@@ -20,6 +20,7 @@ from cuihop.cli.scored_systems import account_lines, predictions_named
 from cuihop.cli.system_tables import QueryGroups, RankedSystems, SystemLabels
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.evaluation.groups import group_table
+from cuihop.evaluation.means import number_text
 from cuihop.evaluation.result import MeasuredQueries
 from cuihop.files.text_lines import counted
 from cuihop.imageclef.code_frequency import CodeErrors, TrainingCodes, code_errors, frequency_figure, frequency_table
@@ -169,7 +170,7 @@ def _show_means(evaluation: MeasuredQueries, output: Path | None) -> None:
     for place, measure in enumerate(evaluation.measures):
         mean = evaluation.means[str(measure)]
         scored = int((~np.isnan(evaluation.values[:, place])).sum())
-        rows.append((str(measure), "none" if mean is None else f"{mean:.4f}", f"{scored:,}"))
+        rows.append((str(measure), number_text(mean), f"{scored:,}"))
     print_table(Table(("measure", "mean", "images"), rows))
     screen = console()
     for line in evaluation.inputs.values():

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from cuihop.errors import InputError
 from cuihop.resources.cores import in_order
 
-__all__ = ["EXCHANGES", "checked_resampling", "in_blocks", "mean_interval", "resampled_sums"]
+__all__ = ["EXCHANGES", "checked_resampling", "in_blocks", "interval_of", "mean_interval", "resampled_sums"]
 
 Float64 = npt.NDArray[np.float64]
 
@@ -54,7 +54,12 @@ def mean_interval(
         confidence: of the interval. resamples, seed, threads: as `resampled_sums`.
     """
     means = resampled_sums(np.ascontiguousarray(values[:, np.newaxis]), resamples, seed, threads)[:, 0] / len(values)
-    low, high = np.quantile(means, [(1.0 - confidence) / 2, (1.0 + confidence) / 2]).tolist()
+    return interval_of(means, confidence)
+
+
+def interval_of(resampled: Float64, confidence: float) -> tuple[float, float]:
+    """The percentiles of resampled values, shape (resamples,), that bound a confidence interval."""
+    low, high = np.quantile(resampled, [(1.0 - confidence) / 2, (1.0 + confidence) / 2]).tolist()
     return low, high
 
 

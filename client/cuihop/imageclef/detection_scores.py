@@ -13,7 +13,7 @@ import numpy.typing as npt
 from cuihop.added_names import names_of
 from cuihop.collection.columns import Columns
 from cuihop.evaluation.means import mean_of, number_text, span_of
-from cuihop.evaluation.resampling import checked_resampling, mean_interval, resampled_sums
+from cuihop.evaluation.resampling import checked_resampling, interval_of, mean_interval, resampled_sums
 from cuihop.files.input_file import Readable
 from cuihop.files.text_lines import counted
 from cuihop.graph import ConceptGraph
@@ -92,13 +92,9 @@ def average_scores(
     drawn = resampled_sums(np.ascontiguousarray(columns, dtype=np.float64), resamples, seed, threads)
     width, images = len(MatchCounts._fields), len(found.queries)
 
-    def interval(values: Float64) -> tuple[float, float]:
-        low, high = np.quantile(values, [(1.0 - confidence) / 2, (1.0 + confidence) / 2]).tolist()
-        return low, high
-
     def interval_of_mean(measure: Measure) -> tuple[float, float] | tuple[None, None]:
         if measure in whole:
-            return interval(drawn[:, width * len(counts) + whole.index(measure)] / images)
+            return interval_of(drawn[:, width * len(counts) + whole.index(measure)] / images, confidence)
         scored = values[measure][~np.isnan(values[measure])]
         if not len(scored):
             return None, None
@@ -112,7 +108,7 @@ def average_scores(
         scores.append(_average(measure, "images", means, interval_of_mean(measure), int(scored.sum())))
         total = precision_recall_f1(counts[measure].sum(axis=0, keepdims=True), lam)[0].tolist()
         resampled = precision_recall_f1(drawn[:, width * place : width * (place + 1)], lam)[:, 2]
-        scores.append(_average(measure, "micro", total, interval(resampled), images))
+        scores.append(_average(measure, "micro", total, interval_of(resampled, confidence), images))
         if measure != NEAR:
             each = precision_recall_f1(matches.of_concepts())
             scores.append(_average(measure, "concepts", list(map(mean_of, each.T)), (None, None), len(each)))
