@@ -1,4 +1,4 @@
-"""Sections of a snapshot restricted to the edges of some vocabularies. All other sections stay those of the snapshot."""
+"""Sections of a snapshot restricted to the edges of some vocabularies; all others are those of the snapshot."""
 
 from __future__ import annotations
 
