@@ -224,8 +224,9 @@ class SnapshotGraph(ConceptGraph):
         """
         chosen = checked_sabs(sabs, self._release)
         self._engines.check_unchanged()
-        restricted = SnapshotGraph(sections_within(self._sections, self._release, chosen))
-        restricted._whole = self
+        whole = self._whole or self
+        restricted = SnapshotGraph(sections_within(whole._sections, whole._release, chosen))
+        restricted._whole = whole
         return restricted
 
     @property
