@@ -51,6 +51,7 @@ from cuihop.neo4j_graph.layered_path import ranked_path, shortest_path_layers
 from cuihop.neo4j_graph.name_search import NameSearch
 from cuihop.neo4j_graph.schema import check_schema, check_server, complete_release
 from cuihop.resources.interruption import check_interruption
+from cuihop.similarity.hierarchy import Hierarchy
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.graph import SnapshotGraph
 from cuihop.snapshot.string_table import bounds_of, folded_query
@@ -430,12 +431,23 @@ class Neo4jGraph(ConceptGraph):
         The first call reads the whole release into memory, as a snapshot; other threads wait for it. A database stores
         no vocabularies and grades of names.
         """
+        annotations = self._in_memory().annotate_many(texts, options)
+        self._read(lambda tx: None)  # the release is still there
+        return annotations
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """See `ConceptGraph.hierarchy`. The first call reads the whole release into memory, as a snapshot."""
+        found = self._in_memory().hierarchy
+        self._read(lambda tx: None)  # the release is still there
+        return found
+
+    def _in_memory(self) -> SnapshotGraph:
+        """The release as a snapshot in memory; other threads wait while it is read."""
         with self._snapshot_lock:
             if self._snapshot is None:
                 self._snapshot = SnapshotGraph(self.sections)
-        annotations = self._snapshot.annotate_many(texts, options)
-        self._read(lambda tx: None)  # the release is still there
-        return annotations
+            return self._snapshot
 
 
 def _parts(items: Sequence[Result], size: int) -> Iterator[list[Result]]:
