@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar, get_args
 
+from cuihop.adapter_rules import checked_sabs
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.graph import (
@@ -47,13 +48,17 @@ class RequestGraph(ConceptGraph):
         holder = GraphHolder()
         holder.serve(served)
         self._core = ConceptService(holder, core.limits, names=core.sees_names(context.caller))
-        self._release = served.release
+        self._served = served
         self._context = context
 
     @property
     def release(self) -> Release:
         """The release."""
-        return self._release
+        return self._served.release
+
+    def within(self, sabs: Sequence[str]) -> RequestGraph:
+        """See `ConceptGraph.within`."""
+        return RequestGraph(self._core, self._served.within(checked_sabs(sabs, self.release)), self._context)
 
     def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
         """See `ConceptGraph.resolve`."""
