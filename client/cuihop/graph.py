@@ -17,6 +17,7 @@ from cuihop.annotation.mentions import Annotation, Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui
 from cuihop.identifiers import EXPECTED, Identifiers
+from cuihop.similarity.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -598,6 +599,11 @@ class ConceptGraph(Protocol):
         two) before others, short names before long, then by identifier. See `MATCHES`. An identifier finds its
         concept, also in lower case.
         """
+
+    @property
+    @abstractmethod
+    def hierarchy(self) -> Hierarchy:
+        """Similarity over the hierarchy: see `cuihop.similarity`. Building it takes seconds for a million concepts."""
 
     @abstractmethod
     def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:

@@ -27,7 +27,7 @@ __all__ = [
 Identifiers: TypeAlias = Literal["cui", "any"]
 """``cui``: only ``C`` and seven digits. ``any``: opaque strings too."""
 
-MAX_LENGTH = 64
+MAX_LENGTH = 128
 """The longest identifier that a graph holds, in characters."""
 
 _CUI = re.compile(r"C[0-9]{7}")

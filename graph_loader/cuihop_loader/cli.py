@@ -101,7 +101,7 @@ def load(
         typer.Option(
             "--identifiers",
             help="cui: only C and seven digits; any: other vocabularies' identifiers too.",
-            show_default="cui for RRF, any for OBO",
+            show_default="cui for RRF, any for others",
             rich_help_panel=_EDGES,
         ),
     ] = None,
@@ -270,11 +270,11 @@ def _facts(report: LoadReport) -> Iterator[tuple[str, int | str]]:
     yield "retired concepts", report.retired.concepts
     for relation, count in report.retired.statements.items():
         yield f"  {_RETIRED[relation]} ({relation})", count
-    if report.obo is not None:
-        yield "ontology terms", report.obo.terms
-        yield "  obsolete, left out", report.obo.obsolete
-        yield "  without a CUI", report.obo.without_cui
-        yield "  with several CUIs", report.obo.several_cuis
-        yield "  CUIs of several terms", report.obo.shared_cuis
-        yield "  parents defined nowhere", report.obo.undefined_parents
+    if report.terms is not None:
+        yield "terms", report.terms.terms
+        yield "  obsolete, left out", report.terms.obsolete
+        yield "  without a CUI", report.terms.without_cui
+        yield "  with several CUIs", report.terms.several_cuis
+        yield "  CUIs of several terms", report.terms.shared_cuis
+        yield "  parents defined nowhere", report.terms.undefined_parents
     yield "read", f"{report.bytes / 1e6:,.1f} MB in {report.seconds:,.1f} s"

@@ -24,7 +24,7 @@ from cuihop_loader.options import LoadOptions
 from cuihop_loader.rejected_rows import RejectedRows, rejected_rows
 from cuihop_loader.release_files import read_release
 from cuihop_loader.report import Cycles, Hub, LoadReport, ReadGraph, Retired, structure
-from cuihop_loader.sources import OBO, SourceFile, found_files
+from cuihop_loader.sources import SourceFile, found_files
 
 __all__ = ["Loaded", "load", "load_to"]
 
@@ -101,13 +101,13 @@ def _loaded(
 ) -> Loaded:
     start = time.perf_counter()
     overall = None if progress is None else _Overall(progress, [file for of_role in files.values() for file in of_role])
-    is_obo = OBO in files
-    identifiers: Identifiers = options.identifiers or ("any" if is_obo else "cui")
-    if is_obo:
-        graph = read_ontology(files[OBO], options, identifiers, rejected, overall)
-    else:
+    is_release = "MRREL" in files
+    identifiers: Identifiers = options.identifiers or ("cui" if is_release else "any")
+    if is_release:
         one_each = {role: of_role[0] for role, of_role in files.items()}
         graph = read_release(one_each, options, identifiers, rejected, overall)
+    else:
+        graph = read_ontology([file for of in files.values() for file in of], options, identifiers, rejected, overall)
     if overall is not None:
         overall.work("looking at the graph")
     warnings = list(graph.warnings)
@@ -165,7 +165,7 @@ def _report(graph: ReadGraph, options: LoadOptions, identifiers: Identifiers, wa
         sabs=graph.sabs,
         other_identifiers=graph.other_identifiers,
         other_identifier_samples=graph.other_identifier_samples,
-        obo=graph.obo,
+        terms=graph.terms,
         warnings=warnings,
         bytes=sum(file.bytes for file in graph.files),
         seconds=0.0,

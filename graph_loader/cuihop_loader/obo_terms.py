@@ -13,58 +13,17 @@ from typing import Any
 
 from cuihop.errors import InputError
 from cuihop.resources.optional_packages import installed_by
-from cuihop.resources.progress import StepProgress
-from cuihop_loader.rejected_rows import RejectedRows, RowFault, excerpt
-from cuihop_loader.sources import SourceFile
-from cuihop_loader.streams import BLOCK_BYTES, Block, BlockReader, BrokenStream, byte_stream
+from cuihop_loader.sources import OBO
+from cuihop_loader.term_lines import TextTermFile
+from cuihop_loader.terms import Term
 
-__all__ = ["OboFile", "Term"]
+__all__ = ["OboFile"]
 
 _HEADER_TAGS = frozenset({b"data-version", b"date", b"ontology"})
 _TERM_TAGS = frozenset(
     {b"id", b"name", b"xref", b"is_a", b"alt_id", b"is_obsolete", b"replaced_by", b"consider", b"synonym"}
 )
 _UMLS = frozenset({"umls", "umls_cui"})
-
-
-@dataclass
-class Term:
-    """One term.
-
-    Attributes:
-        id: its identifier.
-        line: first line of its stanza.
-        name: ``None`` without one.
-        synonyms: the exact ones; broad, narrow and related ones name something else.
-        parents, alternatives, replaced_by, consider: identifiers.
-        umls: CUIs of its UMLS cross-references.
-        obsolete: true for a term no longer in use.
-    """
-
-    id: str
-    line: int
-    name: str | None = None
-    synonyms: list[str] = field(default_factory=list)
-    parents: list[str] = field(default_factory=list)
-    alternatives: list[str] = field(default_factory=list)
-    replaced_by: list[str] = field(default_factory=list)
-    consider: list[str] = field(default_factory=list)
-    umls: list[str] = field(default_factory=list)
-    obsolete: bool = False
-
-    def joined(self, earlier: Term | None) -> Term:
-        """The union of two stanzas of the term, perhaps of two files, with the name of the earlier one."""
-        if earlier is None:
-            return self
-        return Term(
-            self.id,
-            earlier.line,
-            name=earlier.name or self.name,
-            synonyms=[*earlier.synonyms, *([self.name] if earlier.name and self.name else []), *self.synonyms],
-            parents=[*earlier.parents, *self.parents],
-            alternatives=[*earlier.alternatives, *self.alternatives],
-            umls=[*earlier.umls, *self.umls],
-        )
 
 
 @dataclass
@@ -75,35 +34,18 @@ class _Stanza:
     lines: list[bytes] = field(default_factory=list)
 
 
-class OboFile:
-    """One file, read once.
+class OboFile(TextTermFile):
+    """A `cuihop_loader.terms.TermFile` of OBO.
 
     Attributes:
-        version: its data-version, or else its date; ``None`` without either, or before the header is read.
+        version: its data-version, or else its date.
         ontology: its own name, in capitals, or else the file's name.
-        lines: lines read so far.
-        bytes: bytes of the file on disk read so far.
-        crlf: number of lines so far that end with carriage return and line feed.
-        bad: number of lines left out so far because they break the format.
     """
 
-    def __init__(self, file: SourceFile, rejected: RejectedRows, progress: StepProgress | None) -> None:
-        self._file = file
-        self._rejected = rejected
-        self._progress = progress
-        self.version: str | None = None
-        self.ontology = file.parts[0].path.name.split(".")[0].upper()
-        self.lines = 0
-        self.bytes = 0
-        self.crlf = 0
-        self.bad = 0
+    role = OBO
 
     def terms(self) -> Iterator[Term]:
-        """Terms, obsolete ones included, in the order of the file.
-
-        Raises:
-            InputError: the file cannot be read, has no terms, or a line of it breaks the format.
-        """
+        """See `cuihop_loader.terms.TermFile`."""
         with installed_by("cuihop[loader]"):
             import fastobo
 
@@ -119,59 +61,20 @@ class OboFile:
         if not found:
             raise InputError(
                 "no terms in the file",
-                file=str(self._file),
+                file=str(self.file),
                 found=f"{self.lines:,} lines",
                 expected="an OBO file with [Term] stanzas",
             )
 
     def _stanzas(self) -> Iterator[_Stanza]:
         stanza = _Stanza(1)
-        for line in self._text_lines():
+        for line in self.text_lines():
             if line.startswith(b"[") and stanza.lines:
                 yield stanza
                 stanza = _Stanza(self.lines)
             stanza.lines.append(line)
         if stanza.lines:
             yield stanza
-
-    def _text_lines(self) -> Iterator[bytes]:
-        """Lines without their ends, counted; a line that is not UTF-8 is returned empty."""
-        name = str(self._file)
-        block = Block(BLOCK_BYTES)
-        with byte_stream(self._file.parts) as stream:
-            reader = BlockReader(stream, name)
-            while True:
-                try:
-                    if not reader.fill(block):
-                        break
-                except BrokenStream as broken:
-                    raise broken.at_line(self.lines + 1) from None
-                lines = block.buffer[: block.size - 1].tobytes().split(b"\n")
-                for place, line in enumerate(lines):
-                    self.lines += 1
-                    if line.endswith(b"\r"):
-                        self.crlf += 1
-                        line = line[:-1]
-                    if block.unterminated and place == len(lines) - 1:
-                        self._reject(self.lines, 1, "the last line is cut off", line, "a line end")
-                        line = b""
-                    try:
-                        line.decode()
-                    except UnicodeDecodeError as error:
-                        found = f"byte 0x{line[error.start]:02X}"
-                        self._reject(self.lines, error.start + 1, "not UTF-8", line, "UTF-8 text", found)
-                        line = b""
-                    yield line
-                self.bytes = stream.consumed
-                if self._progress is not None:
-                    self._progress(name, self.bytes, self._file.size)
-
-    def _reject(
-        self, line: int, column: int, problem: str, raw: bytes, expected: str, found: str | None = None
-    ) -> None:
-        self.bad += 1
-        fault = RowFault(0, column, problem, excerpt(raw) if found is None else found, expected, 0, len(raw))
-        self._rejected.reject(str(self._file), line, fault, raw)
 
     def _parsed(self, stanza: _Stanza, tags: frozenset[bytes], fastobo: ModuleType) -> Any:
         """The stanza parsed by fastobo, without lines of other tags; ``None`` if none of it is usable."""
@@ -181,7 +84,7 @@ class OboFile:
         ]
         for place in range(len(lines)):
             if lines[place] == b"" and _is_garbage(stanza.lines[place]):
-                self._reject(
+                self.reject(
                     stanza.first_line + place, 1, "not an OBO line", stanza.lines[place], "a tag, a colon and a value"
                 )
         while True:
@@ -189,7 +92,7 @@ class OboFile:
                 return fastobo.loads(b"\n".join([*lines, b""]).decode())
             except SyntaxError as error:
                 place = min((error.lineno or 1), len(lines)) - 1
-                self._reject(
+                self.reject(
                     stanza.first_line + place,
                     error.offset or 1,
                     "not OBO",

@@ -1,4 +1,4 @@
-"""OBO ontologies as a graph: terms projected on the CUIs they refer to.
+"""Ontologies and taxonomies as a graph: terms, of whichever format, projected on the CUIs they refer to.
 
 A term with UMLS cross-references becomes those CUIs; a term without has its own identifier, so that every hop of
 the ontology remains a hop. Where a term has several CUIs, each is a child of each CUI of its parent.
@@ -7,7 +7,7 @@ the ontology remains a hop. Where a term has several CUIs, each is a child of ea
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -20,15 +20,19 @@ from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.identifier_table import identifier_array
 from cuihop.snapshot.string_table import StringTable, bounds_of
 from cuihop.snapshot.writer import GraphTables, RetiredTable
-from cuihop_loader.obo_terms import OboFile, Term
+from cuihop_loader.obo_terms import OboFile
 from cuihop_loader.options import LoadOptions
 from cuihop_loader.rejected_rows import RejectedRows
-from cuihop_loader.report import FileReport, OboReport, ReadGraph, SabReport
+from cuihop_loader.report import FileReport, ReadGraph, SabReport, TermReport
 from cuihop_loader.sources import OBO, SourceFile
+from cuihop_loader.terms import Term, TermFile
 
 __all__ = ["read_ontology"]
 
 _SAMPLES = 3
+
+_READERS: Mapping[str, Callable[[SourceFile, RejectedRows, StepProgress | None], TermFile]] = {OBO: OboFile}
+"""The reader of each format in `cuihop_loader.sources.TERM_FORMATS`."""
 
 
 class _Projection:
@@ -37,9 +41,16 @@ class _Projection:
     def __init__(self, terms: Sequence[Term], identifiers: Identifiers) -> None:
         self._identifiers = identifiers
         self.terms: dict[str, Term] = {}
+        joined: set[str] = set()
         for term in terms:
-            if not term.obsolete:
-                self.terms[term.id] = term.joined(self.terms.get(term.id))
+            if term.obsolete:
+                continue
+            earlier = self.terms.setdefault(term.id, term)
+            if earlier is not term:
+                if term.id not in joined:
+                    joined.add(term.id)
+                    earlier = self.terms[term.id] = earlier.copied()
+                earlier.join(term)
         self.obsolete = {term.id for term in terms if term.obsolete} - self.terms.keys()
         # Published files list current terms as alternatives of others: such a term represents itself.
         self._alternatives = {
@@ -60,7 +71,10 @@ class _Projection:
 
     def defines(self, identifier: str) -> bool:
         """Membership of the term: true where a file has a stanza for it."""
-        return identifier in self.terms or identifier in self._alternatives or identifier in self.obsolete
+        term = self.terms.get(identifier)
+        if term is not None:
+            return term.defined
+        return identifier in self._alternatives or identifier in self.obsolete
 
     def of(self, identifier: str) -> tuple[str, ...]:
         """The concepts of a term, which may be an alternative identifier or undefined; empty for an obsolete one."""
@@ -80,16 +94,16 @@ def read_ontology(
     rejected: RejectedRows,
     progress: StepProgress | None,
 ) -> ReadGraph:
-    """Read OBO files into one graph.
+    """Read files of terms into one graph.
 
     Raises:
         InputError: a file or an identifier is malformed, or an option is for RRF files only.
     """
     if tuple(options.relations) != ("isa",):
-        raise InputError("OBO files have is_a only", column="relations", found=", ".join(options.relations))
-    if options.include_sabs or options.exclude_sabs:
-        raise InputError("vocabularies can be chosen in RRF files only", column="sab")
-    readers = [OboFile(source, rejected, progress) for source in sources]
+        raise InputError(
+            "only RRF files have other relations than is_a", column="relations", found=", ".join(options.relations)
+        )
+    readers = [_READERS[source.role](source, rejected, progress) for source in sources]
     of_file: list[list[Term]] = []
     for reader, source in zip(readers, sources, strict=True):
         terms = list(reader.terms())
@@ -109,30 +123,37 @@ def read_ontology(
     sab_rows: Counter[str] = Counter()
     files = []
     for reader, source, terms in zip(readers, sources, of_file, strict=True):
-        counts = dict.fromkeys(("used", "obsolete", "term without CUI", "concept is its own parent"), 0)
+        counts = dict.fromkeys(
+            ("used", "obsolete", "term without CUI", "concept is its own parent", "other vocabulary"), 0
+        )
         for term in terms:
+            sab = term.sab or reader.ontology
             for parent in term.parents:
+                if not options.includes(sab):
+                    counts["other vocabulary"] += 1
+                    continue
                 if not projection.defines(parent):
                     undefined.add(parent)
                 pairs = [] if term.obsolete else [(c, p) for c in projection.of(term.id) for p in projection.of(parent)]
                 edges = [pair for pair in pairs if pair[0] != pair[1]]
                 loops.update(child for child, parent in pairs if child == parent)
                 for edge in edges:
-                    sabs_of.setdefault(edge, set()).add(reader.ontology)
+                    sabs_of.setdefault(edge, set()).add(sab)
                 gone = term.obsolete or parent in projection.obsolete
                 unused = "concept is its own parent" if pairs else "obsolete" if gone else "term without CUI"
                 counts["used" if edges else unused] += 1
-        sab_rows[reader.ontology] += counts["used"]
+                sab_rows[sab] += bool(edges)
         files.append(_file_report(reader, source, counts))
 
     sab_edges = Counter(sab for sabs in sabs_of.values() for sab in sabs)
+    version_of = {reader.ontology: reader.version for reader in readers if sab_rows[reader.ontology]}
     versions = list(dict.fromkeys(reader.version for reader in readers if reader.version))
     if not sabs_of:
         raise InputError(
             "no is_a relation",
             file=", ".join(str(source) for source in sources),
-            found=f"{sum(len(term.parents) for term in all_terms):,} is_a clauses",
-            expected="at least one between concepts",
+            found=f"{sum(len(term.parents) for term in all_terms):,} statements of a parent",
+            expected="at least one between concepts" + (" in the chosen vocabularies" if options.chooses_sabs else ""),
         )
     return ReadGraph(
         tables=_tables(projection, sabs_of, loops, readers, of_file, all_names=options.synonyms),
@@ -141,28 +162,28 @@ def read_ontology(
         mirrored=0,
         relation_rows={"is_a": sab_rows.total()},
         sabs={
-            reader.ontology: SabReport(reader.version, sab_rows[reader.ontology], sab_edges[reader.ontology])
-            for reader in readers
+            sab: SabReport(version_of.get(sab), sab_rows[sab], sab_edges[sab])
+            for sab in dict.fromkeys([*version_of, *sorted(sab_edges)])
         },
         files=files,
         warnings=_warnings(projection),
-        obo=_obo_report(projection, len(undefined)),
+        terms=_term_report(projection, len(undefined)),
     )
 
 
-def _file_report(reader: OboFile, source: SourceFile, counts: dict[str, int]) -> FileReport:
+def _file_report(reader: TermFile, source: SourceFile, counts: dict[str, int]) -> FileReport:
     skipped = {reason: count for reason, count in counts.items() if count and reason != "used"}
     if reader.bad:
         skipped["bad row"] = reader.bad
     return FileReport(
-        role=OBO,
+        role=reader.role,
         file=str(source),
         rows=sum(counts.values()) + reader.bad,
         used=counts["used"],
         skipped=skipped,
         bad=reader.bad,
         bytes=reader.bytes,
-        line_ends="mixed" if 0 < reader.crlf < reader.lines else "CRLF" if reader.crlf else "LF",
+        line_ends=reader.line_ends,
     )
 
 
@@ -170,7 +191,7 @@ def _tables(
     projection: _Projection,
     sabs_of: dict[tuple[str, str], set[str]],
     loops: set[str],
-    readers: Sequence[OboFile],
+    readers: Sequence[TermFile],
     of_file: Sequence[Sequence[Term]],
     *,
     all_names: bool,
@@ -220,7 +241,7 @@ class _NameSource:
 
 
 def _name_sources(
-    projection: _Projection, readers: Sequence[OboFile], of_file: Sequence[Sequence[Term]]
+    projection: _Projection, readers: Sequence[TermFile], of_file: Sequence[Sequence[Term]]
 ) -> Mapping[tuple[str, str], _NameSource]:
     """The source of each name, by concept and name."""
     found: dict[tuple[str, str], _NameSource] = defaultdict(_NameSource)
@@ -230,7 +251,7 @@ def _name_sources(
                 for name in (term.name, *term.synonyms):
                     if name:
                         source = found[concept, name]
-                        source.sabs.add(reader.ontology)
+                        source.sabs.add(term.sab or reader.ontology)
                         if name == term.name:
                             source.grade = 0
     return found
@@ -257,10 +278,10 @@ def _retired(projection: _Projection, terms: Iterable[Term]) -> Iterator[tuple[s
         yield from successors or [(term.id, "DEL", "")]
 
 
-def _obo_report(projection: _Projection, undefined: int) -> OboReport:
+def _term_report(projection: _Projection, undefined: int) -> TermReport:
     cuis = [[cui for cui in projection.of(term) if is_identifier(cui, "cui")] for term in projection.terms]
     terms_of = Counter(cui for of in cuis for cui in of)
-    return OboReport(
+    return TermReport(
         terms=len(projection.terms),
         obsolete=len(projection.obsolete),
         without_cui=sum(not of for of in cuis),

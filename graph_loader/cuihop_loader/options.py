@@ -33,7 +33,7 @@ class LoadOptions:
         include_sabs: only edges asserted by one of these vocabularies (SAB); empty for all.
         exclude_sabs: no edge asserted by these vocabularies alone.
         identifiers: ``cui`` leaves rows with other identifiers out and counts them; ``any`` keeps them. ``None`` is
-            ``cui`` for RRF files and ``any`` for OBO files.
+            ``cui`` for RRF files and ``any`` for all others.
         include_suppressed: rows with SUPPRESS other than N count too.
         languages: names and definitions in these languages (LAT), the preferred name from the first that has one.
         synonyms: keep all names, not only the preferred one.
@@ -79,3 +79,12 @@ class LoadOptions:
             )
         if both := sorted(set(self.include_sabs) & set(self.exclude_sabs)):
             raise InputError("a vocabulary both included and excluded", column="sab", found=", ".join(both))
+
+    @property
+    def chooses_sabs(self) -> bool:
+        """True where some vocabularies are left out."""
+        return bool(self.include_sabs or self.exclude_sabs)
+
+    def includes(self, sab: str) -> bool:
+        """True for a vocabulary whose edges count."""
+        return sab not in self.exclude_sabs and (not self.include_sabs or sab in self.include_sabs)

@@ -19,11 +19,11 @@ __all__ = [
     "FileReport",
     "Hub",
     "LoadReport",
-    "OboReport",
     "ReadGraph",
     "Retired",
     "SabReport",
     "Structure",
+    "TermReport",
     "structure",
 ]
 
@@ -101,8 +101,8 @@ class Retired:
 
 
 @dataclass(frozen=True)
-class OboReport:
-    """Projection of an ontology's terms on CUIs.
+class TermReport:
+    """Terms of an ontology or taxonomy, and their projection on CUIs.
 
     Attributes:
         terms: current terms.
@@ -143,7 +143,7 @@ class LoadReport:
         relation_rows: rows used by relation (``isa``, ``inverse_isa``, ``CHD``, ``PAR``, ``RN``, ``RB``).
         sabs: the vocabularies that assert an edge.
         other_identifiers: rows left out because an identifier is not a CUI, by file; other_identifier_samples: a few.
-        obo: for OBO files only.
+        terms: for files of terms, such as OBO, only.
         warnings: reservations about the graph, for the user.
         bytes: bytes read, as on disk; seconds: from the first file to the graph.
     """
@@ -172,7 +172,7 @@ class LoadReport:
     sabs: Mapping[str, SabReport]
     other_identifiers: Mapping[str, int]
     other_identifier_samples: Sequence[str]
-    obo: OboReport | None
+    terms: TermReport | None
     warnings: Sequence[str]
     bytes: int
     seconds: float
@@ -197,7 +197,7 @@ class ReadGraph:
         tables: the graph.
         release: name of the release in the files; ``None`` without one.
         self_loops: concepts asserted as their own parent.
-        mirrored, relation_rows, sabs, files, warnings, other_identifiers, other_identifier_samples, obo: as in
+        mirrored, relation_rows, sabs, files, warnings, other_identifiers, other_identifier_samples, terms: as in
             `LoadReport`.
     """
 
@@ -211,7 +211,7 @@ class ReadGraph:
     warnings: Sequence[str]
     other_identifiers: Mapping[str, int] = field(default_factory=dict)
     other_identifier_samples: Sequence[str] = ()
-    obo: OboReport | None = None
+    terms: TermReport | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cuihop.errors import InputError
-from cuihop_loader.streams import Part
+from cuihop_loader.streams import Part, beginning
 
-__all__ = ["LAYOUTS", "RrfLayout", "SourceFile", "found_files"]
+__all__ = ["LAYOUTS", "OBO", "TERM_FORMATS", "RrfLayout", "SourceFile", "TermFormat", "found_files"]
 
 OBO = "OBO"
 
@@ -51,7 +51,27 @@ LAYOUTS = {
 _FOLDERS = ("", "META", "CHANGE", "META/CHANGE")
 _ARCHIVES = (".zip", ".nlm")  # NLM's own name for a zip archive is .nlm
 _RRF = re.compile(rf"({'|'.join(LAYOUTS)})\.RRF(?:\.(?!GZ)([A-Z]{{2}}))?(\.GZ)?", re.IGNORECASE)
-_OBO = re.compile(r".+\.obo(\.gz)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class TermFormat:
+    """A format of ontologies or taxonomies.
+
+    Attributes:
+        role: its name in reports, and for the option that states it.
+        names: file names, without ``.gz``.
+        marks: where names of several formats are alike, bytes of which one stands near the beginning of the file.
+    """
+
+    role: str
+    names: re.Pattern[str]
+    marks: tuple[bytes, ...] = ()
+
+
+TERM_FORMATS = (TermFormat(OBO, re.compile(r".+\.obo", re.IGNORECASE)),)
+"""The formats besides RRF; the first that fits a file is its format."""
+
+_BEGINNING = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -59,7 +79,7 @@ class SourceFile:
     """A file to read.
 
     Attributes:
-        role: a key of `LAYOUTS`, or ``OBO``.
+        role: a key of `LAYOUTS`, or the role of one of `TERM_FORMATS`.
         parts: its parts, in order; NLM ships large files in parts ``.aa``, ``.ab``, …
     """
 
@@ -79,7 +99,7 @@ class SourceFile:
 
 
 def found_files(sources: Sequence[Path | str]) -> Mapping[str, Sequence[SourceFile]]:
-    """Find the files to read, by role: exactly one MRREL and at most one of each other kind; or OBO files only.
+    """Find the files to read, by role: exactly one MRREL and at most one of each other kind; or files of terms only.
 
     Args:
         sources: folders (searched, with their META and CHANGE folders), zip archives, the files themselves.
@@ -97,16 +117,22 @@ def found_files(sources: Sequence[Path | str]) -> Mapping[str, Sequence[SourceFi
             if identity not in seen:
                 seen.add(identity)
                 candidates.setdefault(role_and_suffix, []).append(part)
-    obo = [SourceFile(OBO, (part,)) for part in candidates.pop((OBO, ""), [])]
-    if obo and candidates:
+    terms = {
+        role: [SourceFile(role, (part,)) for part in parts]
+        for (role, _), parts in candidates.items()
+        if role not in LAYOUTS
+    }
+    if terms and any(role in LAYOUTS for role, _ in candidates):
+        rrf = next(parts for (role, _), parts in candidates.items() if role in LAYOUTS)
+        role, files_of_role = next(iter(terms.items()))
         raise InputError(
-            "OBO and RRF files together",
-            found=f"{obo[0]} and {next(iter(candidates.values()))[0]}",
+            f"{role} and RRF files together",
+            found=f"{files_of_role[0]} and {rrf[0]}",
             expected="one kind",
             advice="Load them into two snapshots",
         )
-    if obo:
-        return {OBO: obo}
+    if terms:
+        return terms
     files = {role: [_whole(role, candidates)] for role in LAYOUTS if any(r == role for r, _ in candidates)}
     if "MRREL" not in files:
         raise InputError(
@@ -130,15 +156,13 @@ def _offered(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:
         elif source.suffix.lower() in _ARCHIVES:
             yield from _in_archive(source)
         else:
-            offered = list(_in_folder([source]))
-            if match := _OBO.fullmatch(source.name):
-                offered = [((OBO, ""), Part(source, None, match[1] is not None, source.stat().st_size))]
+            offered = list(_in_folder([source])) or list(_terms_in(source))
             if not offered:
                 raise InputError(
                     "not a file that can be loaded",
                     file=source,
-                    expected=f"{', '.join(f'{role}.RRF' for role in LAYOUTS)}, plain or .gz; "
-                    "a .zip of them; .obo or .obo.gz",
+                    expected=f"{', '.join(f'{role}.RRF' for role in LAYOUTS)}, a .zip of them, or a file of "
+                    f"{', '.join(each.role for each in TERM_FORMATS)}; plain or .gz",
                 )
             yield from offered
     except OSError as error:
@@ -149,6 +173,21 @@ def _in_folder(paths: Iterable[Path]) -> Iterator[tuple[tuple[str, str], Part]]:
     for path in paths:
         if (match := _RRF.fullmatch(path.name)) and path.is_file():
             yield _role_and_suffix(match), Part(path, None, match[3] is not None, path.stat().st_size)
+
+
+def _terms_in(path: Path) -> Iterator[tuple[tuple[str, str], Part]]:
+    """The file as one of terms, by its name and, where that is not enough, its beginning."""
+    compressed = path.suffix.lower() == ".gz"
+    name = path.stem if compressed else path.name
+    for term_format in TERM_FORMATS:
+        if term_format.names.fullmatch(name):
+            part = Part(path, None, compressed, path.stat().st_size)
+            if term_format.marks:
+                text = beginning(part, _BEGINNING)
+                if not any(mark in text for mark in term_format.marks):
+                    continue
+            yield (term_format.role, ""), part
+            return
 
 
 def _in_archive(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:

@@ -214,6 +214,23 @@ def byte_stream(parts: tuple[Part, ...]) -> Iterator[_Parts]:
         yield _Parts(parts, held)
 
 
+def beginning(part: Part, most: int) -> bytes:
+    """The first bytes of a part, decompressed.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    view = memoryview(bytearray(most))
+    size = 0
+    try:
+        with byte_stream((part,)) as stream:
+            while size < most and (count := stream.readinto(view[size:])):
+                size += count
+    except BrokenStream as broken:
+        raise broken.at_line(1) from None
+    return bytes(view[:size])
+
+
 class Block:
     """Reusable memory for some lines.
 

@@ -21,6 +21,7 @@ from cuihop.graph import (
     SearchHit,
     checked_pairs,
 )
+from cuihop.similarity.hierarchy import Hierarchy
 from cuihop_service.core import ConceptService
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
 from cuihop_service.request_context import Answer, RequestContext, Tier
@@ -106,6 +107,11 @@ class RequestGraph(ConceptGraph):
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
         """See `ConceptGraph.search`."""
         return self._value(self._core.search(text, limit=limit, context=self._context))
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """See `ConceptGraph.hierarchy`."""
+        raise NotImplementedError
 
     def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
         """See `ConceptGraph.annotate_many`."""

@@ -291,7 +291,7 @@ def _texts(value: Any) -> Iterator[str]:
         ("path", {"a": HEAD, "b": HEAD, "hops": 3}, "path: no such parameter; found 'hops'; expected a or b"),
         ("path", {"a": HEAD, "b": HEAD, "max_hops": "3"}, "parameter max_hops: not as expected; found '3'"),
         ("path", {"a": HEAD, "b": HEAD, "direction": "left"}, "expected 'any', 'up', 'down' or 'vertical'"),
-        ("path", {"a": HEAD, "b": "C" * 65}, "expected at most 64 characters"),
+        ("path", {"a": HEAD, "b": "C" * 129}, "expected at most 128 characters"),
         ("path", {"a": HEAD, "b": "\ud800C"}, "parameter b: not as expected"),
         ("path", {"a": HEAD, "b": HEAD, "max_hops": -1}, "found -1; expected greater than or equal to 0"),
         ("path", {str(place): 1 for place in range(60)}, "path: too many parameters; found 60"),

@@ -226,7 +226,7 @@ def test_a_damaged_member_of_a_zip_archive(tmp_path: Path) -> None:
         ("MRREL", isa("", "C0000002"), "CUI1", "not an identifier"),
         ("MRREL", isa("C0000001", "C000 002"), "CUI2", "not an identifier"),
         ("MRREL", isa("C0000001", "C1;C2"), "CUI2", "not an identifier"),
-        ("MRREL", isa("X" * 65, "C0000001"), "CUI1", "not an identifier"),
+        ("MRREL", isa("X" * 129, "C0000001"), "CUI1", "not an identifier"),
         ("MRREL", isa("C0000001", "Ö1"), "CUI2", "not an identifier"),
         ("MRCONSO", name("", "Nobody"), "CUI", "not an identifier"),
         ("MRSTY", semantic_type("C 1", "T047", "Disease"), "CUI", "not an identifier"),

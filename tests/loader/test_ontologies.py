@@ -80,8 +80,9 @@ def test_terms_stand_for_their_cuis_and_others_for_themselves(tmp_path: Path) ->
     assert SnapshotGraph(graph.sections).distance("C0018787", "C0178784", direction="up") == 2
     report = graph.report
     assert (report.release, report.identifiers, report.relation_rows) == ("releases/2025-01-01", "any", {"is_a": 3})
-    assert report.obo is not None
-    assert (report.obo.terms, report.obo.obsolete, report.obo.without_cui, report.obo.several_cuis) == (4, 3, 1, 1)
+    assert report.terms is not None
+    terms = report.terms
+    assert (terms.terms, terms.obsolete, terms.without_cui, terms.several_cuis) == (4, 3, 1, 1)
     assert set(sabs_of_edges(graph).values()) == {("TOY",)}
 
 
@@ -138,8 +139,8 @@ def test_parents_by_alternative_undefined_and_obsolete_ones(tmp_path: Path) -> N
     text = HEADER + ANATOMY + "\n[Term]\nid: T:8\nis_a: T:33\nis_a: ELSEWHERE:1\nis_a: T:6\n"
     graph = loaded(tmp_path, text)
     assert {parent for child, parent in edges(graph) if child == "T:8"} == {"C0018787", "ELSEWHERE:1"}
-    assert graph.report.obo is not None
-    assert graph.report.obo.undefined_parents == 1
+    assert graph.report.terms is not None
+    assert graph.report.terms.undefined_parents == 1
     assert graph.report.files[0].skipped == {"obsolete": 1}
 
 
@@ -147,8 +148,8 @@ def test_two_terms_of_one_cui_are_one_concept(tmp_path: Path) -> None:
     text = HEADER + ANATOMY + "\n[Term]\nid: T:8\nname: heart again\nxref: UMLS:C0018787\nis_a: T:3\n"
     graph = loaded(tmp_path, text)
     assert (graph.report.self_loops, graph.report.files[0].skipped) == (1, {"concept is its own parent": 1})
-    assert graph.report.obo is not None
-    assert graph.report.obo.shared_cuis == 1
+    assert graph.report.terms is not None
+    assert graph.report.terms.shared_cuis == 1
     assert SnapshotGraph(graph.sections).concepts(["C0018787"])[0].synonyms == ("cor", "heart again")
 
 
@@ -240,15 +241,24 @@ def test_terms_without_is_a(tmp_path: Path) -> None:
         loaded(tmp_path, HEADER + "\n[Term]\nid: T:1\n")
 
 
-@pytest.mark.parametrize(
-    "options", [LoadOptions(relations=["par-chd"]), LoadOptions(include_sabs=["X"]), LoadOptions(exclude_sabs=["X"])]
-)
-def test_options_for_rrf_files_are_refused(tmp_path: Path, options: LoadOptions) -> None:
-    with pytest.raises(InputError):
-        loaded(tmp_path, HEADER + ANATOMY, options)
+def test_other_relations_are_for_rrf_files(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="only RRF files have other relations"):
+        loaded(tmp_path, HEADER + ANATOMY, LoadOptions(relations=["par-chd"]))
+
+
+def test_the_edges_of_a_vocabulary_can_be_chosen(tmp_path: Path) -> None:
+    (tmp_path / "a.obo").write_text(HEADER + ANATOMY)
+    (tmp_path / "b.obo").write_text("ontology: more\n\n[Term]\nid: M:1\nis_a: T:3\n")
+    files = [tmp_path / "a.obo", tmp_path / "b.obo"]
+    assert edges(load(files, LoadOptions(include_sabs=["MORE"]))) == {("M:1", "C0018787")}
+    without = load(files, LoadOptions(exclude_sabs=["MORE"]))
+    assert ("M:1", "C0018787") not in edges(without)
+    assert without.report.files[1].skipped == {"other vocabulary": 1}
+    with pytest.raises(InputError, match="no is_a relation"):
+        load(files, LoadOptions(include_sabs=["X"]))
 
 
 def test_an_identifier_that_no_graph_can_hold(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not an identifier") as error:
-        loaded(tmp_path, HEADER + f"\n[Term]\nid: T:{'9' * 70}\n")
+        loaded(tmp_path, HEADER + f"\n[Term]\nid: T:{'9' * 130}\n")
     assert error.value.line == 5

@@ -181,7 +181,7 @@ def test_the_disease_ontology_is_projected_as_its_lines_say() -> None:
     assert edges(loaded) == {(child, parent) for child, parent in expected if child != parent}
     assert report.self_loops == len({child for child, parent in expected if child == parent})
     assert (report.release, report.identifiers) == ("releases/2016-09-01", "any")
-    assert report.obo is not None
-    assert (report.obo.terms, report.obo.obsolete) == (len(current), 2373)
-    assert report.obo.without_cui == sum(concepts == [term] for term, concepts in stands_for.items())
-    assert report.obo.several_cuis == sum(len(set(concepts)) > 1 for concepts in stands_for.values())
+    assert report.terms is not None
+    assert (report.terms.terms, report.terms.obsolete) == (len(current), 2373)
+    assert report.terms.without_cui == sum(concepts == [term] for term, concepts in stands_for.items())
+    assert report.terms.several_cuis == sum(len(set(concepts)) > 1 for concepts in stands_for.values())

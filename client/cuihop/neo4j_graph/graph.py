@@ -56,6 +56,7 @@ from cuihop.neo4j_graph.name_search import NameSearch
 from cuihop.neo4j_graph.projection import snapshot_sections
 from cuihop.neo4j_graph.schema import check_schema, check_server, complete_release
 from cuihop.resources.interruption import check_interruption
+from cuihop.similarity.hierarchy import Hierarchy
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.graph import SnapshotGraph
 from cuihop.snapshot.string_table import bounds_of, folded_query
@@ -171,7 +172,7 @@ class Neo4jGraph(ConceptGraph):
         chosen = checked_sabs(sabs, available)
         restricted = copy(whole)
         restricted._whole, restricted._within_sabs = whole, chosen
-        restricted._snapshot_lock = Lock()
+        restricted._snapshot, restricted._snapshot_lock = None, Lock()
         return restricted
 
     def close(self) -> None:
@@ -473,12 +474,25 @@ class Neo4jGraph(ConceptGraph):
         """
         if self._whole is not None:
             return self._whole.annotate_many(texts, options)
-        with self._snapshot_lock:
-            if self._snapshot is None:
-                self._snapshot = SnapshotGraph(self.sections)
-        annotations = self._snapshot.annotate_many(texts, options)
+        annotations = self._in_memory().annotate_many(texts, options)
         self._read(lambda tx: None)  # the release is still there
         return annotations
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """See `ConceptGraph.hierarchy`. The first call reads the whole release into memory, as a snapshot."""
+        found = self._in_memory().hierarchy
+        self._read(lambda tx: None)  # the release is still there
+        return found
+
+    def _in_memory(self) -> SnapshotGraph:
+        """The release as a snapshot in memory; other threads wait while it is read."""
+        with self._snapshot_lock:
+            if self._snapshot is None and self._whole is not None:
+                self._snapshot = self._whole._in_memory().within(self._within_sabs)
+            elif self._snapshot is None:
+                self._snapshot = SnapshotGraph(self.sections)
+            return self._snapshot
 
 
 def _parts(items: Sequence[Result], size: int) -> Iterator[list[Result]]:

@@ -49,6 +49,7 @@ from cuihop.remote.transport import (
     Transport,
 )
 from cuihop.resources.optional_packages import installed_by
+from cuihop.similarity.hierarchy import Hierarchy
 from cuihop.snapshot.string_table import folded_query
 
 __all__ = ["RemoteGraph"]
@@ -416,6 +417,11 @@ class RemoteGraph(ConceptGraph):
         folded_query(text)  # refuses a text without words, before anything is sent
         sendable = text.encode("utf-8", "replace").decode()
         return self._send(self._service, lambda t, request: t.search(sendable, _wire(most) or 0, request)).value
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """See `ConceptGraph.hierarchy`."""
+        raise NotImplementedError
 
     def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
         """See `ConceptGraph.annotate_many`. The texts go to the service, which neither logs nor keeps them.

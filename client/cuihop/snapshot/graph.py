@@ -55,6 +55,7 @@ from cuihop.snapshot.distance_engines import LANDMARKS, DistanceEngines, compile
 from cuihop.snapshot.distance_index import DistanceIndex, index_path
 from cuihop.snapshot.distance_packs import NEAR, TOGETHER, packed, united
 from cuihop.snapshot.file import Sections
+from cuihop.snapshot.hierarchy import BuiltHierarchy, SnapshotHierarchy
 from cuihop.snapshot.identifier_table import MANY, IdentifierTable
 from cuihop.snapshot.layout import NAME_INDEX, SNAPSHOT, TERM_TABLE
 from cuihop.snapshot.name_index import NameIndex, check_name_index, name_search
@@ -109,6 +110,8 @@ class SnapshotGraph(ConceptGraph):
         self._name_index: NameIndex | None = None
         self._annotator: Annotator | None = None
         self._annotator_lock = Lock()
+        self._hierarchy: BuiltHierarchy | None = None
+        self._hierarchy_lock = Lock()
         self._engines = DistanceEngines(sections, self._cuis, self._scratch)
         self._whole: SnapshotGraph | None = None
 
@@ -508,6 +511,16 @@ class SnapshotGraph(ConceptGraph):
             SearchHit(self._cuis[place], records.name(place), records.strings[row], kind) for place, row, kind in best
         )
         return with_identifier(self, text, by_name)[:most]
+
+    @property
+    def hierarchy(self) -> SnapshotHierarchy:
+        """See `ConceptGraph.hierarchy`."""
+        with self._hierarchy_lock:
+            if self._hierarchy is None:
+                self._hierarchy = BuiltHierarchy(self._sections)
+        return SnapshotHierarchy(
+            self._hierarchy, self._cuis, self._places, lambda places: self._engines.many(places, "any", None)
+        )
 
     @_steady
     def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:

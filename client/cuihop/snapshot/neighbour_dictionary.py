@@ -319,6 +319,11 @@ class NeighbourDictionary(ConceptGraph):
         """Refused: a neighbour dictionary holds no names."""
         self.refuse("names")
 
+    @property
+    def hierarchy(self) -> NoReturn:
+        """Refused: the dictionary holds no is_a edges."""
+        self.refuse("hierarchy")
+
     def close(self) -> None:
         """Do nothing: there is nothing to release."""
 

@@ -31,6 +31,7 @@ from cuihop.graph import (
     checked_pairs,
     resolved,
 )
+from cuihop.similarity.hierarchy import Hierarchy
 from cuihop_service.cache.local_cache import (
     DEFAULT_ENTRIES,
     NO_PATH,
@@ -369,6 +370,11 @@ class CachedGraph(ConceptGraph):
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
         """See `ConceptGraph.search`."""
         return self.graph.search(text, limit=limit)
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """See `ConceptGraph.hierarchy`."""
+        return self.graph.hierarchy
 
     def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
         """See `ConceptGraph.annotate_many`."""

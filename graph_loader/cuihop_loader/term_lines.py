@@ -1,0 +1,75 @@
+"""Lines of a text file of terms, with the faults and counts of every such format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cuihop.resources.progress import StepProgress
+from cuihop_loader.rejected_rows import RejectedRows, RowFault, excerpt
+from cuihop_loader.sources import SourceFile
+from cuihop_loader.streams import BLOCK_BYTES, Block, BlockReader, BrokenStream, byte_stream
+
+__all__ = ["TextTermFile"]
+
+
+class TextTermFile:
+    """The part that text formats share of a `cuihop_loader.terms.TermFile`.
+
+    Attributes:
+        file: the file.
+        lines: lines read so far.
+    """
+
+    def __init__(self, file: SourceFile, rejected: RejectedRows, progress: StepProgress | None) -> None:
+        self.file = file
+        self._rejected = rejected
+        self._progress = progress
+        self.version: str | None = None
+        self.ontology = file.parts[0].path.name.split(".")[0].upper()
+        self.lines = 0
+        self.bytes = 0
+        self._crlf = 0
+        self.bad = 0
+
+    @property
+    def line_ends(self) -> str:
+        """``LF``, ``CRLF`` or ``mixed``, of the lines read so far."""
+        return "mixed" if 0 < self._crlf < self.lines else "CRLF" if self._crlf else "LF"
+
+    def text_lines(self) -> Iterator[bytes]:
+        """Lines without their ends, counted; a line that is not UTF-8 is returned empty."""
+        name = str(self.file)
+        block = Block(BLOCK_BYTES)
+        with byte_stream(self.file.parts) as stream:
+            reader = BlockReader(stream, name)
+            while True:
+                try:
+                    if not reader.fill(block):
+                        break
+                except BrokenStream as broken:
+                    raise broken.at_line(self.lines + 1) from None
+                lines = block.buffer[: block.size - 1].tobytes().split(b"\n")
+                for place, line in enumerate(lines):
+                    self.lines += 1
+                    if line.endswith(b"\r"):
+                        self._crlf += 1
+                        line = line[:-1]
+                    if block.unterminated and place == len(lines) - 1:
+                        self.reject(self.lines, 1, "the last line is cut off", line, "a line end")
+                        line = b""
+                    try:
+                        line.decode()
+                    except UnicodeDecodeError as error:
+                        found = f"byte 0x{line[error.start]:02X}"
+                        self.reject(self.lines, error.start + 1, "not UTF-8", line, "UTF-8 text", found)
+                        line = b""
+                    yield line
+                self.bytes = stream.consumed
+                if self._progress is not None:
+                    self._progress(name, self.bytes, self.file.size)
+
+    def reject(self, line: int, column: int, problem: str, raw: bytes, expected: str, found: str | None = None) -> None:
+        """Count a fault, and end the load or go on, as `RejectedRows` decides."""
+        self.bad += 1
+        fault = RowFault(0, column, problem, excerpt(raw) if found is None else found, expected, 0, len(raw))
+        self._rejected.reject(str(self.file), line, fault, raw)

@@ -1,0 +1,86 @@
+"""Terms: the common form in which every format of an ontology or taxonomy is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+__all__ = ["Term", "TermFile"]
+
+
+@dataclass(slots=True)
+class Term:
+    """One statement of a file about a term: all of it, or one row. Statements about one term are joined.
+
+    Attributes:
+        id: its identifier.
+        line: first line of the statement.
+        name: ``None`` without one.
+        synonyms: the exact ones; broad, narrow and related ones name something else.
+        parents, alternatives, replaced_by, consider: identifiers.
+        umls: CUIs of its UMLS cross-references.
+        obsolete: true for a term no longer in use.
+        sab: the vocabulary that makes the statement; ``None`` for that of the file.
+        defined: false where the statement only mentions the term, so that another must define it.
+    """
+
+    id: str
+    line: int
+    name: str | None = None
+    synonyms: list[str] = field(default_factory=list)
+    parents: list[str] = field(default_factory=list)
+    alternatives: list[str] = field(default_factory=list)
+    replaced_by: list[str] = field(default_factory=list)
+    consider: list[str] = field(default_factory=list)
+    umls: list[str] = field(default_factory=list)
+    obsolete: bool = False
+    sab: str | None = None
+    defined: bool = True
+
+    def copied(self) -> Term:
+        """A term of its own for `join`, without its parents."""
+        return Term(
+            self.id, self.line, self.name, [*self.synonyms], alternatives=[*self.alternatives], umls=[*self.umls],
+            sab=self.sab, defined=self.defined,
+        )  # fmt: skip
+
+    def join(self, later: Term) -> None:
+        """Add what a later statement, perhaps of another file, says: names, alternatives, cross-references."""
+        names = [later.name, *later.synonyms] if later.name else later.synonyms
+        if self.name is None and later.name:
+            self.name, names = later.name, later.synonyms
+        self.synonyms.extend(name for name in names if name != self.name and name not in self.synonyms)
+        self.alternatives.extend(later.alternatives)
+        self.umls.extend(later.umls)
+        self.defined |= later.defined
+
+
+class TermFile(Protocol):
+    """One file of terms, read once.
+
+    Attributes:
+        role: its format, as in the load report.
+        version: of its vocabulary; ``None`` without one, or before the file is read.
+        ontology: its vocabulary (SAB).
+        bytes: bytes of the file on disk read so far.
+        line_ends: ``LF``, ``CRLF`` or ``mixed``.
+        bad: number of rows, lines or elements left out so far because they break the format.
+    """
+
+    role: str
+    version: str | None
+    ontology: str
+    bytes: int
+    bad: int
+
+    @property
+    def line_ends(self) -> str:
+        """See `cuihop_loader.report.FileReport`."""
+
+    def terms(self) -> Iterator[Term]:
+        """Terms, obsolete ones included, in the order of the file.
+
+        Raises:
+            InputError: the file cannot be read, has no terms, or a line of it breaks the format.
+        """
