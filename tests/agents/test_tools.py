@@ -104,7 +104,7 @@ def test_mentions_are_bounded(graph: SnapshotGraph) -> None:
 def test_hops_within_vocabularies() -> None:
     graph = asserted_graph()
     one, two, three = "C0000001", "C0000002", "C0000003"
-    within = {"within_sabs": ["NCI"]}
+    within: dict[str, Any] = {"within_sabs": ["NCI"]}
     pairs = [{"a": one, "b": two}, {"a": two, "b": three}]
     answer = called(graph, "distances", pairs=pairs, **within)
     assert [row["hops"] for row in answer["distances"]] == [None, 1]
