@@ -35,10 +35,14 @@ def ancestor_overlaps(
         if _after(bounds, members, x, y):  # sums of equal bits either way
             x, y = y, x
         united = 0.0
-        for i in range(_ancestors(up_indptr, up_indices, members[bounds[x] : bounds[x + 1]], marks[0], queue, pair + 1)):
+        for i in range(
+            _ancestors(up_indptr, up_indices, members[bounds[x] : bounds[x + 1]], marks[0], queue, pair + 1)
+        ):
             united += weight[queue[i]]
         shared = 0.0
-        for i in range(_ancestors(up_indptr, up_indices, members[bounds[y] : bounds[y + 1]], marks[1], queue, pair + 1)):
+        for i in range(
+            _ancestors(up_indptr, up_indices, members[bounds[y] : bounds[y + 1]], marks[1], queue, pair + 1)
+        ):
             if marks[0, queue[i]] == pair + 1:
                 shared += weight[queue[i]]
             else:

@@ -195,14 +195,14 @@ PlainPairs = Annotated[
 class SimilaritiesRequest(RequestBody):
     """Pairs of concepts, or of sets, and a measure."""
 
-    pairs: PlainPairs | None = None
-    sets: SetPairs | None = None
+    pairs: PlainPairs = []
+    sets: SetPairs = []
     measure: MeasureField = "Lin"
     ic: ContentField = "Sanchez"
 
     @model_validator(mode="after")
     def _has_one_of_two(self) -> SimilaritiesRequest:
-        if (self.pairs is None) == (self.sets is None):
+        if len(self.model_fields_set & {"pairs", "sets"}) != 1:
             raise ValueError("either pairs or sets")
         return self
 

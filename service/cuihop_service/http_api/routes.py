@@ -271,16 +271,16 @@ def routes(responder: Responder) -> APIRouter:
         """The similarity of many pairs, or pairs of sets, by one measure: all, or an error that names what is wrong."""
 
         def work(context: RequestContext) -> Answer[Similarities]:
-            if body.sets is not None:
+            if body.sets:
                 return core.similarity.set_similarities(body.sets, body.measure, body.ic, context=context)
-            return core.similarity.similarities(body.pairs or [], body.measure, body.ic, context=context)
+            return core.similarity.similarities(body.pairs, body.measure, body.ic, context=context)
 
         return await responder.answer(
             request,
             "similarities",
             work,
             lambda answer: answer_fields.similarities_fields(answer.value),
-            size=len(body.pairs or body.sets or ()),
+            size=len(body.pairs) + len(body.sets),
         )
 
     @router.post("/pair-similarities", response_model=response_models.PairSimilaritiesBody, tags=["similarity"])
