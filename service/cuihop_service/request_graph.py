@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeVar, get_args
 
+from cuihop.adapter_rules import checked_sabs
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.graph import (
@@ -50,13 +51,17 @@ class RequestGraph(ConceptGraph):
         holder = GraphHolder()
         holder.serve(served)
         self.core = ConceptService(holder, core.limits, names=core.sees_names(context.caller), corpus=core.corpus)
-        self._release = served.release
+        self._served = served
         self.context = context
 
     @property
     def release(self) -> Release:
         """The release."""
-        return self._release
+        return self._served.release
+
+    def within(self, sabs: Sequence[str]) -> RequestGraph:
+        """See `ConceptGraph.within`."""
+        return RequestGraph(self.core, self._served.within(checked_sabs(sabs, self.release)), self.context)
 
     def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
         """See `ConceptGraph.resolve`."""

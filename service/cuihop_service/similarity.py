@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias, TypeVar
 
@@ -16,7 +16,7 @@ from cuihop.graph import Resolution, resolved
 from cuihop.similarity.hierarchy import Hierarchy, HierarchyFacts, PairSimilarity, Placement, Similarities
 from cuihop.similarity.options import InformationContent, SimilarityMeasure, SimilarityOptions
 from cuihop.snapshot.graph import SnapshotGraph
-from cuihop_service.graph_holder import GraphHolder, ServedGraph
+from cuihop_service.graph_holder import Loan, ServedGraph
 from cuihop_service.limits import Limits
 from cuihop_service.request_context import Answer, RequestContext
 
@@ -27,6 +27,7 @@ _log = logging.getLogger("cuihop.service")
 _PAIRS = 4096  # between two looks at the clock: some hundredths of a second
 _DETAILED_PAIRS = 64
 _SETS = 64
+_RELEASES = 4  # with their restrictions to vocabularies
 
 T = TypeVar("T")
 
@@ -43,7 +44,7 @@ class CorpusCounts:
     def __init__(self, counts: ConceptCounts) -> None:
         self._counts = counts
         self._lock = threading.Lock()
-        self._used: tuple[str, dict[str, float]] | None = None
+        self._used: dict[str, dict[str, float]] = {}
 
     def used_in(self, graph: SnapshotGraph) -> dict[str, float]:
         """The counts of the concepts that the release holds.
@@ -52,11 +53,14 @@ class CorpusCounts:
             InputError: it holds none of them.
         """
         with self._lock:
-            if self._used is None or self._used[0] != graph.release.digest:
+            digest = graph.release.digest
+            if digest not in self._used:
                 used, account = self._counts.used_in(graph)
                 _log.info("information content of a corpus: %s", account)
-                self._used = graph.release.digest, used
-            return self._used[1]
+                while len(self._used) >= _RELEASES:
+                    self._used.pop(next(iter(self._used)))
+                self._used[digest] = used
+            return self._used[digest]
 
 
 class SimilarityService:
@@ -66,13 +70,13 @@ class SimilarityService:
     `cuihop.similarity.hierarchy.Hierarchy`, and `LimitExceeded`, `GraphUnavailable`, `QueryTimedOut` and `Cancelled`.
 
     Args:
-        holder: lends the graph.
+        lent: lends the graph.
         limits: on the size of a request.
         corpus: counts for the information content ``corpus``; ``None`` refuses that.
     """
 
-    def __init__(self, holder: GraphHolder, limits: Limits, corpus: CorpusCounts | None = None) -> None:
-        self._holder = holder
+    def __init__(self, lent: Callable[[], Loan], limits: Limits, corpus: CorpusCounts | None = None) -> None:
+        self._lend = lent
         self._limits = limits
         self._corpus = corpus
 
@@ -161,7 +165,7 @@ class SimilarityService:
     @contextmanager
     def _lent(self, context: RequestContext) -> Iterator[tuple[ServedGraph, SnapshotGraph]]:
         context.check()
-        with self._holder.lent() as served:
+        with self._lend() as served:
             if served.index is None:  # the database would be read into memory whole
                 raise GraphUnavailable(
                     "similarity is computed from an index in memory, and this service has none, or not yet: "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from cuihop import SnapshotGraph
 from cuihop.errors import InputError
 from cuihop.similarity.options import SIMILARITY_MEASURES, SimilarityOptions, named_measure
 from cuihop.snapshot import set_similarity
+from cuihop_loader import load
 from literal_similarity import ROOT, LiteralHierarchy
 
 CONCEPTS = [f"C{i}" for i in range(8)]
@@ -125,3 +127,15 @@ def test_options_are_checked() -> None:
                   {"ic": "corpus", "counts": {"C0": -1}}, {"ic": "corpus", "counts": {"C0": math.nan}}):  # fmt: skip
         with pytest.raises(InputError):
             SimilarityOptions(**wrong)
+
+
+def test_within_vocabularies_the_hierarchy_is_that_of_their_edges(tmp_path: Path) -> None:
+    rows = tmp_path / "edges.obo"
+    rows.write_text("ontology: a\n\n[Term]\nid: A:3\nis_a: A:1\n\n[Term]\nid: A:2\nis_a: A:1\n")
+    more = tmp_path / "more.obo"
+    more.write_text("ontology: b\n\n[Term]\nid: A:3\nis_a: A:2\n")
+    graph = SnapshotGraph(load([rows, more]).sections)
+    assert graph.hierarchy.placements(["A:3"])[0].depth == 3
+    within = graph.within(["A"]).hierarchy
+    assert within.placements(["A:3"])[0].depth == 2
+    assert graph.hierarchy.placements(["A:3"])[0].depth == 3

@@ -137,13 +137,12 @@ class ConceptGraphHandlers:
             raise
 
     async def Distance(self, request: pb.DistanceRequest, rpc: Rpc) -> pb.DistanceResponse:
+        core = self._core.within(request.bounds.within_sabs)
         answer = await self._answer(
             rpc,
             request,
-            lambda context: self._core.distance(
-                request.a, request.b, **messages.bounds(request.bounds), context=context
-            ),
-            quick=self._core.is_quick(),
+            lambda context: core.distance(request.a, request.b, **messages.bounds(request.bounds), context=context),
+            quick=core.is_quick(),
         )
         return pb.DistanceResponse(hops=answer.value, merged=answer.merged, provenance=messages.provenance(answer))
 
@@ -151,12 +150,12 @@ class ConceptGraphHandlers:
         return await self._batch(request, rpc)
 
     async def _batch(self, request: pb.DistancesRequest, rpc: Rpc) -> pb.DistancesResponse:
-        core = self._core
+        core = self._core.within(request.bounds.within_sabs)
         size = len(request.packed.a) or len(request.pairs)
 
         def work(context: RequestContext) -> pb.DistancesResponse:
             bounds = messages.bounds(request.bounds)
-            with core.holder.lent() as served:
+            with core.lent() as served:
                 pairs = messages.pairs_of(request, core.limits, served.release.identifiers)
             context.answer = core.distances(pairs, **bounds, context=context)
             return messages.distances_message(context.answer)
@@ -177,7 +176,7 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda context: self._core.path(
+            lambda context: self._core.within(request.bounds.within_sabs).path(
                 request.a, request.b, **messages.bounds(request.bounds), which=rank, context=context
             ),
         )
@@ -185,7 +184,7 @@ class ConceptGraphHandlers:
 
     async def Neighbourhood(self, request: pb.NeighbourhoodRequest, rpc: Rpc) -> pb.NeighbourhoodResponse:
         def work(context: RequestContext) -> pb.NeighbourhoodResponse:
-            context.answer = self._core.neighbourhoods(
+            context.answer = self._core.within(request.within_sabs).neighbourhoods(
                 list(request.cuis),
                 hops=messages.optional(request, "hops"),
                 direction=messages.way(request.direction),
@@ -200,7 +199,7 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda context: self._core.set_relevance(
+            lambda context: self._core.within(request.rule.within_sabs).set_relevance(
                 list(request.a.cuis), list(request.b.cuis), **messages.rule(request.rule), context=context
             ),
             size=len(request.a.cuis) + len(request.b.cuis),
@@ -211,7 +210,7 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda context: self._core.relevances(
+            lambda context: self._core.within(request.rule.within_sabs).relevances(
                 list(request.query.cuis),
                 [list(concepts.cuis) for concepts in request.corpus],
                 **messages.rule(request.rule),
@@ -224,7 +223,7 @@ class ConceptGraphHandlers:
     async def Similarities(self, request: pb.SimilaritiesRequest, rpc: Rpc) -> pb.SimilaritiesResponse:
         def work(context: RequestContext) -> pb.SimilaritiesResponse:
             measure, ic = measure_of(request.measure), content_of(request.ic)
-            similarity = self._core.similarity
+            similarity = self._core.within(request.within_sabs).similarity
             if request.sets:
                 if request.pairs:
                     raise InputError("pairs and sets", column="sets", found="both", expected="one of them")
@@ -243,7 +242,8 @@ class ConceptGraphHandlers:
     async def PairSimilarities(self, request: pb.PairSimilaritiesRequest, rpc: Rpc) -> pb.PairSimilaritiesResponse:
         def work(context: RequestContext) -> pb.PairSimilaritiesResponse:
             pairs = [(pair.a, pair.b) for pair in request.pairs]
-            answer = context.answer = self._core.similarity.pairs(pairs, content_of(request.ic), context=context)
+            similarity = self._core.within(request.within_sabs).similarity
+            answer = context.answer = similarity.pairs(pairs, content_of(request.ic), context=context)
             return pb.PairSimilaritiesResponse(
                 pairs=map(pair_message, answer.value), merged=answer.merged, provenance=messages.provenance(answer)
             )
@@ -254,7 +254,7 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda context: self._core.similarity.placements(
+            lambda context: self._core.within(request.within_sabs).similarity.placements(
                 list(request.cuis), content_of(request.ic), context=context
             ),
             size=len(request.cuis),
@@ -266,7 +266,9 @@ class ConceptGraphHandlers:
         )
 
     async def GetHierarchy(self, request: pb.GetHierarchyRequest, rpc: Rpc) -> pb.GetHierarchyResponse:
-        answer = await self._answer(rpc, request, lambda context: self._core.similarity.facts(context=context))
+        answer = await self._answer(
+            rpc, request, lambda context: self._core.within(request.within_sabs).similarity.facts(context=context)
+        )
         return pb.GetHierarchyResponse(hierarchy=facts_message(answer.value), provenance=messages.provenance(answer))
 
     async def Search(self, request: pb.SearchRequest, rpc: Rpc) -> pb.SearchResponse:
@@ -304,7 +306,9 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda context: self._core.concepts(list(request.cuis), names_only=request.names_only, context=context),
+            lambda context: self._core.within(request.within_sabs).concepts(
+                list(request.cuis), names_only=request.names_only, context=context
+            ),
             size=len(request.cuis),
         )
         return pb.GetConceptResponse(
@@ -344,7 +348,7 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda context: self._core.pack(
+            lambda context: self._core.within(request.within_sabs).pack(
                 list(request.cuis), hops=request.hops, direction=messages.way(request.direction), context=context
             ),
             size=len(request.cuis),
@@ -353,10 +357,10 @@ class ConceptGraphHandlers:
             yield message
 
     async def GetRelease(self, request: pb.GetReleaseRequest, rpc: Rpc) -> pb.GetReleaseResponse:
-        core = self._core
+        core = self._core.within(request.within_sabs)
 
         def work(context: RequestContext) -> pb.GetReleaseResponse:
-            with core.holder.lent() as served:
+            with core.lent() as served:
                 return pb.GetReleaseResponse(
                     release=messages.release_message(served.release),
                     indexed=served.index is not None,
@@ -365,7 +369,7 @@ class ConceptGraphHandlers:
                     service_version=cuihop.__version__,
                 )
 
-        return await self._answer(rpc, request, work, quick=True)
+        return await self._answer(rpc, request, work, quick=not request.within_sabs)
 
 
 def _subject(context: Context) -> str | None:

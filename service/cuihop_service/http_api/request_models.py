@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from cuihop.annotation.options import CONTEXTS, DISAMBIGUATIONS, AnnotationOptions, Context, Disambiguation
-from cuihop.graph import Direction
+from cuihop.graph import MOST_SABS, Direction
 from cuihop.measures.nn_iou import Weight
 from cuihop.measures.resolution import Unknown
 from cuihop.similarity.options import (
@@ -29,9 +29,9 @@ from cuihop.similarity.options import (
 from cuihop_service.keyed_pairs import KeyedPairs
 
 __all__ = [
-    "AnnotateRequest", "ConceptsRequest", "ContentField", "DistancesRequest", "NeighbourhoodsRequest", "PackRequest",
-    "PairSimilaritiesRequest", "PlacementsRequest", "RelevanceRequest", "RelevancesRequest", "ResolutionsRequest",
-    "SimilaritiesRequest", "StreamedRequest", "described",
+    "WITHIN_SABS", "AnnotateRequest", "ConceptsRequest", "ContentField", "DistancesRequest", "NeighbourhoodsRequest",
+    "PackRequest", "PairSimilaritiesRequest", "PlacementsRequest", "RelevanceRequest", "RelevancesRequest",
+    "ResolutionsRequest", "SimilaritiesRequest", "StreamedRequest", "described",
 ]  # fmt: skip
 
 # A body cannot be larger than the limit of bytes, and the core checks lengths: the models check shapes and types.
@@ -90,6 +90,18 @@ WeightField = Annotated[
 ]
 
 
+WITHIN_SABS = (
+    "Source vocabularies (SAB): only edges that at least one of them asserts count. None: all edges. The answer has "
+    "the digest of the release with these edges."
+)
+"""Description of a restriction to vocabularies."""
+WithinSabs = Annotated[
+    tuple[Annotated[str, Field(strict=True), AfterValidator(_text)], ...],
+    FailFast(),
+    Field(max_length=MOST_SABS, description=WITHIN_SABS, examples=[["SNOMEDCT_US"]]),
+]
+
+
 def described(meanings: Mapping[Any, str]) -> str:
     """Words of a contract and their meanings, as a description."""
     return "; ".join(f"{word}: {meaning}" for word, meaning in meanings.items())
@@ -109,7 +121,13 @@ class RequestBody(BaseModel):
         return value
 
 
-class DistancesRequest(RequestBody):
+class RestrictedRequest(RequestBody):
+    """A request that may be restricted to edges of some vocabularies."""
+
+    within_sabs: WithinSabs = ()
+
+
+class DistancesRequest(RestrictedRequest):
     """A batch of pairs."""
 
     pairs: Annotated[
@@ -126,7 +144,7 @@ class StreamedRequest(DistancesRequest):
     sequence: Annotated[int, Field(ge=0, strict=True, description="Comes back in the answer.")] = 0
 
 
-class NeighbourhoodsRequest(RequestBody):
+class NeighbourhoodsRequest(RestrictedRequest):
     """Centres and the radius around them."""
 
     cuis: Cuis
@@ -138,7 +156,7 @@ class NeighbourhoodsRequest(RequestBody):
     ] = None
 
 
-class RuleRequest(RequestBody):
+class RuleRequest(RestrictedRequest):
     """The relevance rule."""
 
     n: N = 1
@@ -192,7 +210,7 @@ PlainPairs = Annotated[
 ]
 
 
-class SimilaritiesRequest(RequestBody):
+class SimilaritiesRequest(RestrictedRequest):
     """Pairs of concepts, or of sets, and a measure."""
 
     pairs: PlainPairs = []
@@ -207,21 +225,21 @@ class SimilaritiesRequest(RequestBody):
         return self
 
 
-class PairSimilaritiesRequest(RequestBody):
+class PairSimilaritiesRequest(RestrictedRequest):
     """Pairs of concepts for every measure."""
 
     pairs: PlainPairs
     ic: ContentField = "Sanchez"
 
 
-class PlacementsRequest(RequestBody):
+class PlacementsRequest(RestrictedRequest):
     """Concepts, and the information content of their places."""
 
     cuis: Cuis
     ic: ContentField = "Sanchez"
 
 
-class ConceptsRequest(RequestBody):
+class ConceptsRequest(RestrictedRequest):
     """Concepts to describe."""
 
     cuis: Cuis
@@ -278,7 +296,7 @@ class AnnotateRequest(RequestBody):
         return AnnotationOptions(**dict(self.options))
 
 
-class PackRequest(RequestBody):
+class PackRequest(RestrictedRequest):
     """Distinct concepts and a bound."""
 
     cuis: Cuis
