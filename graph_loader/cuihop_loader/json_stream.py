@@ -11,7 +11,17 @@ from typing import Any, BinaryIO
 from cuihop.errors import InputError
 from cuihop_loader.term_lines import TextTermFile
 
-__all__ = ["LARGEST_VALUE", "JsonStream", "JsonTermFile", "WrongValueError", "flag_of", "object_of", "objects_of", "text_of", "texts_of"]
+__all__ = [
+    "LARGEST_VALUE",
+    "JsonStream",
+    "JsonTermFile",
+    "WrongValueError",
+    "flag_of",
+    "object_of",
+    "objects_of",
+    "text_of",
+    "texts_of",
+]
 
 LARGEST_VALUE = 64 << 20
 """Characters of one value that is read whole: a term, an edge, a header."""
@@ -195,9 +205,7 @@ class JsonTermFile(TextTermFile):
     def reject_value(self, document: JsonStream, value: object, wrong: WrongValueError) -> None:
         """Count a value of a wrong type, the last that was read, and end the load or go on."""
         raw = json.dumps(value).encode()
-        self.reject(
-            document.line, document.column, f"wrong value of {wrong.field}", raw, wrong.expected, wrong.found
-        )
+        self.reject(document.line, document.column, f"wrong value of {wrong.field}", raw, wrong.expected, wrong.found)
 
 
 class WrongValueError(Exception):

@@ -16,11 +16,14 @@ from cuihop.snapshot.string_table import StringTable, bounds_of
 from cuihop.snapshot.writer import GraphTables, RetiredTable
 from cuihop_loader.arrays import ascending
 from cuihop_loader.cellxgene_terms import CellxgeneFile
+from cuihop_loader.obo_graph_terms import OboGraphFile
 from cuihop_loader.obo_terms import OboFile
 from cuihop_loader.options import LoadOptions
+from cuihop_loader.owl_terms import OwlFile
+from cuihop_loader.rdf_terms import RdfFile
 from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.report import FileReport, ReadGraph, SabReport
-from cuihop_loader.sources import CELLXGENE, OBO, SourceFile
+from cuihop_loader.sources import CELLXGENE, OBO, OBO_GRAPH, OWL_AXIOMS, RDF, SourceFile
 from cuihop_loader.term_columns import MOST_SABS, TermColumns
 from cuihop_loader.term_projection import ParentRows, TermProjection
 from cuihop_loader.terms import TermFile
@@ -33,8 +36,20 @@ Int64 = npt.NDArray[np.int64]
 _READERS: Mapping[str, Callable[[SourceFile, RejectedRows, StepProgress | None], TermFile]] = {
     CELLXGENE: CellxgeneFile,
     OBO: OboFile,
+    OBO_GRAPH: OboGraphFile,
 }
-"""The reader of each format in `cuihop_loader.sources.TERM_FORMATS`."""
+_READERS_BY_LANGUAGE: Mapping[
+    str, Callable[[SourceFile, RejectedRows, StepProgress | None, Sequence[str]], TermFile]
+] = {OWL_AXIOMS: OwlFile, RDF: RdfFile}
+"""The reader of each format in `cuihop_loader.sources.TERM_FORMATS`; some choose names by their language."""
+
+
+def _reader(
+    source: SourceFile, options: LoadOptions, rejected: RejectedRows, progress: StepProgress | None
+) -> TermFile:
+    if (by_language := _READERS_BY_LANGUAGE.get(source.role)) is not None:
+        return by_language(source, rejected, progress, options.languages)
+    return _READERS[source.role](source, rejected, progress)
 
 
 def read_ontology(
@@ -54,19 +69,20 @@ def read_ontology(
         raise InputError(
             "only RRF files have other relations than is_a", column="relations", found=", ".join(options.relations)
         )
-    readers = [_READERS[source.role](source, rejected, progress) for source in sources]
+    readers = [_reader(source, options, rejected, progress) for source in sources]
     columns = TermColumns()
     ends = [0]  # of the statements of a parent, file by file
     for reader, source in zip(readers, sources, strict=True):
         for term in reader.terms():
-            columns.add(term, reader.ontology, str(source))
+            columns.add(term, str(source))
+        columns.end_file(reader.ontology)
         ends.append(columns.parent_count)
     projection = TermProjection(columns, identifiers)
     statements, parents = columns.parents
     sabs = list(columns.sabs)
     included = np.array([options.includes(sab) for sab in sabs], dtype=np.bool_)[columns.sab_numbers[statements]]
     pairs = projection.pairs(included)
-    fates = _Fates(pairs, included, columns.obsolete[statements] | projection.gone[parents])
+    fates = _Fates(pairs, included, ~projection.usable[statements] | projection.gone[parents])
     if not fates.used.any():
         raise InputError(
             "no is_a relation",
@@ -156,7 +172,7 @@ def _tables(
     names = _names(columns, projection, place, len(cuis), all_names=all_names)
     sab_sets, members = edges.sab_sets(sabs)
     name_sab_sets, name_members = names.sab_sets
-    found = set(identifiers[code] for code in used.tolist()) if columns.others else set()
+    found = {identifiers[code] for code in used.tolist()} if columns.others else set()
     return (
         GraphTables(
             cuis=cuis,
@@ -216,7 +232,9 @@ class _Grouped:
             numbers[place] = MOST_SABS + several.setdefault(of_group, len(several))
         tuples = list(several)
         members = {
-            number: tuple(sorted(sabs[sab] for sab in (tuples[number - MOST_SABS] if number >= MOST_SABS else (number,))))
+            number: tuple(
+                sorted(sabs[sab] for sab in (tuples[number - MOST_SABS] if number >= MOST_SABS else (number,)))
+            )
             for number in ascending(numbers).tolist()
         }
         ordered = sorted(members, key=lambda number: members[number])
@@ -235,9 +253,7 @@ class _Names:
     sab_sets: tuple[Int32, list[tuple[str, ...]]]
 
 
-def _names(
-    columns: TermColumns, projection: TermProjection, place: Int32, concepts: int, *, all_names: bool
-) -> _Names:
+def _names(columns: TermColumns, projection: TermProjection, place: Int32, concepts: int, *, all_names: bool) -> _Names:
     """Names, concept by concept: terms as they come, of each its name and then its synonyms.
 
     The grade is 0 for the name of a term, 1 for a synonym. A name has the vocabularies of all statements that give it.

@@ -11,11 +11,25 @@ from pathlib import Path
 from cuihop.errors import InputError
 from cuihop_loader.streams import Part, beginning
 
-__all__ = ["CELLXGENE", "LAYOUTS", "OBO", "OBO_GRAPH", "TERM_FORMATS", "RrfLayout", "SourceFile", "TermFormat", "found_files"]
+__all__ = [
+    "CELLXGENE",
+    "LAYOUTS",
+    "OBO",
+    "OBO_GRAPH",
+    "OWL_AXIOMS",
+    "RDF",
+    "TERM_FORMATS",
+    "RrfLayout",
+    "SourceFile",
+    "TermFormat",
+    "found_files",
+]
 
 CELLXGENE = "CELLxGENE"
 OBO = "OBO"
 OBO_GRAPH = "OBO Graph JSON"
+OWL_AXIOMS = "OWL"
+RDF = "RDF"
 
 
 @dataclass(frozen=True)
@@ -72,10 +86,21 @@ class TermFormat:
 
 _JSON = re.compile(r".+\.json", re.IGNORECASE)
 
+_OWL_BEGINS = re.compile(
+    rb"\A\s*(?:(?:Prefix|Ontology)\s*\(|(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\])?\s*>|\s)*<Ontology[\s>])",
+    re.DOTALL,
+)
+_RDF_NAMES = re.compile(
+    rb"http://www\.w3\.org/(?:1999/02/22-rdf-syntax-ns|2000/01/rdf-schema|2002/07/owl|2004/02/skos/core)#"
+)
+
 TERM_FORMATS = (
     TermFormat(OBO, re.compile(r".+\.obo", re.IGNORECASE)),
     TermFormat(OBO_GRAPH, _JSON, re.compile(rb'"graphs"\s*:\s*\[')),
     TermFormat(CELLXGENE, _JSON, re.compile(rb'"ancestors"\s*:\s*\{')),
+    TermFormat(OWL_AXIOMS, re.compile(r".+\.(ofn|owx|owl|xml)", re.IGNORECASE), _OWL_BEGINS),
+    TermFormat(RDF, re.compile(r".+\.(ttl|nt)", re.IGNORECASE)),
+    TermFormat(RDF, re.compile(r".+\.(rdf|owl|xml)", re.IGNORECASE), _RDF_NAMES),
 )
 """The formats besides RRF; the first that fits a file is its format."""
 

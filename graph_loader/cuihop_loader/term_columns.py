@@ -18,6 +18,7 @@ MOST_SABS = 2048
 Int32 = npt.NDArray[np.int32]
 
 _OBSOLETE, _DEFINED = 1, 2
+_UNSTATED = -1
 
 
 class TermColumns:
@@ -36,6 +37,7 @@ class TermColumns:
         self.sabs: dict[str, int] = {}
         self.others: list[tuple[int, Term]] = []
         self._terms, self._sabs, self._flags = array("i"), array("i"), array("B")
+        self._ended = 0
         self._children, self._parents = array("i"), array("i")
         self._named, self._texts, self._synonyms = array("i"), array("i"), array("B")
 
@@ -44,12 +46,21 @@ class TermColumns:
         """Number of statements of a parent so far."""
         return len(self._parents)
 
-    def add(self, term: Term, sab: str, file: str) -> None:
+    def end_file(self, sab: str) -> None:
+        """State the vocabulary of the statements since the last call that state none.
+
+        Raises:
+            LimitExceeded: more than `MOST_SABS` vocabularies.
+        """
+        of_file = np.asarray(self._sabs)[self._ended :]
+        of_file[of_file == _UNSTATED] = self._sab(sab)
+        self._ended = len(self._sabs)
+
+    def add(self, term: Term, file: str) -> None:
         """Add a statement.
 
         Args:
             term: the statement.
-            sab: its vocabulary where it states none.
             file: for errors.
 
         Raises:
@@ -58,7 +69,7 @@ class TermColumns:
         """
         statement = len(self._terms)
         self._terms.append(self._code(term.id, "id", term, file))
-        self._sabs.append(self._sab(term.sab or sab))
+        self._sabs.append(_UNSTATED if term.sab is None else self._sab(term.sab))
         self._flags.append((_OBSOLETE if term.obsolete else 0) | (_DEFINED if term.defined else 0))
         for parent in term.parents:
             self._children.append(statement)
@@ -81,7 +92,7 @@ class TermColumns:
         if code is None:
             if not is_identifier(identifier, "any"):
                 raise InputError(
-                    "not an identifier", file=file, line=term.line, column=field, found=repr(identifier),
+                    "not an identifier", file=file, line=term.line or None, column=field, found=repr(identifier),
                     expected=EXPECTED["any"],
                 )  # fmt: skip
             code = self.code_of[identifier] = len(self.code_of)

@@ -65,7 +65,9 @@ class TermProjection:
         self.gone = retired & ~self.current
         self.usable = ~obsolete & self.current[terms]
         self._alternatives = {
-            places[alternative]: term for alternative, term in alternatives.items() if not self.current[places[alternative]]
+            places[alternative]: term
+            for alternative, term in alternatives.items()
+            if not self.current[places[alternative]]
         }
         self._defined = _marked(count, terms[self.usable & defined]) | self.gone
         self._defined[list(self._alternatives)] = True
@@ -192,7 +194,9 @@ class TermProjection:
         wrong = [umls for umls in wrong if not is_identifier(umls, "cui")]
         if not wrong:
             return []
-        return [f"{len(wrong):,} UMLS cross-references are no CUIs and were left out, e.g. {', '.join(wrong[:_SAMPLES])}"]
+        return [
+            f"{len(wrong):,} UMLS cross-references are no CUIs and were left out, e.g. {', '.join(wrong[:_SAMPLES])}"
+        ]
 
 
 def _marked(count: int, codes: Int32) -> Bools:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -15,7 +16,7 @@ class Term:
 
     Attributes:
         id: its identifier.
-        line: first line of the statement.
+        line: first line of the statement; 0 where the parser of the format does not say it.
         name: ``None`` without one.
         synonyms: the exact ones; broad, narrow and related ones name something else.
         parents, alternatives, replaced_by, consider: identifiers.
@@ -58,8 +59,8 @@ class TermFile(Protocol):
     ontology: str
     bytes: int
     bad: int
-    skipped: Mapping[str, int]
-    warnings: Sequence[str]
+    skipped: Counter[str]
+    warnings: list[str]
 
     @property
     def line_ends(self) -> str:
