@@ -40,7 +40,7 @@ from cuihop.measures.nn_iou import (
 from cuihop.measures.resolution import Unknown, resolved_concepts
 from cuihop.snapshot.graph import SnapshotGraph
 from cuihop_service.callers import Caller
-from cuihop_service.graph_holder import GraphHolder, ServedGraph
+from cuihop_service.graph_holder import GraphHolder, Loan, ServedGraph
 from cuihop_service.keyed_pairs import KeyedPairs
 from cuihop_service.limits import Limits
 from cuihop_service.request_context import Answer, ConceptDescriptions, RelevanceRow, RequestContext
@@ -65,16 +65,33 @@ class ConceptService:
         holder: lends the graph.
         limits: on the size of a request.
         names: False hides names from every caller, whatever the scope: a UMLS licence may demand it.
+        within_sabs: vocabularies that the graph is restricted to; none for all edges.
     """
 
-    def __init__(self, holder: GraphHolder, limits: Limits, *, names: bool = True) -> None:
+    def __init__(
+        self, holder: GraphHolder, limits: Limits, *, names: bool = True, within_sabs: Sequence[str] = ()
+    ) -> None:
         self.holder = holder
         self.limits = limits
         self._names = names
+        self._within_sabs = within_sabs
+
+    def within(self, sabs: Sequence[str]) -> ConceptService:
+        """The same operations, counting only edges that some of these vocabularies assert; all edges for none.
+
+        Its operations raise `InputError` for vocabularies that the release does not hold: see `ConceptGraph.within`.
+        """
+        if not sabs:
+            return self
+        return ConceptService(self.holder, self.limits, names=self._names, within_sabs=tuple(sabs))
+
+    def lent(self) -> Loan:
+        """The release that is served now, with its restriction: see `GraphHolder.lent`."""
+        return self.holder.lent(self._within_sabs)
 
     def is_quick(self, pairs: int = 1) -> bool:
         """True where this number of distances takes less time than to hand them to a thread."""
-        return pairs <= _QUICK_PAIRS and self.holder.indexed
+        return pairs <= _QUICK_PAIRS and self.holder.indexed and not self._within_sabs
 
     def sees_names(self, caller: Caller) -> bool:
         """True where the caller may see names."""
@@ -88,7 +105,7 @@ class ConceptService:
         """The distance of one pair: see `ConceptGraph.distances`."""
         way, bound = checked_direction(direction), self._checked_bound(max_hops)
         self._check_identifiers((a, b))
-        with self.holder.lent() as served:
+        with self.lent() as served:
             if served.index is not None:
                 hops = served.index.distance_of_current(a, b, direction=way, max_hops=bound)
                 if hops is not None:
@@ -111,7 +128,7 @@ class ConceptService:
         if keyed is None:
             for a, b in pairs:
                 self._check_identifiers((a, b))
-        with self.holder.lent() as served:
+        with self.lent() as served:
             return self._distances(
                 served, pairs if keyed is None or served.index is None else keyed, way, bound, context
             )
@@ -158,7 +175,7 @@ class ConceptService:
         way, bound = checked_direction(direction), self._checked_bound(max_hops)
         self._check_identifiers((a, b))
         context.check()
-        with self.holder.lent() as served:
+        with self.lent() as served:
             graph, tier = served.quickest
             path = graph.path(a, b, direction=way, max_hops=bound, which=which)
             names: Sequence[str | None] = ()
@@ -184,7 +201,7 @@ class ConceptService:
         self._check_identifiers(cuis)
         left = self.limits.neighbours
         answers: list[Neighbourhood] = []
-        with self.holder.lent() as served:
+        with self.lent() as served:
             graph, tier = served.quickest
             resolved(graph.resolve(cuis), graph.release)  # all identifiers at fault in one error
             for cui in cuis:
@@ -209,7 +226,7 @@ class ConceptService:
         self.limits.check("pack_concepts", len(cuis))
         self._check_identifiers(cuis)
         context.check()
-        with self.holder.lent() as served:
+        with self.lent() as served:
             graph, tier = served.quickest
             pack = graph.pack(cuis, hops=bound, direction=way)
             merged = {old: new for old, new in zip(cuis, pack.cuis, strict=True) if old != new}
@@ -238,7 +255,7 @@ class ConceptService:
             _check_upper_case(concepts)
         self.limits.check_hops(n)
         context.check()
-        with self.holder.lent() as served:
+        with self.lent() as served:
             graph, tier = served.quickest
             overlap = concept_overlap(a, b, graph, n, lam, way, unknown=unknown, weight=weight)
             return Answer(overlap, served.digest, tier, overlap.resolved.merged)
@@ -265,7 +282,7 @@ class ConceptService:
             self._check_identifiers(concepts)
             _check_upper_case(concepts)
         context.check()
-        with self.holder.lent() as served:
+        with self.lent() as served:
             graph, tier = served.quickest
             resolution = resolved_concepts({c for s in (query, *corpus) for c in s}, graph, unknown)
             A = resolution.concepts(query)
@@ -304,7 +321,7 @@ class ConceptService:
         self.limits.check("hits", most)
         self._check_text(text, "text")
         context.check()
-        with self.holder.lent() as served:
+        with self.lent() as served:
             graph, tier = served.quickest
             return Answer(graph.search(text, limit=most), served.digest, tier, {})
 
@@ -319,7 +336,7 @@ class ConceptService:
         self.limits.check("concepts", len(listed))
         for item in listed:
             self._check_text(item, "options")
-        with self.holder.lent() as served:
+        with self.lent() as served:
             if served.index is None:  # the database would be read into memory whole
                 raise GraphUnavailable(
                     "texts are annotated from an index in memory, and this service has none, or not yet: "
@@ -337,7 +354,7 @@ class ConceptService:
         self.limits.check("concepts", len(cuis))
         self._check_identifiers(cuis)
         named = self.sees_names(context.caller)
-        with self.holder.lent() as served:
+        with self.lent() as served:
             graph, tier = served.quickest
             resolutions = graph.resolve(cuis)
             current = resolved(resolutions, graph.release)
@@ -359,7 +376,7 @@ class ConceptService:
         self.limits.check("concepts", len(cuis))
         self._check_identifiers(cuis)
         context.check()
-        with self.holder.lent() as served:
+        with self.lent() as served:
             graph, tier = served.quickest
             found = graph.resolve(cuis)
             return Answer(found, served.digest, tier, _merged(found))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar, get_args
 
+from cuihop.adapter_rules import checked_sabs
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.graph import (
@@ -20,6 +21,7 @@ from cuihop.graph import (
     SearchHit,
     checked_pairs,
 )
+from cuihop.similarity.hierarchy import Hierarchy
 from cuihop_service.core import ConceptService
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
 from cuihop_service.request_context import Answer, RequestContext, Tier
@@ -46,13 +48,17 @@ class RequestGraph(ConceptGraph):
         holder = GraphHolder()
         holder.serve(served)
         self._core = ConceptService(holder, core.limits, names=core.sees_names(context.caller))
-        self._release = served.release
+        self._served = served
         self._context = context
 
     @property
     def release(self) -> Release:
         """The release."""
-        return self._release
+        return self._served.release
+
+    def within(self, sabs: Sequence[str]) -> RequestGraph:
+        """See `ConceptGraph.within`."""
+        return RequestGraph(self._core, self._served.within(checked_sabs(sabs, self.release)), self._context)
 
     def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
         """See `ConceptGraph.resolve`."""
@@ -101,6 +107,11 @@ class RequestGraph(ConceptGraph):
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
         """See `ConceptGraph.search`."""
         return self._value(self._core.search(text, limit=limit, context=self._context))
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """See `ConceptGraph.hierarchy`."""
+        raise NotImplementedError
 
     def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
         """See `ConceptGraph.annotate_many`."""

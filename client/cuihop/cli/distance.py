@@ -14,7 +14,9 @@ from cuihop.cli.command_files import FileUse
 from cuihop.cli.graph_option import (
     DirectionOption,
     GraphOption,
+    GraphSource,
     MaxHopsOption,
+    WithinSabOption,
     note_merged,
     note_upper_case,
     opened_graph,
@@ -35,6 +37,7 @@ def distance(
     b: Annotated[str | None, typer.Argument(help="Identifier of another concept.", show_default=False)] = None,
     *,
     graph: GraphOption,
+    within_sab: WithinSabOption = None,
     pairs: Annotated[
         Path | None, typer.Option("--pairs", help="Pairs: two columns of TSV, CSV, JSON Lines or Parquet; - for stdin.")
     ] = None,
@@ -57,7 +60,7 @@ def distance(
     """Print the distance in hops between two concepts, or for every pair of a file."""
     if (a is None or b is None) == (pairs is None) or (pairs is not None and a is not None):
         raise typer.BadParameter("give two identifiers, or --pairs FILE")
-    with opened_graph(graph) as opened:
+    with opened_graph(GraphSource(graph, within_sab)) as opened:
         if pairs is not None:
             _of_file(opened, pairs, output, header, on_bad_row, rejects, direction, max_hops, json)
             return

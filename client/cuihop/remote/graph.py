@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from cuihop.adapter_rules import checked_pack_bound
+from cuihop.adapter_rules import checked_pack_bound, checked_sabs, name_within
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.annotation.texts import blocks_of_texts, checked_texts, text_too_long
@@ -49,6 +49,7 @@ from cuihop.remote.transport import (
     Transport,
 )
 from cuihop.resources.optional_packages import installed_by
+from cuihop.similarity.hierarchy import Hierarchy
 from cuihop.snapshot.string_table import folded_query
 
 __all__ = ["RemoteGraph"]
@@ -88,6 +89,8 @@ class RemoteGraph(ConceptGraph):
 
     def __init__(self, settings: RemoteSettings) -> None:
         self._settings = settings
+        self._whole: RemoteGraph | None = None
+        self._within_sabs: tuple[str, ...] = ()
         self._closed = False
         self._connection = _Connection(settings)
         try:
@@ -109,6 +112,8 @@ class RemoteGraph(ConceptGraph):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._whole is not None:
+            return RemoteGraph.within, (self._whole, self._within_sabs)
         # The key stays here.
         return _reopened, (dataclasses.replace(self._settings, key=None), self.release.digest)
 
@@ -122,42 +127,80 @@ class RemoteGraph(ConceptGraph):
         """Release, limits and version of the service, as of the opening or the last `refresh`."""
         return self._service
 
+    def within(self, sabs: Sequence[str]) -> RemoteGraph:
+        """See `ConceptGraph.within`. The service restricts its graph when it is first requested.
+
+        Raises:
+            InputError: as `ConceptGraph.within`.
+            ReleaseMismatch: the service has changed to another release.
+            GraphUnavailable: the service is of a version that does not restrict its graph.
+        """
+        whole = self._whole or self
+        restricted = object.__new__(RemoteGraph)
+        restricted._settings, restricted._whole = self._settings, whole
+        restricted._within_sabs = checked_sabs(sabs, self.release)
+        restricted._service = restricted._service_info(opening=False)
+        if (serves := whole._service_info(opening=False).release).digest != whole.release.digest:
+            raise self._other_release(whole.release, serves.digest)
+        if restricted.release.name != name_within(whole.release, restricted._within_sabs):
+            raise GraphUnavailable(
+                f"{self._settings.address}: this service is cuihop {self._service.service_version}, which does not "
+                "restrict its graph to vocabularies. Its owner can update it; a snapshot needs no service."
+            )
+        return restricted
+
     def refresh(self) -> Release:
         """Accept the release that the service serves now, and return it."""
+        if self._whole is not None:
+            self._whole.refresh()
         self._service = self._service_info(opening=False)
         return self._service.release
 
     def close(self) -> None:
         """Close the connections. Harmless twice."""
+        if self._whole is not None:
+            self._whole.close()
+            return
         self._closed = True
         self._connection.close()
 
     # Requests
 
-    def _transport(self) -> Transport:
+    def _own_connection(self) -> _Connection:
+        if self._whole is not None:
+            return self._whole._own_connection()
         if self._closed:
             raise GraphUnavailable(f"{self._settings.address}: the graph is closed")
         if not self._connection.own:
             # Connections inherited by a fork belong to the parent: shared, they would mix up the responses.
             self._connection = _Connection(self._settings, inherited=self._connection)
-        return self._connection.transport
+        return self._connection
+
+    def _transport(self) -> Transport:
+        return self._own_connection().transport
+
+    def _request(self) -> Request:
+        return Request(self._settings.timeout, self._within_sabs)
 
     def _service_info(self, *, opening: bool) -> ServiceInfo:
-        request = Request(self._settings.timeout)
+        request = self._request()
         retry_time = self._settings.retry_time
         return with_retries(lambda: self._transport().service_info(request), retry_time, opening=opening).value
 
     def _send(self, service: ServiceInfo, send: Callable[[Transport, Request], Response[T]]) -> Response[T]:
         """The response to one request, checked to be of the expected release."""
-        request = Request(self._settings.timeout)
+        request = self._request()
         response = with_retries(lambda: send(self._transport(), request), self._settings.retry_time)
         if response.digest != service.release.digest:
-            raise ReleaseMismatch(
-                f"{self._settings.address}: the service has changed to the release with digest {response.digest}; "
-                f"this graph was opened on {service.release.name} with digest {service.release.digest}. "
-                "Open it again, or call refresh(), and begin anew: answers of two releases do not go together."
-            )
+            raise self._other_release(service.release, response.digest)
         return response
+
+    def _other_release(self, expected: Release, digest: str) -> ReleaseMismatch:
+        return ReleaseMismatch(
+            f"{self._settings.address}: the service has changed to the release with digest {digest}; "
+            f"this graph was opened on {expected.name} with digest {expected.digest}. "
+            "Open it again, or call refresh(), and begin anew: answers of two releases do not go together."
+        )
 
     def _send_all(self, requests: Sequence[Callable[[], T]]) -> list[T]:
         """The answers to several requests, in their order; ``in_flight`` of the settings bounds the concurrency.
@@ -166,8 +209,8 @@ class RemoteGraph(ConceptGraph):
         """
         if len(requests) <= 1:
             return [request() for request in requests]
-        self._transport()
-        futures = [self._connection.threads.submit(request) for request in requests]
+        threads = self._own_connection().threads
+        futures = [threads.submit(request) for request in requests]
         try:
             return [future.result() for future in futures]
         finally:
@@ -221,6 +264,8 @@ class RemoteGraph(ConceptGraph):
         return self._resolve(self._service, cuis)
 
     def _resolve(self, service: ServiceInfo, cuis: Sequence[str]) -> list[Resolution]:
+        if self._whole is not None:
+            return self._whole.resolve(cuis)
         kind = service.release.identifiers
         possible = [cui for cui in dict.fromkeys(checked_identifiers(cuis)) if is_identifier(cui, kind)]
         size = _within(_IDENTIFIERS_A_BLOCK, service.limits.concepts)
@@ -342,6 +387,8 @@ class RemoteGraph(ConceptGraph):
 
     def names(self, cuis: Sequence[str]) -> list[str | None]:
         """See `ConceptGraph.names`. ``None`` also where the key may not see names."""
+        if self._whole is not None:
+            return self._whole.names(cuis)
         return [concept.name for concept in self._concepts(cuis, names_only=True)]
 
     def concepts(self, cuis: Sequence[str]) -> list[Concept]:
@@ -364,10 +411,17 @@ class RemoteGraph(ConceptGraph):
         Raises:
             NotAllowed: the key may not see names.
         """
+        if self._whole is not None:
+            return self._whole.search(text, limit=limit)
         most = checked_hops(limit, "limit")
         folded_query(text)  # refuses a text without words, before anything is sent
         sendable = text.encode("utf-8", "replace").decode()
         return self._send(self._service, lambda t, request: t.search(sendable, _wire(most) or 0, request)).value
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """See `ConceptGraph.hierarchy`."""
+        raise NotImplementedError
 
     def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
         """See `ConceptGraph.annotate_many`. The texts go to the service, which neither logs nor keeps them.
@@ -377,6 +431,8 @@ class RemoteGraph(ConceptGraph):
             LimitExceeded: a text is longer than the service accepts.
             GraphUnavailable: the service is of a version that does not annotate; no text is sent.
         """
+        if self._whole is not None:
+            return self._whole.annotate_many(texts, options)
         service, used = self._service, options or AnnotationOptions()
         limits = service.limits
         if not limits.texts:

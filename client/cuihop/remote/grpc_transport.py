@@ -135,13 +135,14 @@ class GrpcTransport:
             )
             return Response(info, release.digest)
 
-        return self._send(self._stub.GetRelease, messages.GetReleaseRequest(), request, parse)
+        message = messages.GetReleaseRequest(within_sabs=request.within_sabs)
+        return self._send(self._stub.GetRelease, message, request, parse)
 
     def distances(
         self, block: PairBlock, direction: Direction, max_hops: int | None, request: Request
     ) -> Response[PairDistances]:
         """See `Transport.distances`."""
-        message = messages.DistancesRequest(bounds=_bounds(direction, max_hops))
+        message = messages.DistancesRequest(bounds=_bounds(direction, max_hops, request))
         if block.numbers is not None:
             message.packed.a.extend(block.numbers[::2].tolist())
             message.packed.b.extend(block.numbers[1::2].tolist())
@@ -170,7 +171,7 @@ class GrpcTransport:
                 path = Path(reply.path.start, steps, direction, merged, reply.path.total, reply.path.which)
             return Response(path, reply.provenance.release_digest, merged)
 
-        message = messages.PathRequest(a=a, b=b, bounds=_bounds(direction, max_hops), which=which)
+        message = messages.PathRequest(a=a, b=b, bounds=_bounds(direction, max_hops, request), which=which)
         return self._send(self._stub.Path, message, request, parse)
 
     def neighbourhoods(
@@ -186,7 +187,9 @@ class GrpcTransport:
             ]
             return Response(found, reply.provenance.release_digest, dict(reply.merged))
 
-        message = messages.NeighbourhoodRequest(cuis=cuis, hops=hops, direction=_DIRECTIONS[direction], limit=limit)
+        message = messages.NeighbourhoodRequest(
+            cuis=cuis, hops=hops, direction=_DIRECTIONS[direction], limit=limit, within_sabs=request.within_sabs
+        )
         return self._send(self._stub.Neighbourhood, message, request, parse)
 
     def pack(self, cuis: Sequence[str], hops: int, direction: Direction, request: Request) -> Response[DistancePack]:
@@ -206,7 +209,9 @@ class GrpcTransport:
             checked_pack(pack, len(cuis))
             return Response(pack, digest, {old: new for old, new in zip(cuis, used, strict=True) if old != new})
 
-        message = messages.GetDistancePackRequest(cuis=cuis, hops=hops, direction=_DIRECTIONS[direction])
+        message = messages.GetDistancePackRequest(
+            cuis=cuis, hops=hops, direction=_DIRECTIONS[direction], within_sabs=request.within_sabs
+        )
         return self._send(self._stub.GetDistancePack, message, request, parse)
 
     def concepts(self, cuis: Sequence[str], request: Request, *, names_only: bool) -> Response[list[Concept]]:
@@ -229,7 +234,7 @@ class GrpcTransport:
             ]
             return Response(found, reply.provenance.release_digest, dict(reply.merged))
 
-        message = messages.GetConceptRequest(cuis=cuis, names_only=names_only)
+        message = messages.GetConceptRequest(cuis=cuis, names_only=names_only, within_sabs=request.within_sabs)
         return self._send(self._stub.GetConcept, message, request, parse)
 
     def resolve(self, cuis: Sequence[str], request: Request) -> Response[list[Resolution]]:
@@ -300,8 +305,8 @@ def _hit(hit: messages.SearchHit) -> SearchHit:
     return SearchHit(hit.cui, name, hit.matched, _MATCHES.get(hit.kind, "words"))
 
 
-def _bounds(direction: Direction, max_hops: int | None) -> messages.SearchBounds:
-    return messages.SearchBounds(direction=_DIRECTIONS[direction], max_hops=max_hops)
+def _bounds(direction: Direction, max_hops: int | None, request: Request) -> messages.SearchBounds:
+    return messages.SearchBounds(direction=_DIRECTIONS[direction], max_hops=max_hops, within_sabs=request.within_sabs)
 
 
 def _kind(identifiers: str) -> Identifiers:

@@ -144,11 +144,13 @@ class HttpTransport:
     # Calls
 
     def _get(self, route: str, fields: Mapping[str, object], request: Request, parse: _Parser[T]) -> Response[T]:
-        query = urlencode({name: value for name, value in fields.items() if value is not None})
+        given = _restricted(fields, request)
+        query = urlencode({name: value for name, value in given.items() if value is not None}, doseq=True)
         return self._send("GET", f"{route}?{query}" if query else route, None, request, parse)
 
     def _post(self, route: str, fields: Mapping[str, object], request: Request, parse: _Parser[T]) -> Response[T]:
-        return self._send("POST", route, json.dumps(fields, separators=(",", ":")).encode(), request, parse)
+        body = json.dumps(_restricted(fields, request), separators=(",", ":")).encode()
+        return self._send("POST", route, body, request, parse)
 
     def _send(self, method: str, route: str, body: bytes | None, request: Request, parse: _Parser[T]) -> Response[T]:
         """The parsed response of a route."""
@@ -246,6 +248,11 @@ class HttpTransport:
             advice = "" if self._settings.encrypted else f". {NEEDS_TLS}"
             return unavailable(address, f"the connection broke: {cause} {suffix}{advice}", retry=True)
         return unavailable(address, f"{error} {suffix}")
+
+
+def _restricted(fields: Mapping[str, object], request: Request) -> Mapping[str, object]:
+    """The fields, with the vocabularies of the request where there are any."""
+    return {**fields, "within_sabs": request.within_sabs} if request.within_sabs else fields
 
 
 def _suffix(request: Request) -> str:

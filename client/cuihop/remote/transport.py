@@ -68,10 +68,12 @@ class Request:
 
     Attributes:
         timeout: seconds for one attempt.
+        within_sabs: vocabularies that the graph is restricted to; none for all edges.
         request_id: 32 hexadecimal digits, for the service's log.
     """
 
     timeout: float
+    within_sabs: tuple[str, ...] = ()
     request_id: str = field(default_factory=lambda: secrets.token_hex(16))
 
     def headers(self, key: str | None) -> dict[str, str]:
@@ -132,7 +134,8 @@ class Transport(Protocol):
     """One way to a service. Safe to share between threads.
 
     Each method makes one attempt, and raises `cuihop.remote.failures.AttemptFailed` where it gets no valid response.
-    Arguments are as in `cuihop.graph.ConceptGraph`, and have been checked.
+    Arguments are as in `cuihop.graph.ConceptGraph`, and have been checked. `resolve`, `search` and `annotate` do not
+    depend on edges: they are of the whole release, and their requests have no vocabularies.
     """
 
     def service_info(self, request: Request) -> Response[ServiceInfo]:

@@ -363,19 +363,27 @@ class SearchBounds(_message.Message):
 
     DIRECTION_FIELD_NUMBER: _builtins.int
     MAX_HOPS_FIELD_NUMBER: _builtins.int
+    WITHIN_SABS_FIELD_NUMBER: _builtins.int
     direction: Global___Direction.ValueType
     """Direction of the hops from the first concept of a pair to the second."""
     max_hops: _builtins.int
     """The most hops of a path; a longer one counts as none. Unset: no bound."""
+    @_builtins.property
+    def within_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Source vocabularies (SAB), at most 16: only edges that at least one of them asserts count. Empty: all edges. The
+        answer has the digest of the release with these edges.
+        """
+
     def __init__(
         self,
         *,
         direction: Global___Direction.ValueType = ...,
         max_hops: _builtins.int | None = ...,
+        within_sabs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_max_hops", b"_max_hops", "max_hops", b"max_hops"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_hops", b"_max_hops", "direction", b"direction", "max_hops", b"max_hops"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_hops", b"_max_hops", "direction", b"direction", "max_hops", b"max_hops", "within_sabs", b"within_sabs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_hops: _TypeAlias = _typing.Literal["max_hops"]  # noqa: Y015
     _WhichOneofArgType__max_hops: _TypeAlias = _typing.Literal["_max_hops", b"_max_hops"]  # noqa: Y015
@@ -981,6 +989,7 @@ class NeighbourhoodRequest(_message.Message):
     HOPS_FIELD_NUMBER: _builtins.int
     DIRECTION_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    WITHIN_SABS_FIELD_NUMBER: _builtins.int
     hops: _builtins.int
     """The most hops from the centre. Unset: no bound."""
     direction: Global___Direction.ValueType
@@ -991,6 +1000,10 @@ class NeighbourhoodRequest(_message.Message):
     def cuis(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The centres."""
 
+    @_builtins.property
+    def within_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """As in SearchBounds."""
+
     def __init__(
         self,
         *,
@@ -998,10 +1011,11 @@ class NeighbourhoodRequest(_message.Message):
         hops: _builtins.int | None = ...,
         direction: Global___Direction.ValueType = ...,
         limit: _builtins.int | None = ...,
+        within_sabs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_hops", b"_hops", "_limit", b"_limit", "hops", b"hops", "limit", b"limit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_hops", b"_hops", "_limit", b"_limit", "cuis", b"cuis", "direction", b"direction", "hops", b"hops", "limit", b"limit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_hops", b"_hops", "_limit", b"_limit", "cuis", b"cuis", "direction", b"direction", "hops", b"hops", "limit", b"limit", "within_sabs", b"within_sabs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__hops: _TypeAlias = _typing.Literal["hops"]  # noqa: Y015
     _WhichOneofArgType__hops: _TypeAlias = _typing.Literal["_hops", b"_hops"]  # noqa: Y015
@@ -1143,6 +1157,7 @@ class RelevanceRule(_message.Message):
     DIRECTION_FIELD_NUMBER: _builtins.int
     UNKNOWN_FIELD_NUMBER: _builtins.int
     WEIGHT_FIELD_NUMBER: _builtins.int
+    WITHIN_SABS_FIELD_NUMBER: _builtins.int
     n: _builtins.int
     """The most hops between near concepts. Unset: 1. 0 gives IoU."""
     direction: Global___Direction.ValueType
@@ -1151,6 +1166,10 @@ class RelevanceRule(_message.Message):
     """Treatment of unknown and retired identifiers."""
     weight: Global___NearWeight.ValueType
     """Weight of a near concept. NEAR_WEIGHT_HOPS takes an n of at most 32."""
+    @_builtins.property
+    def within_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """As in SearchBounds."""
+
     def __init__(
         self,
         *,
@@ -1158,10 +1177,11 @@ class RelevanceRule(_message.Message):
         direction: Global___Direction.ValueType = ...,
         unknown: Global___UnknownConcepts.ValueType = ...,
         weight: Global___NearWeight.ValueType = ...,
+        within_sabs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_lambda", b"_lambda", "_n", b"_n", "lambda", b"lambda", "n", b"n"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lambda", b"_lambda", "_n", b"_n", "direction", b"direction", "lambda", b"lambda", "n", b"n", "unknown", b"unknown", "weight", b"weight"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lambda", b"_lambda", "_n", b"_n", "direction", b"direction", "lambda", b"lambda", "n", b"n", "unknown", b"unknown", "weight", b"weight", "within_sabs", b"within_sabs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__lambda: _TypeAlias = _typing.Literal["lambda"]  # noqa: Y015
     _WhichOneofArgType__lambda: _TypeAlias = _typing.Literal["_lambda", b"_lambda"]  # noqa: Y015
@@ -1787,21 +1807,27 @@ class GetConceptRequest(_message.Message):
 
     CUIS_FIELD_NUMBER: _builtins.int
     NAMES_ONLY_FIELD_NUMBER: _builtins.int
+    WITHIN_SABS_FIELD_NUMBER: _builtins.int
     names_only: _builtins.bool
     """Names only, without synonyms, semantic types, definitions and counts."""
     @_builtins.property
     def cuis(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The concepts."""
 
+    @_builtins.property
+    def within_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """As in SearchBounds: parents, children and vocabularies are those of these edges."""
+
     def __init__(
         self,
         *,
         cuis: _abc.Iterable[_builtins.str] | None = ...,
         names_only: _builtins.bool = ...,
+        within_sabs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cuis", b"cuis", "names_only", b"names_only"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cuis", b"cuis", "names_only", b"names_only", "within_sabs", b"within_sabs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2080,6 +2106,7 @@ class GetDistancePackRequest(_message.Message):
     CUIS_FIELD_NUMBER: _builtins.int
     HOPS_FIELD_NUMBER: _builtins.int
     DIRECTION_FIELD_NUMBER: _builtins.int
+    WITHIN_SABS_FIELD_NUMBER: _builtins.int
     hops: _builtins.int
     """The largest distance in the pack, 0 to 255."""
     direction: Global___Direction.ValueType
@@ -2088,16 +2115,21 @@ class GetDistancePackRequest(_message.Message):
     def cuis(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Distinct concepts."""
 
+    @_builtins.property
+    def within_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """As in SearchBounds."""
+
     def __init__(
         self,
         *,
         cuis: _abc.Iterable[_builtins.str] | None = ...,
         hops: _builtins.int = ...,
         direction: Global___Direction.ValueType = ...,
+        within_sabs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cuis", b"cuis", "direction", b"direction", "hops", b"hops"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cuis", b"cuis", "direction", b"direction", "hops", b"hops", "within_sabs", b"within_sabs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2155,12 +2187,19 @@ class GetReleaseRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    WITHIN_SABS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def within_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """As in SearchBounds: the release with only these edges. Its name lists the vocabularies."""
+
     def __init__(
         self,
+        *,
+        within_sabs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["within_sabs", b"within_sabs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -125,13 +125,12 @@ class ConceptGraphHandlers:
             raise
 
     async def Distance(self, request: pb.DistanceRequest, rpc: Rpc) -> pb.DistanceResponse:
+        core = self._core.within(request.bounds.within_sabs)
         answer = await self._answer(
             rpc,
             request,
-            lambda context: self._core.distance(
-                request.a, request.b, **messages.bounds(request.bounds), context=context
-            ),
-            quick=self._core.is_quick(),
+            lambda context: core.distance(request.a, request.b, **messages.bounds(request.bounds), context=context),
+            quick=core.is_quick(),
         )
         return pb.DistanceResponse(hops=answer.value, merged=answer.merged, provenance=messages.provenance(answer))
 
@@ -139,12 +138,12 @@ class ConceptGraphHandlers:
         return await self._batch(request, rpc)
 
     async def _batch(self, request: pb.DistancesRequest, rpc: Rpc) -> pb.DistancesResponse:
-        core = self._core
+        core = self._core.within(request.bounds.within_sabs)
         size = len(request.packed.a) or len(request.pairs)
 
         def work(context: RequestContext) -> pb.DistancesResponse:
             bounds = messages.bounds(request.bounds)
-            with core.holder.lent() as served:
+            with core.lent() as served:
                 pairs = messages.pairs_of(request, core.limits, served.release.identifiers)
             context.answer = core.distances(pairs, **bounds, context=context)
             return messages.distances_message(context.answer)
@@ -165,7 +164,7 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda context: self._core.path(
+            lambda context: self._core.within(request.bounds.within_sabs).path(
                 request.a, request.b, **messages.bounds(request.bounds), which=rank, context=context
             ),
         )
@@ -173,7 +172,7 @@ class ConceptGraphHandlers:
 
     async def Neighbourhood(self, request: pb.NeighbourhoodRequest, rpc: Rpc) -> pb.NeighbourhoodResponse:
         def work(context: RequestContext) -> pb.NeighbourhoodResponse:
-            context.answer = self._core.neighbourhoods(
+            context.answer = self._core.within(request.within_sabs).neighbourhoods(
                 list(request.cuis),
                 hops=messages.optional(request, "hops"),
                 direction=messages.way(request.direction),
@@ -188,7 +187,7 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda context: self._core.set_relevance(
+            lambda context: self._core.within(request.rule.within_sabs).set_relevance(
                 list(request.a.cuis), list(request.b.cuis), **messages.rule(request.rule), context=context
             ),
             size=len(request.a.cuis) + len(request.b.cuis),
@@ -199,7 +198,7 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda context: self._core.relevances(
+            lambda context: self._core.within(request.rule.within_sabs).relevances(
                 list(request.query.cuis),
                 [list(concepts.cuis) for concepts in request.corpus],
                 **messages.rule(request.rule),
@@ -244,7 +243,9 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda context: self._core.concepts(list(request.cuis), names_only=request.names_only, context=context),
+            lambda context: self._core.within(request.within_sabs).concepts(
+                list(request.cuis), names_only=request.names_only, context=context
+            ),
             size=len(request.cuis),
         )
         return pb.GetConceptResponse(
@@ -284,7 +285,7 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda context: self._core.pack(
+            lambda context: self._core.within(request.within_sabs).pack(
                 list(request.cuis), hops=request.hops, direction=messages.way(request.direction), context=context
             ),
             size=len(request.cuis),
@@ -293,10 +294,10 @@ class ConceptGraphHandlers:
             yield message
 
     async def GetRelease(self, request: pb.GetReleaseRequest, rpc: Rpc) -> pb.GetReleaseResponse:
-        core = self._core
+        core = self._core.within(request.within_sabs)
 
         def work(context: RequestContext) -> pb.GetReleaseResponse:
-            with core.holder.lent() as served:
+            with core.lent() as served:
                 return pb.GetReleaseResponse(
                     release=messages.release_message(served.release),
                     indexed=served.index is not None,
@@ -305,7 +306,7 @@ class ConceptGraphHandlers:
                     service_version=cuihop.__version__,
                 )
 
-        return await self._answer(rpc, request, work, quick=True)
+        return await self._answer(rpc, request, work, quick=not request.within_sabs)
 
 
 def _subject(context: Context) -> str | None:

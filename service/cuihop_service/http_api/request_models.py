@@ -17,13 +17,13 @@ from pydantic import (
 )
 
 from cuihop.annotation.options import CONTEXTS, DISAMBIGUATIONS, AnnotationOptions, Context, Disambiguation
-from cuihop.graph import Direction
+from cuihop.graph import MOST_SABS, Direction
 from cuihop.measures.nn_iou import Weight
 from cuihop.measures.resolution import Unknown
 from cuihop_service.keyed_pairs import KeyedPairs
 
 __all__ = [
-    "AnnotateRequest", "ConceptsRequest", "DistancesRequest", "NeighbourhoodsRequest", "PackRequest",
+    "WITHIN_SABS", "AnnotateRequest", "ConceptsRequest", "DistancesRequest", "NeighbourhoodsRequest", "PackRequest",
     "RelevanceRequest", "RelevancesRequest", "ResolutionsRequest", "StreamedRequest", "described",
 ]  # fmt: skip
 
@@ -83,6 +83,18 @@ WeightField = Annotated[
 ]
 
 
+WITHIN_SABS = (
+    "Source vocabularies (SAB): only edges that at least one of them asserts count. None: all edges. The answer has "
+    "the digest of the release with these edges."
+)
+"""Description of a restriction to vocabularies."""
+WithinSabs = Annotated[
+    tuple[Annotated[str, Field(strict=True), AfterValidator(_text)], ...],
+    FailFast(),
+    Field(max_length=MOST_SABS, description=WITHIN_SABS, examples=[["SNOMEDCT_US"]]),
+]
+
+
 def described(meanings: Mapping[Any, str]) -> str:
     """Words of a contract and their meanings, as a description."""
     return "; ".join(f"{word}: {meaning}" for word, meaning in meanings.items())
@@ -102,7 +114,13 @@ class RequestBody(BaseModel):
         return value
 
 
-class DistancesRequest(RequestBody):
+class RestrictedRequest(RequestBody):
+    """A request that may be restricted to edges of some vocabularies."""
+
+    within_sabs: WithinSabs = ()
+
+
+class DistancesRequest(RestrictedRequest):
     """A batch of pairs."""
 
     pairs: Annotated[
@@ -119,7 +137,7 @@ class StreamedRequest(DistancesRequest):
     sequence: Annotated[int, Field(ge=0, strict=True, description="Comes back in the answer.")] = 0
 
 
-class NeighbourhoodsRequest(RequestBody):
+class NeighbourhoodsRequest(RestrictedRequest):
     """Centres and the radius around them."""
 
     cuis: Cuis
@@ -131,7 +149,7 @@ class NeighbourhoodsRequest(RequestBody):
     ] = None
 
 
-class RuleRequest(RequestBody):
+class RuleRequest(RestrictedRequest):
     """The relevance rule."""
 
     n: N = 1
@@ -166,7 +184,7 @@ class RelevancesRequest(RuleRequest):
     ]
 
 
-class ConceptsRequest(RequestBody):
+class ConceptsRequest(RestrictedRequest):
     """Concepts to describe."""
 
     cuis: Cuis
@@ -223,7 +241,7 @@ class AnnotateRequest(RequestBody):
         return AnnotationOptions(**dict(self.options))
 
 
-class PackRequest(RequestBody):
+class PackRequest(RestrictedRequest):
     """Distinct concepts and a bound."""
 
     cuis: Cuis

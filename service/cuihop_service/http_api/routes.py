@@ -16,10 +16,11 @@ from starlette.types import Receive, Scope, Send
 
 from cuihop import answer_fields
 from cuihop.errors import CuihopError, InputError
-from cuihop.graph import MOST_PATHS, Direction
+from cuihop.graph import MOST_PATHS, MOST_SABS, Direction
 from cuihop_service.http_api import response_models
 from cuihop_service.http_api.problems import problem, problem_responses
 from cuihop_service.http_api.request_models import (
+    WITHIN_SABS,
     AnnotateRequest,
     ConceptsRequest,
     DistancesRequest,
@@ -54,6 +55,10 @@ DirectionParameter = Annotated[
 ]
 BoundParameter = Annotated[
     int | None, Query(ge=0, le=2**31 - 1, description="The search stops there; a longer distance is no path.")
+]
+WithinSabsParameter = Annotated[
+    tuple[str, ...],
+    Query(max_length=MOST_SABS, description=f"May be repeated. {WITHIN_SABS}", examples=[["SNOMEDCT_US"]]),
 ]
 ReleaseParameter = Annotated[
     str | None,
@@ -94,30 +99,33 @@ def routes(responder: Responder) -> APIRouter:
         b: OtherParameter,
         direction: DirectionParameter = "any",
         max_hops: BoundParameter = None,
+        within_sabs: WithinSabsParameter = (),
         release: ReleaseParameter = None,
     ) -> Response:
         """The distance of one pair, in hops. No path is an answer: ``hops`` is null."""
-        return await responder.answer(
+        within = responder.within(within_sabs)
+        return await within.answer(
             request,
             "distance",
-            lambda context: core.distance(a, b, direction=direction, max_hops=max_hops, context=context),
+            lambda context: within.core.distance(a, b, direction=direction, max_hops=max_hops, context=context),
             lambda answer: answer_fields.distance_fields(answer.value, a, b, direction, max_hops),
-            quick=core.is_quick(),
+            quick=within.core.is_quick(),
             release=release,
         )
 
     @router.post("/distances", response_model=response_models.DistancesBody, tags=["distances"])
     async def distances(request: Request, body: DistancesRequest) -> Response:
         """The distances of many pairs: all, or an error that names every identifier at fault."""
-        return await responder.answer(
+        within = responder.within(body.within_sabs)
+        return await within.answer(
             request,
             "distances",
-            lambda context: core.distances(
+            lambda context: within.core.distances(
                 body.pairs, direction=body.direction, max_hops=body.max_hops, context=context
             ),
             response_models.distances_fields,
             size=len(body.pairs),
-            quick=core.is_quick(len(body.pairs)),
+            quick=within.core.is_quick(len(body.pairs)),
         )
 
     @router.post(
@@ -158,13 +166,17 @@ def routes(responder: Responder) -> APIRouter:
         which: Annotated[
             int, Query(ge=1, le=MOST_PATHS, description="Rank among all shortest paths in the order of identifiers.")
         ] = 1,
+        within_sabs: WithinSabsParameter = (),
         release: ReleaseParameter = None,
     ) -> Response:
         """One shortest path, and the number of them: of several, the first in the order of identifiers by default."""
-        return await responder.answer(
+        within = responder.within(within_sabs)
+        return await within.answer(
             request,
             "path",
-            lambda context: core.path(a, b, direction=direction, max_hops=max_hops, which=which, context=context),
+            lambda context: within.core.path(
+                a, b, direction=direction, max_hops=max_hops, which=which, context=context
+            ),
             lambda answer: answer_fields.path_fields(*answer.value, a, b, direction, max_hops),
             release=release,
         )
@@ -176,13 +188,17 @@ def routes(responder: Responder) -> APIRouter:
         hops: Annotated[int, Query(ge=0, le=2**31 - 1, description="Only within this many hops.")] = 1,
         direction: DirectionParameter = "any",
         limit: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="At most this many.")] = None,
+        within_sabs: WithinSabsParameter = (),
         release: ReleaseParameter = None,
     ) -> Response:
         """The concepts within some hops of one, nearest first."""
-        return await responder.answer(
+        within = responder.within(within_sabs)
+        return await within.answer(
             request,
             "neighbourhood",
-            lambda context: core.neighbourhoods([cui], hops=hops, direction=direction, limit=limit, context=context),
+            lambda context: within.core.neighbourhoods(
+                [cui], hops=hops, direction=direction, limit=limit, context=context
+            ),
             lambda answer: {
                 **answer_fields.neighbourhood_fields(answer.value[0]),
                 "hops": hops,
@@ -194,10 +210,11 @@ def routes(responder: Responder) -> APIRouter:
     @router.post("/neighbourhoods", response_model=response_models.NeighbourhoodsBody, tags=["distances"])
     async def neighbourhoods(request: Request, body: NeighbourhoodsRequest) -> Response:
         """The concepts around each of many."""
-        return await responder.answer(
+        within = responder.within(body.within_sabs)
+        return await within.answer(
             request,
             "neighbourhood",
-            lambda context: core.neighbourhoods(
+            lambda context: within.core.neighbourhoods(
                 body.cuis, hops=body.hops, direction=body.direction, limit=body.limit, context=context
             ),
             lambda answer: {
@@ -211,10 +228,11 @@ def routes(responder: Responder) -> APIRouter:
     @router.post("/pack", response_model=response_models.PackBody, tags=["distances"])
     async def pack(request: Request, body: PackRequest) -> Response:
         """All distances up to a bound among distinct concepts, all that an evaluation needs of a graph."""
-        return await responder.answer(
+        within = responder.within(body.within_sabs)
+        return await within.answer(
             request,
             "pack",
-            lambda context: core.pack(body.cuis, hops=body.hops, direction=body.direction, context=context),
+            lambda context: within.core.pack(body.cuis, hops=body.hops, direction=body.direction, context=context),
             lambda answer: response_models.pack_fields(answer.value),
             size=len(body.cuis),
         )
@@ -222,10 +240,11 @@ def routes(responder: Responder) -> APIRouter:
     @router.post("/relevance", response_model=response_models.RelevanceBody, tags=["relevance"])
     async def relevance(request: Request, body: RelevanceRequest) -> Response:
         """IoU and nn-IoU of two concept sets, with the witnesses of each near concept."""
-        return await responder.answer(
+        within = responder.within(body.within_sabs)
+        return await within.answer(
             request,
             "set_relevance",
-            lambda context: core.set_relevance(body.a, body.b, **body.rule, context=context),
+            lambda context: within.core.set_relevance(body.a, body.b, **body.rule, context=context),
             lambda answer: answer_fields.relevance_fields(answer.value),
             size=len(body.a) + len(body.b),
         )
@@ -233,10 +252,11 @@ def routes(responder: Responder) -> APIRouter:
     @router.post("/relevances", response_model=response_models.RelevancesBody, tags=["relevance"])
     async def relevances(request: Request, body: RelevancesRequest) -> Response:
         """IoU and nn-IoU of one concept set with each of many."""
-        return await responder.answer(
+        within = responder.within(body.within_sabs)
+        return await within.answer(
             request,
             "relevances",
-            lambda context: core.relevances(body.query, body.corpus, **body.rule, context=context),
+            lambda context: within.core.relevances(body.query, body.corpus, **body.rule, context=context),
             lambda answer: response_models.row_fields(answer.value),
             size=len(body.corpus),
         )
@@ -272,12 +292,18 @@ def routes(responder: Responder) -> APIRouter:
         )
 
     @router.get("/concept", response_model=response_models.ConceptBody, tags=["concepts"])
-    async def concept(request: Request, cui: CuiParameter, release: ReleaseParameter = None) -> Response:
+    async def concept(
+        request: Request,
+        cui: CuiParameter,
+        within_sabs: WithinSabsParameter = (),
+        release: ReleaseParameter = None,
+    ) -> Response:
         """One concept as the release describes it."""
-        return await responder.answer(
+        within = responder.within(within_sabs)
+        return await within.answer(
             request,
             "get_concept",
-            lambda context: core.concepts([cui], context=context),
+            lambda context: within.core.concepts([cui], context=context),
             lambda answer: {
                 **answer_fields.fields_of(answer.value.concepts[0]),
                 "names_hidden": answer.value.names_hidden,
@@ -288,10 +314,11 @@ def routes(responder: Responder) -> APIRouter:
     @router.post("/concepts", response_model=response_models.ConceptsBody, tags=["concepts"])
     async def concepts(request: Request, body: ConceptsRequest) -> Response:
         """Concepts as the release describes them."""
-        return await responder.answer(
+        within = responder.within(body.within_sabs)
+        return await within.answer(
             request,
             "get_concept",
-            lambda context: core.concepts(body.cuis, names_only=body.names_only, context=context),
+            lambda context: within.core.concepts(body.cuis, names_only=body.names_only, context=context),
             lambda answer: {
                 "concepts": [answer_fields.fields_of(found) for found in answer.value.concepts],
                 "names_hidden": answer.value.names_hidden,
@@ -311,16 +338,20 @@ def routes(responder: Responder) -> APIRouter:
         )
 
     @router.get("/release", response_model=response_models.ReleaseBody, tags=["release"])
-    async def release(request: Request) -> Response:
+    async def release(
+        request: Request,
+        within_sabs: WithinSabsParameter = (),
+    ) -> Response:
         """The release that is served, its source, and the limits of the service."""
+        within = responder.within(within_sabs).core
 
         def work(context: RequestContext) -> bytes:
-            with core.holder.lent() as served:
+            with within.lent() as served:
                 return orjson.dumps(
                     response_models.release_fields(served, core.limits, names=core.sees_names(context.caller))
                 )
 
-        info = responder.request_info(request, "get_release", quick=True)
+        info = responder.request_info(request, "get_release", quick=not within_sabs)
         body = await responder.admission.answer(info, work)
         headers = {"Cache-Control": "private, no-cache", "X-Request-Id": info.request_id}
         return Response(body, headers=headers, media_type="application/json")
@@ -393,7 +424,6 @@ async def _written(
 
 
 async def _streamed_answer(responder: Responder, request: Request, line: bytes, number: int) -> bytes:
-    core = responder.core
     try:
         batch = StreamedRequest.model_validate_json(line)
     except ValidationError as error:
@@ -405,7 +435,7 @@ async def _streamed_answer(responder: Responder, request: Request, line: bytes, 
             found=repr(first.get("input"))[:100],
             expected=first["msg"],
         ) from None
-    size = len(batch.pairs)
+    core, size = responder.core.within(batch.within_sabs), len(batch.pairs)
 
     def work(context: RequestContext) -> bytes:
         answer = context.answer = core.distances(
