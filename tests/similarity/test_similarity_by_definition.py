@@ -217,7 +217,9 @@ def test_options_are_checked() -> None:
     assert [named_measure(text) for text in ("LIN", "wup", "leacockchodorow", "SimUI")] == [
         "Lin", "Wu-Palmer", "Leacock-Chodorow", "simUI",
     ]  # fmt: skip
-    for wrong in ({"measure": "cosine"}, {"ic": "Zhou"}, {"ic": "corpus"}, {"counts": {"C0": 1}},
+    with pytest.raises(InputError, match="no occurrences are counted"):
+        SnapshotGraph.of([("C0", "C1")]).hierarchy.similarity("C0", "C1", SimilarityOptions("Lin", "corpus"))
+    for wrong in ({"measure": "cosine"}, {"ic": "Zhou"}, {"counts": {"C0": 1}},
                   {"ic": "corpus", "counts": {"C0": -1}}, {"ic": "corpus", "counts": {"C0": math.nan}}):  # fmt: skip
         with pytest.raises(InputError):
             SimilarityOptions(**wrong)

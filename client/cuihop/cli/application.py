@@ -20,6 +20,7 @@ COMMANDS_GROUP = "cuihop.commands"
 
 _OWN = {
     "distance": "distance:distance",
+    "similarity": "similarity:similarity",
     "path": "paths:path",
     "neighbours": "paths:neighbours",
     "ancestors": "paths:ancestors",
@@ -52,8 +53,8 @@ _PANEL_OF = {
     name: panel
     for panel, names in {
         "Ask the graph": (
-            "search", "concept", "names", "annotate", "distance", "path", "neighbours", "ancestors", "descendants",
-            "common-ancestors",
+            "search", "concept", "names", "annotate", "distance", "similarity", "path", "neighbours", "ancestors",
+            "descendants", "common-ancestors",
         ),
         "Evaluate retrieval": (
             "nn-iou", "evaluate", "compare", "explain", "study", "pool", "fuse", "measures", "concept-detection",
