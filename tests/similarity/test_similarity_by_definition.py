@@ -104,8 +104,9 @@ class _Literal:
                 return None
             return sum(weights[c] for c in above_a & above_b) / total if total > 1e-12 else 1.0
         best = min if measure == "Jiang-Conrath" else max
-        values = {(x, y): self.value(x, y, measure, kind) for x in a for y in b}
-        if None in values.values():
+        found = {(x, y): self.value(x, y, measure, kind) for x in a for y in b}
+        values = {pair: value for pair, value in found.items() if value is not None}
+        if len(values) < len(found):
             return None
         of_a = [best(values[x, y] for y in b) for x in a]
         of_b = [best(values[x, y] for x in a) for y in b]

@@ -1,226 +1,28 @@
-"""Agreement of measures with people: correlations over pairs of terms, and differences between measures."""
+"""Agreement of measures with people: scores of pairs of terms against distances and similarities."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.agreement.correlation import Correlation, Correlations, correlations
+from cuihop.agreement.correlation import Correlations, correlations
+from cuihop.agreement.result import Agreement, AgreementDifference, AgreementMeasure, MeasureAgreement
 from cuihop.agreement.scored_pairs import ScoredPairs
 from cuihop.agreement.term_concepts import MappedTerms, mapped_terms
 from cuihop.collection.concept_names import ConceptSynonyms
 from cuihop.comparison.paired_tests import holm
-from cuihop.evaluation.means import number_text, p_text, signed_text, span_of
 from cuihop.evaluation.resampling import checked_resampling, interval_of
-from cuihop.files.text_lines import counted
-from cuihop.files.written_files import write_whole
-from cuihop.graph import ConceptGraph, Release
-from cuihop.notebooks.table import Table
-from cuihop.resources.optional_packages import installed_by
-from cuihop.similarity.options import (
-    BY_INFORMATION_CONTENT,
-    DISTANCES,
-    SIMILARITY_MEASURES,
-    InformationContent,
-    SimilarityMeasure,
-    SimilarityOptions,
-    named_measure,
-)
+from cuihop.graph import ConceptGraph
+from cuihop.similarity.options import DISTANCES, SIMILARITY_MEASURES, SimilarityOptions, named_measure
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["MEASURES", "Agreement", "AgreementDifference", "AgreementMeasure", "MeasureAgreement", "agreement"]
+__all__ = ["MEASURES", "agreement"]
 
 Float64 = npt.NDArray[np.float64]
 
-AgreementMeasure: TypeAlias = Literal["hops"] | SimilarityMeasure
-"""``hops``, the distance either way, or a measure of similarity."""
-
 MEASURES: tuple[AgreementMeasure, ...] = ("hops", *SIMILARITY_MEASURES)
-
-
-@dataclass(frozen=True, slots=True)
-class MeasureAgreement:
-    """Agreement of one measure with the scores.
-
-    Attributes:
-        measure: its name.
-        pairs: those with a value. undefined: pairs with both terms mapped, but without a value; left out.
-        spearman, pearson: correlation with the scores, each with its confidence interval.
-    """
-
-    measure: AgreementMeasure
-    pairs: int
-    undefined: int
-    spearman: Correlation
-    pearson: Correlation
-
-
-@dataclass(frozen=True, slots=True)
-class AgreementDifference:
-    """Spearman's correlation of a measure, minus that of a baseline on the same pairs.
-
-    Attributes:
-        measure, baseline: their names. pairs: those with a value of both.
-        difference: ``None`` where either has no correlation.
-        low, high: its confidence interval, by the paired bootstrap.
-        p: two-sided, of the difference shifted to 0. p_holm: adjusted for the number of differences.
-    """
-
-    measure: AgreementMeasure
-    baseline: AgreementMeasure
-    pairs: int
-    difference: float | None
-    low: float | None
-    high: float | None
-    p: float | None
-    p_holm: float | None
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Agreement:
-    """The result of `agreement`.
-
-    Attributes:
-        measures: agreement of each. differences: of each but the first from the first.
-        pairs: the scored pairs. mapped: concepts of their terms.
-        values: float64, shape (pairs, measures): hops and distances as they are; NaN for no value, and for no path.
-        unreached: covered pairs without a path.
-        options: information content and counts. release: of the graph.
-        resamples, confidence, seed: of the intervals.
-    """
-
-    measures: tuple[MeasureAgreement, ...]
-    differences: tuple[AgreementDifference, ...]
-    pairs: ScoredPairs
-    mapped: MappedTerms
-    values: Float64
-    unreached: int
-    options: SimilarityOptions
-    release: Release
-    resamples: int
-    confidence: float
-    seed: int
-
-    @property
-    def covered(self) -> int:
-        """Number of pairs with both terms mapped."""
-        return sum(a is not None and b is not None for a, b in self.mapped.concepts)
-
-    def table(self) -> Table:
-        """Correlations of each measure with the scores; the highest of each kind is in bold type."""
-        interval = f"{100 * self.confidence:.4g}% interval"
-        rows = [
-            (
-                each.measure, f"{each.pairs:,}",
-                number_text(each.spearman.value), span_of(each.spearman.low, each.spearman.high),
-                number_text(each.pearson.value), span_of(each.pearson.low, each.pearson.high),
-            )
-            for each in self.measures
-        ]  # fmt: skip
-        bold = set()
-        for column, kind in ((2, "spearman"), (4, "pearson")):
-            found = [getattr(each, kind).value for each in self.measures]
-            best = max((value for value in found if value is not None), default=None)
-            bold |= {(row, column) for row, value in enumerate(found) if value is not None and value == best}
-        caption = f"Agreement with the scores of {self.pairs.source}."
-        return Table(("measure", "pairs", "Spearman", interval, "Pearson", interval), rows, "agreement", caption,
-                     bold=bold)  # fmt: skip
-
-    def differences_table(self) -> Table:
-        """Differences of Spearman's correlation from that of the first measure."""
-        rows = [
-            (
-                d.measure, d.baseline, f"{d.pairs:,}", *_difference_texts(d),
-                *("none" if p is None else p_text(p) for p in (d.p, d.p_holm)),
-            )
-            for d in self.differences
-        ]  # fmt: skip
-        header = ("measure", "baseline", "pairs", "difference", f"{100 * self.confidence:.4g}% interval", "p",
-                  "p (Holm)")  # fmt: skip
-        return Table(header, rows, "agreement_differences", "Differences of Spearman's correlation on the same pairs.")
-
-    def account(self) -> list[str]:
-        """The inputs, their coverage, and the treatment of everything out of the ordinary."""
-        names = [each.measure for each in self.measures]
-        lines = [self.pairs.account, self.mapped.account,
-                 f"{self.covered:,} of {counted(len(self.pairs), 'pair')} with both terms mapped"]  # fmt: skip
-        if self.mapped.outside:
-            lines.append(f"{counted(self.mapped.outside, 'further name')} of concepts that the graph does not hold")
-        distances = [name for name in names if name == "hops" or name in DISTANCES]
-        if distances:
-            lines.append(f"{' and '.join(distances)}: a distance, so its negative is correlated")
-        if self.unreached and "hops" in names:
-            lines.append(f"hops: {counted(self.unreached, 'pair')} without a path, as one hop more than the longest")
-        lines += [f"{each.measure}: {counted(each.undefined, 'pair')} without a value, left out"
-                  for each in self.measures if each.undefined]  # fmt: skip
-        if BY_INFORMATION_CONTENT & set(names):
-            lines.append(f"information content: {self.options.ic}")
-        lines.append(f"intervals: bootstrap of the pairs, {self.resamples:,} resamples, seed {self.seed}")
-        lines.append(f"release {self.release.name}, digest {self.release.digest[:12]}")
-        return lines
-
-    def per_pair(self) -> Table:
-        """The pairs: terms, their concepts separated by ``;``, score, and the value of each measure."""
-        header = ("term1", "term2", "concepts1", "concepts2", "score", *(each.measure for each in self.measures))
-        rows = [
-            (pair.a, pair.b, *("" if side is None else ";".join(side.cuis) for side in concepts), pair.score, *values)
-            for pair, concepts, values in zip(self.pairs, self.mapped.concepts, self.values.tolist(), strict=True)
-        ]
-        return Table(header, rows, "pairs")
-
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the pairs, whole or not at all: see `per_pair`. No value is an empty field.
-
-        Raises:
-            OutputError: the disk is full, or the folder cannot be written.
-        """
-        write_whole(path, self.per_pair().csv())
-
-    def to_pandas(self) -> pd.DataFrame:
-        """One row for each measure."""
-        with installed_by("cuihop[frames]"):
-            import pandas as pd
-
-        return pd.DataFrame(list(map(_flat, self.measures)))
-
-    def summary(self) -> dict[str, Any]:
-        """Everything but the values of each pair, as plain values, ready for JSON."""
-        return {
-            "source": self.pairs.source,
-            "pairs": len(self.pairs),
-            "covered": self.covered,
-            "terms": len(self.mapped.terms),
-            "mapped_terms": len(self.mapped.terms) - len(self.mapped.unmapped),
-            "rules": dict(self.mapped.rules),
-            "ambiguous_terms": self.mapped.ambiguous,
-            "pairs_without_path": self.unreached,
-            "measures": list(map(_flat, self.measures)),
-            "differences": [asdict(each) for each in self.differences],
-            "ic": self.options.ic,
-            "resamples": self.resamples,
-            "confidence": self.confidence,
-            "seed": self.seed,
-            "release": asdict(self.release),
-            "account": self.account(),
-        }
-
-    def __repr__(self) -> str:
-        found = ", ".join(f"{each.measure} {number_text(each.spearman.value)}" for each in self.measures)
-        return f"<Agreement on {self.covered:,} of {counted(len(self.pairs), 'pair')}: {found}>"
-
-    def __str__(self) -> str:
-        tables = [self.table(), *([self.differences_table()] if self.differences else [])]
-        return "\n\n".join([*(table.text() for table in tables), "\n".join(self.account())])
-
-    def _repr_html_(self) -> str:
-        return self.table().html() + self.differences_table().html()
 
 
 def agreement(
@@ -237,9 +39,9 @@ def agreement(
     """Correlate the scores that people gave to pairs of terms with distances and similarities in a graph.
 
     Terms are mapped as `cuihop.agreement.term_concepts.mapped_terms` describes. Of terms with several concepts the best
-    pair counts, for each measure by its own values (McInnes, Pedersen and Pakhomov 2009). Pairs with an unmapped term are
-    left out. Of hops and other distances the negative is correlated. A pair without a path has one hop more than the
-    longest distance.
+    pair counts, for each measure by its own values (McInnes, Pedersen and Pakhomov 2009). Pairs with an unmapped term
+    are left out. Of hops and other distances the negative is correlated. A pair without a path has one hop more than
+    the longest distance.
 
     Args:
         pairs: the terms and scores. graph: the graph.
@@ -253,7 +55,7 @@ def agreement(
     """
     checked_resampling(resamples, confidence, seed)
     options = options or SimilarityOptions()
-    chosen = tuple(dict.fromkeys("hops" if name == "hops" else named_measure(name) for name in measures))
+    chosen = tuple(dict.fromkeys(map(_named, measures)))
     mapped = mapped_terms(pairs, graph, names)
     candidates = _Candidates.of(mapped)
     values = np.column_stack([candidates.best(graph, measure, options) for measure in chosen])
@@ -262,9 +64,14 @@ def agreement(
     resampling = _Resampling(scores, oriented, resamples, confidence, seed)
     found = tuple(resampling.measure(place, name, candidates.covered) for place, name in enumerate(chosen))
     differences = tuple(resampling.differences(chosen))
+    facts = None if set(chosen) == {"hops"} else graph.hierarchy.facts()
     return Agreement(
-        found, differences, pairs, mapped, values, unreached, options, graph.release, resamples, confidence, seed
+        found, differences, pairs, mapped, values, unreached, options, graph.release, facts, resamples, confidence, seed
     )
+
+
+def _named(name: str) -> AgreementMeasure:
+    return "hops" if name == "hops" else named_measure(name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,9 +140,7 @@ class _Resampling:
     seed: int
     _done: dict[bytes, Correlations] = field(default_factory=dict)
 
-    def measure(
-        self, place: int, name: AgreementMeasure, covered: npt.NDArray[np.bool_]
-    ) -> MeasureAgreement:
+    def measure(self, place: int, name: AgreementMeasure, covered: npt.NDArray[np.bool_]) -> MeasureAgreement:
         """The agreement of a measure."""
         rows = ~np.isnan(self.values[:, place])
         found, column = self._of(rows, place)
@@ -353,7 +158,7 @@ class _Resampling:
             yield AgreementDifference(**{**asdict(test), "p_holm": None if test.p is None else next(adjusted)})
 
     def _difference(self, names: Sequence[AgreementMeasure], place: int) -> AgreementDifference:
-        rows = ~np.isnan(self.values[:, 0]) & ~np.isnan(self.values[:, place])
+        rows = np.logical_not(np.isnan(self.values[:, 0]) | np.isnan(self.values[:, place]))
         both = [found.spearman[:, column] for found, column in (self._of(rows, 0), self._of(rows, place))]
         drawn = both[1] - both[0]
         difference, resampled = float(drawn[0]), drawn[1:][~np.isnan(drawn[1:])]
@@ -367,24 +172,9 @@ class _Resampling:
 
     def _of(self, rows: npt.NDArray[np.bool_], place: int) -> tuple[Correlations, int]:
         """Correlations of all measures with a value in all these rows, and the column of one."""
-        whole = ~np.isnan(self.values[rows]).any(axis=0)
+        whole = np.logical_not(np.isnan(self.values[rows]).any(axis=0))
         key = rows.tobytes()
         if key not in self._done:
             values = self.values[rows][:, whole]
             self._done[key] = correlations(self.scores[rows], values, resamples=self.resamples, seed=self.seed)
         return self._done[key], int(whole[:place].sum())
-
-
-def _flat(each: MeasureAgreement) -> dict[str, Any]:
-    """The attributes, with those of each correlation beside its name."""
-    row: dict[str, Any] = {"measure": each.measure, "pairs": each.pairs, "undefined": each.undefined}
-    kinds: Mapping[str, Correlation] = {"spearman": each.spearman, "pearson": each.pearson}
-    for kind, found in kinds.items():
-        row |= {kind: found.value, f"{kind}_low": found.low, f"{kind}_high": found.high}
-    return row
-
-
-def _difference_texts(each: AgreementDifference) -> tuple[str, str]:
-    if each.difference is None or each.low is None or each.high is None:
-        return "none", "none"
-    return signed_text(each.difference), f"{signed_text(each.low)} to {signed_text(each.high)}"

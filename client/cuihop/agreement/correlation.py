@@ -52,8 +52,9 @@ class Correlations:
 def correlations(scores: Float64, values: Float64, *, resamples: int, seed: int) -> Correlations:
     """Correlations of scores with each measure, of all pairs and of resamples of the pairs.
 
-    Spearman's is Pearson's correlation of the ranks, and equal values have the mean of their ranks; in a resample, ranks
-    are those among its pairs. The pairs are resampled with replacement (Efron and Tibshirani 1993, chapters 6 and 13).
+    Spearman's is Pearson's correlation of the ranks, and equal values have the mean of their ranks; in a resample,
+    ranks are those among its pairs. The pairs are resampled with replacement (Efron and Tibshirani 1993, chapters 6
+    and 13).
 
     Args:
         scores: float64, shape (pairs,), finite.

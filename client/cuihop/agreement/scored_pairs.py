@@ -83,7 +83,7 @@ class ScoredPairs(Sequence[ScoredPair]):
 
     @classmethod
     def read(cls, path: Readable, *, score_column: str | None = None) -> ScoredPairs:
-        """Read CSV or TSV: two terms, their score, and maybe their concepts, as in ``Mean,Stdev,Term1,Term2,CUI1,CUI2``.
+        """Read CSV or TSV: two terms, their score, and their concepts if given: ``Mean,Stdev,Term1,Term2,CUI1,CUI2``.
 
         Columns are found by their usual names, in any case: ``term1``, ``word1`` or ``a``; ``score``, ``mean``,
         ``similarity``, ``relatedness`` or ``rating``; ``CUI1``. Without these the first row of numbers decides: its

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from cuihop.agreement.scored_pairs import ScoredPair
-from cuihop.annotation.mentions import RULES
+from cuihop.annotation.mentions import RULES, Annotation
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.collection.concept_names import ConceptSynonyms
 from cuihop.errors import InputError
@@ -79,9 +80,7 @@ class MappedTerms:
         return f"{mapped:,} of {counted(len(self.terms), 'term')} mapped{f' ({rules})' if rules else ''}{several}"
 
 
-def mapped_terms(
-    pairs: Sequence[ScoredPair], graph: ConceptGraph, names: ConceptSynonyms | None = None
-) -> MappedTerms:
+def mapped_terms(pairs: Sequence[ScoredPair], graph: ConceptGraph, names: ConceptSynonyms | None = None) -> MappedTerms:
     """Map the terms of pairs to concepts of a graph.
 
     A term that is an identifier of the graph is that concept. Next comes the concept that the file gives, if the graph
@@ -160,10 +159,10 @@ def _exactly_named(graph: ConceptGraph, terms: Sequence[str], further: _Further)
 def _otherwise_named(graph: ConceptGraph, terms: Sequence[str], further: _Further) -> dict[str, TermConcepts]:
     """The concepts of whole terms by annotation, and by the forms of further names."""
     found: dict[str, TermConcepts] = {}
-    try:
-        annotations = graph.annotate_many(terms, _OPTIONS) if terms else []
-    except InputError:  # a graph without names
-        annotations = [()] * len(terms)
+    annotations: Sequence[Annotation] = [Annotation(term, ()) for term in terms]
+    if terms:
+        with suppress(InputError):  # a graph without names
+            annotations = graph.annotate_many(terms, _OPTIONS)
     order = list(RULES)
     for term, annotation in zip(terms, annotations, strict=True):
         whole = [mention for mention in annotation if mention.end - mention.start == len(term)]

@@ -10,7 +10,15 @@ import numpy.typing as npt
 from cuihop.errors import InputError
 from cuihop.resources.cores import in_order
 
-__all__ = ["EXCHANGES", "checked_resampling", "in_blocks", "interval_of", "mean_interval", "resampled", "resampled_sums"]
+__all__ = [
+    "EXCHANGES",
+    "checked_resampling",
+    "in_blocks",
+    "interval_of",
+    "mean_interval",
+    "resampled",
+    "resampled_sums",
+]
 
 Float64 = npt.NDArray[np.float64]
 
