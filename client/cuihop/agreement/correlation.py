@@ -16,7 +16,7 @@ Float64 = npt.NDArray[np.float64]
 FEWEST_PAIRS = 3
 """Of fewer pairs there is no correlation: two points always lie on a line."""
 
-_DIGITS = 12  # values that are equal in these are tied: measures are sums in different orders
+_DIGITS = 12  # behind the point; values equal in these are tied: measures are sums in different orders
 _FLAT = 1e-12  # of a variance in units of the variance of all pairs
 
 
@@ -65,7 +65,7 @@ def correlations(scores: Float64, values: Float64, *, resamples: int, seed: int)
     if pairs < FEWEST_PAIRS:
         nothing = np.full((1, measures), np.nan)
         return Correlations(nothing, nothing)
-    columns = np.column_stack((scores, values))
+    columns = np.round(np.column_stack((scores, values)), _DIGITS)
 
     def both(times: Float64) -> Float64:
         return np.stack((_spearman(columns, times), _pearson(columns, times)), axis=2)
@@ -89,7 +89,7 @@ def _spearman(columns: Float64, times: Float64) -> Float64:
 
 def _ranks(column: Float64, times: Float64) -> Float64:
     """Ranks of the items in each resample, from their mean: shape (rows, items)."""
-    distinct, place = np.unique(np.round(column, _DIGITS), return_inverse=True)
+    distinct, place = np.unique(column, return_inverse=True)
     order = np.argsort(place, kind="stable")
     starts = np.searchsorted(place[order], np.arange(len(distinct)))
     tied = np.add.reduceat(times[:, order], starts, axis=1)

@@ -10,6 +10,7 @@ from itertools import chain
 
 from cuihop.collection.columns import place_of_column
 from cuihop.files.input_file import Readable, opened_input
+from cuihop.files.likely_causes import cause_of_columns
 from cuihop.files.records import Records, RowFault
 from cuihop.files.text_lines import counted, delimiter_of, quoted
 from cuihop.identifiers import in_upper_case, looks_like_identifier
@@ -20,8 +21,9 @@ _EXPECTED = "columns separated by a comma or a tab: two terms and a score"
 _SCORES = frozenset({
     "score", "mean", "meanscore", "similarity", "relatedness", "rating", "human", "humanscore", "humanmean", "gold",
 })  # fmt: skip
-_TERMS = re.compile(r"(?:term|word|name|concept|entity|text)?(?P<side>[12ab])")
+_TERMS = re.compile(r"(?:(?:term|word|name|concept|entity|text)(?=.)|(?=[ab]))(?P<side>[12ab])")
 _CONCEPTS = re.compile(r"(?:cui|id|identifier|code)(?P<side>[12ab])")
+_FEWEST_COLUMNS = 3
 _SIDES = {"1": 0, "a": 0, "2": 1, "b": 1}
 _MOST_PAIRS = 1_000_000
 _LONGEST_TERM = 1_000
@@ -99,6 +101,10 @@ class ScoredPairs(Sequence[ScoredPair]):
         records = Records.of(opened_input(path), _EXPECTED, delimiter_in=_delimiter)
         if records.table is not None or records.in_json:
             raise records.fault("not CSV or TSV", records.form or None, _EXPECTED)
+        if len(records.names) < _FEWEST_COLUMNS:
+            found = f"{len(records.names)} in {quoted(records.delimiter.join(records.names))}"
+            advice = cause_of_columns(records.names, _FEWEST_COLUMNS, records.delimiter)
+            raise records.fault("wrong number of columns", found, _EXPECTED, advice)
         header = not any(_number(name) is not None for name in records.names)
         if not header:
             records = records.without_header([str(place + 1) for place in range(len(records.names))])
