@@ -84,9 +84,9 @@ def mapped_terms(pairs: Sequence[ScoredPair], graph: ConceptGraph, names: Concep
     """Map the terms of pairs to concepts of a graph.
 
     A term that is an identifier of the graph is that concept. Next comes the concept that the file gives, if the graph
-    holds it. Then names decide: all concepts with a name equal to the term but for case, accents, punctuation and the
-    order of words; where there is none, all concepts that annotation finds for the whole term, by a rule that is
-    certain: form, spacing, inverted, tail, acronym.
+    holds it. Then names decide: all concepts with a name equal to the term but for case, accents and punctuation; where
+    there is none, all concepts that annotation finds for the whole term, by a rule that is certain: form, spacing,
+    inverted, tail, acronym.
 
     Args:
         pairs: the terms. graph: the graph. names: further names.
@@ -137,7 +137,7 @@ class _Further:
         held = _identified(graph, (cui for cui, _ in pairs))
         used = [(held[cui], folded(name)) for cui, name in pairs if cui in held]
         for cui, name in used:
-            by_name.setdefault(" ".join(sorted(name.split())), set()).add(cui)
+            by_name.setdefault(name, set()).add(cui)
             by_form.setdefault(form_key(name), set()).add(cui)
         return cls(len(used), by_name, by_form), len(pairs) - len(used)
 
@@ -150,7 +150,7 @@ def _exactly_named(graph: ConceptGraph, terms: Sequence[str], further: _Further)
             continue
         hits = graph.search(term, limit=_MOST_CONCEPTS)
         cuis = {hit.cui for hit in hits if hit.kind == "exact"}
-        cuis |= further.by_name.get(" ".join(sorted(plain.split())), set())
+        cuis |= further.by_name.get(plain, set())
         if cuis:
             found[term] = TermConcepts(tuple(sorted(cuis)), "exact")
     return found
