@@ -55,7 +55,7 @@ def test_identifiers_are_terms_where_there_are_no_others(file: Path) -> None:
 
 def test_several_scores_need_a_choice(file: Path) -> None:
     file.write_text("Physicians,Coders,TERM1,TERM2\n4,3.5,renal failure,kidney failure\n")
-    with pytest.raises(InputError, match="several columns of scores.*Physicians,Coders.*--score-column"):
+    with pytest.raises(InputError, match=r"several columns of scores.*Physicians,Coders.*--score-column"):
         ScoredPairs.read(file)
     assert [pair.score for pair in ScoredPairs.read(file, score_column="coders")] == [3.5]
     file.write_text("4\t3.5\trenal failure\tkidney failure\n")
