@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from cuihop.answer_fields import distance_fields, with_release
-from cuihop.cli.graph_option import DirectionOption, GraphOption, MaxHopsOption, note_merged, opened_graph
+from cuihop.cli.graph_option import (
+    DirectionOption,
+    GraphOption,
+    GraphSource,
+    MaxHopsOption,
+    WithinSabOption,
+    note_merged,
+    opened_graph,
+)
 from cuihop.cli.output import JsonOption, console, hops_text, print_json
 from cuihop.cli.pairs_file import PairAnswers
 from cuihop.cli.pairs_options import (
@@ -31,6 +39,7 @@ def distance(
     b: Annotated[str | None, typer.Argument(help="Identifier of another concept.", show_default=False)] = None,
     *,
     graph: GraphOption,
+    within_sab: WithinSabOption = None,
     pairs: PairsOption = None,
     output: PairsOutputOption = None,
     header: HeaderOption = "auto",
@@ -42,7 +51,7 @@ def distance(
 ) -> None:
     """Print the distance in hops between two concepts, or for every pair of a file."""
     files = PairsFiles.of_options((a, b), pairs, output, header, on_bad_row, rejects)
-    with opened_graph(graph) as opened:
+    with opened_graph(GraphSource(graph, within_sab)) as opened:
         if files is not None:
 
             def answers(some: Sequence[tuple[str, str]]) -> PairAnswers:

@@ -11,7 +11,15 @@ import typer
 
 from cuihop.added_names import names_of
 from cuihop.answer_fields import set_similarity_fields, similarity_fields, with_release
-from cuihop.cli.graph_option import GraphOption, NamesOption, note_merged, note_upper_case, opened_graph
+from cuihop.cli.graph_option import (
+    GraphOption,
+    GraphSource,
+    NamesOption,
+    WithinSabOption,
+    note_merged,
+    note_upper_case,
+    opened_graph,
+)
 from cuihop.cli.output import JsonOption, console, hops_text, print_json, print_table
 from cuihop.cli.pairs_file import PairAnswers
 from cuihop.cli.pairs_options import (
@@ -75,6 +83,7 @@ def similarity(
     measure: MeasureOption = None,
     ic: ContentOption = None,
     counts: CountsOption = None,
+    within_sab: WithinSabOption = None,
     pairs: PairsOption = None,
     output: PairsOutputOption = None,
     header: HeaderOption = "auto",
@@ -86,7 +95,7 @@ def similarity(
     """Print the similarity of two concepts over the hierarchy, of two sets, or of every pair of a file."""
     measures = list(dict.fromkeys(map(named_measure, measure or SIMILARITY_MEASURES)))
     files = PairsFiles.of_options((a, b), pairs, output, header, on_bad_row, rejects)
-    with opened_graph(graph, names) as opened:
+    with opened_graph(GraphSource(graph, within_sab), names) as opened:
         content = _Content.of_options(opened, ic, counts)
         if files is not None:
             _of_file(opened, files, measures, content, json=json)

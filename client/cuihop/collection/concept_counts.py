@@ -69,7 +69,7 @@ class ConceptCounts(Mapping[str, float]):
         file = opened_input(path)
         records = Records.of(file, _COLUMNS.expected)
         in_csv = records.table is None and not records.in_json and len(records.names) == 2
-        if in_csv and looks_like_identifier(records.names[0].strip()) and _number(records.names[1]) is not None:
+        if in_csv and (looks_like_identifier(records.names[0].strip()) or _number(records.names[1]) is not None):
             records = records.without_header(("CUI", "count"))
         if file.mapped_from is not None and _of_images(records):
             return cls.of(ImageConcepts.of_rows(read_concepts(opened_input(path), Columns())))
