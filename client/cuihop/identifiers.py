@@ -15,6 +15,7 @@ from cuihop.errors import InputError
 __all__ = [
     "EXPECTED",
     "MAX_LENGTH",
+    "MISSING_VALUES",
     "IdentifierFault",
     "Identifiers",
     "concept_set",
@@ -38,7 +39,9 @@ _PREFIXED = re.compile(r"[A-Za-z][A-Za-z0-9_.]*:[A-Za-z]?[0-9]+")  # of ontologi
 _SEPARATOR = re.compile(r"[\s,|/&+]+")
 _SEPARATORS = {",": "a comma", "\t": "a tab", "|": "'|'", "/": "'/'", "&": "'&'", "+": "'+'"}
 _QUOTES = frozenset("[](){}'\"")
-_MISSING = frozenset({"nan", "none", "null", "<na>"})
+MISSING_VALUES = frozenset({"nan", "none", "null", "<na>"})
+"""Texts, in lower case, that programs write for a missing value."""
+
 _SEVERAL = "';' between identifiers, as in C0006121;C0018670"
 
 EXPECTED: dict[Identifiers, str] = {
@@ -105,7 +108,7 @@ def identifier_fault(text: str, identifiers: Identifiers = "any") -> IdentifierF
     if separator is not None and all(map(looks_like_identifier, parts)):
         mark = separator.group().strip(" ")[:1]
         return IdentifierFault(f"identifiers separated by {_SEPARATORS.get(mark, 'a blank')}", _SEVERAL)
-    if text.lower() in _MISSING:
+    if text.lower() in MISSING_VALUES:
         return IdentifierFault(
             "a missing value in place of identifiers", "an empty field for an image without concepts"
         )

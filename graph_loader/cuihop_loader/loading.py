@@ -63,7 +63,7 @@ def load(
         LimitExceeded: more vocabularies or identifiers than fit.
         OutputError: the file of rejects cannot be written.
     """
-    files = found_files(sources)
+    files = found_files(sources, options.file_format)
     with _protected(files), rejected_rows(options) as rejected:
         return _loaded(sources, files, options, progress, rejected)
 
@@ -80,7 +80,7 @@ def load_to(
         InputError, LimitExceeded: as `load`; or the snapshot would overwrite an input file.
         OutputError: a file cannot be written. Existing files are unchanged.
     """
-    files = found_files(sources)
+    files = found_files(sources, options.file_format)
     with _protected(files), rejected_rows(options) as rejected:
         check_output(path)  # reading takes minutes
         loaded = _loaded(sources, files, options, progress, rejected)

@@ -20,18 +20,21 @@ from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.identifier_table import identifier_array
 from cuihop.snapshot.string_table import StringTable, bounds_of
 from cuihop.snapshot.writer import GraphTables, RetiredTable
+from cuihop_loader.edge_lists import EdgeListFile
 from cuihop_loader.obo_terms import OboFile
 from cuihop_loader.options import LoadOptions
 from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.report import FileReport, ReadGraph, SabReport, TermReport
-from cuihop_loader.sources import OBO, SourceFile
+from cuihop_loader.sources import EDGE_LIST, OBO, SourceFile
 from cuihop_loader.terms import Term, TermFile
 
 __all__ = ["read_ontology"]
 
 _SAMPLES = 3
 
-_READERS: Mapping[str, Callable[[SourceFile, RejectedRows, StepProgress | None], TermFile]] = {OBO: OboFile}
+_READERS: Mapping[str, Callable[[SourceFile, RejectedRows, StepProgress | None], TermFile]] = {
+    OBO: OboFile, EDGE_LIST: EdgeListFile,
+}  # fmt: skip
 """The reader of each format in `cuihop_loader.sources.TERM_FORMATS`."""
 
 
@@ -166,20 +169,22 @@ def read_ontology(
             for sab in dict.fromkeys([*version_of, *sorted(sab_edges)])
         },
         files=files,
-        warnings=_warnings(projection),
+        warnings=[*_warnings(projection), *chain.from_iterable(reader.warnings for reader in readers)],
         terms=_term_report(projection, len(undefined)),
     )
 
 
 def _file_report(reader: TermFile, source: SourceFile, counts: dict[str, int]) -> FileReport:
     skipped = {reason: count for reason, count in counts.items() if count and reason != "used"}
+    used = counts["used"] + reader.parentless
+    skipped |= {reason: skipped.get(reason, 0) + count for reason, count in reader.skipped.items()}
     if reader.bad:
         skipped["bad row"] = reader.bad
     return FileReport(
         role=reader.role,
         file=str(source),
-        rows=sum(counts.values()) + reader.bad,
-        used=counts["used"],
+        rows=used + sum(skipped.values()),
+        used=used,
         skipped=skipped,
         bad=reader.bad,
         bytes=reader.bytes,

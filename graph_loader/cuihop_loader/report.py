@@ -44,7 +44,7 @@ class FileReport:
         skipped: rows left out, by reason.
         bad: number of skipped rows that break the layout.
         bytes: bytes read, as on disk.
-        line_ends: ``LF``, ``CRLF`` or ``mixed``.
+        line_ends: ``LF``, ``CRLF`` or ``mixed``; empty for a file that is not text.
     """
 
     role: str

@@ -11,8 +11,19 @@ from pathlib import Path
 from cuihop.errors import InputError
 from cuihop_loader.streams import Part, beginning
 
-__all__ = ["LAYOUTS", "OBO", "TERM_FORMATS", "RrfLayout", "SourceFile", "TermFormat", "found_files"]
+__all__ = [
+    "EDGE_LIST",
+    "FORMAT_OPTIONS",
+    "LAYOUTS",
+    "OBO",
+    "TERM_FORMATS",
+    "RrfLayout",
+    "SourceFile",
+    "TermFormat",
+    "found_files",
+]
 
+EDGE_LIST = "edge list"
 OBO = "OBO"
 
 
@@ -67,9 +78,20 @@ class TermFormat:
     names: re.Pattern[str]
     marks: tuple[bytes, ...] = ()
 
+    @property
+    def option(self) -> str:
+        """Its name as the option that states it: lower case, with hyphens."""
+        return self.role.lower().replace(" ", "-")
 
-TERM_FORMATS = (TermFormat(OBO, re.compile(r".+\.obo", re.IGNORECASE)),)
+
+TERM_FORMATS = (
+    TermFormat(OBO, re.compile(r".+\.obo", re.IGNORECASE)),
+    TermFormat(EDGE_LIST, re.compile(r".+\.(csv|tsv|parquet)", re.IGNORECASE)),
+)
 """The formats besides RRF; the first that fits a file is its format."""
+
+FORMAT_OPTIONS = tuple(each.option for each in TERM_FORMATS)
+"""Their names, as the option that states one."""
 
 _BEGINNING = 1 << 16
 
@@ -98,21 +120,24 @@ class SourceFile:
         return f"{first} and the {others} parts after it" if others > 1 else f"{first} and its next part"
 
 
-def found_files(sources: Sequence[Path | str]) -> Mapping[str, Sequence[SourceFile]]:
+def found_files(sources: Sequence[Path | str], file_format: str | None = None) -> Mapping[str, Sequence[SourceFile]]:
     """Find the files to read, by role: exactly one MRREL and at most one of each other kind; or files of terms only.
 
     Args:
         sources: folders (searched, with their META and CHANGE folders), zip archives, the files themselves.
+        file_format: the format of the files given one by one, as in `TermFormat.option`; ``None`` to recognise it.
 
     Raises:
-        InputError: no sources, no MRREL, two candidates for one file, a missing part, or an unsuitable source.
+        InputError: no sources, no MRREL, two candidates for one file, a missing part, an unsuitable source, or no
+            such format.
     """
     if not sources:
         raise InputError("nothing to load", expected="a folder, an archive, or files")
+    stated = None if file_format is None else _format_of(file_format)
     candidates: dict[tuple[str, str], list[Part]] = {}
     seen: set[tuple[Path, str | None]] = set()
     for source in sources:
-        for role_and_suffix, part in _offered(Path(source)):
+        for role_and_suffix, part in _offered(Path(source), stated):
             identity = (part.path.resolve(), part.member)
             if identity not in seen:
                 seen.add(identity)
@@ -144,7 +169,7 @@ def found_files(sources: Sequence[Path | str]) -> Mapping[str, Sequence[SourceFi
     return files
 
 
-def _offered(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:
+def _offered(source: Path, stated: TermFormat | None) -> Iterator[tuple[tuple[str, str], Part]]:
     """Candidates in a source: role and suffix of the part ("" for a whole file), and location."""
     try:
         if source.is_dir():
@@ -156,13 +181,18 @@ def _offered(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:
         elif source.suffix.lower() in _ARCHIVES:
             yield from _in_archive(source)
         else:
-            offered = list(_in_folder([source])) or list(_terms_in(source))
+            offered = (
+                [((stated.role, ""), _part(source))]
+                if stated is not None
+                else list(_in_folder([source])) or list(_terms_in(source))
+            )
             if not offered:
                 raise InputError(
                     "not a file that can be loaded",
                     file=source,
                     expected=f"{', '.join(f'{role}.RRF' for role in LAYOUTS)}, a .zip of them, or a file of "
                     f"{', '.join(each.role for each in TERM_FORMATS)}; plain or .gz",
+                    advice=f"To state the format: --format {'|'.join(FORMAT_OPTIONS)}",
                 )
             yield from offered
     except OSError as error:
@@ -177,17 +207,29 @@ def _in_folder(paths: Iterable[Path]) -> Iterator[tuple[tuple[str, str], Part]]:
 
 def _terms_in(path: Path) -> Iterator[tuple[tuple[str, str], Part]]:
     """The file as one of terms, by its name and, where that is not enough, its beginning."""
-    compressed = path.suffix.lower() == ".gz"
-    name = path.stem if compressed else path.name
+    part = _part(path)
     for term_format in TERM_FORMATS:
-        if term_format.names.fullmatch(name):
-            part = Part(path, None, compressed, path.stat().st_size)
+        if term_format.names.fullmatch(path.stem if part.gzip else path.name):
             if term_format.marks:
                 text = beginning(part, _BEGINNING)
                 if not any(mark in text for mark in term_format.marks):
                     continue
             yield (term_format.role, ""), part
             return
+
+
+def _part(path: Path) -> Part:
+    return Part(path, None, path.suffix.lower() == ".gz", path.stat().st_size)
+
+
+def _format_of(option: str) -> TermFormat:
+    found = next((each for each in TERM_FORMATS if each.option == option.strip().lower()), None)
+    if found is None:
+        raise InputError(
+            "no such format", column="format", found=repr(option),
+            expected=" or ".join(FORMAT_OPTIONS),
+        )  # fmt: skip
+    return found
 
 
 def _in_archive(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:

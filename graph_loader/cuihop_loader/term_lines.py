@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from cuihop.resources.progress import StepProgress
@@ -18,7 +19,10 @@ class TextTermFile:
     Attributes:
         file: the file.
         lines: lines read so far.
+        last_line_ends: false where programs leave out the last line end, so that a warning has to do.
     """
+
+    last_line_ends = True
 
     def __init__(self, file: SourceFile, rejected: RejectedRows, progress: StepProgress | None) -> None:
         self.file = file
@@ -30,6 +34,9 @@ class TextTermFile:
         self.bytes = 0
         self._crlf = 0
         self.bad = 0
+        self.skipped: Counter[str] = Counter()
+        self.parentless = 0
+        self.warnings: list[str] = []
 
     @property
     def line_ends(self) -> str:
@@ -37,7 +44,7 @@ class TextTermFile:
         return "mixed" if 0 < self._crlf < self.lines else "CRLF" if self._crlf else "LF"
 
     def text_lines(self) -> Iterator[bytes]:
-        """Lines without their ends, counted; a line that is not UTF-8 is returned empty."""
+        """Lines without their ends, counted; a line that is not UTF-8, or holds NUL, is returned empty."""
         name = str(self.file)
         block = Block(BLOCK_BYTES)
         with byte_stream(self.file.parts) as stream:
@@ -55,7 +62,13 @@ class TextTermFile:
                         self._crlf += 1
                         line = line[:-1]
                     if block.unterminated and place == len(lines) - 1:
-                        self.reject(self.lines, 1, "the last line is cut off", line, "a line end")
+                        if self.last_line_ends:
+                            self.reject(self.lines, 1, "the last line is cut off", line, "a line end")
+                            line = b""
+                        else:
+                            self.warnings.append(f"{name}: its last line has no line end; is the file complete?")
+                    if b"\0" in line:
+                        self.reject(self.lines, line.index(0) + 1, "not text: a NUL byte", line, "UTF-8 text", "0x00")
                         line = b""
                     try:
                         line.decode()
@@ -68,7 +81,9 @@ class TextTermFile:
                 if self._progress is not None:
                     self._progress(name, self.bytes, self.file.size)
 
-    def reject(self, line: int, column: int, problem: str, raw: bytes, expected: str, found: str | None = None) -> None:
+    def reject(
+        self, line: int | None, column: int | str, problem: str, raw: bytes, expected: str, found: str | None = None
+    ) -> None:
         """Count a fault, and end the load or go on, as `RejectedRows` decides."""
         self.bad += 1
         fault = RowFault(0, column, problem, excerpt(raw) if found is None else found, expected, 0, len(raw))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -66,6 +67,9 @@ class TermFile(Protocol):
         bytes: bytes of the file on disk read so far.
         line_ends: ``LF``, ``CRLF`` or ``mixed``.
         bad: number of rows, lines or elements left out so far because they break the format.
+        skipped: rows left out so far for other reasons, before they became terms, by reason.
+        parentless: rows so far that count although they state no parent.
+        warnings: reservations about the file, for the user.
     """
 
     role: str
@@ -73,6 +77,9 @@ class TermFile(Protocol):
     ontology: str
     bytes: int
     bad: int
+    skipped: Counter[str]
+    parentless: int
+    warnings: list[str]
 
     @property
     def line_ends(self) -> str:
