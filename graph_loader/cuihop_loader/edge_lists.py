@@ -150,16 +150,16 @@ class EdgeListFile(TextTermFile):
             purpose: [n for n, name in enumerate(plain) if name in spellings]
             for purpose, spellings in _SPELLINGS.items()
         }
-        shown = quoted(", ".join(names))
+        header = quoted(", ".join(names))
         for purpose, places in found.items():
             if len(places) > 1:
                 raise InputError(
-                    f"two columns for the {purpose}", file=str(self.file), line=line, found=shown,
+                    f"two columns for the {purpose}", file=str(self.file), line=line, found=header,
                     expected=f"one of {', '.join(_SPELLINGS[purpose])}",
                 )  # fmt: skip
             if not places and purpose in ("child", "parent"):
                 raise InputError(
-                    f"no column of the {purpose}", file=str(self.file), line=line, found=shown,
+                    f"no column of the {purpose}", file=str(self.file), line=line, found=header,
                     expected=f"{_EXPECTED}; for the {purpose}: {' or '.join(_SPELLINGS[purpose])}", advice=cause,
                 )  # fmt: skip
         used = {places[0] for places in found.values() if places}
