@@ -11,9 +11,11 @@ from pathlib import Path
 from cuihop.errors import InputError
 from cuihop_loader.streams import Part, beginning
 
-__all__ = ["LAYOUTS", "OBO", "TERM_FORMATS", "RrfLayout", "SourceFile", "TermFormat", "found_files"]
+__all__ = ["LAYOUTS", "OBO", "TERM_FORMATS", "WNDB", "WN_LMF", "RrfLayout", "SourceFile", "TermFormat", "found_files"]
 
 OBO = "OBO"
+WNDB = "WNDB"
+WN_LMF = "WN-LMF"
 
 
 @dataclass(frozen=True)
@@ -61,14 +63,20 @@ class TermFormat:
         role: its name in reports, and for the option that states it.
         names: file names, without ``.gz``.
         marks: where names of several formats are alike, bytes of which one stands near the beginning of the file.
+        folders: where its files are looked for in a folder that is given; none for a format of single files.
     """
 
     role: str
     names: re.Pattern[str]
     marks: tuple[bytes, ...] = ()
+    folders: tuple[str, ...] = ()
 
 
-TERM_FORMATS = (TermFormat(OBO, re.compile(r".+\.obo", re.IGNORECASE)),)
+TERM_FORMATS = (
+    TermFormat(OBO, re.compile(r".+\.obo", re.IGNORECASE)),
+    TermFormat(WNDB, re.compile(r"data\.(noun|verb|adj|adv)", re.IGNORECASE), folders=("", "dict")),
+    TermFormat(WN_LMF, re.compile(r".+\.xml", re.IGNORECASE), marks=(b"<LexicalResource",)),
+)
 """The formats besides RRF; the first that fits a file is its format."""
 
 _BEGINNING = 1 << 16
@@ -132,6 +140,7 @@ def found_files(sources: Sequence[Path | str]) -> Mapping[str, Sequence[SourceFi
             advice="Load them into two snapshots",
         )
     if terms:
+        _check_wordnet(terms.get(WNDB, ()))
         return terms
     files = {role: [_whole(role, candidates)] for role in LAYOUTS if any(r == role for r, _ in candidates)}
     if "MRREL" not in files:
@@ -144,6 +153,18 @@ def found_files(sources: Sequence[Path | str]) -> Mapping[str, Sequence[SourceFi
     return files
 
 
+def _check_wordnet(files: Sequence[SourceFile]) -> None:
+    """Refuse two files of one part of speech: synsets of two versions have the same identifiers."""
+    first: dict[str, SourceFile] = {}
+    for file in files:
+        part_of_speech = file.parts[0].path.name.lower().removesuffix(".gz")
+        if (other := first.setdefault(part_of_speech, file)) is not file:
+            raise InputError(
+                f"two files {part_of_speech}", found=f"{other} and {file}", expected="those of one WordNet",
+                advice="Load them into two snapshots",
+            )  # fmt: skip
+
+
 def _offered(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:
     """Candidates in a source: role and suffix of the part ("" for a whole file), and location."""
     try:
@@ -151,6 +172,7 @@ def _offered(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:
             for folder in _FOLDERS:
                 if (source / folder).is_dir():
                     yield from _in_folder(sorted((source / folder).iterdir()))
+            yield from _terms_in_folder(source)
         elif not source.exists():
             raise InputError("no such file or folder", file=source)
         elif source.suffix.lower() in _ARCHIVES:
@@ -177,17 +199,31 @@ def _in_folder(paths: Iterable[Path]) -> Iterator[tuple[tuple[str, str], Part]]:
 
 def _terms_in(path: Path) -> Iterator[tuple[tuple[str, str], Part]]:
     """The file as one of terms, by its name and, where that is not enough, its beginning."""
-    compressed = path.suffix.lower() == ".gz"
-    name = path.stem if compressed else path.name
     for term_format in TERM_FORMATS:
-        if term_format.names.fullmatch(name):
-            part = Part(path, None, compressed, path.stat().st_size)
+        if (part := _part_named_for(term_format, path)) is not None:
             if term_format.marks:
                 text = beginning(part, _BEGINNING)
                 if not any(mark in text for mark in term_format.marks):
                     continue
             yield (term_format.role, ""), part
             return
+
+
+def _terms_in_folder(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:
+    """Files in the folder of the formats that have several files."""
+    for term_format in TERM_FORMATS:
+        for folder in term_format.folders:
+            for path in sorted((source / folder).iterdir()) if (source / folder).is_dir() else ():
+                if (part := _part_named_for(term_format, path)) is not None and path.is_file():
+                    yield (term_format.role, ""), part
+
+
+def _part_named_for(term_format: TermFormat, path: Path) -> Part | None:
+    """The file, if its name is one of the format."""
+    compressed = path.suffix.lower() == ".gz"
+    if not term_format.names.fullmatch(path.stem if compressed else path.name):
+        return None
+    return Part(path, None, compressed, path.stat().st_size)
 
 
 def _in_archive(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:
