@@ -21,19 +21,21 @@ from cuihop.snapshot.identifier_table import identifier_array
 from cuihop.snapshot.string_table import StringTable, bounds_of
 from cuihop.snapshot.writer import GraphTables, RetiredTable
 from cuihop_loader.edge_lists import EdgeListFile
+from cuihop_loader.lmf_synsets import LmfFile
 from cuihop_loader.obo_terms import OboFile
 from cuihop_loader.options import LoadOptions
 from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.report import FileReport, ReadGraph, SabReport, TermReport
-from cuihop_loader.sources import EDGE_LIST, OBO, SourceFile
+from cuihop_loader.sources import EDGE_LIST, OBO, WN_LMF, WNDB, SourceFile
 from cuihop_loader.terms import Term, TermFile
+from cuihop_loader.wordnet_synsets import WordNetFile
 
 __all__ = ["read_ontology"]
 
 _SAMPLES = 3
 
 _READERS: Mapping[str, Callable[[SourceFile, RejectedRows, StepProgress | None], TermFile]] = {
-    OBO: OboFile, EDGE_LIST: EdgeListFile,
+    OBO: OboFile, EDGE_LIST: EdgeListFile, WNDB: WordNetFile, WN_LMF: LmfFile,
 }  # fmt: skip
 """The reader of each format in `cuihop_loader.sources.TERM_FORMATS`."""
 
@@ -124,6 +126,7 @@ def read_ontology(
     loops: set[str] = set()
     undefined: set[str] = set()
     sab_rows: Counter[str] = Counter()
+    relation_rows: Counter[str] = Counter()
     files = []
     for reader, source, terms in zip(readers, sources, of_file, strict=True):
         counts = dict.fromkeys(
@@ -131,7 +134,7 @@ def read_ontology(
         )
         for term in terms:
             sab = term.sab or reader.ontology
-            for parent in term.parents:
+            for relation, parent in _relations(term):
                 if not options.includes(sab):
                     counts["other vocabulary"] += 1
                     continue
@@ -146,16 +149,22 @@ def read_ontology(
                 unused = "concept is its own parent" if pairs else "obsolete" if gone else "term without CUI"
                 counts["used" if edges else unused] += 1
                 sab_rows[sab] += bool(edges)
+                relation_rows[relation] += bool(edges)
         files.append(_file_report(reader, source, counts))
 
     sab_edges = Counter(sab for sabs in sabs_of.values() for sab in sabs)
-    version_of = {reader.ontology: reader.version for reader in readers if sab_rows[reader.ontology]}
+    version_of = {
+        sab: reader.versions.get(sab)
+        for reader in readers
+        for sab in (reader.ontology, *reader.versions)
+        if sab_rows[sab]
+    }
     versions = list(dict.fromkeys(reader.version for reader in readers if reader.version))
     if not sabs_of:
         raise InputError(
             "no is_a relation",
             file=", ".join(str(source) for source in sources),
-            found=f"{sum(len(term.parents) for term in all_terms):,} statements of a parent",
+            found=f"{sum(len(term.parents) + len(term.classes) for term in all_terms):,} statements of a parent",
             expected="at least one between concepts" + (" in the chosen vocabularies" if options.chooses_sabs else ""),
         )
     return ReadGraph(
@@ -163,7 +172,7 @@ def read_ontology(
         release=", ".join(versions) or None,
         self_loops=len(loops),
         mirrored=0,
-        relation_rows={"is_a": sab_rows.total()},
+        relation_rows={relation: count for relation, count in relation_rows.items() if count},
         sabs={
             sab: SabReport(version_of.get(sab), sab_rows[sab], sab_edges[sab])
             for sab in dict.fromkeys([*version_of, *sorted(sab_edges)])
@@ -172,6 +181,12 @@ def read_ontology(
         warnings=[*_warnings(projection), *chain.from_iterable(reader.warnings for reader in readers)],
         terms=_term_report(projection, len(undefined)),
     )
+
+
+def _relations(term: Term) -> Iterator[tuple[str, str]]:
+    """The parents of a term, each with the relation as reports name it."""
+    yield from (("is_a", parent) for parent in term.parents)
+    yield from (("instance_of", parent) for parent in term.classes)
 
 
 def _file_report(reader: TermFile, source: SourceFile, counts: dict[str, int]) -> FileReport:

@@ -17,6 +17,8 @@ __all__ = [
     "LAYOUTS",
     "OBO",
     "TERM_FORMATS",
+    "WNDB",
+    "WN_LMF",
     "RrfLayout",
     "SourceFile",
     "TermFormat",
@@ -25,6 +27,8 @@ __all__ = [
 
 EDGE_LIST = "edge list"
 OBO = "OBO"
+WNDB = "WNDB"
+WN_LMF = "WN-LMF"
 
 
 @dataclass(frozen=True)
@@ -72,11 +76,13 @@ class TermFormat:
         role: its name in reports, and for the option that states it.
         names: file names, without ``.gz``.
         marks: where names of several formats are alike, bytes of which one stands near the beginning of the file.
+        folders: where its files are looked for in a folder that is given; none for a format of single files.
     """
 
     role: str
     names: re.Pattern[str]
     marks: tuple[bytes, ...] = ()
+    folders: tuple[str, ...] = ()
 
     @property
     def option(self) -> str:
@@ -87,11 +93,13 @@ class TermFormat:
 TERM_FORMATS = (
     TermFormat(OBO, re.compile(r".+\.obo", re.IGNORECASE)),
     TermFormat(EDGE_LIST, re.compile(r".+\.(csv|tsv|parquet)", re.IGNORECASE)),
+    TermFormat(WNDB, re.compile(r"data\.(noun|verb|adj|adv)", re.IGNORECASE), folders=("", "dict")),
+    TermFormat(WN_LMF, re.compile(r".+\.xml", re.IGNORECASE), marks=(b"<LexicalResource",)),
 )
 """The formats besides RRF; the first that fits a file is its format."""
 
-FORMAT_OPTIONS = tuple(each.option for each in TERM_FORMATS)
-"""Their names, as the option that states one."""
+FORMAT_OPTIONS = tuple(each.option for each in TERM_FORMATS if not each.folders)
+"""Names of the formats that an option can state: all whose files may have any name."""
 
 _BEGINNING = 1 << 16
 
@@ -157,6 +165,7 @@ def found_files(sources: Sequence[Path | str], file_format: str | None = None) -
             advice="Load them into two snapshots",
         )
     if terms:
+        _check_wordnet(terms.get(WNDB, ()))
         return terms
     files = {role: [_whole(role, candidates)] for role in LAYOUTS if any(r == role for r, _ in candidates)}
     if "MRREL" not in files:
@@ -169,6 +178,18 @@ def found_files(sources: Sequence[Path | str], file_format: str | None = None) -
     return files
 
 
+def _check_wordnet(files: Sequence[SourceFile]) -> None:
+    """Refuse two files of one part of speech: synsets of two versions have the same identifiers."""
+    first: dict[str, SourceFile] = {}
+    for file in files:
+        part_of_speech = file.parts[0].path.name.lower().removesuffix(".gz")
+        if (other := first.setdefault(part_of_speech, file)) is not file:
+            raise InputError(
+                f"two files {part_of_speech}", found=f"{other} and {file}", expected="those of one WordNet",
+                advice="Load them into two snapshots",
+            )  # fmt: skip
+
+
 def _offered(source: Path, stated: TermFormat | None) -> Iterator[tuple[tuple[str, str], Part]]:
     """Candidates in a source: role and suffix of the part ("" for a whole file), and location."""
     try:
@@ -176,6 +197,7 @@ def _offered(source: Path, stated: TermFormat | None) -> Iterator[tuple[tuple[st
             for folder in _FOLDERS:
                 if (source / folder).is_dir():
                     yield from _in_folder(sorted((source / folder).iterdir()))
+            yield from _terms_in_folder(source)
         elif not source.exists():
             raise InputError("no such file or folder", file=source)
         elif source.suffix.lower() in _ARCHIVES:
@@ -207,9 +229,8 @@ def _in_folder(paths: Iterable[Path]) -> Iterator[tuple[tuple[str, str], Part]]:
 
 def _terms_in(path: Path) -> Iterator[tuple[tuple[str, str], Part]]:
     """The file as one of terms, by its name and, where that is not enough, its beginning."""
-    part = _part(path)
     for term_format in TERM_FORMATS:
-        if term_format.names.fullmatch(path.stem if part.gzip else path.name):
+        if (part := _part_named_for(term_format, path)) is not None:
             if term_format.marks:
                 text = beginning(part, _BEGINNING)
                 if not any(mark in text for mark in term_format.marks):
@@ -224,12 +245,27 @@ def _part(path: Path) -> Part:
 
 def _format_of(option: str) -> TermFormat:
     found = next((each for each in TERM_FORMATS if each.option == option.strip().lower()), None)
-    if found is None:
+    if found is None or found.folders:
         raise InputError(
             "no such format", column="format", found=repr(option),
             expected=" or ".join(FORMAT_OPTIONS),
         )  # fmt: skip
     return found
+
+
+def _terms_in_folder(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:
+    """Files in the folder of the formats that have several files."""
+    for term_format in TERM_FORMATS:
+        for folder in term_format.folders:
+            for path in sorted((source / folder).iterdir()) if (source / folder).is_dir() else ():
+                if (part := _part_named_for(term_format, path)) is not None and path.is_file():
+                    yield (term_format.role, ""), part
+
+
+def _part_named_for(term_format: TermFormat, path: Path) -> Part | None:
+    """The file, if its name is one of the format."""
+    part = _part(path)
+    return part if term_format.names.fullmatch(path.stem if part.gzip else path.name) else None
 
 
 def _in_archive(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:

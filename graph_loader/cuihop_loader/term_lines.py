@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from cuihop.resources.progress import StepProgress
 from cuihop_loader.rejected_rows import RejectedRows, RowFault, excerpt
@@ -20,8 +20,10 @@ class TextTermFile:
         file: the file.
         lines: lines read so far.
         last_line_ends: false where programs leave out the last line end, so that a warning has to do.
+        offset: place of the first byte of the last of them in the file, after decompression.
     """
 
+    role: str
     last_line_ends = True
 
     def __init__(self, file: SourceFile, rejected: RejectedRows, progress: StepProgress | None) -> None:
@@ -31,12 +33,18 @@ class TextTermFile:
         self.version: str | None = None
         self.ontology = file.parts[0].path.name.split(".")[0].upper()
         self.lines = 0
+        self.offset = 0
         self.bytes = 0
         self._crlf = 0
         self.bad = 0
         self.skipped: Counter[str] = Counter()
         self.parentless = 0
         self.warnings: list[str] = []
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """See `cuihop_loader.terms.TermFile`."""
+        return {self.ontology: self.version} if self.version else {}
 
     @property
     def line_ends(self) -> str:
@@ -47,6 +55,7 @@ class TextTermFile:
         """Lines without their ends, counted; a line that is not UTF-8, or holds NUL, is returned empty."""
         name = str(self.file)
         block = Block(BLOCK_BYTES)
+        following = 0
         with byte_stream(self.file.parts) as stream:
             reader = BlockReader(stream, name)
             while True:
@@ -58,6 +67,7 @@ class TextTermFile:
                 lines = block.buffer[: block.size - 1].tobytes().split(b"\n")
                 for place, line in enumerate(lines):
                     self.lines += 1
+                    self.offset, following = following, following + len(line) + 1
                     if line.endswith(b"\r"):
                         self._crlf += 1
                         line = line[:-1]

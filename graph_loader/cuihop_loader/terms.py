@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -20,6 +20,7 @@ class Term:
         name: ``None`` without one.
         synonyms: the exact ones; broad, narrow and related ones name something else.
         parents, alternatives, replaced_by, consider: identifiers.
+        classes: identifiers of the classes that an instance belongs to, as Berlin to city; parents too.
         umls: CUIs of its UMLS cross-references.
         obsolete: true for a term no longer in use.
         sab: the vocabulary that makes the statement; ``None`` for that of the file.
@@ -31,6 +32,7 @@ class Term:
     name: str | None = None
     synonyms: list[str] = field(default_factory=list)
     parents: list[str] = field(default_factory=list)
+    classes: list[str] = field(default_factory=list)
     alternatives: list[str] = field(default_factory=list)
     replaced_by: list[str] = field(default_factory=list)
     consider: list[str] = field(default_factory=list)
@@ -40,7 +42,7 @@ class Term:
     defined: bool = True
 
     def copied(self) -> Term:
-        """A term of its own for `join`, without its parents."""
+        """A term of its own for `join`, without its parents and classes."""
         return Term(
             self.id, self.line, self.name, [*self.synonyms], alternatives=[*self.alternatives], umls=[*self.umls],
             sab=self.sab, defined=self.defined,
@@ -62,7 +64,7 @@ class TermFile(Protocol):
 
     Attributes:
         role: its format, as in the load report.
-        version: of its vocabulary; ``None`` without one, or before the file is read.
+        version: of its vocabulary, for the name of the release; ``None`` without one, or before the file is read.
         ontology: its vocabulary (SAB).
         bytes: bytes of the file on disk read so far.
         line_ends: ``LF``, ``CRLF`` or ``mixed``.
@@ -80,6 +82,10 @@ class TermFile(Protocol):
     skipped: Counter[str]
     parentless: int
     warnings: list[str]
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Versions of its vocabularies, by SAB, as far as they are stated before the end of the file."""
 
     @property
     def line_ends(self) -> str:
