@@ -47,7 +47,7 @@ class EdgeListFile(TextTermFile):
 
     def __init__(self, file: SourceFile, rejected: RejectedRows, progress: StepProgress | None) -> None:
         super().__init__(file, rejected, progress)
-        self._in_parquet = file.parts[0].path.suffix.lower() == ".parquet"
+        self._in_parquet = file.parts[0].name.lower().endswith(".parquet")
         self._columns: dict[str, str] = {}  # the name in the header of each that is there
         self._row = b""
 
@@ -90,7 +90,7 @@ class EdgeListFile(TextTermFile):
         """Number of each line of a text below the header, and its texts in the order of `_SPELLINGS`."""
         lines = self.text_lines()
         header = next((line.decode() for line in lines if line.strip() and not line.startswith(b"#")), "")
-        in_tabs = self.file.parts[0].path.name.lower().removesuffix(".gz").endswith(".tsv")
+        in_tabs = self.file.parts[0].name.lower().removesuffix(".gz").endswith(".tsv")
         delimiter = "\t" if in_tabs else delimiter_of(header)
         names = self._fields(header, delimiter, self.lines) or []
         places = self._places(names, self.lines, cause_of_columns(names, 2, delimiter))

@@ -89,7 +89,11 @@ def load_to(
 
 
 def _protected(files: Mapping[str, Sequence[SourceFile]]) -> AbstractContextManager[None]:
-    return protected_inputs(part.path for of_role in files.values() for file in of_role for part in file.parts)
+    return protected_inputs(part.path for file in _all(files) for part in file.parts)
+
+
+def _all(files: Mapping[str, Sequence[SourceFile]]) -> list[SourceFile]:
+    return [each for of_role in files.values() for file in of_role for each in (file, *file.companions)]
 
 
 def _loaded(
@@ -100,7 +104,7 @@ def _loaded(
     rejected: RejectedRows,
 ) -> Loaded:
     start = time.perf_counter()
-    overall = None if progress is None else _Overall(progress, [file for of_role in files.values() for file in of_role])
+    overall = None if progress is None else _Overall(progress, _all(files))
     is_release = "MRREL" in files
     identifiers: Identifiers = options.identifiers or ("cui" if is_release else "any")
     if is_release:

@@ -26,7 +26,8 @@ from cuihop_loader.obo_terms import OboFile
 from cuihop_loader.options import LoadOptions
 from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.report import FileReport, ReadGraph, SabReport, TermReport
-from cuihop_loader.sources import EDGE_LIST, OBO, WN_LMF, WNDB, SourceFile
+from cuihop_loader.rf2_terms import Rf2File
+from cuihop_loader.sources import EDGE_LIST, OBO, RF2_RELATIONSHIP, WN_LMF, WNDB, SourceFile
 from cuihop_loader.terms import Term, TermFile
 from cuihop_loader.wordnet_synsets import WordNetFile
 
@@ -36,6 +37,7 @@ _SAMPLES = 3
 
 _READERS: Mapping[str, Callable[[SourceFile, RejectedRows, StepProgress | None], TermFile]] = {
     OBO: OboFile, EDGE_LIST: EdgeListFile, WNDB: WordNetFile, WN_LMF: LmfFile,
+    RF2_RELATIONSHIP: Rf2File,
 }  # fmt: skip
 """The reader of each format in `cuihop_loader.sources.TERM_FORMATS`."""
 
@@ -151,6 +153,7 @@ def read_ontology(
                 sab_rows[sab] += bool(edges)
                 relation_rows[relation] += bool(edges)
         files.append(_file_report(reader, source, counts))
+        files.extend(reader.companions)
 
     sab_edges = Counter(sab for sabs in sabs_of.values() for sab in sabs)
     version_of = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cuihop.errors import InputError
@@ -16,6 +16,7 @@ __all__ = [
     "FORMAT_OPTIONS",
     "LAYOUTS",
     "OBO",
+    "RF2_RELATIONSHIP",
     "TERM_FORMATS",
     "WNDB",
     "WN_LMF",
@@ -27,6 +28,7 @@ __all__ = [
 
 EDGE_LIST = "edge list"
 OBO = "OBO"
+RF2_RELATIONSHIP = "RF2 Relationship"
 WNDB = "WNDB"
 WN_LMF = "WN-LMF"
 
@@ -77,17 +79,38 @@ class TermFormat:
         names: file names, without ``.gz``.
         marks: where names of several formats are alike, bytes of which one stands near the beginning of the file.
         folders: where its files are looked for in a folder that is given; none for a format of single files.
+        main: role of the files with which its files are read; ``None`` for a file that is read by itself.
     """
 
     role: str
     names: re.Pattern[str]
     marks: tuple[bytes, ...] = ()
     folders: tuple[str, ...] = ()
+    main: str | None = None
 
     @property
     def option(self) -> str:
         """Its name as the option that states it: lower case, with hyphens."""
         return self.role.lower().replace(" ", "-")
+
+    def is_name(self, part: Part) -> bool:
+        """True for a file whose name is one of the format."""
+        return self.names.fullmatch(part.name[:-3] if part.gzip else part.name) is not None
+
+
+_RF2_FOLDERS = tuple(
+    f"{above}{folder}" for above in ("", "Snapshot/") for folder in ("Terminology", "Refset/Content", "Refset/Language")
+)
+_RF2 = r"x?{}(?:-[a-z-]+)?_[a-z0-9]+_[0-9]{{8}}\.txt"  # x: a release before its production
+
+
+_SEVERAL = ("RF2 Description", "RF2 Language")  # one for each language
+_RF2_OTHERS = re.compile(r"x?(?:sct2|der2)_.+\.(?:txt|owl)(?:\.gz)?", re.IGNORECASE)
+
+
+def _rf2(role: str, name: str) -> TermFormat:
+    main = None if role == RF2_RELATIONSHIP else RF2_RELATIONSHIP
+    return TermFormat(role, re.compile(_RF2.format(name), re.IGNORECASE), folders=("", *_RF2_FOLDERS), main=main)
 
 
 TERM_FORMATS = (
@@ -95,6 +118,11 @@ TERM_FORMATS = (
     TermFormat(EDGE_LIST, re.compile(r".+\.(csv|tsv|parquet)", re.IGNORECASE)),
     TermFormat(WNDB, re.compile(r"data\.(noun|verb|adj|adv)", re.IGNORECASE), folders=("", "dict")),
     TermFormat(WN_LMF, re.compile(r".+\.xml", re.IGNORECASE), marks=(b"<LexicalResource",)),
+    _rf2(RF2_RELATIONSHIP, "sct2_Relationship_Snapshot"),
+    _rf2("RF2 Concept", "sct2_Concept_Snapshot"),
+    _rf2("RF2 Description", "sct2_Description_Snapshot"),
+    _rf2("RF2 Language", "der2_cRefset_LanguageSnapshot"),
+    _rf2("RF2 Association", "der2_cRefset_Association(?:Reference)?Snapshot"),
 )
 """The formats besides RRF; the first that fits a file is its format."""
 
@@ -111,14 +139,16 @@ class SourceFile:
     Attributes:
         role: a key of `LAYOUTS`, or the role of one of `TERM_FORMATS`.
         parts: its parts, in order; NLM ships large files in parts ``.aa``, ``.ab``, …
+        companions: files that are read with it.
     """
 
     role: str
     parts: tuple[Part, ...]
+    companions: tuple[SourceFile, ...] = ()
 
     @property
     def size(self) -> int:
-        """Bytes on disk."""
+        """Bytes on disk, without companions."""
         return sum(part.size for part in self.parts)
 
     def __str__(self) -> str:
@@ -166,23 +196,50 @@ def found_files(sources: Sequence[Path | str], file_format: str | None = None) -
         )
     if terms:
         _check_wordnet(terms.get(WNDB, ()))
-        return terms
+        return _with_companions(terms)
     files = {role: [_whole(role, candidates)] for role in LAYOUTS if any(r == role for r, _ in candidates)}
     if "MRREL" not in files:
         raise InputError(
             "no MRREL.RRF",
             file=", ".join(str(source) for source in sources),
-            expected="MRREL.RRF, or MRREL.RRF.gz, there or in its META folder",
+            expected="MRREL.RRF, or MRREL.RRF.gz, there or in its META folder; or in the Snapshot folder of SNOMED CT "
+            "sct2_Relationship_Snapshot_….txt",
             advice="Its is_a relations are what the graph is made of",
         )
     return files
+
+
+def _with_companions(files: Mapping[str, Sequence[SourceFile]]) -> Mapping[str, Sequence[SourceFile]]:
+    """The same files, those that are read with a main one as its companions.
+
+    Raises:
+        InputError: the main file is missing, or there are two of a kind that has one in a release.
+    """
+    main_of = {each.role: each.main for each in TERM_FORMATS if each.main is not None and each.role in files}
+    found = dict(files)
+    for main in set(main_of.values()):
+        companions = [file for role, of in main_of.items() if of == main for file in found.pop(role)]
+        if main not in found:
+            raise InputError(
+                f"no file of {main}", found=str(companions[0]),
+                expected="sct2_Relationship_Snapshot_….txt beside it, whose is_a relations make the graph",
+            )  # fmt: skip
+        found[main] = [replace(found[main][0], companions=tuple(companions))]
+    for role in (RF2_RELATIONSHIP, *main_of):
+        of_role = files.get(role, ())
+        if len(of_role) > 1 and role not in _SEVERAL:
+            raise InputError(
+                f"two files of {role}", found=f"{of_role[0]} and {of_role[1]}", expected="those of one release",
+                advice="Load an edition, which contains the international release, or two snapshots",
+            )  # fmt: skip
+    return found
 
 
 def _check_wordnet(files: Sequence[SourceFile]) -> None:
     """Refuse two files of one part of speech: synsets of two versions have the same identifiers."""
     first: dict[str, SourceFile] = {}
     for file in files:
-        part_of_speech = file.parts[0].path.name.lower().removesuffix(".gz")
+        part_of_speech = file.parts[0].name.lower().removesuffix(".gz")
         if (other := first.setdefault(part_of_speech, file)) is not file:
             raise InputError(
                 f"two files {part_of_speech}", found=f"{other} and {file}", expected="those of one WordNet",
@@ -208,6 +265,14 @@ def _offered(source: Path, stated: TermFormat | None) -> Iterator[tuple[tuple[st
                 if stated is not None
                 else list(_in_folder([source])) or list(_terms_in(source))
             )
+            if not offered and _RF2_OTHERS.fullmatch(source.name):
+                raise InputError(
+                    "not a file of SNOMED CT that can be loaded",
+                    file=source,
+                    expected="Snapshot files of Relationship, Concept, Description, Language and Association",
+                    advice="Full and Delta files hold several versions or changes alone, stated relationships are not "
+                    "all is_a relations. Give the folder of the release, or its Snapshot folder",
+                )
             if not offered:
                 raise InputError(
                     "not a file that can be loaded",
@@ -265,7 +330,7 @@ def _terms_in_folder(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:
 def _part_named_for(term_format: TermFormat, path: Path) -> Part | None:
     """The file, if its name is one of the format."""
     part = _part(path)
-    return part if term_format.names.fullmatch(path.stem if part.gzip else path.name) else None
+    return part if term_format.is_name(part) else None
 
 
 def _in_archive(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:
@@ -279,6 +344,11 @@ def _in_archive(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:
     for member in members:
         if match := _RRF.fullmatch(member.filename.rpartition("/")[2]):
             yield _role_and_suffix(match), Part(source, member.filename, match[3] is not None, member.file_size)
+        compressed = member.filename.lower().endswith(".gz")
+        part = Part(source, member.filename, compressed, member.file_size)
+        for term_format in TERM_FORMATS:
+            if term_format.folders and term_format.is_name(part):
+                yield (term_format.role, ""), part
 
 
 def _role_and_suffix(match: re.Match[str]) -> tuple[str, str]:

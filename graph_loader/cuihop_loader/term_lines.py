@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from cuihop.resources.progress import StepProgress
 from cuihop_loader.rejected_rows import RejectedRows, RowFault, excerpt
+from cuihop_loader.report import FileReport
 from cuihop_loader.sources import SourceFile
 from cuihop_loader.streams import BLOCK_BYTES, Block, BlockReader, BrokenStream, byte_stream
 
@@ -31,7 +32,7 @@ class TextTermFile:
         self._rejected = rejected
         self._progress = progress
         self.version: str | None = None
-        self.ontology = file.parts[0].path.name.split(".")[0].upper()
+        self.ontology = file.parts[0].name.split(".")[0].upper()
         self.lines = 0
         self.offset = 0
         self.bytes = 0
@@ -40,6 +41,11 @@ class TextTermFile:
         self.skipped: Counter[str] = Counter()
         self.parentless = 0
         self.warnings: list[str] = []
+
+    @property
+    def companions(self) -> Sequence[FileReport]:
+        """See `cuihop_loader.terms.TermFile`."""
+        return ()
 
     @property
     def versions(self) -> Mapping[str, str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
+
+from cuihop_loader.report import FileReport
 
 __all__ = ["Term", "TermFile"]
 
@@ -82,6 +84,10 @@ class TermFile(Protocol):
     skipped: Counter[str]
     parentless: int
     warnings: list[str]
+
+    @property
+    def companions(self) -> Sequence[FileReport]:
+        """Reports of the files read with it, after its terms."""
 
     @property
     def versions(self) -> Mapping[str, str]:

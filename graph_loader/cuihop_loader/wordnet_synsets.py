@@ -46,7 +46,7 @@ class WordNetFile(TextTermFile):
 
     def terms(self) -> Iterator[Term]:
         """See `cuihop_loader.terms.TermFile`."""
-        part_of_speech = self.file.parts[0].path.name.lower().split(".")[1]
+        part_of_speech = self.file.parts[0].name.lower().split(".")[1]
         self.ontology = f"WordNet-{part_of_speech}"
         found: set[str] = set()
         targets: dict[str, tuple[int, int]] = {}  # of all pointers: line and column of the first
