@@ -22,12 +22,13 @@ from cuihop.snapshot.string_table import StringTable, bounds_of
 from cuihop.snapshot.writer import GraphTables, RetiredTable
 from cuihop_loader.edge_lists import EdgeListFile
 from cuihop_loader.lmf_synsets import LmfFile
+from cuihop_loader.mesh_terms import MeshFile, MeshTreesFile
 from cuihop_loader.obo_terms import OboFile
 from cuihop_loader.options import LoadOptions
 from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.report import FileReport, ReadGraph, SabReport, TermReport
 from cuihop_loader.rf2_terms import Rf2File
-from cuihop_loader.sources import EDGE_LIST, OBO, RF2_RELATIONSHIP, WN_LMF, WNDB, SourceFile
+from cuihop_loader.sources import EDGE_LIST, MESH, MESH_TREES, OBO, RF2_RELATIONSHIP, WN_LMF, WNDB, SourceFile
 from cuihop_loader.terms import Term, TermFile
 from cuihop_loader.wordnet_synsets import WordNetFile
 
@@ -37,7 +38,7 @@ _SAMPLES = 3
 
 _READERS: Mapping[str, Callable[[SourceFile, RejectedRows, StepProgress | None], TermFile]] = {
     OBO: OboFile, EDGE_LIST: EdgeListFile, WNDB: WordNetFile, WN_LMF: LmfFile,
-    RF2_RELATIONSHIP: Rf2File,
+    RF2_RELATIONSHIP: Rf2File, MESH: MeshFile, MESH_TREES: MeshTreesFile,
 }  # fmt: skip
 """The reader of each format in `cuihop_loader.sources.TERM_FORMATS`."""
 

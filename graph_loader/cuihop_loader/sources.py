@@ -15,6 +15,8 @@ __all__ = [
     "EDGE_LIST",
     "FORMAT_OPTIONS",
     "LAYOUTS",
+    "MESH",
+    "MESH_TREES",
     "OBO",
     "RF2_RELATIONSHIP",
     "TERM_FORMATS",
@@ -27,6 +29,8 @@ __all__ = [
 ]
 
 EDGE_LIST = "edge list"
+MESH = "MeSH XML"
+MESH_TREES = "MeSH trees"
 OBO = "OBO"
 RF2_RELATIONSHIP = "RF2 Relationship"
 WNDB = "WNDB"
@@ -118,6 +122,8 @@ TERM_FORMATS = (
     TermFormat(EDGE_LIST, re.compile(r".+\.(csv|tsv|parquet)", re.IGNORECASE)),
     TermFormat(WNDB, re.compile(r"data\.(noun|verb|adj|adv)", re.IGNORECASE), folders=("", "dict")),
     TermFormat(WN_LMF, re.compile(r".+\.xml", re.IGNORECASE), marks=(b"<LexicalResource",)),
+    TermFormat(MESH, re.compile(r".+\.xml", re.IGNORECASE), marks=(b"<DescriptorRecordSet",)),
+    TermFormat(MESH_TREES, re.compile(r"mtrees[0-9]{4}\.bin", re.IGNORECASE)),
     _rf2(RF2_RELATIONSHIP, "sct2_Relationship_Snapshot"),
     _rf2("RF2 Concept", "sct2_Concept_Snapshot"),
     _rf2("RF2 Description", "sct2_Description_Snapshot"),

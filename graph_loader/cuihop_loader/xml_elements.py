@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any, NamedTuple, NoReturn
 from xml.parsers import expat
 
@@ -12,6 +12,10 @@ from cuihop_loader.term_lines import TextTermFile
 
 __all__ = ["Element", "XmlTermFile"]
 
+_DEEPEST = 64
+_LONGEST = 16 << 20
+_NO_ENTITIES = "text without entities of its own"
+
 
 class Element(NamedTuple):
     """The beginning or end of an element.
@@ -20,46 +24,83 @@ class Element(NamedTuple):
         name: with its prefix.
         attributes: ``None`` at the end of the element.
         line, column: of its first character, from 1.
+        depth: number of elements around it, itself included.
+        text: at the end of an element, its characters after the last element inside.
     """
 
     name: str
     attributes: Mapping[str, str] | None
     line: int
     column: int
+    depth: int
+    text: str
 
 
 class XmlTermFile(TextTermFile):
     """The part that formats in XML share of a `cuihop_loader.terms.TermFile`."""
 
-    def elements(self) -> Iterator[Element]:
+    def elements(self, wanted: Container[str] | None = None) -> Iterator[Element]:
         """Beginnings and ends of elements. A document type is accepted, entities of the file's own are not.
 
+        Args:
+            wanted: names of the elements to give; ``None`` for all.
+
         Raises:
-            InputError: the file cannot be read, is not well-formed, or declares an entity.
+            InputError: the file cannot be read, is not well-formed, declares or uses an entity, is nested deeper than
+                64 elements, or has a tag or text of more than 16 MB.
         """
         found: list[Element] = []
         parser = expat.ParserCreate()
         parser.buffer_text = True
 
-        def add(name: str, attributes: Mapping[str, str] | None = None) -> None:
-            found.append(Element(name, attributes, parser.CurrentLineNumber, parser.CurrentColumnNumber + 1))
+        texts: list[str] = []
+        depth = 0
+
+        def fault(problem: str, found: str, expected: str) -> NoReturn:
+            line, column = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
+            raise InputError(problem, file=str(self.file), line=line, column=column, found=found, expected=expected)
+
+        def add(name: str, attributes: Mapping[str, str] | None) -> None:
+            if wanted is None or name in wanted:
+                line, column = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
+                found.append(
+                    Element(name, attributes, line, column, depth, "" if attributes is not None else "".join(texts))
+                )
+            texts.clear()
+
+        def begin(name: str, attributes: Mapping[str, str]) -> None:
+            nonlocal depth
+            depth += 1
+            if depth > _DEEPEST:
+                fault("elements are nested too deeply", name, f"{_DEEPEST} at most")
+            add(name, attributes)
+
+        def end(name: str) -> None:
+            nonlocal depth
+            add(name, None)
+            depth -= 1
 
         def entity(name: str, *_: Any) -> NoReturn:
-            raise InputError(
-                "an entity is declared, which could expand without bound", file=str(self.file),
-                line=parser.CurrentLineNumber, column=parser.CurrentColumnNumber + 1, found=name,
-                expected="text without entities of its own",
-            )  # fmt: skip
+            fault("an entity is declared, which could expand without bound", name, _NO_ENTITIES)
 
-        parser.StartElementHandler = add
-        parser.EndElementHandler = add
+        def skipped(name: str, _: bool) -> None:
+            fault("an entity that the file does not declare", f"&{name};", _NO_ENTITIES)
+
+        parser.StartElementHandler = begin
+        parser.EndElementHandler = end
+        parser.CharacterDataHandler = texts.append
         parser.EntityDeclHandler = entity
+        parser.SkippedEntityHandler = skipped
+        fed = 0
         view = memoryview(bytearray(BLOCK_BYTES))
         with byte_stream(self.file.parts) as stream:
             while True:
                 try:
                     size = stream.readinto(view)
                     parser.Parse(bytes(view[:size]), size == 0)
+                    fed += size
+                    if fed - parser.CurrentByteIndex > _LONGEST or sum(map(len, texts)) > _LONGEST:
+                        fault("a tag or text without end", f"more than {_LONGEST:,} bytes", f"XML of {self.role}")
                 except BrokenStream as broken:
                     raise broken.at_line(parser.CurrentLineNumber) from None
                 except expat.ExpatError as error:

@@ -19,6 +19,7 @@ from loader.rf2_made import (
     DEFINITION,
     FINDING_SITE,
     FULLY_SPECIFIED,
+    IS_A,
     PLACES,
     POSSIBLY,
     REPLACED_BY,
@@ -148,8 +149,7 @@ def test_subsumption_against_networkx(
         [(sctid(child), sctid(parent)) for child, parent, active, is_a in rows if active and is_a and child != parent]
     )
     written = [
-        relationship(child, parent, *(() if is_a else (FINDING_SITE,)), active=int(active))
-        for child, parent, active, is_a in rows
+        relationship(child, parent, IS_A if is_a else FINDING_SITE, int(active)) for child, parent, active, is_a in rows
     ]
     folder = released(tmp_path_factory.mktemp("rf2"), Relationship=written)
     if not expected.edges:
