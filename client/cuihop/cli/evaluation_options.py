@@ -138,7 +138,7 @@ LabelClassesOption = Annotated[
     list[str] | None,
     typer.Option(
         "--label-classes", metavar="NAME=FILE", rich_help_panel=FILES_PANEL,
-        help="Instead of --labels: classes of a label and their concepts (class,CUI), for the images of --concepts. "
+        help="Instead of --labels: classes of a label and their concepts (class,concept), for the images of --concepts. "
         "May be repeated.",
     ),
     FileUse.READS,
