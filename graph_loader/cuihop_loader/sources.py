@@ -12,12 +12,14 @@ from cuihop.errors import InputError
 from cuihop_loader.streams import Part, beginning
 
 __all__ = [
+    "CELLXGENE",
     "EDGE_LIST",
     "FORMAT_OPTIONS",
     "LAYOUTS",
     "MESH",
     "MESH_TREES",
     "OBO",
+    "OBO_GRAPH",
     "RF2_RELATIONSHIP",
     "TERM_FORMATS",
     "WNDB",
@@ -28,10 +30,12 @@ __all__ = [
     "found_files",
 ]
 
+CELLXGENE = "CELLxGENE"
 EDGE_LIST = "edge list"
 MESH = "MeSH XML"
 MESH_TREES = "MeSH trees"
 OBO = "OBO"
+OBO_GRAPH = "OBO Graph JSON"
 RF2_RELATIONSHIP = "RF2 Relationship"
 WNDB = "WNDB"
 WN_LMF = "WN-LMF"
@@ -80,15 +84,15 @@ class TermFormat:
 
     Attributes:
         role: its name in reports, and for the option that states it.
-        names: file names, without ``.gz``.
-        marks: where names of several formats are alike, bytes of which one stands near the beginning of the file.
+        names: file names, without ``.gz`` or ``.zst``.
+        marks: where names of several formats are alike, a pattern that occurs near the beginning of the file.
         folders: where its files are looked for in a folder that is given; none for a format of single files.
         main: role of the files with which its files are read; ``None`` for a file that is read by itself.
     """
 
     role: str
     names: re.Pattern[str]
-    marks: tuple[bytes, ...] = ()
+    marks: re.Pattern[bytes] | None = None
     folders: tuple[str, ...] = ()
     main: str | None = None
 
@@ -99,9 +103,10 @@ class TermFormat:
 
     def is_name(self, part: Part) -> bool:
         """True for a file whose name is one of the format."""
-        return self.names.fullmatch(part.name[:-3] if part.gzip else part.name) is not None
+        return self.names.fullmatch(_COMPRESSED.sub("", part.name)) is not None
 
 
+_COMPRESSED = re.compile(r"\.(?:gz|zst)$", re.IGNORECASE)
 _RF2_FOLDERS = tuple(
     f"{above}{folder}" for above in ("", "Snapshot/") for folder in ("Terminology", "Refset/Content", "Refset/Language")
 )
@@ -117,18 +122,22 @@ def _rf2(role: str, name: str) -> TermFormat:
     return TermFormat(role, re.compile(_RF2.format(name), re.IGNORECASE), folders=("", *_RF2_FOLDERS), main=main)
 
 
+_JSON, _XML = (re.compile(rf".+\.{ending}", re.IGNORECASE) for ending in ("json", "xml"))
+
 TERM_FORMATS = (
     TermFormat(OBO, re.compile(r".+\.obo", re.IGNORECASE)),
     TermFormat(EDGE_LIST, re.compile(r".+\.(csv|tsv|parquet)", re.IGNORECASE)),
     TermFormat(WNDB, re.compile(r"data\.(noun|verb|adj|adv)", re.IGNORECASE), folders=("", "dict")),
-    TermFormat(WN_LMF, re.compile(r".+\.xml", re.IGNORECASE), marks=(b"<LexicalResource",)),
-    TermFormat(MESH, re.compile(r".+\.xml", re.IGNORECASE), marks=(b"<DescriptorRecordSet",)),
+    TermFormat(WN_LMF, _XML, re.compile(b"<LexicalResource")),
+    TermFormat(MESH, _XML, re.compile(b"<DescriptorRecordSet")),
     TermFormat(MESH_TREES, re.compile(r"mtrees[0-9]{4}\.bin", re.IGNORECASE)),
     _rf2(RF2_RELATIONSHIP, "sct2_Relationship_Snapshot"),
     _rf2("RF2 Concept", "sct2_Concept_Snapshot"),
     _rf2("RF2 Description", "sct2_Description_Snapshot"),
     _rf2("RF2 Language", "der2_cRefset_LanguageSnapshot"),
     _rf2("RF2 Association", "der2_cRefset_Association(?:Reference)?Snapshot"),
+    TermFormat(OBO_GRAPH, _JSON, re.compile(rb'"graphs"\s*:\s*\[')),
+    TermFormat(CELLXGENE, _JSON, re.compile(rb'"ancestors"\s*:\s*\{')),
 )
 """The formats besides RRF; the first that fits a file is its format."""
 
@@ -284,7 +293,7 @@ def _offered(source: Path, stated: TermFormat | None) -> Iterator[tuple[tuple[st
                     "not a file that can be loaded",
                     file=source,
                     expected=f"{', '.join(f'{role}.RRF' for role in LAYOUTS)}, a .zip of them, or a file of "
-                    f"{', '.join(each.role for each in TERM_FORMATS)}; plain or .gz",
+                    f"{', '.join(each.role for each in TERM_FORMATS)}; plain, .gz or .zst",
                     advice=f"To state the format: --format {'|'.join(FORMAT_OPTIONS)}",
                 )
             yield from offered
@@ -302,16 +311,15 @@ def _terms_in(path: Path) -> Iterator[tuple[tuple[str, str], Part]]:
     """The file as one of terms, by its name and, where that is not enough, its beginning."""
     for term_format in TERM_FORMATS:
         if (part := _part_named_for(term_format, path)) is not None:
-            if term_format.marks:
-                text = beginning(part, _BEGINNING)
-                if not any(mark in text for mark in term_format.marks):
-                    continue
+            if term_format.marks and not term_format.marks.search(beginning(part, _BEGINNING)):
+                continue
             yield (term_format.role, ""), part
             return
 
 
 def _part(path: Path) -> Part:
-    return Part(path, None, path.suffix.lower() == ".gz", path.stat().st_size)
+    compression = path.suffix.lower()
+    return Part(path, None, compression == ".gz", path.stat().st_size, compression == ".zst")
 
 
 def _format_of(option: str) -> TermFormat:

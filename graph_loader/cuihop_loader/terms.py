@@ -43,23 +43,6 @@ class Term:
     sab: str | None = None
     defined: bool = True
 
-    def copied(self) -> Term:
-        """A term of its own for `join`, without its parents and classes."""
-        return Term(
-            self.id, self.line, self.name, [*self.synonyms], alternatives=[*self.alternatives], umls=[*self.umls],
-            sab=self.sab, defined=self.defined,
-        )  # fmt: skip
-
-    def join(self, later: Term) -> None:
-        """Add what a later statement, perhaps of another file, says: names, alternatives, cross-references."""
-        names = [later.name, *later.synonyms] if later.name else later.synonyms
-        if self.name is None and later.name:
-            self.name, names = later.name, later.synonyms
-        self.synonyms.extend(name for name in names if name != self.name and name not in self.synonyms)
-        self.alternatives.extend(later.alternatives)
-        self.umls.extend(later.umls)
-        self.defined |= later.defined
-
 
 class TermFile(Protocol):
     """One file of terms, read once.
