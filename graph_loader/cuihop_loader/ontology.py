@@ -37,7 +37,7 @@ from cuihop_loader.sources import (
 )
 from cuihop_loader.term_columns import MOST_SABS, TermColumns
 from cuihop_loader.term_projection import ParentRows, TermProjection
-from cuihop_loader.terms import TermFile
+from cuihop_loader.terms import TermFile, TermRows
 from cuihop_loader.wordnet_synsets import WordNetFile
 
 __all__ = ["read_ontology"]
@@ -73,8 +73,12 @@ def read_ontology(
     columns = TermColumns()
     ends = [0]  # of the statements of a parent, file by file
     for reader, source in zip(readers, sources, strict=True):
+        name = str(source)
         for term in reader.terms():
-            columns.add(term, reader.ontology, str(source))
+            if isinstance(term, TermRows):
+                columns.add_rows(term, reader.ontology)
+            else:
+                columns.add(term, reader.ontology, name)
         ends.append(columns.parent_count)
     projection = TermProjection(columns, identifiers)
     statements, parents = columns.parents

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError, LimitExceeded
 from cuihop.identifiers import EXPECTED, is_identifier
-from cuihop_loader.terms import Term
+from cuihop_loader.terms import Term, TermRows
 
 __all__ = ["MOST_SABS", "TermColumns"]
 
@@ -72,6 +73,30 @@ class TermColumns:
                 self._add_name(statement, synonym, synonym=True)
         if term.obsolete or term.umls or term.alternatives:
             self.others.append((statement, term))
+
+    def add_rows(self, rows: TermRows, sab: str) -> None:
+        """Add rows of a table.
+
+        Args:
+            rows: the statements.
+            sab: their vocabulary where they state none.
+
+        Raises:
+            LimitExceeded: more than `MOST_SABS` vocabularies.
+        """
+        first = len(self._terms)
+        self._terms.frombytes(_codes(rows.terms, self.code_of).tobytes())
+        number_of = {stated: self._sab(stated or sab) for stated in dict.fromkeys(rows.sabs)}
+        self._sabs.extend(map(number_of.__getitem__, rows.sabs))
+        self._flags.frombytes(bytes([_DEFINED]) * len(rows.terms))
+        self._children.frombytes(_stated(rows.parents, first).tobytes())
+        parents = _codes([parent for parent in rows.parents if parent], self.code_of)
+        self._parents.frombytes(parents.tobytes())
+        self._instances.frombytes(bytes(len(parents)))
+        self._named.frombytes(_stated(rows.names, first).tobytes())
+        texts = _codes([name for name in rows.names if name], self.text_of)
+        self._texts.frombytes(texts.tobytes())
+        self._synonyms.frombytes(bytes(len(texts)))
 
     def _add_name(self, statement: int, text: str, *, synonym: bool) -> None:
         self._named.append(statement)
@@ -141,3 +166,17 @@ class TermColumns:
     def extra_code(self, identifier: str) -> int:
         """The number of a well-formed identifier that no statement need have."""
         return self.code_of.setdefault(identifier, len(self.code_of))
+
+
+def _codes(strings: Sequence[str], code_of: dict[str, int]) -> Int32:
+    """The number of each string; new ones are added."""
+    for string in dict.fromkeys(strings):
+        code_of.setdefault(string, len(code_of))
+    return np.fromiter(map(code_of.__getitem__, strings), dtype=np.int32, count=len(strings))
+
+
+def _stated(strings: Sequence[str], first: int) -> Int32:
+    """The places of the strings that are not empty, counted from ``first``."""
+    return (np.flatnonzero(np.fromiter(map(bool, strings), dtype=np.bool_, count=len(strings))) + first).astype(
+        np.int32
+    )

@@ -59,7 +59,7 @@ class TextTermFile:
         self.version: str | None = None
         self.ontology = file.parts[0].name.split(".")[0].upper()
         self.lines = 0
-        self.offset = 0
+        self.offset = self._following = 0
         self.bytes = 0
         self._crlf = 0
         self._consumed: Callable[[], int] = lambda: 0
@@ -85,9 +85,13 @@ class TextTermFile:
 
     def text_lines(self) -> Iterator[bytes]:
         """Lines without their ends, counted; a line that is not UTF-8, or holds NUL, is returned empty."""
+        for raw, terminated in self.blocks():
+            yield from self.lines_of(raw, terminated=terminated)
+
+    def blocks(self) -> Iterator[tuple[bytes, bool]]:
+        """Many lines at a time, without the last line end; and true where the file has that. They are not counted."""
         name = str(self.file)
         block = Block(BLOCK_BYTES)
-        following = 0
         with byte_stream(self.file.parts) as stream:
             reader = BlockReader(stream, name)
             while True:
@@ -96,32 +100,36 @@ class TextTermFile:
                         break
                 except BrokenStream as broken:
                     raise broken.at_line(self.lines + 1) from None
-                lines = block.buffer[: block.size - 1].tobytes().split(b"\n")
-                for place, line in enumerate(lines):
-                    self.lines += 1
-                    self.offset, following = following, following + len(line) + 1
-                    if line.endswith(b"\r"):
-                        self._crlf += 1
-                        line = line[:-1]
-                    if block.unterminated and place == len(lines) - 1:
-                        if self.last_line_ends:
-                            self.reject(self.lines, 1, "the last line is cut off", line, "a line end")
-                            line = b""
-                        else:
-                            self.warnings.append(f"{name}: its last line has no line end; is the file complete?")
-                    if b"\0" in line:
-                        self.reject(self.lines, line.index(0) + 1, "not text: a NUL byte", line, "UTF-8 text", "0x00")
-                        line = b""
-                    try:
-                        line.decode()
-                    except UnicodeDecodeError as error:
-                        found = f"byte 0x{line[error.start]:02X}"
-                        self.reject(self.lines, error.start + 1, "not UTF-8", line, "UTF-8 text", found)
-                        line = b""
-                    yield line
+                yield block.buffer[: block.size - 1].tobytes(), not block.unterminated
                 self.bytes = stream.consumed
                 if self._progress is not None:
                     self._progress(name, self.bytes, self.file.size)
+
+    def lines_of(self, raw: bytes, *, terminated: bool) -> Iterator[bytes]:
+        """The lines of a block, as `text_lines` gives them."""
+        lines = raw.split(b"\n")
+        for place, line in enumerate(lines):
+            self.lines += 1
+            self.offset, self._following = self._following, self._following + len(line) + 1
+            if line.endswith(b"\r"):
+                self._crlf += 1
+                line = line[:-1]
+            if not terminated and place == len(lines) - 1:
+                if self.last_line_ends:
+                    self.reject(self.lines, 1, "the last line is cut off", line, "a line end")
+                    line = b""
+                else:
+                    self.warnings.append(f"{self.file}: its last line has no line end; is the file complete?")
+            if b"\0" in line:
+                self.reject(self.lines, line.index(0) + 1, "not text: a NUL byte", line, "UTF-8 text", "0x00")
+                line = b""
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                found = f"byte 0x{line[error.start]:02X}"
+                self.reject(self.lines, error.start + 1, "not UTF-8", line, "UTF-8 text", found)
+                line = b""
+            yield line
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[BinaryIO]:

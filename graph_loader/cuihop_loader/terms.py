@@ -9,7 +9,7 @@ from typing import Protocol
 
 from cuihop_loader.report import FileReport
 
-__all__ = ["Term", "TermFile"]
+__all__ = ["Term", "TermFile", "TermRows"]
 
 
 @dataclass(slots=True)
@@ -42,6 +42,23 @@ class Term:
     obsolete: bool = False
     sab: str | None = None
     defined: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TermRows:
+    """Rows of a table, each a statement about a term: its parent, its name and its source, all of one length.
+
+    Attributes:
+        terms: well-formed identifiers.
+        parents: likewise, empty where a row states none.
+        names: empty where a row gives none.
+        sabs: the vocabularies that make the statements, empty for that of the file.
+    """
+
+    terms: Sequence[str]
+    parents: Sequence[str]
+    names: Sequence[str]
+    sabs: Sequence[str]
 
 
 class TermFile(Protocol):
@@ -80,7 +97,7 @@ class TermFile(Protocol):
     def line_ends(self) -> str:
         """See `cuihop_loader.report.FileReport`."""
 
-    def terms(self) -> Iterator[Term]:
+    def terms(self) -> Iterator[Term | TermRows]:
         """Terms, obsolete ones included, in the order of the file.
 
         Raises:
