@@ -7,7 +7,7 @@ adds ``CL`` identifiers of its own, and ontologies have theirs (``HP:0001250``).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Literal, NamedTuple, TypeAlias
 
 from cuihop.errors import InputError
@@ -18,6 +18,7 @@ __all__ = [
     "MISSING_VALUES",
     "IdentifierFault",
     "Identifiers",
+    "are_identifiers",
     "concept_set",
     "identifier_fault",
     "in_upper_case",
@@ -33,6 +34,7 @@ MAX_LENGTH = 128
 
 _CUI = re.compile(r"C[0-9]{7}")
 _OPAQUE = re.compile(rf"[!-:<-{{}}~]{{1,{MAX_LENGTH}}}")  # printable ASCII without space, ';' and '|'
+_OPAQUE_LIST = re.compile(rf"(?:{_OPAQUE.pattern}+ )*+")
 
 _CUI_IN_ANY_CASE = re.compile(r"[Cc](?:[0-9]{7}|[Ll][0-9]{6})")  # UMLS, and NCI Metathesaurus' own
 _PREFIXED = re.compile(r"[A-Za-z][A-Za-z0-9_.]*:[A-Za-z]?[0-9]+")  # of ontologies: HP:0001250
@@ -61,6 +63,16 @@ def is_identifier(text: str, identifiers: Identifiers = "cui") -> bool:
     True
     """
     return (_CUI if identifiers == "cui" else _OPAQUE).fullmatch(text) is not None
+
+
+def are_identifiers(texts: Collection[str]) -> bool:
+    """True where every text has the form of an identifier, of any vocabulary: much faster than one after the other.
+
+    >>> are_identifiers(["HP:0001250", "CL319935"]), are_identifiers(["HP:0001250", "a b"])
+    (True, False)
+    """
+    joined = " ".join([*texts, ""])
+    return joined.count(" ") == len(texts) and _OPAQUE_LIST.fullmatch(joined) is not None
 
 
 class IdentifierFault(NamedTuple):

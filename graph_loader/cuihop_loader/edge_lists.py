@@ -13,7 +13,7 @@ from cuihop.files.arrow_tables import ArrowTable
 from cuihop.files.input_file import InputFile
 from cuihop.files.likely_causes import cause_of_columns
 from cuihop.files.text_lines import delimiter_of, quoted
-from cuihop.identifiers import EXPECTED, MISSING_VALUES, is_identifier
+from cuihop.identifiers import EXPECTED, MISSING_VALUES, are_identifiers, is_identifier
 from cuihop.resources.progress import StepProgress
 from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.sources import EDGE_LIST, SourceFile
@@ -174,13 +174,14 @@ class EdgeListFile(TextTermFile):
 
     def _sound(self, given: Sequence[list[str] | None], rows: int) -> _Columns | None:
         """The columns if each row of them counts, else ``None``. A column that the file lacks is empty."""
-        columns = [[""] * rows if column is None else list(map(str.strip, column)) for column in given]
+        none = [""] * rows
+        columns = [none if column is None else list(map(str.strip, column)) for column in given]
         child, parent, *_, predicate = columns
         ends = set(child)
         if "" in ends or not _IS_A.issuperset(map(str.lower, set(predicate))):
             return None
         new = ends.union(parent) - self._identifiers - {""}
-        if not all(map(_is_sound, new)):
+        if not (are_identifiers(new) and MISSING_VALUES.isdisjoint(map(str.lower, new))):
             return None
         self._identifiers |= new
         return columns
@@ -232,9 +233,9 @@ class EdgeListFile(TextTermFile):
 
     def _is_valid(self, text: str, purpose: str, number: int, raw: bytes) -> bool:
         """True for an identifier; any other text rejects the row."""
-        if _is_sound(text):
-            return True
         missing = text.lower() in MISSING_VALUES
+        if is_identifier(text, "any") and not missing:
+            return True
         problem = "a missing value in place of an identifier" if missing else "not an identifier"
         column = self._header[self._places[list(_SPELLINGS).index(purpose)] or 0].strip()
         self.reject(
@@ -246,10 +247,6 @@ class EdgeListFile(TextTermFile):
             quoted(text),
         )
         return False
-
-
-def _is_sound(text: str) -> bool:
-    return is_identifier(text, "any") and text.lower() not in MISSING_VALUES
 
 
 def _texts(table: ArrowTable, first: int, batch: Any, place: int) -> list[str]:

@@ -87,16 +87,17 @@ class TermColumns:
         first = len(self._terms)
         self._terms.frombytes(_codes(rows.terms, self.code_of).tobytes())
         number_of = {stated: self._sab(stated or sab) for stated in dict.fromkeys(rows.sabs)}
-        self._sabs.extend(map(number_of.__getitem__, rows.sabs))
+        self._sabs.frombytes(_codes(rows.sabs, number_of).tobytes())
         self._flags.frombytes(bytes([_DEFINED]) * len(rows.terms))
-        self._children.frombytes(_stated(rows.parents, first).tobytes())
-        parents = _codes([parent for parent in rows.parents if parent], self.code_of)
-        self._parents.frombytes(parents.tobytes())
-        self._instances.frombytes(bytes(len(parents)))
-        self._named.frombytes(_stated(rows.names, first).tobytes())
-        texts = _codes([name for name in rows.names if name], self.text_of)
-        self._texts.frombytes(texts.tobytes())
-        self._synonyms.frombytes(bytes(len(texts)))
+        for strings, code_of, places, codes, zeros in (
+            (rows.parents, self.code_of, self._children, self._parents, self._instances),
+            (rows.names, self.text_of, self._named, self._texts, self._synonyms),
+        ):
+            stated = strings if all(strings) else [string for string in strings if string]
+            at = range(len(strings)) if stated is strings else [n for n, string in enumerate(strings) if string]
+            places.frombytes((np.asarray(at, dtype=np.int32) + np.int32(first)).tobytes())
+            codes.frombytes(_codes(stated, code_of).tobytes())
+            zeros.frombytes(bytes(len(stated)))
 
     def _add_name(self, statement: int, text: str, *, synonym: bool) -> None:
         self._named.append(statement)
@@ -170,13 +171,6 @@ class TermColumns:
 
 def _codes(strings: Sequence[str], code_of: dict[str, int]) -> Int32:
     """The number of each string; new ones are added."""
-    for string in dict.fromkeys(strings):
-        code_of.setdefault(string, len(code_of))
+    new = [string for string in dict.fromkeys(strings) if string not in code_of]
+    code_of.update(zip(new, range(len(code_of), len(code_of) + len(new)), strict=True))
     return np.fromiter(map(code_of.__getitem__, strings), dtype=np.int32, count=len(strings))
-
-
-def _stated(strings: Sequence[str], first: int) -> Int32:
-    """The places of the strings that are not empty, counted from ``first``."""
-    return (np.flatnonzero(np.fromiter(map(bool, strings), dtype=np.bool_, count=len(strings))) + first).astype(
-        np.int32
-    )
