@@ -13,6 +13,7 @@ from typing import Any
 
 from cuihop.errors import InputError
 from cuihop.resources.optional_packages import installed_by
+from cuihop_loader.obo_identifiers import cui_of
 from cuihop_loader.sources import OBO
 from cuihop_loader.term_lines import TextTermFile
 from cuihop_loader.terms import Term
@@ -23,7 +24,6 @@ _HEADER_TAGS = frozenset({b"data-version", b"date", b"ontology"})
 _TERM_TAGS = frozenset(
     {b"id", b"name", b"xref", b"is_a", b"alt_id", b"is_obsolete", b"replaced_by", b"consider", b"synonym"}
 )
-_UMLS = frozenset({"umls", "umls_cui"})
 
 
 @dataclass
@@ -135,9 +135,8 @@ class OboFile(TextTermFile):
                 case "is_obsolete":
                     term.obsolete = clause.obsolete
                 case "xref":
-                    identifier = clause.xref.id
-                    if getattr(identifier, "prefix", "").lower() in _UMLS:
-                        term.umls.append(identifier.local)
+                    if cui := cui_of(str(clause.xref.id)):
+                        term.umls.append(cui)
         return term
 
 

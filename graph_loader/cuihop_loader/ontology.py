@@ -19,8 +19,11 @@ from cuihop_loader.cellxgene_terms import CellxgeneFile
 from cuihop_loader.edge_lists import EdgeListFile
 from cuihop_loader.lmf_synsets import LmfFile
 from cuihop_loader.mesh_terms import MeshFile, MeshTreesFile
+from cuihop_loader.obo_graph_terms import OboGraphFile
 from cuihop_loader.obo_terms import OboFile
 from cuihop_loader.options import LoadOptions
+from cuihop_loader.owl_terms import OwlFile
+from cuihop_loader.rdf_terms import RdfFile
 from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.report import FileReport, ReadGraph, SabReport
 from cuihop_loader.rf2_terms import Rf2File
@@ -30,6 +33,9 @@ from cuihop_loader.sources import (
     MESH,
     MESH_TREES,
     OBO,
+    OBO_GRAPH,
+    OWL_AXIOMS,
+    RDF,
     RF2_RELATIONSHIP,
     WN_LMF,
     WNDB,
@@ -46,10 +52,21 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 _READERS: Mapping[str, Callable[[SourceFile, RejectedRows, StepProgress | None], TermFile]] = {
-    CELLXGENE: CellxgeneFile, OBO: OboFile, EDGE_LIST: EdgeListFile, WNDB: WordNetFile, WN_LMF: LmfFile,
-    RF2_RELATIONSHIP: Rf2File, MESH: MeshFile, MESH_TREES: MeshTreesFile,
+    CELLXGENE: CellxgeneFile, OBO: OboFile, OBO_GRAPH: OboGraphFile, EDGE_LIST: EdgeListFile, WNDB: WordNetFile,
+    WN_LMF: LmfFile, RF2_RELATIONSHIP: Rf2File, MESH: MeshFile, MESH_TREES: MeshTreesFile,
 }  # fmt: skip
-"""The reader of each format in `cuihop_loader.sources.TERM_FORMATS`."""
+_READERS_BY_LANGUAGE: Mapping[
+    str, Callable[[SourceFile, RejectedRows, StepProgress | None, Sequence[str]], TermFile]
+] = {OWL_AXIOMS: OwlFile, RDF: RdfFile}
+"""The reader of each format in `cuihop_loader.sources.TERM_FORMATS`; some choose names by their language."""
+
+
+def _reader(
+    source: SourceFile, options: LoadOptions, rejected: RejectedRows, progress: StepProgress | None
+) -> TermFile:
+    if (by_language := _READERS_BY_LANGUAGE.get(source.role)) is not None:
+        return by_language(source, rejected, progress, options.languages)
+    return _READERS[source.role](source, rejected, progress)
 
 
 def read_ontology(
@@ -69,23 +86,24 @@ def read_ontology(
         raise InputError(
             "only RRF files have other relations than is_a", column="relations", found=", ".join(options.relations)
         )
-    readers = [_READERS[source.role](source, rejected, progress) for source in sources]
+    readers = [_reader(source, options, rejected, progress) for source in sources]
     columns = TermColumns()
     ends = [0]  # of the statements of a parent, file by file
     for reader, source in zip(readers, sources, strict=True):
         name = str(source)
         for term in reader.terms():
             if isinstance(term, TermRows):
-                columns.add_rows(term, reader.ontology)
+                columns.add_rows(term)
             else:
-                columns.add(term, reader.ontology, name)
+                columns.add(term, name)
+        columns.end_file(reader.ontology)
         ends.append(columns.parent_count)
     projection = TermProjection(columns, identifiers)
     statements, parents = columns.parents
     sabs = list(columns.sabs)
     included = np.array([options.includes(sab) for sab in sabs], dtype=np.bool_)[columns.sab_numbers[statements]]
     pairs = projection.pairs(included)
-    fates = _Fates(pairs, included, columns.obsolete[statements] | projection.gone[parents])
+    fates = _Fates(pairs, included, ~projection.usable[statements] | projection.gone[parents])
     if not fates.used.any():
         raise InputError(
             "no is_a relation",

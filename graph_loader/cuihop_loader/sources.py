@@ -20,6 +20,8 @@ __all__ = [
     "MESH_TREES",
     "OBO",
     "OBO_GRAPH",
+    "OWL_AXIOMS",
+    "RDF",
     "RF2_RELATIONSHIP",
     "TERM_FORMATS",
     "WNDB",
@@ -36,6 +38,8 @@ MESH = "MeSH XML"
 MESH_TREES = "MeSH trees"
 OBO = "OBO"
 OBO_GRAPH = "OBO Graph JSON"
+OWL_AXIOMS = "OWL"
+RDF = "RDF"
 RF2_RELATIONSHIP = "RF2 Relationship"
 WNDB = "WNDB"
 WN_LMF = "WN-LMF"
@@ -124,6 +128,14 @@ def _rf2(role: str, name: str) -> TermFormat:
 
 _JSON, _XML = (re.compile(rf".+\.{ending}", re.IGNORECASE) for ending in ("json", "xml"))
 
+_OWL_BEGINS = re.compile(
+    rb"\A\s*(?:(?:Prefix|Ontology)\s*\(|(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\])?\s*>|\s)*<Ontology[\s>])",
+    re.DOTALL,
+)
+_RDF_NAMES = re.compile(
+    rb"http://www\.w3\.org/(?:1999/02/22-rdf-syntax-ns|2000/01/rdf-schema|2002/07/owl|2004/02/skos/core)#"
+)
+
 TERM_FORMATS = (
     TermFormat(OBO, re.compile(r".+\.obo", re.IGNORECASE)),
     TermFormat(EDGE_LIST, re.compile(r".+\.(csv|tsv|parquet)", re.IGNORECASE)),
@@ -138,10 +150,13 @@ TERM_FORMATS = (
     _rf2("RF2 Association", "der2_cRefset_Association(?:Reference)?Snapshot"),
     TermFormat(OBO_GRAPH, _JSON, re.compile(rb'"graphs"\s*:\s*\[')),
     TermFormat(CELLXGENE, _JSON, re.compile(rb'"ancestors"\s*:\s*\{')),
+    TermFormat(OWL_AXIOMS, re.compile(r".+\.(ofn|owx|owl|xml)", re.IGNORECASE), _OWL_BEGINS),
+    TermFormat(RDF, re.compile(r".+\.(ttl|nt)", re.IGNORECASE)),
+    TermFormat(RDF, re.compile(r".+\.(rdf|owl|xml)", re.IGNORECASE), _RDF_NAMES),
 )
 """The formats besides RRF; the first that fits a file is its format."""
 
-FORMAT_OPTIONS = tuple(each.option for each in TERM_FORMATS if not each.folders)
+FORMAT_OPTIONS = tuple(dict.fromkeys(each.option for each in TERM_FORMATS if not each.folders))
 """Names of the formats that an option can state: all whose files may have any name."""
 
 _BEGINNING = 1 << 16

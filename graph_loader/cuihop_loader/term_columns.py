@@ -19,6 +19,7 @@ MOST_SABS = 2048
 Int32 = npt.NDArray[np.int32]
 
 _OBSOLETE, _DEFINED = 1, 2
+_UNSTATED = -1
 
 
 class TermColumns:
@@ -32,11 +33,12 @@ class TermColumns:
     """
 
     def __init__(self) -> None:
-        self.code_of: dict[str, int] = {}
-        self.text_of: dict[str, int] = {}
+        self.code_of: dict[str, int] = _Numbers()
+        self.text_of: dict[str, int] = _Numbers()
         self.sabs: dict[str, int] = {}
         self.others: list[tuple[int, Term]] = []
         self._terms, self._sabs, self._flags = array("i"), array("i"), array("B")
+        self._ended = 0
         self._children, self._parents, self._instances = array("i"), array("i"), array("B")
         self._named, self._texts, self._synonyms = array("i"), array("i"), array("B")
 
@@ -45,12 +47,21 @@ class TermColumns:
         """Number of statements of a parent so far."""
         return len(self._parents)
 
-    def add(self, term: Term, sab: str, file: str) -> None:
+    def end_file(self, sab: str) -> None:
+        """State the vocabulary of the statements since the last call that state none.
+
+        Raises:
+            LimitExceeded: more than `MOST_SABS` vocabularies.
+        """
+        of_file = np.asarray(self._sabs)[self._ended :]
+        of_file[of_file == _UNSTATED] = self._sab(sab)
+        self._ended = len(self._sabs)
+
+    def add(self, term: Term, file: str) -> None:
         """Add a statement.
 
         Args:
             term: the statement.
-            sab: its vocabulary where it states none.
             file: for errors.
 
         Raises:
@@ -59,7 +70,7 @@ class TermColumns:
         """
         statement = len(self._terms)
         self._terms.append(self._code(term.id, "id", term, file))
-        self._sabs.append(self._sab(term.sab or sab))
+        self._sabs.append(_UNSTATED if term.sab is None else self._sab(term.sab))
         self._flags.append((_OBSOLETE if term.obsolete else 0) | (_DEFINED if term.defined else 0))
         for is_instance, parents in enumerate((term.parents, term.classes)):
             for parent in parents:
@@ -74,20 +85,16 @@ class TermColumns:
         if term.obsolete or term.umls or term.alternatives:
             self.others.append((statement, term))
 
-    def add_rows(self, rows: TermRows, sab: str) -> None:
+    def add_rows(self, rows: TermRows) -> None:
         """Add rows of a table.
-
-        Args:
-            rows: the statements.
-            sab: their vocabulary where they state none.
 
         Raises:
             LimitExceeded: more than `MOST_SABS` vocabularies.
         """
         first = len(self._terms)
-        self._terms.frombytes(_codes(rows.terms, self.code_of).tobytes())
-        number_of = {stated: self._sab(stated or sab) for stated in dict.fromkeys(rows.sabs)}
-        self._sabs.frombytes(_codes(rows.sabs, number_of).tobytes())
+        self._terms.frombytes(_numbers(rows.terms, self.code_of).tobytes())
+        number_of = {stated: self._sab(stated) if stated else _UNSTATED for stated in dict.fromkeys(rows.sabs)}
+        self._sabs.frombytes(_numbers(rows.sabs, number_of).tobytes())
         self._flags.frombytes(bytes([_DEFINED]) * len(rows.terms))
         for strings, code_of, places, codes, zeros in (
             (rows.parents, self.code_of, self._children, self._parents, self._instances),
@@ -96,7 +103,7 @@ class TermColumns:
             stated = strings if all(strings) else [string for string in strings if string]
             at = range(len(strings)) if stated is strings else [n for n, string in enumerate(strings) if string]
             places.frombytes((np.asarray(at, dtype=np.int32) + np.int32(first)).tobytes())
-            codes.frombytes(_codes(stated, code_of).tobytes())
+            codes.frombytes(_numbers(stated, code_of).tobytes())
             zeros.frombytes(bytes(len(stated)))
 
     def _add_name(self, statement: int, text: str, *, synonym: bool) -> None:
@@ -109,7 +116,7 @@ class TermColumns:
         if code is None:
             if not is_identifier(identifier, "any"):
                 raise InputError(
-                    "not an identifier", file=file, line=term.line, column=field, found=repr(identifier),
+                    "not an identifier", file=file, line=term.line or None, column=field, found=repr(identifier),
                     expected=EXPECTED["any"],
                 )  # fmt: skip
             code = self.code_of[identifier] = len(self.code_of)
@@ -169,8 +176,14 @@ class TermColumns:
         return self.code_of.setdefault(identifier, len(self.code_of))
 
 
-def _codes(strings: Sequence[str], code_of: dict[str, int]) -> Int32:
-    """The number of each string; new ones are added."""
-    new = [string for string in dict.fromkeys(strings) if string not in code_of]
-    code_of.update(zip(new, range(len(code_of), len(code_of) + len(new)), strict=True))
-    return np.fromiter(map(code_of.__getitem__, strings), dtype=np.int32, count=len(strings))
+class _Numbers(dict[str, int]):
+    """Strings numbered as they come: asking for one that is new adds it."""
+
+    def __missing__(self, string: str) -> int:
+        number = self[string] = len(self)
+        return number
+
+
+def _numbers(strings: Sequence[str], number_of: dict[str, int]) -> Int32:
+    """The number of each string."""
+    return np.fromiter(map(number_of.__getitem__, strings), dtype=np.int32, count=len(strings))

@@ -18,7 +18,7 @@ class Term:
 
     Attributes:
         id: its identifier.
-        line: first line of the statement.
+        line: first line of the statement; 0 where the parser of the format does not say it.
         name: ``None`` without one.
         synonyms: the exact ones; broad, narrow and related ones name something else.
         parents, alternatives, replaced_by, consider: identifiers.
