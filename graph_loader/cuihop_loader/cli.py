@@ -50,7 +50,8 @@ def load(
     sources: Annotated[
         list[Path],
         typer.Argument(
-            help="A folder with RRF files, a .zip of them, the files themselves (plain or .gz), or OBO files.",
+            help="A folder with RRF files or a SNOMED CT release, a .zip of them, or files: RRF, RF2, OBO, MeSH, edge "
+            "lists (.csv, .tsv, .parquet) and others, plain or compressed.",
             show_default=False,
         ),
     ],
@@ -158,7 +159,7 @@ def load(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Load UMLS RRF files, or OBO ontologies, into a snapshot, a Neo4j server, or both.
+    """Load a UMLS release, or ontologies and taxonomies, into a snapshot, a Neo4j server, or both.
 
     A server keeps serving its release until the new one is complete and has been read back. To fill a new database from
     files with the server stopped, which is faster, write a snapshot and run `cuihop store --csv` on it.

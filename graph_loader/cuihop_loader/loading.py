@@ -53,8 +53,9 @@ def load(
     """Read a graph into memory.
 
     Args:
-        sources: a folder with the RRF files of a release (searched with its META and CHANGE folders), a zip archive
-            of them, the files themselves, or OBO files; plain or under gzip.
+        sources: a folder with the files of a release (RRF, searched with its META and CHANGE folders; RF2; WNDB), a
+            zip archive of them, the files themselves, or files of `cuihop_loader.sources.TERM_FORMATS`; plain or
+            compressed.
         options: the options of the load.
         progress: callback with the step, and the bytes read of all bytes; in the calling thread.
 
