@@ -19,6 +19,7 @@ from cuihop.graph import (
     SearchHit,
     resolved,
 )
+from cuihop.similarity.hierarchy import Hierarchy
 
 __all__ = ["GraphWithNames", "names_of", "without_added_names"]
 
@@ -48,6 +49,10 @@ class GraphWithNames(ConceptGraph):
     def release(self) -> Release:
         """The release of the graph."""
         return self.graph.release
+
+    def within(self, sabs: Sequence[str]) -> GraphWithNames:
+        """See `ConceptGraph.within`; with the same added names."""
+        return GraphWithNames(self.graph.within(sabs), self.added)
 
     def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
         """See `ConceptGraph.resolve`."""
@@ -91,6 +96,11 @@ class GraphWithNames(ConceptGraph):
     def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
         """See `ConceptGraph.annotate_many`; by the names of the graph."""
         return self.graph.annotate_many(texts, options)
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """See `ConceptGraph.hierarchy`."""
+        return self.graph.hierarchy
 
     def close(self) -> None:
         """Close the graph."""

@@ -17,6 +17,7 @@ from cuihop.annotation.mentions import Annotation, Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui
 from cuihop.identifiers import EXPECTED, Identifiers
+from cuihop.similarity.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -26,6 +27,7 @@ __all__ = [
     "DIRECTIONS",
     "MATCHES",
     "MOST_PATHS",
+    "MOST_SABS",
     "CommonAncestor",
     "Concept",
     "ConceptGraph",
@@ -59,6 +61,9 @@ DIRECTIONS: tuple[Direction, ...] = ("any", "up", "down", "vertical")
 
 MOST_PATHS = 10**15
 """Bound of the count of shortest paths: where there are more, this is the count."""
+
+MOST_SABS = 16
+"""The most vocabularies that a graph is restricted to: see `ConceptGraph.within`."""
 
 MatchKind: TypeAlias = Literal["identifier", "exact", "words", "prefix", "form", "spelling", "part"]
 """Way in which a name matches the text of a search: see `MATCHES`."""
@@ -504,6 +509,23 @@ class ConceptGraph(Protocol):
         return isinstance(cui, str) and self.resolve([cui])[0].cui is not None
 
     @abstractmethod
+    def within(self, sabs: Sequence[str]) -> ConceptGraph:
+        """The graph restricted to the is_a edges that at least one of these source vocabularies asserts.
+
+        Concepts, names and retired identifiers stay; a concept without such an edge has no path to any other. No
+        distance is smaller than in the whole graph. Vocabularies of a hop are those given; search and annotation are
+        those of the whole graph. The release of the result has a name that lists the vocabularies, and the digest of
+        the concepts, the remaining edges and the retired concepts. Files and connections are shared: closing either
+        graph closes both.
+
+        Args:
+            sabs: at least one vocabulary of ``release.sabs``, and at most `MOST_SABS`.
+
+        Raises:
+            InputError: none is given, too many are, or no edge of the release is asserted by one of them.
+        """
+
+    @abstractmethod
     def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
         """Resolve each identifier. Never raises for a concept."""
 
@@ -577,6 +599,11 @@ class ConceptGraph(Protocol):
         two) before others, short names before long, then by identifier. See `MATCHES`. An identifier finds its
         concept, also in lower case.
         """
+
+    @property
+    @abstractmethod
+    def hierarchy(self) -> Hierarchy:
+        """Similarity over the hierarchy: see `cuihop.similarity`. Building it takes seconds for a million concepts."""
 
     @abstractmethod
     def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:

@@ -94,6 +94,19 @@ class AnnotatedTerm:
         elif predicate == CROSS_REFERENCE and (cui := cui_of(value)):
             self.umls.append(cui)
 
+    def join(self, later: AnnotatedTerm) -> None:
+        """Add the annotations of the same IRI from elsewhere in the file."""
+        if later is self:
+            return
+        self.is_class |= later.is_class
+        self.obsolete |= later.obsolete
+        for key, texts in later.labels.items():
+            self.labels.setdefault(key, []).extend(texts)
+        for tag, texts in later.synonyms.items():
+            self.synonyms.setdefault(tag, []).extend(texts)
+        for name in ("parents", "children", "alternatives", "replaced_by", "consider", "umls", "schemes"):
+            getattr(self, name).extend(getattr(later, name))
+
     def terms(self, tags: Sequence[str], line: int) -> Iterator[Term]:
         """The statements of the term, one for each vocabulary, with names in these languages; then its children.
 

@@ -103,9 +103,11 @@ class JsonStream:
             try:
                 value, end = self._decode_value(self._text, self._at)
             except json.JSONDecodeError as error:
+                beyond = error.pos - self._at
                 if self._more():
                     continue
-                raise self._fault("not JSON", error.pos, error.msg[:1].lower() + error.msg[1:]) from None
+                _, _, expected = error.msg.partition("Expecting ")
+                raise self._fault("not JSON", self._at + beyond, expected or "a whole value") from None
             except RecursionError:
                 raise self._fault("values within values", self._at, "some hundred levels at most") from None
             except ValueError as error:  # a number of thousands of digits
@@ -188,14 +190,14 @@ class JsonStream:
 
     def _fault(self, problem: str, place: int, expected: str, found: str | None = None) -> InputError:
         line, column = self._position(place)
-        rest = _shown(self._text[place : place + _SHOWN + 1])
+        rest = _beginning(self._text[place : place + _SHOWN + 1])
         return InputError(
             problem, file=self._name, line=line, column=column, found=found or (repr(rest) if rest else "its end"),
             expected=expected, advice=None if rest else _DOWNLOAD,
         )  # fmt: skip
 
 
-def _shown(text: str) -> str:
+def _beginning(text: str) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
@@ -219,7 +221,7 @@ class WrongValueError(Exception):
     def __init__(self, field: str, found: object, expected: str) -> None:
         super().__init__(field)
         self.field = field
-        self.found = _shown(json.dumps(found, ensure_ascii=False))
+        self.found = _beginning(json.dumps(found, ensure_ascii=False))
         self.expected = expected
 
 

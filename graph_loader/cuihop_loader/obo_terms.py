@@ -79,7 +79,7 @@ class OboFile(TextTermFile):
     def _parsed(self, stanza: _Stanza, tags: frozenset[bytes], fastobo: ModuleType) -> Any:
         """The stanza parsed by fastobo, without lines of other tags; ``None`` if none of it is usable."""
         lines = [
-            line if (place == 0 and line.startswith(b"[")) or line.partition(b":")[0].strip() in tags else b""
+            line if (place == 0 and line.startswith(b"[")) or _concerns(line, tags) else b""
             for place, line in enumerate(stanza.lines)
         ]
         for place in range(len(lines)):
@@ -138,6 +138,12 @@ class OboFile(TextTermFile):
                     if cui := cui_of(str(clause.xref.id)):
                         term.umls.append(cui)
         return term
+
+
+def _concerns(line: bytes, tags: frozenset[bytes]) -> bool:
+    """True for a line of one of the tags; of cross-references, only those to UMLS."""
+    tag, _, value = line.partition(b":")
+    return tag.strip() in tags and (tag.strip() != b"xref" or value.lstrip()[:4].lower() == b"umls")
 
 
 def _is_garbage(line: bytes) -> bool:

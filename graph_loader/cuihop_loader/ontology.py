@@ -196,9 +196,9 @@ def _tables(
 
     sabs = list(columns.sabs)
     sab_of_row = columns.sab_numbers[columns.parents[0]]
-    kept = pairs.children != pairs.parents
-    keys = place[pairs.children[kept]].astype(np.int64) << 32 | place[pairs.parents[kept]]
-    edges = _Grouped(keys, sab_of_row[pairs.rows[kept]])
+    proper = pairs.children != pairs.parents
+    keys = place[pairs.children[proper]].astype(np.int64) << 32 | place[pairs.parents[proper]]
+    edges = _Grouped(keys, sab_of_row[pairs.rows[proper]])
     names = _names(columns, projection, place, len(cuis), all_names=all_names)
     sab_sets, members = edges.sab_sets(sabs)
     name_sab_sets, name_members = names.sab_sets

@@ -64,6 +64,7 @@ class RdfFile(TextTermFile):
         self._tags = language_tags(languages)
         self._classes: set[str] = set()
         self._waiting: list[AnnotatedTerm] = []  # of which no type or parent is known yet
+        self._retired: dict[str, AnnotatedTerm] = {}
         self._headers: dict[str, dict[str, str]] = {}
 
     def terms(self) -> Iterator[Term]:
@@ -79,7 +80,7 @@ class RdfFile(TextTermFile):
                     subject = AnnotatedTerm(iri)
                 self._add(subject, triple)
             yield from self._finished(subject)
-        for waiting in self._waiting:
+        for waiting in [*self._waiting, *self._retired.values()]:
             if waiting.iri in self._classes:
                 yield from waiting.terms(self._tags, 0)
         self._read_header()
@@ -143,8 +144,13 @@ class RdfFile(TextTermFile):
         """The statements of a subject whose triples are complete; nothing for one that is no class or concept."""
         if subject is None or subject.iri == _THING:
             return
-        if subject.is_class or subject.parents or subject.children:
+        is_class = subject.is_class or bool(subject.parents or subject.children)
+        if is_class:
             self._classes.add(subject.iri)
+        if subject.obsolete or subject.replaced_by or subject.consider:
+            # A deprecation and the successor may stand apart.
+            self._retired.setdefault(subject.iri, subject).join(subject)
+        elif is_class:
             yield from subject.terms(self._tags, 0)
         elif not subject.is_other:
             self._waiting.append(subject)

@@ -39,6 +39,7 @@ class TermColumns:
         self.others: list[tuple[int, Term]] = []
         self._terms, self._sabs, self._flags = array("i"), array("i"), array("B")
         self._ended = 0
+        self._ends: list[int] = []
         self._children, self._parents, self._instances = array("i"), array("i"), array("B")
         self._named, self._texts, self._synonyms = array("i"), array("i"), array("B")
 
@@ -56,6 +57,7 @@ class TermColumns:
         of_file = np.asarray(self._sabs)[self._ended :]
         of_file[of_file == _UNSTATED] = self._sab(sab)
         self._ended = len(self._sabs)
+        self._ends.append(self._ended)
 
     def add(self, term: Term, file: str) -> None:
         """Add a statement.
@@ -142,8 +144,13 @@ class TermColumns:
 
     @property
     def obsolete(self) -> npt.NDArray[np.bool_]:
-        """True where the statement calls the term obsolete."""
-        return np.asarray(self._flags) & _OBSOLETE > 0
+        """True where the statement, or another of the same file, calls the term obsolete."""
+        obsolete = np.asarray(self._flags) & _OBSOLETE > 0
+        if obsolete.any():
+            files = np.searchsorted(self._ends, np.arange(len(obsolete)), side="right")
+            terms_of_files = files << 32 | self.terms
+            obsolete |= np.isin(terms_of_files, terms_of_files[obsolete])
+        return obsolete
 
     @property
     def defined(self) -> npt.NDArray[np.bool_]:

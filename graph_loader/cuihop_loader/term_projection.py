@@ -135,9 +135,9 @@ class TermProjection:
             several = _marked(len(self._concept), np.fromiter(self._several, dtype=np.int32))[terms]
             more = [(place, c) for place in np.flatnonzero(several).tolist() for c in self._several[int(terms[place])]]
             added = np.array(more, dtype=np.int32).reshape(-1, 2)
-            kept = ~several
-            places = np.concatenate([places[kept], added[:, 0]])
-            single = np.concatenate([single[kept], added[:, 1]])
+            alone = ~several
+            places = np.concatenate([places[alone], added[:, 0]])
+            single = np.concatenate([single[alone], added[:, 1]])
             order = np.argsort(places, kind="stable")
             places, single = places[order], single[order]
         found = single != _NONE

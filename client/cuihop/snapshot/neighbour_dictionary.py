@@ -286,6 +286,10 @@ class NeighbourDictionary(ConceptGraph):
         resolved(self.resolve(cuis), self._release)
         return [None] * len(cuis)
 
+    def within(self, sabs: Sequence[str]) -> ConceptGraph:
+        """Refused: a neighbour dictionary holds distances without their edges."""
+        self.refuse("vocabularies of edges")
+
     def path(
         self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None, which: int = 1
     ) -> Path | None:
@@ -314,6 +318,11 @@ class NeighbourDictionary(ConceptGraph):
     def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
         """Refused: a neighbour dictionary holds no names."""
         self.refuse("names")
+
+    @property
+    def hierarchy(self) -> NoReturn:
+        """Refused: the dictionary holds no is_a edges."""
+        self.refuse("hierarchy")
 
     def close(self) -> None:
         """Do nothing: there is nothing to release."""

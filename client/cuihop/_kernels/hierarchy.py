@@ -1,0 +1,339 @@
+"""The hierarchy of a graph: cycles as one node, numbers of ancestors and descendants, and common ancestors of pairs.
+
+Arguments that recur: ``up_indptr`` int32 (nodes + 1,) and ``up_indices`` int32 (edges,): the parents of each node. A
+parent has a smaller number than its child. ``mark`` int32 (nodes,), ``hops_of`` int32 (nodes,) and ``queue`` int32
+(nodes,) are scratch of one call at a time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop._kernels.jit import compiled
+from cuihop._kernels.similarity import (
+    LEACOCK_CHODOROW,
+    LIN,
+    PATH_LCS,
+    RESNIK,
+    SIM_GIC,
+    SIM_UI,
+    WU_PALMER,
+    jiang_conrath,
+    leacock_chodorow,
+    lin,
+    path_similarity,
+    ratio,
+    wu_palmer,
+)
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Float64 = npt.NDArray[np.float64]
+
+NONE = -1
+"""In place of a node: only the virtual root is a common ancestor."""
+
+
+@compiled
+def strong_components(up_indptr: Int32, up_indices: Int32) -> tuple[Int32, int]:
+    """The strongly connected component of each concept, and their number (Tarjan 1972).
+
+    A component is numbered when all components above it are: parents have smaller numbers than their children.
+    """
+    concepts = up_indptr.size - 1
+    component = np.full(concepts, -1, dtype=np.int32)
+    visited = np.zeros(concepts, dtype=np.int32)  # the order of visits, from 1
+    lowest = np.zeros(concepts, dtype=np.int32)
+    edge_of = up_indptr[:-1].copy()
+    open_concepts = np.empty(concepts, dtype=np.int32)
+    chain = np.empty(concepts, dtype=np.int32)
+    opened = 0
+    visits = 0
+    components = 0
+    for start in range(concepts):
+        if visited[start]:
+            continue
+        length = 1
+        chain[0] = start
+        visits += 1
+        visited[start] = visits
+        lowest[start] = visits
+        open_concepts[opened] = start
+        opened += 1
+        while length:
+            concept = chain[length - 1]
+            if edge_of[concept] < up_indptr[concept + 1]:
+                parent = up_indices[edge_of[concept]]
+                edge_of[concept] += 1
+                if not visited[parent]:
+                    visits += 1
+                    visited[parent] = visits
+                    lowest[parent] = visits
+                    open_concepts[opened] = parent
+                    opened += 1
+                    chain[length] = parent
+                    length += 1
+                elif component[parent] < 0 and visited[parent] < lowest[concept]:
+                    lowest[concept] = visited[parent]
+                continue
+            length -= 1
+            if length and lowest[concept] < lowest[chain[length - 1]]:
+                lowest[chain[length - 1]] = lowest[concept]
+            if lowest[concept] == visited[concept]:
+                while True:
+                    opened -= 1
+                    member = open_concepts[opened]
+                    component[member] = components
+                    if member == concept:
+                        break
+                components += 1
+    return component, components
+
+
+@compiled
+def depths(up_indptr: Int32, up_indices: Int32, root_depth: int) -> tuple[Int32, Int32, Int32]:
+    """Longest and shortest depth of each node, and its height in hops."""
+    nodes = up_indptr.size - 1
+    longest = np.full(nodes, root_depth, dtype=np.int32)
+    shortest = np.full(nodes, root_depth, dtype=np.int32)
+    height = np.zeros(nodes, dtype=np.int32)
+    for node in range(nodes):
+        for edge in range(up_indptr[node], up_indptr[node + 1]):
+            parent = up_indices[edge]
+            longest[node] = max(longest[node], longest[parent] + 1)
+            if edge == up_indptr[node] or shortest[parent] + 1 < shortest[node]:
+                shortest[node] = shortest[parent] + 1
+    for node in range(nodes - 1, -1, -1):
+        for edge in range(up_indptr[node], up_indptr[node + 1]):
+            parent = up_indices[edge]
+            height[parent] = max(height[parent], height[node] + 1)
+    return longest, shortest, height
+
+
+@compiled
+def relatives(up_indptr: Int32, up_indices: Int32, height: Int32) -> tuple[Int32, Int32, Int32]:
+    """Ancestors, descendants and leaves of each node, itself included: int32, shape (nodes,) each."""
+    nodes = up_indptr.size - 1
+    ancestors = np.zeros(nodes, dtype=np.int32)
+    descendants = np.zeros(nodes, dtype=np.int32)
+    leaves = np.zeros(nodes, dtype=np.int32)
+    mark = np.full(nodes, -1, dtype=np.int32)
+    queue = np.empty(nodes, dtype=np.int32)
+    for node in range(nodes):
+        is_leaf = height[node] == 0
+        filled = _ancestors(up_indptr, up_indices, node, mark, queue, node)
+        ancestors[node] = filled
+        for i in range(filled):
+            descendants[queue[i]] += 1
+            leaves[queue[i]] += is_leaf
+    return ancestors, descendants, leaves
+
+
+@compiled
+def _ancestors(up_indptr: Int32, up_indices: Int32, node: int, mark: Int32, queue: Int32, stamp: int) -> int:
+    """Fill the queue with a node and its ancestors, and return their number."""
+    mark[node] = stamp
+    queue[0] = node
+    filled = 1
+    at = 0
+    while at < filled:
+        for edge in range(up_indptr[queue[at]], up_indptr[queue[at] + 1]):
+            parent = up_indices[edge]
+            if mark[parent] != stamp:
+                mark[parent] = stamp
+                queue[filled] = parent
+                filled += 1
+        at += 1
+    return filled
+
+
+@compiled
+def occurrences(up_indptr: Int32, up_indices: Int32, counts: Float64) -> Float64:
+    """The sum of the counts of each node and of all its descendants, each once."""
+    nodes = up_indptr.size - 1
+    sums = np.zeros(nodes, dtype=np.float64)
+    mark = np.full(nodes, -1, dtype=np.int32)
+    queue = np.empty(nodes, dtype=np.int32)
+    for node in range(nodes):
+        if counts[node] != 0.0:
+            for i in range(_ancestors(up_indptr, up_indices, node, mark, queue, node)):
+                sums[queue[i]] += counts[node]
+    return sums
+
+
+@compiled
+def _up(
+    up_indptr: Int32, up_indices: Int32, node: int, mark: Int32, hops_of: Int32, queue: Int32, stamp: int
+) -> tuple[int, int]:
+    """Queue a node and its ancestors breadth first, with their hops; their number, and the hops to the virtual root."""
+    mark[node] = stamp
+    hops_of[node] = 0
+    queue[0] = node
+    filled = 1
+    at = 0
+    to_root = -1
+    while at < filled:
+        here = queue[at]
+        if to_root < 0 and up_indptr[here] == up_indptr[here + 1]:
+            to_root = hops_of[here] + 1
+        for edge in range(up_indptr[here], up_indptr[here + 1]):
+            parent = up_indices[edge]
+            if mark[parent] != stamp:
+                mark[parent] = stamp
+                hops_of[parent] = hops_of[here] + 1
+                queue[filled] = parent
+                filled += 1
+        at += 1
+    return filled, to_root
+
+
+@compiled
+def common(
+    up_indptr: Int32,
+    up_indices: Int32,
+    depth: Int32,
+    ic: Float64,
+    first: Int32,
+    virtual_root: bool,
+    x: int,
+    y: int,
+    marks: Int32,
+    hops: Int32,
+    queue: Int32,
+    stamp: int,
+    found: Int64,
+    sums: Float64,
+) -> None:
+    """The common ancestors of two nodes, summed up.
+
+    Args:
+        depth, ic: of each node. first: its first concept, which decides between equals.
+        virtual_root: true where there is one: it is a common ancestor too, of depth 1 and information content 0.
+        marks, hops: int32, shape (2, nodes): scratch. ``marks`` holds only other values than ``stamp``.
+        found: int64, receives 9 numbers: the deepest common ancestor with its hops from x and y; the nearest with
+            its hops; the most informative with its hops. `NONE` is the virtual root.
+        sums: float64, receives 4: the number of common ancestors and of united ones, and the sums of their ``ic``.
+    """
+    if x > y:  # sums of equal bits either way
+        common(up_indptr, up_indices, depth, ic, first, virtual_root, y, x, marks, hops, queue, stamp, found, sums)
+        for place in (1, 4, 7):
+            found[place], found[place + 1] = found[place + 1], found[place]
+        return
+    of_x, root_from_x = _up(up_indptr, up_indices, x, marks[0], hops[0], queue, stamp)
+    united_ic = 0.0
+    for i in range(of_x):
+        united_ic += ic[queue[i]]
+    of_y, root_from_y = _up(up_indptr, up_indices, y, marks[1], hops[1], queue, stamp)
+    shared = 0
+    shared_ic = 0.0
+    deepest = nearest = informative = NONE
+    for i in range(of_y):
+        node = queue[i]
+        if marks[0, node] != stamp:
+            united_ic += ic[node]
+            continue
+        shared += 1
+        shared_ic += ic[node]
+        if deepest == NONE or _before(depth[node], depth[deepest], node, deepest, hops, first):
+            deepest = node
+        if nearest == NONE or _before(0, 0, node, nearest, hops, first):
+            nearest = node
+        if informative == NONE or _before(ic[node], ic[informative], node, informative, hops, first):
+            informative = node
+    if virtual_root and (nearest == NONE or root_from_x + root_from_y < hops[0, nearest] + hops[1, nearest]):
+        nearest = NONE
+    for place, node in enumerate((deepest, nearest, informative)):
+        found[3 * place] = node
+        found[3 * place + 1] = root_from_x if node == NONE else hops[0, node]
+        found[3 * place + 2] = root_from_y if node == NONE else hops[1, node]
+    sums[0] = shared
+    sums[1] = of_x + of_y - shared
+    sums[2] = shared_ic
+    sums[3] = united_ic
+
+
+@compiled
+def _before(value: float, best: float, node: int, other: int, hops: Int32, first: Int32) -> bool:
+    """The greater value; of equal ones the fewest hops, then the first identifier."""
+    if value != best:
+        return value > best
+    far = hops[0, node] + hops[1, node]
+    near = hops[0, other] + hops[1, other]
+    return bool(far < near if far != near else first[node] < first[other])
+
+
+@compiled
+def value_of(measure: int, found: Int64, sums: Float64, depth: Int32, ic: Float64, most: int, x: int, y: int) -> float:
+    """The value of a measure for a pair, from the result of `common`; NaN where it has none. ``most``: D."""
+    if measure == PATH_LCS:
+        return path_similarity(found[4] + found[5])
+    if measure == LEACOCK_CHODOROW:
+        return leacock_chodorow(found[4] + found[5], most)
+    if measure == WU_PALMER:
+        return wu_palmer(found[1] + found[2], 1 if found[0] == NONE else depth[found[0]])
+    if measure == SIM_UI:
+        return ratio(sums[0], sums[1])
+    if measure == SIM_GIC:
+        return ratio(sums[2], sums[3]) if np.isfinite(sums[3]) else np.nan
+    if not (np.isfinite(ic[x]) and np.isfinite(ic[y])):
+        return np.nan
+    mica = 0.0 if found[6] == NONE else ic[found[6]]
+    if measure == RESNIK:
+        return mica
+    if measure == LIN:
+        return lin(ic[x], ic[y], mica)
+    return jiang_conrath(ic[x], ic[y], mica)
+
+
+@compiled
+def similarities(
+    up_indptr: Int32,
+    up_indices: Int32,
+    depth: Int32,
+    ic: Float64,
+    first: Int32,
+    virtual_root: bool,
+    most: int,
+    measure: int,
+    starts: Int32,
+    ends: Int32,
+    marks: Int32,
+    hops: Int32,
+    queue: Int32,
+    stamp: int,
+    values: Float64,
+) -> None:
+    """The value of a measure for each pair of nodes; NaN for none. Pair i takes the stamp ``stamp + i``."""
+    found = np.empty(9, dtype=np.int64)
+    sums = np.empty(4, dtype=np.float64)
+    for i in range(starts.size):
+        common(
+            up_indptr, up_indices, depth, ic, first, virtual_root, starts[i], ends[i], marks, hops, queue,
+            stamp + i, found, sums,
+        )  # fmt: skip
+        values[i] = value_of(measure, found, sums, depth, ic, most, starts[i], ends[i])
+
+
+@compiled
+def lowest(up_indptr: Int32, up_indices: Int32, of_y: int, marks: Int32, queue: Int32, stamp: int, nodes: Int32) -> int:
+    """The common ancestors without another below them, from the state that `common` leaves; their number.
+
+    Args:
+        of_y: ancestors of y in the queue. nodes: receives the common ancestors found.
+    """
+    filled = 0
+    for i in range(of_y):
+        node = queue[i]
+        if marks[0, node] == stamp:
+            nodes[filled] = node
+            filled += 1
+    for i in range(filled):  # the parents of a common ancestor are common ancestors, and not lowest
+        for edge in range(up_indptr[nodes[i]], up_indptr[nodes[i] + 1]):
+            marks[0, up_indices[edge]] = stamp - 1
+    count = 0
+    for i in range(filled):
+        if marks[0, nodes[i]] == stamp:
+            nodes[count] = nodes[i]
+            count += 1
+    return count

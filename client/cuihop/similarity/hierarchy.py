@@ -1,0 +1,239 @@
+"""The hierarchy of a graph: the port of similarity, and the values of its answers."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, overload
+
+import numpy as np
+
+from cuihop.files.text_lines import counted
+from cuihop.similarity.options import InformationContent, SimilarityMeasure, SimilarityOptions
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["CommonSubsumer", "Hierarchy", "HierarchyFacts", "PairSimilarity", "Placement", "Similarities"]
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class HierarchyFacts:
+    """The hierarchy as a whole.
+
+    Attributes:
+        nodes: concepts, with each cycle as one.
+        cycles, concepts_in_cycles: cycles that were made one node, and their concepts.
+        roots: nodes without a parent; above more than one stands the virtual root.
+        leaves: nodes without a child.
+        depth: hops from the deepest node to the root, on its longest chain; D of Leacock and Chodorow.
+    """
+
+    nodes: int
+    cycles: int
+    concepts_in_cycles: int
+    roots: int
+    leaves: int
+    depth: int
+
+    @property
+    def virtual_root(self) -> bool:
+        """True where a virtual root stands above several roots."""
+        return self.roots > 1
+
+    @property
+    def account(self) -> str:
+        """The hierarchy in one line."""
+        cycles = counted(self.cycles, "cycle")
+        made = f"{cycles} with {self.concepts_in_cycles:,} concepts made one node each" if self.cycles else cycles
+        root = f"a virtual root above {self.roots:,} roots" if self.virtual_root else "one root"
+        return f"{counted(self.nodes, 'node')}, {made}; {root}; depth {self.depth:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Place of a concept in the hierarchy. A cycle counts as one concept.
+
+    Attributes:
+        cui: the concept.
+        depth: nodes on the longest chain from the root, both included; shortest_depth: on the shortest.
+        height: hops to the farthest leaf below, on the longest chain.
+        ancestors, descendants: their numbers, the concept itself left out; leaves: descendants without a child, the
+            concept itself included where it has none.
+        ic: information content; ``None`` for a concept that, with all its descendants, does not occur in the corpus.
+        cycle: the concepts of its cycle, itself included; empty where it is in none.
+    """
+
+    cui: str
+    depth: int
+    shortest_depth: int
+    height: int
+    ancestors: int
+    descendants: int
+    leaves: int
+    ic: float | None
+    cycle: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CommonSubsumer:
+    """A common ancestor of two concepts.
+
+    Attributes:
+        cui: ``None`` for the virtual root. Of a cycle, its first concept in the order of identifiers.
+        depth, ic: as in `Placement`; hops_a, hops_b: upward hops to it, a cycle being one node.
+    """
+
+    cui: str | None
+    depth: int
+    ic: float | None
+    hops_a: int
+    hops_b: int
+
+
+@dataclass(frozen=True, slots=True)
+class PairSimilarity:
+    """Two concepts by every measure.
+
+    Attributes:
+        a, b: their places.
+        hops: either way; ``None`` without a path.
+        lowest: the common ancestors that have no common ancestor below them, deepest first, then nearest, then by
+            identifier; only the virtual root where there is no other.
+        deepest: the ``lcs`` of Wu and Palmer; nearest: the common ancestor of path-lcs; most_informative: the
+            ``mica``.
+        values: by measure; ``None`` where it has no value.
+        ic: the information content used.
+        merged: retired identifier → the successor used in its place.
+    """
+
+    a: Placement
+    b: Placement
+    hops: int | None
+    lowest: tuple[CommonSubsumer, ...]
+    deepest: CommonSubsumer
+    nearest: CommonSubsumer
+    most_informative: CommonSubsumer
+    values: Mapping[SimilarityMeasure, float | None]
+    ic: InformationContent
+    merged: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Similarities(Sequence[float | None]):
+    """Similarities of a batch of pairs, in the order of the request. A sequence of ``float | None``.
+
+    Attributes:
+        values: float64, shape (pairs,). Meaningless where `defined` is false.
+        defined: bool, shape (pairs,): false where a concept needs an information content and has none, or where the
+            measure has no value.
+        options: as requested.
+        merged: retired identifier → the successor used in its place.
+    """
+
+    values: npt.NDArray[np.float64]
+    defined: npt.NDArray[np.bool_]
+    options: SimilarityOptions
+    merged: Mapping[str, str] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        first = ", ".join(str(self[i]) for i in range(min(_SHOWN, len(self))))
+        more = f", … {len(self) - _SHOWN:,} more" if len(self) > _SHOWN else ""
+        return f"Similarities([{first}{more}])"
+
+    @overload
+    def __getitem__(self, index: int) -> float | None: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[float | None]: ...
+    def __getitem__(self, index: int | slice) -> float | list[float | None] | None:
+        if isinstance(index, slice):
+            return self.to_list()[index]
+        return float(self.values[index]) if self.defined[index] else None
+
+    def __iter__(self) -> Iterator[float | None]:
+        return iter(self.to_list())
+
+    def to_list(self) -> list[float | None]:
+        """The similarities as plain Python values."""
+        pairs = zip(self.values.tolist(), self.defined.tolist(), strict=True)
+        return [value if defined else None for value, defined in pairs]
+
+
+class Hierarchy(Protocol):
+    """Similarity over the hierarchy of a graph: see `cuihop.similarity` for its conventions.
+
+    Identifiers are treated as by `cuihop.graph.ConceptGraph`, with the same errors. Answers are exact and
+    deterministic, and every method may be called from several threads at once.
+    """
+
+    @abstractmethod
+    def facts(self) -> HierarchyFacts:
+        """The hierarchy as a whole."""
+
+    @abstractmethod
+    def placements(
+        self, cuis: Sequence[str], *, ic: InformationContent = "Sanchez", counts: Mapping[str, float] | None = None
+    ) -> list[Placement]:
+        """The place of each concept.
+
+        Args:
+            cuis: identifiers.
+            ic, counts: as in `SimilarityOptions`.
+
+        Raises:
+            InvalidCui, ConceptNotFound, ConceptRetired: names every identifier at fault.
+        """
+
+    @abstractmethod
+    def pairs(
+        self,
+        pairs: Iterable[tuple[str, str]],
+        *,
+        ic: InformationContent = "Sanchez",
+        counts: Mapping[str, float] | None = None,
+    ) -> list[PairSimilarity]:
+        """Each pair by every measure, with its common ancestors. Other arguments and errors as `placements`."""
+
+    @abstractmethod
+    def similarities(self, pairs: Iterable[tuple[str, str]], options: SimilarityOptions | None = None) -> Similarities:
+        """The similarity of each pair.
+
+        Raises:
+            InvalidCui, ConceptNotFound, ConceptRetired: as `placements`; no similarity is returned.
+        """
+
+    @abstractmethod
+    def set_similarities(
+        self, pairs: Iterable[tuple[Collection[str], Collection[str]]], options: SimilarityOptions | None = None
+    ) -> Similarities:
+        """The similarity of each pair of sets of concepts.
+
+        simUI and simGIC compare the united ancestors of each set. Any other measure is a best-match average (BMA): the
+        mean of two means, of the best value of each concept of A among those of B, and the other way round (Couto and
+        Silva 2011). Where one set is empty the value is 0, and a distance has none; where both are, there is none; nor
+        is there one where a concept has no value.
+
+        Args:
+            pairs: sets, or other collections: a concept that is given twice counts once.
+            options: the measure.
+
+        Raises:
+            InvalidCui, ConceptNotFound, ConceptRetired: as `placements`.
+            InputError: an item is no pair of collections.
+        """
+
+    def similarity(self, a: str, b: str, options: SimilarityOptions | None = None) -> float | None:
+        """The similarity of one pair: see `similarities`."""
+        return self.similarities([(a, b)], options)[0]
+
+    def pair(
+        self, a: str, b: str, *, ic: InformationContent = "Sanchez", counts: Mapping[str, float] | None = None
+    ) -> PairSimilarity:
+        """One pair by every measure: see `pairs`."""
+        return self.pairs([(a, b)], ic=ic, counts=counts)[0]

@@ -1,0 +1,385 @@
+"""The hierarchy of a snapshot: built once in memory, and searched by compiled code."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import InputError
+from cuihop.graph import ends_of_pairs
+from cuihop.resources.cores import in_threads
+from cuihop.resources.interruption import check_interruption
+from cuihop.similarity.hierarchy import (
+    CommonSubsumer,
+    Hierarchy,
+    HierarchyFacts,
+    PairSimilarity,
+    Placement,
+    Similarities,
+)
+from cuihop.similarity.options import (
+    DISTANCES,
+    SIMILARITY_MEASURES,
+    InformationContent,
+    SimilarityMeasure,
+    SimilarityOptions,
+)
+from cuihop.snapshot.file import Sections
+from cuihop.snapshot.identifier_table import IdentifierTable
+from cuihop.snapshot.set_similarity import SetPairs, ancestor_overlaps, best_match_averages
+from cuihop.snapshot.string_table import bounds_of
+
+__all__ = ["BuiltHierarchy", "HierarchyTables", "SnapshotHierarchy"]
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Float64 = npt.NDArray[np.float64]
+
+_PAIRS_A_CALL = 4096  # a compiled call cannot be interrupted
+_LAST_STAMP = 2**31 - 2
+_CORPORA = 4
+_NUMBERS = {measure: number for number, measure in enumerate(SIMILARITY_MEASURES)}
+
+
+@dataclass(frozen=True, eq=False)
+class HierarchyTables:
+    """The hierarchy as arrays. A parent has a smaller number than its child.
+
+    Attributes:
+        node_of: int32, shape (concepts,): the node of each concept.
+        member_indptr, members: int32: node → its concepts, ascending; compressed rows.
+        up_indptr, up_indices: int32: node → its parents, ascending; compressed rows.
+        depth, shortest_depth, height: int32, shape (nodes,), as in `Placement`.
+        ancestors, descendants, leaves: int32, shape (nodes,): their numbers, the node itself included.
+        facts: the hierarchy as a whole.
+    """
+
+    node_of: Int32
+    member_indptr: Int32
+    members: Int32
+    up_indptr: Int32
+    up_indices: Int32
+    depth: Int32
+    shortest_depth: Int32
+    height: Int32
+    ancestors: Int32
+    descendants: Int32
+    leaves: Int32
+    facts: HierarchyFacts
+
+    @property
+    def first(self) -> Int32:
+        """The first concept of each node."""
+        return self.members[self.member_indptr[:-1]]
+
+    @classmethod
+    def of(cls, sections: Sections) -> HierarchyTables:
+        """The hierarchy of the edges of a snapshot."""
+        from cuihop._kernels import hierarchy as kernel
+
+        up_indptr, up_indices = sections["up_indptr"], sections["up_indices"]
+        node_of, nodes = kernel.strong_components(up_indptr, up_indices)
+        member_indptr = bounds_of(np.bincount(node_of, minlength=nodes), np.int32)
+        members = np.argsort(node_of, kind="stable").astype(np.int32)
+        children = np.repeat(node_of, np.diff(up_indptr))
+        parents = node_of[up_indices]
+        between = children != parents
+        edges = np.unique(children[between].astype(np.int64) << 32 | parents[between])
+        indptr = bounds_of(np.bincount(edges >> 32, minlength=nodes), np.int32)
+        indices = (edges & 0xFFFFFFFF).astype(np.int32)
+        roots = int(np.count_nonzero(np.diff(indptr) == 0))
+        root_depth = 2 if roots > 1 else 1
+        depth, shortest, height = kernel.depths(indptr, indices, root_depth)
+        ancestors, descendants, leaves = kernel.relatives(indptr, indices, height)
+        sizes = np.diff(member_indptr)
+        facts = HierarchyFacts(
+            nodes=nodes,
+            cycles=int(np.count_nonzero(sizes > 1)),
+            concepts_in_cycles=int(sizes[sizes > 1].sum()),
+            roots=roots,
+            leaves=int(np.count_nonzero(height == 0)),
+            depth=int(depth.max(initial=1)) - 1,
+        )
+        return cls(
+            node_of, member_indptr, members, indptr, indices, depth, shortest, height, ancestors, descendants, leaves,
+            facts,
+        )  # fmt: skip
+
+    def information_content(self, ic: InformationContent, occurrences: Float64) -> Float64:
+        """Information content of each node: see `cuihop.similarity.options.INFORMATION_CONTENTS`.
+
+        Args:
+            ic: which.
+            occurrences: for ``corpus``, those of the concepts of each node. A node that does not occur, nor any of its
+                descendants, has an infinite one.
+        """
+        from cuihop._kernels import hierarchy as kernel
+
+        if ic == "Seco":
+            nodes = self.facts.nodes
+            content = 1.0 - np.log(self.descendants) / np.log(nodes) if nodes > 1 else np.zeros(nodes)
+        elif ic == "Sanchez":
+            content = np.log(self.facts.leaves + 1.0) - np.log(self.leaves / self.ancestors + 1.0)
+        else:
+            sums = kernel.occurrences(self.up_indptr, self.up_indices, occurrences)
+            with np.errstate(divide="ignore"):
+                content = np.log(occurrences.sum()) - np.log(sums)
+        return np.maximum(content, 0.0)  # rounding may leave a root just below 0
+
+
+class _Scratch:
+    """Working memory of one search."""
+
+    def __init__(self, nodes: int) -> None:
+        self.marks = np.zeros((2, nodes), dtype=np.int32)
+        self.hops = np.empty((2, nodes), dtype=np.int32)
+        self.queue = np.empty(nodes, dtype=np.int32)
+        self._next = 2
+
+    def stamps(self, count: int) -> int:
+        """The first of ``count`` unused stamps, above an unused one."""
+        if self._next + count > _LAST_STAMP:
+            self.marks.fill(0)
+            self._next = 2
+        first = self._next
+        self._next += count + 1
+        return first
+
+
+class BuiltHierarchy:
+    """The hierarchy of a snapshot with its working memory, shared by all its users."""
+
+    def __init__(self, sections: Sections) -> None:
+        self.tables = HierarchyTables.of(sections)
+        self.first = self.tables.first
+        self._contents: dict[object, Float64] = {}
+        self._lock = Lock()
+        self._free: deque[_Scratch] = deque()
+
+    @contextmanager
+    def scratch(self) -> Iterator[_Scratch]:
+        """Working memory until the block ends."""
+        try:
+            scratch = self._free.pop()
+        except IndexError:
+            scratch = _Scratch(self.tables.facts.nodes)
+        yield scratch
+        self._free.append(scratch)
+
+    def information_content(self, options: SimilarityOptions, places: Callable[[Sequence[str]], Int32]) -> Float64:
+        """Information content of each node, float64; infinite where it does not occur.
+
+        Args:
+            options: which. places: the number of each concept counted.
+        """
+        key = (options.ic, frozenset(options.counts.items()))
+        with self._lock:
+            if key not in self._contents:
+                occurrences = np.bincount(
+                    self.tables.node_of[places(list(options.counts))],
+                    weights=np.array(list(options.counts.values()), dtype=np.float64),
+                    minlength=self.tables.facts.nodes,
+                ).astype(np.float64)
+                while len(self._contents) >= _CORPORA:
+                    self._contents.pop(next(iter(self._contents)))
+                self._contents[key] = self.tables.information_content(options.ic, occurrences)
+            return self._contents[key]
+
+
+class SnapshotHierarchy(Hierarchy):
+    """The hierarchy of a snapshot.
+
+    Args:
+        built: its tables.
+        cuis: its concepts.
+        places: the number of each concept, and successors of retired ones; raises as the graph does.
+        hops: hops either way of concepts listed as start, end, start, end, …; -1 without a path.
+    """
+
+    def __init__(
+        self,
+        built: BuiltHierarchy,
+        cuis: IdentifierTable,
+        places: Callable[[Sequence[str]], tuple[Int32, dict[str, str]]],
+        hops: Callable[[Int32], Int32],
+    ) -> None:
+        self._built = built
+        self._cuis = cuis
+        self._places = places
+        self._hops = hops
+
+    @property
+    def tables(self) -> HierarchyTables:
+        """The hierarchy as arrays."""
+        return self._built.tables
+
+    def facts(self) -> HierarchyFacts:
+        """See `Hierarchy.facts`."""
+        return self.tables.facts
+
+    def information_content(self, options: SimilarityOptions) -> Float64:
+        """Information content of each node, float64; infinite where it does not occur.
+
+        Raises:
+            InputError: the information content of a corpus without counts.
+            InvalidCui, ConceptNotFound, ConceptRetired: a counted concept cannot be used.
+        """
+        if options.ic == "corpus" and not any(options.counts.values()):
+            raise InputError(
+                "no occurrences are counted", column="counts", expected="concepts with their occurrences",
+                advice="Give a file of counts: --counts FILE, or counts in Python.",
+            )  # fmt: skip
+        return self._built.information_content(options, lambda cuis: self._places(cuis)[0])
+
+    def placements(
+        self, cuis: Sequence[str], *, ic: InformationContent = "Sanchez", counts: Mapping[str, float] | None = None
+    ) -> list[Placement]:
+        """See `Hierarchy.placements`."""
+        checked = SimilarityOptions(ic=ic, counts=counts or {})
+        places = self._places(cuis)[0]
+        content = self.information_content(checked)
+        return [self._placement(place, content) for place in places.tolist()]
+
+    def _placement(self, place: int, content: Float64) -> Placement:
+        tables = self.tables
+        node = int(tables.node_of[place])
+        cycle = tables.members[tables.member_indptr[node] : tables.member_indptr[node + 1]]
+        return Placement(
+            cui=self._cuis[place],
+            depth=int(tables.depth[node]),
+            shortest_depth=int(tables.shortest_depth[node]),
+            height=int(tables.height[node]),
+            ancestors=int(tables.ancestors[node]) - 1,
+            descendants=int(tables.descendants[node]) - 1,
+            leaves=int(tables.leaves[node]),
+            ic=_finite(content[node]),
+            cycle=tuple(self._cuis.at(cycle)) if len(cycle) > 1 else (),
+        )
+
+    def similarities(self, pairs: Iterable[tuple[str, str]], options: SimilarityOptions | None = None) -> Similarities:
+        """See `Hierarchy.similarities`."""
+        options = options or SimilarityOptions()
+        places, merged = self._places(ends_of_pairs(pairs))
+        values = self.of_places(places, options)
+        return Similarities(values, ~np.isnan(values), options, merged)
+
+    def of_places(self, places: Int32, options: SimilarityOptions) -> Float64:
+        """Similarities of numbered concepts listed as start, end, start, end, …; NaN for no value."""
+        if options.measure == "path":
+            hops = self._hops(places)
+            return np.where(hops >= 0, 1.0 / (1.0 + np.maximum(hops, 0)), 0.0)
+        from cuihop._kernels import hierarchy as kernel
+
+        tables = self.tables
+        nodes = tables.node_of[places]
+        starts, ends = np.ascontiguousarray(nodes[::2]), np.ascontiguousarray(nodes[1::2])
+        content = self.information_content(options)
+        values = np.empty(len(starts), dtype=np.float64)
+
+        def answer(begin: int) -> None:
+            part = slice(begin, begin + _PAIRS_A_CALL)
+            with self._built.scratch() as scratch:
+                kernel.similarities(
+                    tables.up_indptr, tables.up_indices, tables.depth, content, self._built.first,
+                    tables.facts.virtual_root, tables.facts.depth, _NUMBERS[options.measure], starts[part], ends[part],
+                    scratch.marks, scratch.hops, scratch.queue, scratch.stamps(len(starts[part])), values[part],
+                )  # fmt: skip
+
+        in_threads(answer, range(0, len(starts), _PAIRS_A_CALL))
+        return values
+
+    def pairs(
+        self,
+        pairs: Iterable[tuple[str, str]],
+        *,
+        ic: InformationContent = "Sanchez",
+        counts: Mapping[str, float] | None = None,
+    ) -> list[PairSimilarity]:
+        """See `Hierarchy.pairs`."""
+        checked = SimilarityOptions(ic=ic, counts=counts or {})
+        ends = ends_of_pairs(pairs)
+        places, merged = self._places(ends)
+        content, hops = self.information_content(checked), self._hops(places)
+        found = []
+        for i, (a, b) in enumerate(zip(ends[::2], ends[1::2], strict=True)):
+            check_interruption()
+            retired = {cui: merged[cui] for cui in (a, b) if cui in merged}
+            found.append(self._pair(places[2 * i : 2 * i + 2], int(hops[i]), content, checked.ic, retired))
+        return found
+
+    def _pair(
+        self, places: Int32, hops: int, content: Float64, ic: InformationContent, merged: Mapping[str, str]
+    ) -> PairSimilarity:
+        from cuihop._kernels import hierarchy as kernel
+
+        tables = self.tables
+        x, y = (int(node) for node in tables.node_of[places])
+        found, sums = np.empty(9, dtype=np.int64), np.empty(4, dtype=np.float64)
+        with self._built.scratch() as scratch:
+            stamp = scratch.stamps(1)
+            kernel.common(
+                tables.up_indptr, tables.up_indices, tables.depth, content, self._built.first,
+                tables.facts.virtual_root, x, y, scratch.marks, scratch.hops, scratch.queue, stamp, found, sums,
+            )  # fmt: skip
+            later = max(x, y)
+            room = np.empty(int(tables.ancestors[later]), dtype=np.int32)
+            count = kernel.lowest(
+                tables.up_indptr, tables.up_indices, int(tables.ancestors[later]), scratch.marks, scratch.queue, stamp,
+                room,
+            )  # fmt: skip
+            far = scratch.hops[:, room[:count]].T.tolist()
+        if x > y:
+            far = [[to_a, to_b] for to_b, to_a in far]
+        lowest = [self._subsumer([node, *hops], content) for node, hops in zip(room[:count].tolist(), far, strict=True)]
+        deepest, nearest, informative = (self._subsumer(triple, content) for triple in found.reshape(3, 3).tolist())
+        values: dict[SimilarityMeasure, float | None] = {"path": 1.0 / (1.0 + hops) if hops >= 0 else 0.0}
+        for measure, number in _NUMBERS.items():
+            if measure != "path":
+                value = kernel.value_of(number, found, sums, tables.depth, content, tables.facts.depth, x, y)
+                values[measure] = _finite(value)
+        return PairSimilarity(
+            a=self._placement(int(places[0]), content),
+            b=self._placement(int(places[1]), content),
+            hops=None if hops < 0 else hops,
+            lowest=tuple(sorted(lowest, key=lambda each: (-each.depth, each.hops_a + each.hops_b, each.cui)))
+            or ((deepest,) if deepest.cui is None and tables.facts.virtual_root else ()),
+            deepest=deepest,
+            nearest=nearest,
+            most_informative=informative,
+            values=values,
+            ic=ic,
+            merged=merged,
+        )
+
+    def _subsumer(self, found: Sequence[int], content: Float64) -> CommonSubsumer:
+        node, hops_a, hops_b = found
+        if node < 0:
+            return CommonSubsumer(None, 1, 0.0, hops_a, hops_b)
+        cui = self._cuis[int(self._built.first[node])]
+        return CommonSubsumer(cui, int(self.tables.depth[node]), _finite(content[node]), hops_a, hops_b)
+
+    def set_similarities(
+        self, pairs: Iterable[tuple[Collection[str], Collection[str]]], options: SimilarityOptions | None = None
+    ) -> Similarities:
+        """See `Hierarchy.set_similarities`."""
+        options = options or SimilarityOptions()
+        sets, merged = SetPairs.of(pairs, self._places)
+        if options.measure in ("simUI", "simGIC"):
+            tables = self.tables
+            weight = self.information_content(options) if options.measure == "simGIC" else np.ones(tables.facts.nodes)
+            values = ancestor_overlaps(sets, tables.node_of, tables.up_indptr, tables.up_indices, weight)
+        else:
+            values = best_match_averages(
+                sets, lambda places: self.of_places(places, options), distance=options.measure in DISTANCES
+            )
+        return Similarities(values, ~np.isnan(values), options, merged)
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
