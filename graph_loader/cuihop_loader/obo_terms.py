@@ -79,7 +79,7 @@ class OboFile(TextTermFile):
     def _parsed(self, stanza: _Stanza, tags: frozenset[bytes], fastobo: ModuleType) -> Any:
         """The stanza parsed by fastobo, without lines of other tags; ``None`` if none of it is usable."""
         lines = [
-            line if (place == 0 and line.startswith(b"[")) or line.partition(b":")[0].strip() in tags else b""
+            line if (place == 0 and line.startswith(b"[")) or _concerns(line, tags) else b""
             for place, line in enumerate(stanza.lines)
         ]
         for place in range(len(lines)):
@@ -139,6 +139,12 @@ class OboFile(TextTermFile):
                     if getattr(identifier, "prefix", "").lower() in _UMLS:
                         term.umls.append(identifier.local)
         return term
+
+
+def _concerns(line: bytes, tags: frozenset[bytes]) -> bool:
+    """Recognise a clause of one of the tags. Of cross-references, which can be any text, only those of UMLS count."""
+    tag, _, value = line.partition(b":")
+    return tag.strip() in tags and (tag.strip() != b"xref" or value.strip().lower().startswith(b"umls"))
 
 
 def _is_garbage(line: bytes) -> bool:
