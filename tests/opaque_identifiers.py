@@ -1,4 +1,4 @@
-"""A graph whose identifiers are of other forms than a CUI, with every character that some door could take for its own."""
+"""A graph whose identifiers have other forms than a CUI, with every character that could mean something else."""
 
 from __future__ import annotations
 
