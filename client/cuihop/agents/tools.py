@@ -263,7 +263,7 @@ TOOLS: Mapping[str, AgentTool] = {
         AgentTool(
             "search", "Find concepts by name",
             "Find concepts by name or synonym, best first; other spellings and forms of words are found, too, and each "
-            "hit says how its name matches. Gives the identifiers (CUIs) that the other tools need.",
+            "hit says how its name matches. Gives the identifiers, such as CUIs, that the other tools need.",
             SearchArguments, _search, names_only=True,
         ),
         AgentTool(
