@@ -31,6 +31,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "irma-error": ("input", "other", "--branching", "2"),
     "score-annotations": ("input", "A=other", "--graph", "g.cuihop"),
     "captions": ("input", "A=other", "--graph", "g.cuihop"),
+    "agreement": ("input", "--names", "other", "--graph", "g.cuihop"),
     "pool": ("input", "other"),
     "fuse": ("input", "other"),
     "explain pair": ("input", "a", "b", "--graph", "g.cuihop"),

@@ -41,6 +41,7 @@ _OWN = {
     "concept-detection": "detection:concept_detection",
     "irma-error": "irma:irma_error",
     "score-annotations": "score_annotations:score_annotated_texts",
+    "agreement": "agreement:agreement_with_people",
     "verify-vectors": "verify_vectors:verify_vectors",
     "captions": "captions:caption_scores",
     "index": "index:index",
@@ -58,7 +59,7 @@ _PANEL_OF = {
         ),
         "Evaluate retrieval": (
             "nn-iou", "evaluate", "compare", "explain", "study", "pool", "fuse", "measures", "concept-detection",
-            "irma-error", "score-annotations", "captions", "verify-vectors",
+            "irma-error", "score-annotations", "captions", "agreement", "verify-vectors",
         ),
         "Load and look": ("demo", "load", "info", "index"),
         "Run a service": ("check", "serve", "keys", "warm", "mcp"),
