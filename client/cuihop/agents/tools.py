@@ -87,6 +87,8 @@ class AgentTool:
         """
         if self.names_only and not names:
             raise NotAllowed(f"{self.name}: names are hidden here; give identifiers of concepts to the other tools")
+        if sabs := getattr(arguments, "within_sabs", ()):  # of tools that count hops
+            graph = graph.within(sabs)
         answer = self.compute(graph, arguments, names)
         fields = {"status": answer.status, **answer.fields, "names_hidden": not names}
         return bounded(with_release(graph.release, fields, answer.merged), answer.totals)
