@@ -74,7 +74,6 @@ def test_counts_of_a_corpus(run: Run) -> None:
     [
         (("gold.tsv", "-m", "cosine"), "no such measure of similarity"),
         (("gold.tsv", "--score-column", "9"), "no such column"),
-        (("gold.tsv", "--counts", "names.csv", "--ic", "Seco"), "corpus, or no --counts"),
         (("absent.tsv",), "no such file"),
     ],
 )
