@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from cuihop.evaluation.resampling import interval_of, resampled
 
-__all__ = ["Correlation", "Correlations", "correlations"]
+__all__ = ["FEWEST_PAIRS", "Correlation", "Correlations", "correlations"]
 
 Float64 = npt.NDArray[np.float64]
 
