@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,6 +18,7 @@ from cuihop.cli.graph_option import (
     note_upper_case,
     opened_graph,
 )
+from cuihop.cli.information_content import Content, ContentOption, CountsOption
 from cuihop.cli.output import JsonOption, console, hops_text, print_json, print_table
 from cuihop.cli.pairs_file import PairAnswers
 from cuihop.cli.pairs_options import (
@@ -32,16 +31,13 @@ from cuihop.cli.pairs_options import (
     print_answers_of_file,
     upper_case_pair,
 )
-from cuihop.collection.concept_counts import ConceptCounts
 from cuihop.graph import ConceptGraph, Release
 from cuihop.identifiers import concept_set, in_upper_case
 from cuihop.notebooks.table import Table
 from cuihop.similarity.hierarchy import CommonSubsumer, HierarchyFacts, PairSimilarity, Placement
 from cuihop.similarity.options import (
     DISTANCES,
-    INFORMATION_CONTENTS,
     SIMILARITY_MEASURES,
-    InformationContent,
     SimilarityMeasure,
     SimilarityOptions,
     named_measure,
@@ -57,20 +53,6 @@ MeasureOption = Annotated[
     typer.Option(
         "--measure", "-m", help=f"Measure, also repeated: {', '.join(SIMILARITY_MEASURES)}. All by default.",
         show_default=False,
-    ),
-]  # fmt: skip
-ContentOption = Annotated[
-    InformationContent | None,
-    typer.Option(
-        "--ic", show_default=False,
-        help="Information content: Sanchez (the default) or Seco, of the graph; corpus, of --counts or of the service.",
-    ),
-]  # fmt: skip
-CountsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--counts", show_default=False,
-        help="Occurrences of concepts, for --ic corpus: two columns, concept and count; or images and their concepts.",
     ),
 ]  # fmt: skip
 
@@ -96,7 +78,7 @@ def similarity(
     measures = list(dict.fromkeys(map(named_measure, measure or SIMILARITY_MEASURES)))
     files = PairsFiles.of_options((a, b), pairs, output, header, on_bad_row, rejects)
     with opened_graph(GraphSource(graph, within_sab), names) as opened:
-        content = _Content.of_options(opened, ic, counts)
+        content = Content.of_options(opened, ic, counts)
         if files is not None:
             _of_file(opened, files, measures, content, json=json)
         elif ";" in f"{a}{b}":
@@ -105,36 +87,11 @@ def similarity(
             _of_pair(opened, *upper_case_pair(a, b), measures, content, json=json)
 
 
-@dataclass(frozen=True)
-class _Content:
-    """Information content, with counts of concepts that the graph holds, and their account."""
-
-    ic: InformationContent
-    counts: Mapping[str, float]
-    counts_account: str = ""
-
-    @classmethod
-    def of_options(cls, graph: ConceptGraph, ic: InformationContent | None, counts: Path | None) -> _Content:
-        """From the options; counts without ``--ic`` are for ``corpus``."""
-        if counts is None:
-            return cls(ic or "Sanchez", {})
-        if ic not in (None, "corpus"):
-            raise typer.BadParameter(f"--counts goes with --ic corpus, not with {ic}")
-        used, account = ConceptCounts.read(counts).used_in(graph)
-        return cls("corpus", used, account)
-
-    @property
-    def account(self) -> str:
-        """The information content in one line."""
-        of_counts = f"; {self.counts_account}" if self.counts_account else ""
-        return f"information content {self.ic}: {INFORMATION_CONTENTS[self.ic]}{of_counts}"
-
-
 def _of_file(
     graph: ConceptGraph,
     files: PairsFiles,
     measures: Sequence[SimilarityMeasure],
-    content: _Content,
+    content: Content,
     *,
     json: bool,
 ) -> None:
@@ -158,7 +115,7 @@ def _columns(pair: PairSimilarity, measures: Sequence[SimilarityMeasure]) -> str
 
 
 def _of_pair(
-    graph: ConceptGraph, a: str, b: str, measures: Sequence[SimilarityMeasure], content: _Content, *, json: bool
+    graph: ConceptGraph, a: str, b: str, measures: Sequence[SimilarityMeasure], content: Content, *, json: bool
 ) -> None:
     hierarchy = graph.hierarchy
     pair, facts = hierarchy.pair(a, b, ic=content.ic, counts=content.counts), hierarchy.facts()
@@ -177,7 +134,7 @@ def _of_pair(
 
 
 def _of_sets(
-    graph: ConceptGraph, a: str, b: str, measures: Sequence[SimilarityMeasure], content: _Content, *, json: bool
+    graph: ConceptGraph, a: str, b: str, measures: Sequence[SimilarityMeasure], content: Content, *, json: bool
 ) -> None:
     hierarchy, sets = graph.hierarchy, (concept_set(a), concept_set(b))
     upper = {cui: in_upper_case(cui) for cui in sorted(sets[0] | sets[1]) if cui != in_upper_case(cui)}
@@ -199,7 +156,7 @@ def _of_sets(
 
 
 def _set_similarity(
-    graph: ConceptGraph, a: Collection[str], b: Collection[str], measure: SimilarityMeasure, content: _Content
+    graph: ConceptGraph, a: Collection[str], b: Collection[str], measure: SimilarityMeasure, content: Content
 ) -> tuple[float | None, Mapping[str, str]]:
     found = graph.hierarchy.set_similarities([(a, b)], SimilarityOptions(measure, content.ic, content.counts))
     return found[0], found.merged
@@ -244,7 +201,7 @@ def _print_subsumers(pair: PairSimilarity, named: Mapping[str, str | None]) -> N
     print_table(Table(header, rows), numbers=[2, 3])
 
 
-def _print_account(facts: HierarchyFacts, content: _Content, release: Release, *, error: bool = False) -> None:
+def _print_account(facts: HierarchyFacts, content: Content, release: Release, *, error: bool = False) -> None:
     screen = console(error=error)
     screen.print(content.account)
     screen.print(f"hierarchy: {facts.account}")
