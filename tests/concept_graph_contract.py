@@ -23,6 +23,7 @@ from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCu
 from cuihop.graph import DIRECTIONS, Definition
 from example_graph import ISOLATED, NAMES, UNKNOWN, asserted_graph, example_graph, sourced_edges_graph
 from examples import examples
+from hierarchy_contract import HierarchyContract
 from neo4j_server import typed_graph
 from real_graphs import isa_edges, parent_child_edges, published_distances, semantic_network
 
@@ -99,7 +100,7 @@ def annotated(
         return type(error), str(error)
 
 
-class ConceptGraphContract:
+class ConceptGraphContract(HierarchyContract):
     """Subclass it, and give the fixture `adapt`."""
 
     @pytest.fixture(scope="class")

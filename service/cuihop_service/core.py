@@ -44,6 +44,7 @@ from cuihop_service.graph_holder import GraphHolder, Loan, ServedGraph
 from cuihop_service.keyed_pairs import KeyedPairs
 from cuihop_service.limits import Limits
 from cuihop_service.request_context import Answer, ConceptDescriptions, RelevanceRow, RequestContext
+from cuihop_service.similarity import CorpusCounts, SimilarityService
 
 __all__ = ["ConceptService"]
 
@@ -65,14 +66,26 @@ class ConceptService:
         holder: lends the graph.
         limits: on the size of a request.
         names: False hides names from every caller, whatever the scope: a UMLS licence may demand it.
+        corpus: counts for the information content of a corpus.
         within_sabs: vocabularies that the graph is restricted to; none for all edges.
+
+    Attributes:
+        similarity: the operations over the hierarchy.
     """
 
     def __init__(
-        self, holder: GraphHolder, limits: Limits, *, names: bool = True, within_sabs: Sequence[str] = ()
+        self,
+        holder: GraphHolder,
+        limits: Limits,
+        *,
+        names: bool = True,
+        corpus: CorpusCounts | None = None,
+        within_sabs: Sequence[str] = (),
     ) -> None:
         self.holder = holder
         self.limits = limits
+        self.corpus = corpus
+        self.similarity = SimilarityService(self.lent, limits, corpus)
         self._names = names
         self._within_sabs = within_sabs
 
@@ -83,7 +96,7 @@ class ConceptService:
         """
         if not sabs:
             return self
-        return ConceptService(self.holder, self.limits, names=self._names, within_sabs=tuple(sabs))
+        return ConceptService(self.holder, self.limits, names=self._names, corpus=self.corpus, within_sabs=tuple(sabs))
 
     def lent(self) -> Loan:
         """The release that is served now, with its restriction: see `GraphHolder.lent`."""
@@ -104,7 +117,7 @@ class ConceptService:
     ) -> Answer[int | None]:
         """The distance of one pair: see `ConceptGraph.distances`."""
         way, bound = checked_direction(direction), self._checked_bound(max_hops)
-        self._check_identifiers((a, b))
+        self.limits.check_identifiers((a, b))
         with self.lent() as served:
             if served.index is not None:
                 hops = served.index.distance_of_current(a, b, direction=way, max_hops=bound)
@@ -127,7 +140,7 @@ class ConceptService:
         keyed = pairs if isinstance(pairs, KeyedPairs) else KeyedPairs.of(pairs)
         if keyed is None:
             for a, b in pairs:
-                self._check_identifiers((a, b))
+                self.limits.check_identifiers((a, b))
         with self.lent() as served:
             return self._distances(
                 served, pairs if keyed is None or served.index is None else keyed, way, bound, context
@@ -173,7 +186,7 @@ class ConceptService:
     ) -> Answer[tuple[Path | None, Sequence[str | None]]]:
         """One shortest path, and the names of its concepts (none where the caller may not see them)."""
         way, bound = checked_direction(direction), self._checked_bound(max_hops)
-        self._check_identifiers((a, b))
+        self.limits.check_identifiers((a, b))
         context.check()
         with self.lent() as served:
             graph, tier = served.quickest
@@ -198,7 +211,7 @@ class ConceptService:
         """The concepts around each of the given ones. Without a limit, more than the service allows is an error."""
         way, bound, most = checked_direction(direction), self._checked_bound(hops, "hops"), checked_hops(limit, "limit")
         self.limits.check("concepts", len(cuis))
-        self._check_identifiers(cuis)
+        self.limits.check_identifiers(cuis)
         left = self.limits.neighbours
         answers: list[Neighbourhood] = []
         with self.lent() as served:
@@ -224,7 +237,7 @@ class ConceptService:
         if bound is None:
             raise InputError("a pack needs a bound", column="hops", found="null", expected="0 to 255")
         self.limits.check("pack_concepts", len(cuis))
-        self._check_identifiers(cuis)
+        self.limits.check_identifiers(cuis)
         context.check()
         with self.lent() as served:
             graph, tier = served.quickest
@@ -251,7 +264,7 @@ class ConceptService:
         checked_weight(weight, n)
         self.check_sets(a, b)
         for concepts in (a, b):
-            self._check_identifiers(concepts)
+            self.limits.check_identifiers(concepts)
             _check_upper_case(concepts)
         self.limits.check_hops(n)
         context.check()
@@ -279,7 +292,7 @@ class ConceptService:
         self.limits.check_hops(n)
         for concepts in (query, *corpus):
             self.limits.check("set_concepts", len(concepts))
-            self._check_identifiers(concepts)
+            self.limits.check_identifiers(concepts)
             _check_upper_case(concepts)
         context.check()
         with self.lent() as served:
@@ -319,7 +332,7 @@ class ConceptService:
         self._check_names(context)
         most = 10 if limit is None else limit
         self.limits.check("hits", most)
-        self._check_text(text, "text")
+        self.limits.check_text(text, "text")
         context.check()
         with self.lent() as served:
             graph, tier = served.quickest
@@ -335,7 +348,7 @@ class ConceptService:
         listed = (*options.semantic_types, *options.sabs, *options.stop)
         self.limits.check("concepts", len(listed))
         for item in listed:
-            self._check_text(item, "options")
+            self.limits.check_text(item, "options")
         with self.lent() as served:
             if served.index is None:  # the database would be read into memory whole
                 raise GraphUnavailable(
@@ -352,7 +365,7 @@ class ConceptService:
     ) -> Answer[ConceptDescriptions]:
         """Concepts as the release describes them; names, synonyms and definitions only for callers who may see them."""
         self.limits.check("concepts", len(cuis))
-        self._check_identifiers(cuis)
+        self.limits.check_identifiers(cuis)
         named = self.sees_names(context.caller)
         with self.lent() as served:
             graph, tier = served.quickest
@@ -374,7 +387,7 @@ class ConceptService:
     def resolve(self, cuis: Sequence[str], *, context: RequestContext) -> Answer[list[Resolution]]:
         """Resolution of each identifier."""
         self.limits.check("concepts", len(cuis))
-        self._check_identifiers(cuis)
+        self.limits.check_identifiers(cuis)
         context.check()
         with self.lent() as served:
             graph, tier = served.quickest
@@ -403,18 +416,6 @@ class ConceptService:
         bound = checked_hops(hops, name)
         self.limits.check_hops(bound)
         return bound
-
-    def _check_identifiers(self, cuis: Sequence[str]) -> None:
-        longest = self.limits.text
-        for cui in cuis:
-            if len(cui) > longest:
-                self._check_text(cui, "cui")
-
-    def _check_text(self, text: str, field: str) -> None:
-        if len(text) > self.limits.text:
-            raise InputError(
-                "too long", column=field, found=f"{len(text):,} characters", expected=f"at most {self.limits.text:,}"
-            )
 
 
 def _parts(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:

@@ -37,6 +37,7 @@ from cuihop.graph import (
 )
 from cuihop.identifiers import EXPECTED, is_identifier
 from cuihop.remote.failures import with_retries
+from cuihop.remote.hierarchy import RemoteHierarchy
 from cuihop.remote.packs import cui_numbers, joined_pack, pack_parts
 from cuihop.remote.settings import RemoteSettings
 from cuihop.remote.transport import (
@@ -187,7 +188,7 @@ class RemoteGraph(ConceptGraph):
         retry_time = self._settings.retry_time
         return with_retries(lambda: self._transport().service_info(request), retry_time, opening=opening).value
 
-    def _send(self, service: ServiceInfo, send: Callable[[Transport, Request], Response[T]]) -> Response[T]:
+    def send(self, service: ServiceInfo, send: Callable[[Transport, Request], Response[T]]) -> Response[T]:
         """The response to one request, checked to be of the expected release."""
         request = self._request()
         response = with_retries(lambda: send(self._transport(), request), self._settings.retry_time)
@@ -217,7 +218,7 @@ class RemoteGraph(ConceptGraph):
             for future in futures:
                 future.cancel()
 
-    def _send_blocks(
+    def send_blocks(
         self,
         service: ServiceInfo,
         items: Sequence[str],
@@ -235,13 +236,15 @@ class RemoteGraph(ConceptGraph):
         Raises:
             ConceptRetired, ConceptNotFound: names every identifier at fault, in whichever block.
         """
-
-        def send_block(part: slice) -> Response[T]:
-            return self._send(service, lambda transport, request: send(transport, part, request))
-
         parts = [slice(first, first + size) for first in range(0, len(items), size)]
+        return self.send_parts(service, items, [partial(_send_block, send, part) for part in parts])
+
+    def send_parts(
+        self, service: ServiceInfo, items: Sequence[str], sends: Sequence[Callable[[Transport, Request], Response[T]]]
+    ) -> tuple[list[T], dict[str, str]]:
+        """The responses to several requests about some identifiers together: see `send_blocks`."""
         with self._complete_faults(service, items):
-            responses = self._send_all([partial(send_block, part) for part in parts])
+            responses = self._send_all([partial(self.send, service, send) for send in sends])
         merged = {old: new for response in responses for old, new in response.merged.items()}
         if merged:
             merged = {cui: merged[cui] for cui in dict.fromkeys(items) if cui in merged}
@@ -269,13 +272,13 @@ class RemoteGraph(ConceptGraph):
         kind = service.release.identifiers
         possible = [cui for cui in dict.fromkeys(checked_identifiers(cuis)) if is_identifier(cui, kind)]
         size = _within(_IDENTIFIERS_A_BLOCK, service.limits.concepts)
-        blocks, _ = self._send_blocks(
+        blocks, _ = self.send_blocks(
             service, possible, size, lambda transport, part, request: transport.resolve(possible[part], request)
         )
         resolutions = dict(zip(possible, (resolution for block in blocks for resolution in block), strict=True))
         return [resolutions[cui] if cui in resolutions else Resolution(cui, "invalid") for cui in cuis]
 
-    def _check(self, service: ServiceInfo, cuis: Sequence[str]) -> None:
+    def check_identifiers(self, service: ServiceInfo, cuis: Sequence[str]) -> None:
         """Refuse texts that cannot be identifiers, before anything is sent."""
         kind = service.release.identifiers
         if invalid := [cui for cui in dict.fromkeys(checked_identifiers(cuis)) if not is_identifier(cui, kind)]:
@@ -293,14 +296,14 @@ class RemoteGraph(ConceptGraph):
         ends = ends_of_pairs(pairs)
         numbers = cui_numbers(ends) if service.release.identifiers == "cui" else None
         if numbers is None:
-            self._check(service, ends)
+            self.check_identifiers(service, ends)
 
         def send(transport: Transport, part: slice, request: Request) -> Response[PairDistances]:
             block = PairBlock(ends[part], None if numbers is None else numbers[part])
             return transport.distances(block, direction, _wire(bound), request)
 
         size = _within(_PAIRS_A_BLOCK, service.limits.pairs)
-        blocks, merged = self._send_blocks(service, ends, 2 * size, send)
+        blocks, merged = self.send_blocks(service, ends, 2 * size, send)
         hops = np.concatenate([np.empty(0, dtype=np.int32), *(block.hops for block in blocks)])
         reached = np.concatenate([np.empty(0, dtype=np.bool_), *(block.reached for block in blocks)])
         return Distances(hops, reached, direction, bound, merged)
@@ -312,8 +315,8 @@ class RemoteGraph(ConceptGraph):
         direction = checked_direction(direction)
         bound, rank = checked_hops(max_hops), checked_which(which)
         service = self._service
-        self._check(service, (a, b))
-        return self._send(service, lambda t, request: t.path(a, b, direction, _wire(bound), rank, request)).value
+        self.check_identifiers(service, (a, b))
+        return self.send(service, lambda t, request: t.path(a, b, direction, _wire(bound), rank, request)).value
 
     # Neighbourhoods
 
@@ -334,7 +337,7 @@ class RemoteGraph(ConceptGraph):
         bound = checked_hops(hops, "hops")
         most = checked_hops(limit, "limit")
         service = self._service
-        self._check(service, cuis)
+        self.check_identifiers(service, cuis)
 
         def send(transport: Transport, part: slice, request: Request) -> Response[list[CentreNeighbours]]:
             return transport.neighbourhoods(cuis[part], _wire(bound), direction, _wire(most), request)
@@ -343,7 +346,7 @@ class RemoteGraph(ConceptGraph):
         size = _within(_CENTRES_A_BLOCK, service.limits.concepts)
         while True:
             try:
-                blocks, merged = self._send_blocks(service, cuis, size, send)
+                blocks, merged = self.send_blocks(service, cuis, size, send)
                 break
             except LimitExceeded:
                 if size == 1 or len(cuis) <= 1:
@@ -367,13 +370,13 @@ class RemoteGraph(ConceptGraph):
         direction = checked_direction(direction)
         bound = checked_pack_bound(hops)
         service = self._service
-        self._check(service, cuis)
+        self.check_identifiers(service, cuis)
         if not cuis:
             nothing = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8)
             return DistancePack((), np.zeros(1, dtype=np.int64), *nothing, bound, direction, service.release.digest)
 
         def send(part: Sequence[str]) -> Response[DistancePack]:
-            return self._send(service, lambda transport, request: transport.pack(part, bound, direction, request))
+            return self.send(service, lambda transport, request: transport.pack(part, bound, direction, request))
 
         limit = service.limits.pack_concepts
         with self._complete_faults(service, cuis):
@@ -397,12 +400,12 @@ class RemoteGraph(ConceptGraph):
 
     def _concepts(self, cuis: Sequence[str], *, names_only: bool) -> list[Concept]:
         service = self._service
-        self._check(service, cuis)
+        self.check_identifiers(service, cuis)
 
         def send(transport: Transport, part: slice, request: Request) -> Response[list[Concept]]:
             return transport.concepts(cuis[part], request, names_only=names_only)
 
-        blocks, _ = self._send_blocks(service, cuis, _within(_CONCEPTS_A_BLOCK, service.limits.concepts), send)
+        blocks, _ = self.send_blocks(service, cuis, _within(_CONCEPTS_A_BLOCK, service.limits.concepts), send)
         return [concept for block in blocks for concept in block]
 
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
@@ -416,12 +419,12 @@ class RemoteGraph(ConceptGraph):
         most = checked_hops(limit, "limit")
         folded_query(text)  # refuses a text without words, before anything is sent
         sendable = text.encode("utf-8", "replace").decode()
-        return self._send(self._service, lambda t, request: t.search(sendable, _wire(most) or 0, request)).value
+        return self.send(self._service, lambda t, request: t.search(sendable, _wire(most) or 0, request)).value
 
     @property
     def hierarchy(self) -> Hierarchy:
-        """See `ConceptGraph.hierarchy`."""
-        raise NotImplementedError
+        """See `ConceptGraph.hierarchy`. Computed by the service."""
+        return RemoteHierarchy(self._service, self)
 
     def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
         """See `ConceptGraph.annotate_many`. The texts go to the service, which neither logs nor keeps them.
@@ -448,7 +451,7 @@ class RemoteGraph(ConceptGraph):
         def send(part: slice) -> Annotations:
             block = sendable[part]
             try:
-                return self._send(service, lambda transport, request: transport.annotate(block, used, request)).value
+                return self.send(service, lambda transport, request: transport.annotate(block, used, request)).value
             except RateLimited:
                 raise
             except LimitExceeded:  # the service bounds the mentions of all texts; their number is unknown beforehand
@@ -511,6 +514,12 @@ def _reopened(settings: RemoteSettings, digest: str) -> RemoteGraph:
         graph.close()
         raise ReleaseMismatch(f"{settings.address}: the pickled graph was of digest {digest}; now found {found}")
     return graph
+
+
+def _send_block(
+    send: Callable[[Transport, slice, Request], Response[T]], part: slice, transport: Transport, request: Request
+) -> Response[T]:
+    return send(transport, part, request)
 
 
 def _within(size: int, limit: int) -> int:

@@ -290,6 +290,8 @@ class SnapshotGraph(ConceptGraph):
             self.neighbours([cui], hops=1, direction=direction, limit=1)
             self.pack([cui], hops=0, direction=direction)
             self.pack(some, hops=NEAR + 1, direction=direction)
+        self.hierarchy.pair(cui, cui)
+        self.hierarchy.similarities([(cui, cui)])
         if (index := self._names()) is not None:
             index.warm_up()
         if TERM_TABLE[0] in self._sections:

@@ -14,8 +14,16 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 
 import cuihop
-from cuihop.errors import CuihopError
+from cuihop.errors import CuihopError, InputError
 from cuihop.remote.annotation_messages import columns_message, options_of_message
+from cuihop.remote.similarity_messages import (
+    content_of,
+    facts_message,
+    measure_of,
+    pair_message,
+    placement_message,
+    similarities_message,
+)
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_service.admission import Admission, RequestInfo
 from cuihop_service.callers import Scope
@@ -39,6 +47,10 @@ _OPERATIONS = {
     "Neighbourhood": "neighbourhood",
     "SetRelevance": "set_relevance",
     "Relevances": "relevances",
+    "Similarities": "similarities",
+    "PairSimilarities": "pair_similarities",
+    "Placements": "placements",
+    "GetHierarchy": "get_hierarchy",
     "Search": "search",
     "Annotate": "annotate",
     "GetConcept": "get_concept",
@@ -207,6 +219,57 @@ class ConceptGraphHandlers:
             size=len(request.corpus),
         )
         return messages.row_message(answer)
+
+    async def Similarities(self, request: pb.SimilaritiesRequest, rpc: Rpc) -> pb.SimilaritiesResponse:
+        def work(context: RequestContext) -> pb.SimilaritiesResponse:
+            measure, ic = measure_of(request.measure), content_of(request.ic)
+            similarity = self._core.within(request.within_sabs).similarity
+            if request.sets:
+                if request.pairs:
+                    raise InputError("pairs and sets", column="sets", found="both", expected="one of them")
+                sets = [(pair.a.cuis, pair.b.cuis) for pair in request.sets]
+                answer = similarity.set_similarities(sets, measure, ic, context=context)
+            else:
+                pairs = [(pair.a, pair.b) for pair in request.pairs]
+                answer = similarity.similarities(pairs, measure, ic, context=context)
+            context.answer = answer
+            message = similarities_message(answer.value)
+            message.provenance.CopyFrom(messages.provenance(answer))
+            return message
+
+        return await self._answer(rpc, request, work, size=len(request.pairs) + len(request.sets))
+
+    async def PairSimilarities(self, request: pb.PairSimilaritiesRequest, rpc: Rpc) -> pb.PairSimilaritiesResponse:
+        def work(context: RequestContext) -> pb.PairSimilaritiesResponse:
+            pairs = [(pair.a, pair.b) for pair in request.pairs]
+            similarity = self._core.within(request.within_sabs).similarity
+            answer = context.answer = similarity.pairs(pairs, content_of(request.ic), context=context)
+            return pb.PairSimilaritiesResponse(
+                pairs=map(pair_message, answer.value), merged=answer.merged, provenance=messages.provenance(answer)
+            )
+
+        return await self._answer(rpc, request, work, size=len(request.pairs))
+
+    async def Placements(self, request: pb.PlacementsRequest, rpc: Rpc) -> pb.PlacementsResponse:
+        answer = await self._answer(
+            rpc,
+            request,
+            lambda context: self._core.within(request.within_sabs).similarity.placements(
+                list(request.cuis), content_of(request.ic), context=context
+            ),
+            size=len(request.cuis),
+        )
+        return pb.PlacementsResponse(
+            placements=map(placement_message, answer.value),
+            merged=answer.merged,
+            provenance=messages.provenance(answer),
+        )
+
+    async def GetHierarchy(self, request: pb.GetHierarchyRequest, rpc: Rpc) -> pb.GetHierarchyResponse:
+        answer = await self._answer(
+            rpc, request, lambda context: self._core.within(request.within_sabs).similarity.facts(context=context)
+        )
+        return pb.GetHierarchyResponse(hierarchy=facts_message(answer.value), provenance=messages.provenance(answer))
 
     async def Search(self, request: pb.SearchRequest, rpc: Rpc) -> pb.SearchResponse:
         answer = await self._answer(

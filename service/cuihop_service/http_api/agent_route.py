@@ -39,6 +39,7 @@ _OPERATIONS = {
     "path": "path",
     "neighbourhood": "neighbourhood",
     "common_ancestors": "common_ancestors",
+    "similarity": "similarity",
     "compare": "set_relevance",
 }
 """Tool → operation of the audit and of the metrics."""

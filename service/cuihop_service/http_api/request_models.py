@@ -20,11 +20,18 @@ from cuihop.annotation.options import CONTEXTS, DISAMBIGUATIONS, AnnotationOptio
 from cuihop.graph import MOST_SABS, Direction
 from cuihop.measures.nn_iou import Weight
 from cuihop.measures.resolution import Unknown
+from cuihop.similarity.options import (
+    INFORMATION_CONTENTS,
+    SIMILARITY_MEASURES,
+    InformationContent,
+    SimilarityMeasure,
+)
 from cuihop_service.keyed_pairs import KeyedPairs
 
 __all__ = [
-    "WITHIN_SABS", "AnnotateRequest", "ConceptsRequest", "DistancesRequest", "NeighbourhoodsRequest", "PackRequest",
-    "RelevanceRequest", "RelevancesRequest", "ResolutionsRequest", "StreamedRequest", "described",
+    "WITHIN_SABS", "AnnotateRequest", "ConceptsRequest", "ContentField", "DistancesRequest", "NeighbourhoodsRequest",
+    "PackRequest", "PairSimilaritiesRequest", "PlacementsRequest", "RelevanceRequest", "RelevancesRequest",
+    "ResolutionsRequest", "SimilaritiesRequest", "StreamedRequest", "described",
 ]  # fmt: skip
 
 # A body cannot be larger than the limit of bytes, and the core checks lengths: the models check shapes and types.
@@ -182,6 +189,54 @@ class RelevancesRequest(RuleRequest):
         FailFast(),
         Field(description="The concepts of each other image.", examples=[[["C0005847"], ["C0006121", "C0042449"]]]),
     ]
+
+
+MeasureField = Annotated[SimilarityMeasure, Field(description=described(SIMILARITY_MEASURES))]
+ContentField = Annotated[
+    InformationContent,
+    Field(description=f"{described(INFORMATION_CONTENTS)}. corpus is of the counts that the owner gave the service."),
+]
+SetPairs = Annotated[
+    list[Annotated[tuple[CuiList, CuiList], FailFast()]],
+    FailFast(),
+    Field(
+        description="Pairs of sets: simUI and simGIC of their united ancestors, any other measure as best-match "
+        "average.",
+        examples=[[[["C0042449"], ["C0005847", "C0018670"]]]],
+    ),
+]
+PlainPairs = Annotated[
+    list[Pair], FailFast(), Field(description="Pairs of identifiers.", examples=[[["C0006121", "C0018670"]]])
+]
+
+
+class SimilaritiesRequest(RestrictedRequest):
+    """Pairs of concepts, or of sets, and a measure."""
+
+    pairs: PlainPairs = []
+    sets: SetPairs = []
+    measure: MeasureField = "Lin"
+    ic: ContentField = "Sanchez"
+
+    @model_validator(mode="after")
+    def _has_one_of_two(self) -> SimilaritiesRequest:
+        if len(self.model_fields_set & {"pairs", "sets"}) != 1:
+            raise ValueError("either pairs or sets")
+        return self
+
+
+class PairSimilaritiesRequest(RestrictedRequest):
+    """Pairs of concepts for every measure."""
+
+    pairs: PlainPairs
+    ic: ContentField = "Sanchez"
+
+
+class PlacementsRequest(RestrictedRequest):
+    """Concepts, and the information content of their places."""
+
+    cuis: Cuis
+    ic: ContentField = "Sanchez"
 
 
 class ConceptsRequest(RestrictedRequest):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import orjson
 from fastapi import APIRouter, Query, Request
@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 from cuihop import answer_fields
 from cuihop.errors import CuihopError, InputError
 from cuihop.graph import MOST_PATHS, MOST_SABS, Direction
+from cuihop.similarity.hierarchy import Similarities
 from cuihop_service.http_api import response_models
 from cuihop_service.http_api.problems import problem, problem_responses
 from cuihop_service.http_api.request_models import (
@@ -26,13 +27,16 @@ from cuihop_service.http_api.request_models import (
     DistancesRequest,
     NeighbourhoodsRequest,
     PackRequest,
+    PairSimilaritiesRequest,
+    PlacementsRequest,
     RelevanceRequest,
     RelevancesRequest,
     ResolutionsRequest,
+    SimilaritiesRequest,
     StreamedRequest,
 )
 from cuihop_service.http_api.responder import CALLER, Responder, request_id_of
-from cuihop_service.request_context import RequestContext
+from cuihop_service.request_context import Answer, RequestContext
 
 __all__ = ["ANNOTATE_PATH", "NDJSON", "routes"]
 
@@ -55,6 +59,10 @@ DirectionParameter = Annotated[
 ]
 BoundParameter = Annotated[
     int | None, Query(ge=0, le=2**31 - 1, description="The search stops there; a longer distance is no path.")
+]
+ContentParameter = Annotated[
+    Literal["Sanchez", "Seco"],
+    Query(description="Information content, computed from the graph. That of a corpus is in POST /pair-similarities."),
 ]
 WithinSabsParameter = Annotated[
     tuple[str, ...],
@@ -259,6 +267,81 @@ def routes(responder: Responder) -> APIRouter:
             lambda context: within.core.relevances(body.query, body.corpus, **body.rule, context=context),
             lambda answer: response_models.row_fields(answer.value),
             size=len(body.corpus),
+        )
+
+    @router.get("/similarity", response_model=response_models.SimilarityBody, tags=["similarity"])
+    async def similarity(
+        request: Request,
+        a: CuiParameter,
+        b: OtherParameter,
+        ic: ContentParameter = "Sanchez",
+        within_sabs: WithinSabsParameter = (),
+        release: ReleaseParameter = None,
+    ) -> Response:
+        """Two concepts by every measure of similarity, with their places and common ancestors."""
+        within = responder.within(within_sabs)
+        return await within.answer(
+            request,
+            "similarity",
+            lambda context: within.core.similarity.pair(a, b, ic, context=context),
+            lambda answer: answer_fields.similarity_fields(*answer.value),
+            release=release,
+        )
+
+    @router.post("/similarities", response_model=response_models.SimilaritiesBody, tags=["similarity"])
+    async def similarities(request: Request, body: SimilaritiesRequest) -> Response:
+        """The similarity of many pairs, or pairs of sets, by one measure: all, or an error that names what is wrong."""
+        within = responder.within(body.within_sabs)
+
+        def work(context: RequestContext) -> Answer[Similarities]:
+            if body.sets:
+                return within.core.similarity.set_similarities(body.sets, body.measure, body.ic, context=context)
+            return within.core.similarity.similarities(body.pairs, body.measure, body.ic, context=context)
+
+        return await within.answer(
+            request,
+            "similarities",
+            work,
+            lambda answer: answer_fields.similarities_fields(answer.value),
+            size=len(body.pairs) + len(body.sets),
+        )
+
+    @router.post("/pair-similarities", response_model=response_models.PairSimilaritiesBody, tags=["similarity"])
+    async def pair_similarities(request: Request, body: PairSimilaritiesRequest) -> Response:
+        """Many pairs of concepts by every measure, with their places and common ancestors."""
+        within = responder.within(body.within_sabs)
+        return await within.answer(
+            request,
+            "pair_similarities",
+            lambda context: within.core.similarity.pairs(body.pairs, body.ic, context=context),
+            lambda answer: {"pairs": [answer_fields.fields_of(pair) for pair in answer.value]},
+            size=len(body.pairs),
+        )
+
+    @router.post("/placements", response_model=response_models.PlacementsBody, tags=["similarity"])
+    async def placements(request: Request, body: PlacementsRequest) -> Response:
+        """The places of concepts in the hierarchy: depth, height, ancestors, descendants, information content."""
+        within = responder.within(body.within_sabs)
+        return await within.answer(
+            request,
+            "placements",
+            lambda context: within.core.similarity.placements(body.cuis, body.ic, context=context),
+            lambda answer: {"placements": [answer_fields.fields_of(place) for place in answer.value]},
+            size=len(body.cuis),
+        )
+
+    @router.get("/hierarchy", response_model=response_models.HierarchyBody, tags=["similarity"])
+    async def hierarchy(
+        request: Request, within_sabs: WithinSabsParameter = (), release: ReleaseParameter = None
+    ) -> Response:
+        """The hierarchy as a whole: cycles, roots and depth."""
+        within = responder.within(within_sabs)
+        return await within.answer(
+            request,
+            "get_hierarchy",
+            lambda context: within.core.similarity.facts(context=context),
+            lambda answer: {"hierarchy": answer_fields.fields_of(answer.value)},
+            release=release,
         )
 
     @router.get("/search", response_model=response_models.SearchBody, tags=["concepts"])
