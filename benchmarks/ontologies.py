@@ -4,10 +4,9 @@
 
     python benchmarks/ontologies.py [--ontology NCBITaxon --ontology CHEBI --ontology UBERON] [--json FILE]
 
-The package cellxgene-ontology-guide carries each term with all its ancestors and their distances. Each ontology is loaded
-into a snapshot in a process of its own, from JSON under zstd. Then every published distance is compared with the upward
-distance in the snapshot. Terms that contradict themselves are counted: a published distance of theirs is not the shortest
-way over the published parents (NCBITaxon and ChEBI have none).
+The package cellxgene-ontology-guide carries each term with all its ancestors and their distances. Each ontology is
+loaded into a snapshot in a process of its own, from JSON under zstd. Then every published distance is compared with the
+upward distance in the snapshot. Four terms of UBERON differ: they contradict the parents that are published.
 """
 
 from __future__ import annotations
@@ -79,16 +78,14 @@ def main() -> None:
         print(json.dumps(load_one(*options.only)))
         return
     results = Measurement(("cellxgene-ontology-guide",))
-    print(
-        f"{'ontology':12}{'terms':>11}{'edges':>11}{'load s':>9}{'peak MB':>9}{'distances':>13}{'terms that differ':>19}"
-    )
+    print(f"{'ontology':12}{'terms':>11}{'edges':>11}{'load s':>9}{'peak MB':>9}{'distances':>13}{'differing':>11}")
     for ontology in options.ontology or ("NCBITaxon", "CHEBI", "UBERON"):
         with tempfile.TemporaryDirectory() as folder:
             command = [sys.executable, __file__, "--only", str(ontology_file(ontology)), f"{folder}/a.cuihop"]
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         found = json.loads(done.stdout.splitlines()[-1])
         print(f"{ontology:12}{found['terms']:11,}{found['edges']:11,}{found['seconds']:9.1f}{found['peak_mb']:9.0f}"
-              f"{found['compared']:13,}{found['differing']:19,}", flush=True)  # fmt: skip
+              f"{found['compared']:13,}{found['differing']:11,}", flush=True)  # fmt: skip
         results.add(f"{ontology} loaded", "cuihop load", found["seconds"], "s")
         results.add(f"{ontology} loaded, peak memory", "cuihop load", found["peak_mb"], "MB")
         results.add(f"{ontology}, published distances", "cuihop", found["compared"], "distances")

@@ -49,7 +49,8 @@ def load(
     sources: Annotated[
         list[Path],
         typer.Argument(
-            help="A folder with RRF files, a .zip of them, the files themselves (plain or .gz), or OBO files.",
+            help="A folder with RRF files, a .zip of them, the files themselves (plain or .gz), or ontologies: OBO, "
+            "OBO Graph JSON, OWL, RDF with SKOS, the JSON of CELLxGENE.",
             show_default=False,
         ),
     ],
@@ -113,7 +114,7 @@ def load(
         list[str] | None,
         typer.Option(
             "--language",
-            help="Names in this language (LAT), preferred ones from the first given. May be repeated.",
+            help="Names in this language (LAT, or a tag: en), preferred ones from the first given. May be repeated.",
             show_default="ENG",
             rich_help_panel=_NAMES,
         ),
@@ -148,7 +149,7 @@ def load(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Load UMLS RRF files, or OBO ontologies, into a snapshot, a Neo4j server, or both.
+    """Load UMLS RRF files, or ontologies, into a snapshot, a Neo4j server, or both.
 
     A server keeps serving its release until the new one is complete and has been read back. To fill a new database from
     files with the server stopped, which is faster, write a snapshot and run `cuihop store --csv` on it.

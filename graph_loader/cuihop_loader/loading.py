@@ -54,7 +54,7 @@ def load(
 
     Args:
         sources: a folder with the RRF files of a release (searched with its META and CHANGE folders), a zip archive
-            of them, the files themselves, or OBO files; plain or under gzip.
+            of them, the files themselves, or files of ontologies; plain or under gzip or zstd.
         options: the options of the load.
         progress: callback with the step, and the bytes read of all bytes; in the calling thread.
 
