@@ -13,7 +13,7 @@ from cuihop.agreement.result import Agreement
 from cuihop.agreement.scored_pairs import ScoredPairs
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_options import FILES_PANEL, ConfidenceOption, ResamplesOption, SeedOption
-from cuihop.cli.graph_option import GraphOption, opened_graph
+from cuihop.cli.graph_option import GraphOption, GraphSource, WithinSabOption, opened_graph
 from cuihop.cli.output import JsonOption, console, print_json, print_table
 from cuihop.cli.similarity import ContentOption, CountsOption
 from cuihop.collection.concept_counts import ConceptCounts
@@ -36,6 +36,7 @@ def agreement_with_people(
         ),
     ],
     graph: GraphOption,
+    within_sab: WithinSabOption = None,
     measure: Annotated[
         list[str] | None,
         typer.Option(
@@ -82,7 +83,7 @@ def agreement_with_people(
     """
     files = {str(path): ScoredPairs.read(path, score_column=score_column) for path in gold}
     further = None if names is None else ConceptSynonyms.read(names)
-    with opened_graph(graph) as opened:
+    with opened_graph(GraphSource(graph, within_sab)) as opened:
         options, account = _options(opened, ic, counts)
         found = {
             name: agreement(
