@@ -51,6 +51,7 @@ class Module:
 
 MODULES = (
     Module("How long does it take to read is_a rows?", "load", ("--rows", "200000", "--release"), ("--release",)),
+    Module("How long does it take to load a million real terms?", "ontologies", ("--ontology", "PATO")),
     Module("How long does a new process take?", "start", ("--concepts", "2000", "--repeats", "1")),
     Module("How long does one exact distance take?", "distances",
            ("--concepts", "5000", "--pairs", "500", "--peers",
