@@ -47,7 +47,7 @@ from cuihop.cli.evaluation_options import (
     TiesOption,
     measures_option,
 )
-from cuihop.cli.graph_option import DirectionOption, LambdaOption, UnknownOption, WeightOption
+from cuihop.cli.graph_option import ContentOption, DirectionOption, UnknownOption, WeightedLambdaOption, WeightOption
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table
 from cuihop.cli.relevance_options import LabelSource, labels_of_groups
 from cuihop.cli.run_options import MemoryOption
@@ -140,8 +140,9 @@ def compare_systems(
         ),
     ] = None,
     hops: HopsOption = 1,
-    lam: LambdaOption = 0.5,
+    lam: WeightedLambdaOption = None,
     weight: WeightOption = "constant",
+    ic: ContentOption = "Sanchez",
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
     missing: MissingOption = "error",
@@ -192,7 +193,7 @@ def compare_systems(
             measures=measures_named(measure or measured or "nn-CUI@5,10,30"), concepts=concepts, graph=graph,
             corpus=corpus, corpus_embeddings=corpus_embeddings or [], qrels=qrels, grades=grades_in_words(grades),
             labels=label_source, columns=columns, ties=ties, order=order, similarity=similarity,
-            nearness=Nearness(hops, lam, direction, unknown, weight),
+            nearness=Nearness(hops, lam, direction, unknown, weight, ic),
             of_queries={"missing": missing, "empty_ideal": empty_ideal, "query_image": query_image},
             resources=Resources(threads, memory),
         )  # fmt: skip
