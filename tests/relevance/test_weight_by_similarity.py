@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from typing import Any, get_args
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from collections_made import Case, cases
 from cuihop import Nearness, SnapshotGraph, evaluate
 from cuihop.collection.dataset import Dataset
+from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.comparison.comparison import compare
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import CuihopError, InputError, LimitExceeded
@@ -31,6 +33,8 @@ from cuihop.similarity.options import SimilarityOptions
 from examples import examples
 from flat_options import evaluate_flat
 from literal_algorithms import ndcg_of_each_query, nn_iou_by_similarity
+from real_graphs import isa_edges
+from shared_data import shared
 
 small = settings(
     max_examples=examples(60),
@@ -277,6 +281,34 @@ def test_lambda_is_1_for_a_similarity_and_half_for_other_weights() -> None:
     assert "λ = 1.0, weight λ · Lin (IC Sanchez)" in account
 
 
+@pytest.mark.parametrize("n", [1, 2])
+def test_gains_on_a_real_collection_are_the_literal_ones(n: int) -> None:
+    with SnapshotGraph.of(isa_edges("rrf_open"), identifiers="cui") as graph:
+        corpus = dict(list(ImageConcepts.read(shared("rocov2/test_concepts.csv.gz")).items())[::10])
+        queries = dict(list(corpus.items())[::20])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a third of the occurrences is unknown
+            images = ImageCollection.of(Dataset(queries, corpus), graph, "isolated")
+        nearness = Nearness(n, unknown="isolated", weight="Lin")
+        found, best = gains_of_collection(images, graph, nearness, "2 GB")
+        held = sorted({cui for concepts in corpus.values() for cui in concepts} - images.resolved.isolated)
+        near = {(cui, other.cui): other.hops for cui in held for other in graph.neighbours([cui], hops=n)[0]}
+        pairs = list(near)
+        similarity = dict(zip(pairs, graph.hierarchy.similarities(pairs, SimilarityOptions("Lin")), strict=True))
+
+    def dist(a: str, b: str) -> int | None:
+        return 0 if a == b else near.get((a, b))
+
+    for query, A in queries.items():
+        expected = {
+            image: nn_iou_by_similarity(frozenset(A), frozenset(B), dist, lambda a, b: similarity[a, b] or 0.0, n, 1.0)
+            for image, B in corpus.items()
+        }
+        assert {image: found[query, image] for image in corpus} == pytest.approx(expected, abs=1e-12)
+        ranked = [expected[image] for _, image in best[query]]
+        assert ranked == pytest.approx(sorted(expected.values(), reverse=True), abs=1e-12)
+
+
 def test_results_do_not_depend_on_threads() -> None:
     images = {f"i{number}": f"C000000{1 + number % 5};C000000{1 + number % 3}" for number in range(400)}
     graph = SnapshotGraph.of(CHAIN)
@@ -318,7 +350,7 @@ def test_score_cards_of_two_weights_are_not_compared() -> None:
         )
     ]  # fmt: skip
     with pytest.raises(CuihopError, match="ic"):
-        compare(*cards)
+        compare(cards)
 
 
 def test_wrong_values_are_refused() -> None:

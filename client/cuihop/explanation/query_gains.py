@@ -231,7 +231,7 @@ def _similar(
     """Sums of the largest similarities of near concepts within 0, 1, … hops: float64, shape (images, largest n + 1)."""
     sums: dict[frozenset[str], list[float]] = {held: [] for held in images.corpus_sets}
     for n in range(largest + 1):
-        within = {pair: similarities[pair] for pair, d in hops.items() if d <= n}
+        within = {pair: value for pair, value in similarities.items() if hops.get(pair, n + 1) <= n}
         for held, found in sums.items():
             found.append(credit_of_near(*strengths_of_near(concepts, held, within, "Lin"), 1.0, "Lin"))
     return np.array([sums[held] for held in images.corpus_sets], dtype=np.float64)
