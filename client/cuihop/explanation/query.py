@@ -197,6 +197,7 @@ class QueryExplanation:
             "n": pair.n,
             "lambda": pair.lam,
             "weight": pair.weight,
+            "ic": pair.ic,
             "direction": pair.direction,
             "corpus": self.corpus,
             "difference": self.difference,
