@@ -34,7 +34,7 @@ WEIGHTS = {
     "constant": pb.NEAR_WEIGHT_CONSTANT, "hops": pb.NEAR_WEIGHT_HOPS, "Lin": pb.NEAR_WEIGHT_LIN,
     "Wu-Palmer": pb.NEAR_WEIGHT_WU_PALMER,
 }  # fmt: skip
-CONTENTS = {"Sanchez": pb.INTRINSIC_CONTENT_SANCHEZ, "Seco": pb.INTRINSIC_CONTENT_SECO}
+CONTENTS = {"Sanchez": pb.INFORMATION_CONTENT_SANCHEZ, "Seco": pb.INFORMATION_CONTENT_SECO}
 STATUSES = {
     pb.RESOLUTION_STATUS_CURRENT: "current",
     pb.RESOLUTION_STATUS_MERGED: "merged",
@@ -409,7 +409,7 @@ class HttpAsker(Asker):
 
     def get(self, path: str, **parameters: Any) -> dict[str, Any]:
         given = {name: value for name, value in parameters.items() if value is not None}
-        return self._read(self._pool.request("GET", f"{self._base}{path}?{urlencode(given)}"))
+        return self._read(self._pool.request("GET", f"{self._base}{path}?{urlencode(given, doseq=True)}"))
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         headers = {"Content-Type": "application/json"}

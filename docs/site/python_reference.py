@@ -33,6 +33,7 @@ MODULES = {
         "cuihop.errors",
     ),
     "Measures": ("cuihop.measures", "cuihop.measures.nearness"),
+    "Similarity": ("cuihop.similarity", "cuihop.collection.concept_counts"),
     "Evaluation": (
         "cuihop.collection.image_concepts",
         "cuihop.collection.concept_lists",
@@ -67,6 +68,13 @@ MODULES = {
         "cuihop.explanation.sensitivity",
         "cuihop.explanation.values",
         "cuihop.explanation.picture",
+    ),
+    "Agreement with people": (
+        "cuihop.agreement.agreement",
+        "cuihop.agreement.result",
+        "cuihop.agreement.scored_pairs",
+        "cuihop.agreement.term_concepts",
+        "cuihop.agreement.correlation",
     ),
     "Annotated texts": ("cuihop.annotated_texts",),
     "Captions": ("cuihop.captions",),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-__all__ = ["Term", "TermFile"]
+from cuihop_loader.report import FileReport
+
+__all__ = ["Term", "TermFile", "TermRows"]
 
 
 @dataclass(slots=True)
@@ -15,7 +18,7 @@ class Term:
 
     Attributes:
         id: its identifier.
-        line: first line of the statement.
+        line: first line of the statement; 0 where the parser of the format does not say it.
         name: ``None`` without one.
         synonyms: the exact ones; broad, narrow and related ones name something else.
         parents, alternatives, replaced_by, consider: identifiers.
@@ -23,6 +26,7 @@ class Term:
         obsolete: true for a term no longer in use.
         sab: the vocabulary that makes the statement; ``None`` for that of the file.
         defined: false where the statement only mentions the term, so that another must define it.
+        classes: identifiers of the classes that an instance belongs to, as Berlin to city; parents too.
     """
 
     id: str
@@ -37,23 +41,24 @@ class Term:
     obsolete: bool = False
     sab: str | None = None
     defined: bool = True
+    classes: list[str] = field(default_factory=list)
 
-    def copied(self) -> Term:
-        """A term of its own for `join`, without its parents."""
-        return Term(
-            self.id, self.line, self.name, [*self.synonyms], alternatives=[*self.alternatives], umls=[*self.umls],
-            sab=self.sab, defined=self.defined,
-        )  # fmt: skip
 
-    def join(self, later: Term) -> None:
-        """Add what a later statement, perhaps of another file, says: names, alternatives, cross-references."""
-        names = [later.name, *later.synonyms] if later.name else later.synonyms
-        if self.name is None and later.name:
-            self.name, names = later.name, later.synonyms
-        self.synonyms.extend(name for name in names if name != self.name and name not in self.synonyms)
-        self.alternatives.extend(later.alternatives)
-        self.umls.extend(later.umls)
-        self.defined |= later.defined
+@dataclass(frozen=True, slots=True, eq=False)
+class TermRows:
+    """Rows of a table, each a statement about a term: its parent, its name and its source, all of one length.
+
+    Attributes:
+        terms: well-formed identifiers.
+        parents: likewise, empty where a row states none.
+        names: empty where a row gives none.
+        sabs: the vocabularies that make the statements, empty for that of the file.
+    """
+
+    terms: Sequence[str]
+    parents: Sequence[str]
+    names: Sequence[str]
+    sabs: Sequence[str]
 
 
 class TermFile(Protocol):
@@ -61,11 +66,14 @@ class TermFile(Protocol):
 
     Attributes:
         role: its format, as in the load report.
-        version: of its vocabulary; ``None`` without one, or before the file is read.
+        version: of its vocabulary, for the name of the release; ``None`` without one, or before the file is read.
         ontology: its vocabulary (SAB).
         bytes: bytes of the file on disk read so far.
         line_ends: ``LF``, ``CRLF`` or ``mixed``.
         bad: number of rows, lines or elements left out so far because they break the format.
+        skipped: rows left out so far for other reasons, before they became terms, by reason.
+        parentless: rows so far that count although they state no parent.
+        warnings: reservations about the file, for the user.
     """
 
     role: str
@@ -73,12 +81,23 @@ class TermFile(Protocol):
     ontology: str
     bytes: int
     bad: int
+    skipped: Counter[str]
+    parentless: int
+    warnings: list[str]
+
+    @property
+    def companions(self) -> Sequence[FileReport]:
+        """Reports of the files read with it, after its terms."""
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Versions of its vocabularies, by SAB, as far as they are stated before the end of the file."""
 
     @property
     def line_ends(self) -> str:
         """See `cuihop_loader.report.FileReport`."""
 
-    def terms(self) -> Iterator[Term]:
+    def terms(self) -> Iterator[Term | TermRows]:
         """Terms, obsolete ones included, in the order of the file.
 
         Raises:

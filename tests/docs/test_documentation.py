@@ -3,8 +3,9 @@
 A ``console`` block shows commands behind ``$`` and, under each, its output; ``…`` stands for anything. A ``python``
 block is run as it is. The ``pycon`` blocks of a page are one session, and what they print is compared. Blocks of one
 page run in order in one folder, which holds real open data: ``umls/`` (RRF files), ``graph.cuihop`` (their snapshot),
-and the concept files of the ROCOv2 test images. A command that ends with ``&`` is a server: the next command waits
-until it is ready, and it is stopped at the end of the page. The ports 8080 and 50051 stand for free ones.
+the concept files of the ROCOv2 test images, and ``gold/`` (human scores of pairs of terms). A command that ends with
+``&`` is a server: the next command waits until it is ready, and it is stopped at the end of the page. The ports 8080
+and 50051 stand for free ones.
 """
 
 from __future__ import annotations
@@ -41,11 +42,12 @@ from cuihop_server import running_service
 from cuihop_tools.neo4j_server import LocalServer
 from neo4j_server import emptied
 from redis_server import RedisServer
-from shared_data import ROOT, shared
+from shared_data import ROOT, shared, wordnet
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 COOKBOOK = ROOT / "docs" / "cypher.md"  # tests/neo4j/test_cypher_cookbook.py runs it
 NEEDS_NEO4J = ROOT / "docs" / "neo4j.md"
+OTHER_GRAPHS = ROOT / "docs" / "other-graphs.md"
 DEPARTMENT = ROOT / "docs" / "department.md"
 NEEDS_A_SERVICE = ROOT / "docs" / "remote.md"  # run over either transport
 NEO4J_ON_THE_PAGE = "bolt://localhost:7687"
@@ -93,6 +95,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         umls.joinpath(name).write_bytes(gzip.decompress(shared(f"rrf_open/{name}.gz").read_bytes()))
     for name in ("test_concepts.csv", "test_concepts_manual.csv", "train_concepts.csv"):
         folder.joinpath(name).write_bytes(gzip.decompress(shared(f"rocov2/{name}.gz").read_bytes()))
+    shutil.copytree(shared("similarity_gold"), folder / "gold")
     loaded = cuihop_loader.load([umls])
     cuihop.SnapshotGraph(loaded.sections).save(folder / "graph.cuihop")
     return folder
@@ -221,6 +224,9 @@ def test_every_command_of_a_page_runs_and_prints_what_is_shown(
 ) -> None:
     folder = tmp_path / "page"
     shutil.copytree(prepared, folder)
+    if page == OTHER_GRAPHS:
+        folder.joinpath("wordnet").symlink_to(wordnet())
+        shutil.copy(shared("hierarchies/envo.obo.gz"), folder)
     if page in AFTER_THE_DEMONSTRATION:
         shutil.copytree(request.getfixturevalue("demonstrated"), folder / "demo-output")
     with servers_of_a_page(folder) as servers:
@@ -361,6 +367,7 @@ def test_the_tools_for_agents_answer_as_their_page_shows(prepared: Path) -> None
     ("guide", "language"),
     [
         ("loading", "console"),  # load your UMLS
+        ("other-graphs", "console"),  # or WordNet
         ("annotation", "console"),  # from captions to concepts
         ("service", "console"),  # run it for a department
         ("department", "console"),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 
 from cuihop.annotation.options import CONTEXTS, Context
 from cuihop.errors import InputError
 from cuihop.files.text_lines import shortened
-from cuihop.graph import MOST_PATHS, Direction
+from cuihop.graph import MOST_PATHS, MOST_SABS, Direction
 from cuihop.identifiers import MAX_LENGTH
 from cuihop.measures.near_weight import IntrinsicContent, Weight
 from cuihop.measures.resolution import Unknown
@@ -18,7 +18,7 @@ from cuihop.measures.resolution import Unknown
 __all__ = [
     "MOST_ROWS", "AnnotateArguments", "Arguments", "CommonAncestorsArguments", "CompareArguments", "ConceptArguments",
     "DistancesArguments", "NeighbourhoodArguments", "PairArguments", "PathArguments", "SearchArguments",
-    "checked_arguments",
+    "SimilarityArguments", "checked_arguments",
 ]  # fmt: skip
 
 MOST_ROWS = 20
@@ -50,6 +50,13 @@ DirectionField = Annotated[
 ]
 ConceptSet = Annotated[
     list[Cui], FailFast(), Field(max_length=_MOST_CONCEPTS, description="Concepts of one image or text.")
+]
+
+
+WithinSabs = Annotated[
+    tuple[Annotated[str, Field(min_length=1, max_length=_LONGEST_TEXT, strict=True)], ...],
+    FailFast(),
+    Field(max_length=MOST_SABS, description="Only edges that one of these vocabularies asserts. Empty: all."),
 ]
 
 
@@ -125,6 +132,7 @@ class NeighbourhoodArguments(ConceptArguments):
 
     hops: Annotated[Hops, Field(description="Only within this many hops.")] = 1
     direction: DirectionField = "any"
+    within_sabs: WithinSabs = ()
 
 
 class PairArguments(Arguments):
@@ -142,6 +150,7 @@ class DistancesArguments(Arguments):
     ]
     direction: DirectionField = "any"
     max_hops: MaxHops = None
+    within_sabs: WithinSabs = ()
 
     @property
     def size(self) -> int:
@@ -155,10 +164,21 @@ class PathArguments(PairArguments):
     direction: DirectionField = "any"
     max_hops: MaxHops = None
     which: Annotated[int, Field(ge=1, le=MOST_PATHS, description="Rank of the path among the shortest ones.")] = 1
+    within_sabs: WithinSabs = ()
 
 
 class CommonAncestorsArguments(PairArguments):
     """Two concepts below others."""
+
+    within_sabs: WithinSabs = ()
+
+
+class SimilarityArguments(PairArguments):
+    """Two concepts, and the information content."""
+
+    ic: Annotated[
+        Literal["Sanchez", "Seco"], Field(description="Information content (IC), computed from the graph.")
+    ] = "Sanchez"
 
 
 class CompareArguments(Arguments):
@@ -193,6 +213,7 @@ class CompareArguments(Arguments):
         ),
     ] = "constant"
     ic: Annotated[IntrinsicContent, Field(description="Information content of the weight Lin.")] = "Sanchez"
+    within_sabs: WithinSabs = ()
 
     @property
     def size(self) -> int:

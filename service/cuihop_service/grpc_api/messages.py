@@ -72,9 +72,9 @@ _WEIGHTS: dict[int, Weight] = {
     pb.NEAR_WEIGHT_WU_PALMER: "Wu-Palmer",
 }
 _CONTENTS: dict[int, IntrinsicContent] = {
-    pb.INTRINSIC_CONTENT_UNSPECIFIED: "Sanchez",
-    pb.INTRINSIC_CONTENT_SANCHEZ: "Sanchez",
-    pb.INTRINSIC_CONTENT_SECO: "Seco",
+    pb.INFORMATION_CONTENT_UNSPECIFIED: "Sanchez",
+    pb.INFORMATION_CONTENT_SANCHEZ: "Sanchez",
+    pb.INFORMATION_CONTENT_SECO: "Seco",
 }
 _LARGEST_CUI = 9_999_999
 _FAULTS_LISTED = 1_000
@@ -153,7 +153,7 @@ def rule(message: pb.RelevanceRule) -> dict[str, Any]:
     if message.ic not in _CONTENTS:
         raise InputError(
             "not an intrinsic information content", column="ic", found=str(message.ic),
-            expected="a value of cuihop_api.v1.IntrinsicContent",
+            expected="INFORMATION_CONTENT_SANCHEZ or INFORMATION_CONTENT_SECO",
         )  # fmt: skip
     n = optional(message, "n")
     return {

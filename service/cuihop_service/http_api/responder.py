@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from starlette.requests import Request
@@ -51,6 +51,10 @@ class Responder:
         self.core = core
         self.admission = admission
 
+    def within(self, sabs: Sequence[str]) -> Responder:
+        """Responses that count only edges which some of these vocabularies assert; all edges for none."""
+        return Responder(self.core.within(sabs), self.admission) if sabs else self
+
     async def answer(
         self,
         request: Request,
@@ -80,11 +84,11 @@ class Responder:
         tags = request.headers.get("if-none-match") if request.method == "GET" else None
 
         def body_and_tag(context: RequestContext) -> tuple[bytes | None, str]:
-            served = self.core.holder.current
-            if served is not None:
-                _check_release(release, served.digest)
-                if tags is not None and (tag := self._tag(request, served.digest, context)) in tags:
-                    return None, tag
+            if tags is not None or release is not None:
+                with self.core.lent() as served:
+                    _check_release(release, served.digest)
+                    if tags is not None and (tag := self._tag(request, served.digest, context)) in tags:
+                        return None, tag
             answer = context.answer = work(context)
             _check_release(release, answer.digest)  # it may have been exchanged meanwhile
             return written(answer, fields(answer)), self._tag(request, answer.digest, context)
@@ -129,7 +133,7 @@ class Responder:
             size=size,
             scope=scope,
             quick=quick,
-            content=content or (lambda: dict(request.query_params)),
+            content=content or (lambda: _query_parameters(request)),
         )
 
     def tag(self, path: str, query: str, digest: str, caller: Caller) -> str:
@@ -168,6 +172,12 @@ def request_info(request: Request, operation: str, **others: Any) -> RequestInfo
         caller=request.scope.get(CALLER),
         **others,
     )
+
+
+def _query_parameters(request: Request) -> dict[str, Any]:
+    """The query string: name → value, or all values of a repeated parameter."""
+    given = request.query_params
+    return {name: value if len(values := given.getlist(name)) == 1 else values for name, value in given.items()}
 
 
 def _check_release(demanded: str | None, served: str) -> None:

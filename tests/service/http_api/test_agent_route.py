@@ -174,7 +174,7 @@ def test_the_audit_has_a_line_for_each_call(keys: Path, tmp_path: Path) -> None:
         assert any(line["operation"] == "agent_session" for line in lines)
     assert A not in short.read_text()
     assert [json.loads(line).get("request") for line in full.read_text().splitlines() if '"distances"' in line] == [
-        {**pairs, "direction": "any", "max_hops": None}
+        {**pairs, "direction": "any", "max_hops": None, "within_sabs": []}
     ]
 
 
@@ -268,7 +268,7 @@ def test_a_call_whose_caller_hangs_up_stops(service: RunningService, monkeypatch
     def wait(graph: RequestGraph, *_: object, **__: object) -> None:
         try:
             while True:
-                graph._context.check()
+                graph.context.check()
                 time.sleep(0.005)
         except Cancelled:
             stopped.set()

@@ -1,0 +1,196 @@
+"""Statements about terms in columns, so that ontologies of a million terms fit into little memory."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import InputError, LimitExceeded
+from cuihop.identifiers import EXPECTED, is_identifier
+from cuihop_loader.terms import Term, TermRows
+
+__all__ = ["MOST_SABS", "TermColumns"]
+
+MOST_SABS = 2048
+
+Int32 = npt.NDArray[np.int32]
+
+_OBSOLETE, _DEFINED = 1, 2
+_UNSTATED = -1
+
+
+class TermColumns:
+    """Statements about terms, each added once. Identifiers, texts and vocabularies are numbered as they come.
+
+    Attributes:
+        code_of: number of each identifier, of terms and of parents.
+        text_of: number of each distinct name.
+        sabs: number of each vocabulary.
+        others: statements with more than names and parents, each with its number.
+    """
+
+    def __init__(self) -> None:
+        self.code_of: dict[str, int] = _Numbers()
+        self.text_of: dict[str, int] = _Numbers()
+        self.sabs: dict[str, int] = {}
+        self.others: list[tuple[int, Term]] = []
+        self._terms, self._sabs, self._flags = array("i"), array("i"), array("B")
+        self._ended = 0
+        self._ends: list[int] = []
+        self._children, self._parents, self._instances = array("i"), array("i"), array("B")
+        self._named, self._texts, self._synonyms = array("i"), array("i"), array("B")
+
+    @property
+    def parent_count(self) -> int:
+        """Number of statements of a parent so far."""
+        return len(self._parents)
+
+    def end_file(self, sab: str) -> None:
+        """State the vocabulary of the statements since the last call that state none.
+
+        Raises:
+            LimitExceeded: more than `MOST_SABS` vocabularies.
+        """
+        of_file = np.asarray(self._sabs)[self._ended :]
+        of_file[of_file == _UNSTATED] = self._sab(sab)
+        self._ended = len(self._sabs)
+        self._ends.append(self._ended)
+
+    def add(self, term: Term, file: str) -> None:
+        """Add a statement.
+
+        Args:
+            term: the statement.
+            file: for errors.
+
+        Raises:
+            InputError: an identifier is malformed.
+            LimitExceeded: more than `MOST_SABS` vocabularies.
+        """
+        statement = len(self._terms)
+        self._terms.append(self._code(term.id, "id", term, file))
+        self._sabs.append(_UNSTATED if term.sab is None else self._sab(term.sab))
+        self._flags.append((_OBSOLETE if term.obsolete else 0) | (_DEFINED if term.defined else 0))
+        for is_instance, parents in enumerate((term.parents, term.classes)):
+            for parent in parents:
+                self._children.append(statement)
+                self._parents.append(self._code(parent, "parent", term, file))
+                self._instances.append(is_instance)
+        if term.name:
+            self._add_name(statement, term.name, synonym=False)
+        for synonym in term.synonyms:
+            if synonym:
+                self._add_name(statement, synonym, synonym=True)
+        if term.obsolete or term.umls or term.alternatives:
+            self.others.append((statement, term))
+
+    def add_rows(self, rows: TermRows) -> None:
+        """Add rows of a table.
+
+        Raises:
+            LimitExceeded: more than `MOST_SABS` vocabularies.
+        """
+        first = len(self._terms)
+        self._terms.frombytes(_numbers(rows.terms, self.code_of).tobytes())
+        number_of = {stated: self._sab(stated) if stated else _UNSTATED for stated in dict.fromkeys(rows.sabs)}
+        self._sabs.frombytes(_numbers(rows.sabs, number_of).tobytes())
+        self._flags.frombytes(bytes([_DEFINED]) * len(rows.terms))
+        for strings, code_of, places, codes, zeros in (
+            (rows.parents, self.code_of, self._children, self._parents, self._instances),
+            (rows.names, self.text_of, self._named, self._texts, self._synonyms),
+        ):
+            stated = strings if all(strings) else [string for string in strings if string]
+            at = range(len(strings)) if stated is strings else [n for n, string in enumerate(strings) if string]
+            places.frombytes((np.asarray(at, dtype=np.int32) + np.int32(first)).tobytes())
+            codes.frombytes(_numbers(stated, code_of).tobytes())
+            zeros.frombytes(bytes(len(stated)))
+
+    def _add_name(self, statement: int, text: str, *, synonym: bool) -> None:
+        self._named.append(statement)
+        self._texts.append(self.text_of.setdefault(text, len(self.text_of)))
+        self._synonyms.append(synonym)
+
+    def _code(self, identifier: str, field: str, term: Term, file: str) -> int:
+        code = self.code_of.get(identifier)
+        if code is None:
+            if not is_identifier(identifier, "any"):
+                raise InputError(
+                    "not an identifier", file=file, line=term.line or None, column=field, found=repr(identifier),
+                    expected=EXPECTED["any"],
+                )  # fmt: skip
+            code = self.code_of[identifier] = len(self.code_of)
+        return code
+
+    def _sab(self, sab: str) -> int:
+        number = self.sabs.setdefault(sab, len(self.sabs))
+        if number >= MOST_SABS:
+            raise LimitExceeded(f"more than {MOST_SABS:,} vocabularies in files of terms")
+        return number
+
+    # Columns, one entry for each statement
+
+    @property
+    def terms(self) -> Int32:
+        """Number of the term that a statement is about."""
+        return np.asarray(self._terms)
+
+    @property
+    def sab_numbers(self) -> Int32:
+        """Number of the vocabulary that makes the statement."""
+        return np.asarray(self._sabs)
+
+    @property
+    def obsolete(self) -> npt.NDArray[np.bool_]:
+        """True where the statement, or another of the same file, calls the term obsolete."""
+        obsolete = np.asarray(self._flags) & _OBSOLETE > 0
+        if obsolete.any():
+            files = np.searchsorted(self._ends, np.arange(len(obsolete)), side="right")
+            terms_of_files = files << 32 | self.terms
+            obsolete |= np.isin(terms_of_files, terms_of_files[obsolete])
+        return obsolete
+
+    @property
+    def defined(self) -> npt.NDArray[np.bool_]:
+        """True where the statement does more than mention the term."""
+        return np.asarray(self._flags) & _DEFINED > 0
+
+    # Columns, one entry for each parent or name
+
+    @property
+    def parents(self) -> tuple[Int32, Int32]:
+        """The statement, and the number of the parent."""
+        return np.asarray(self._children), np.asarray(self._parents)
+
+    @property
+    def instances(self) -> npt.NDArray[np.bool_]:
+        """True where the parent is the class of an instance."""
+        return np.asarray(self._instances) > 0
+
+    @property
+    def names(self) -> tuple[Int32, Int32, npt.NDArray[np.uint8]]:
+        """The statement, the number of the text, and 1 for a synonym, 0 for the name of the term."""
+        return (
+            np.asarray(self._named),
+            np.asarray(self._texts),
+            np.asarray(self._synonyms),
+        )
+
+    def extra_code(self, identifier: str) -> int:
+        """The number of a well-formed identifier that no statement need have."""
+        return self.code_of.setdefault(identifier, len(self.code_of))
+
+
+class _Numbers(dict[str, int]):
+    """Strings numbered as they come: asking for one that is new adds it."""
+
+    def __missing__(self, string: str) -> int:
+        number = self[string] = len(self)
+        return number
+
+
+def _numbers(strings: Sequence[str], number_of: dict[str, int]) -> Int32:
+    """The number of each string."""
+    return np.fromiter(map(number_of.__getitem__, strings), dtype=np.int32, count=len(strings))
