@@ -6,12 +6,13 @@ import math
 
 import networkx as nx
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
 from cuihop.errors import InputError
 from cuihop.similarity.options import SIMILARITY_MEASURES, InformationContent, SimilarityOptions, named_measure
+from cuihop.snapshot import set_similarity
 
 ROOT = "the virtual root"
 
@@ -92,6 +93,24 @@ class _Literal:
             return 2 * mica / (ic_x + ic_y) if ic_x + ic_y > 1e-12 else 1.0
         return ic_x + ic_y - 2 * mica
 
+    def value_of_sets(self, a: set[str], b: set[str], measure: str, kind: InformationContent) -> float | None:
+        if not a or not b:
+            return None if not (a or b) or measure == "Jiang-Conrath" else 0.0
+        if measure in ("simUI", "simGIC"):
+            above_a, above_b = (set().union(*(self.above[self.node_of[c]] for c in each)) for each in (a, b))
+            weights = {c: 1.0 if measure == "simUI" else self.ic(c, kind) for c in above_a | above_b}
+            total = sum(weights.values())
+            if math.isinf(total):
+                return None
+            return sum(weights[c] for c in above_a & above_b) / total if total > 1e-12 else 1.0
+        best = min if measure == "Jiang-Conrath" else max
+        values = {(x, y): self.value(x, y, measure, kind) for x in a for y in b}
+        if None in values.values():
+            return None
+        of_a = [best(values[x, y] for y in b) for x in a]
+        of_b = [best(values[x, y] for x in a) for y in b]
+        return (sum(of_a) / len(a) + sum(of_b) / len(b)) / 2
+
 
 CONCEPTS = [f"C{i}" for i in range(8)]
 PAIRS = st.lists(st.tuples(st.sampled_from(CONCEPTS), st.sampled_from(CONCEPTS)), max_size=14)
@@ -119,6 +138,51 @@ def test_every_measure_is_its_definition(edges: list[tuple[str, str]], counts: d
         one = [SimilarityOptions(m, ic, counted if ic == "corpus" else {}) for m in SIMILARITY_MEASURES]
         assert list(pair.values) == list(SIMILARITY_MEASURES)
         assert list(pair.values.values()) == [hierarchy.similarity("C1", "C2", each) for each in one]
+
+
+SETS = st.sets(st.sampled_from(CONCEPTS), max_size=4)
+
+
+COUNTS = st.sampled_from([{"C0": 1.0}, {"C0": 2.0, "C3": 1.0}])
+
+
+@settings(max_examples=30)
+@given(edges=PAIRS, pairs=st.lists(st.tuples(SETS, SETS), max_size=6), counts=COUNTS)
+def test_every_measure_of_sets_is_its_definition(
+    edges: list[tuple[str, str]], pairs: list[tuple[set[str], set[str]]], counts: dict[str, float]
+) -> None:
+    edges = [(a, b) for a, b in edges if a != b]
+    literal = _Literal(CONCEPTS, edges, counts)
+    hierarchy = SnapshotGraph.of(edges, concepts=CONCEPTS).hierarchy
+    for ic in ("Sanchez", "corpus"):
+        for measure in SIMILARITY_MEASURES:
+            options = SimilarityOptions(measure, ic, counts if ic == "corpus" else {})
+            found = hierarchy.set_similarities([(sorted(a) * 2, b) for a, b in pairs], options)
+            expected = [literal.value_of_sets(a, b, measure, ic) for a, b in pairs]
+            assert list(found) == [
+                value if value is None else pytest.approx(value, rel=1e-12, abs=1e-12) for value in expected
+            ]
+            swapped = hierarchy.set_similarities([(b, a) for a, b in pairs], options)
+            assert list(swapped) == list(found)
+            alone = [(a, b) for a in CONCEPTS[:3] for b in CONCEPTS]
+            singles = hierarchy.set_similarities([({a}, {b}) for a, b in alone], options)
+            assert list(singles) == list(hierarchy.similarities(alone, options))
+
+
+def test_sets_larger_than_a_block_have_the_same_average(monkeypatch: pytest.MonkeyPatch) -> None:
+    edges = [("C1", "C0"), ("C2", "C0"), ("C3", "C1"), ("C4", "C1"), ("C5", "C2")]
+    hierarchy = SnapshotGraph.of(edges).hierarchy
+    pairs = [({"C1", "C2", "C3"}, {"C4", "C5"}), ({"C3"}, set()), ({"C0", "C5"}, {"C3", "C4", "C1"})]
+    whole = list(hierarchy.set_similarities(pairs))
+    monkeypatch.setattr(set_similarity, "_CELLS_A_BLOCK", 2)
+    assert list(hierarchy.set_similarities(pairs)) == whole
+
+
+@pytest.mark.parametrize("wrong", [["C1"], [("C1", "C2")], [({"C1"},)], [({"C1"}, "C2")], [7]])
+def test_pairs_of_sets_are_checked(wrong: list[object]) -> None:
+    hierarchy = SnapshotGraph.of([("C1", "C0"), ("C2", "C0")]).hierarchy
+    with pytest.raises(InputError, match="not a pair of sets"):
+        hierarchy.set_similarities(wrong)  # type: ignore[arg-type]
 
 
 @given(edges=PAIRS)

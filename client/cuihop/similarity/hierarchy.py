@@ -202,11 +202,17 @@ class Hierarchy(Protocol):
         """The similarity of each pair of sets of concepts.
 
         simUI and simGIC compare the united ancestors of each set. Any other measure is a best-match average (BMA): the
-        mean of two means, of the best value of each concept of A among those of B, and the other way round. Where one
-        set is empty the value is 0; where both are, there is none.
+        mean of two means, of the best value of each concept of A among those of B, and the other way round (Couto and
+        Silva 2011). Where one set is empty the value is 0, and a distance has none; where both are, there is none; nor
+        is there one where a concept has no value.
+
+        Args:
+            pairs: sets, or other collections: a concept that is given twice counts once.
+            options: the measure.
 
         Raises:
             InvalidCui, ConceptNotFound, ConceptRetired: as `placements`.
+            InputError: an item is no pair of collections.
         """
 
     def similarity(self, a: str, b: str, options: SimilarityOptions | None = None) -> float | None:

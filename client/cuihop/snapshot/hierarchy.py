@@ -22,9 +22,16 @@ from cuihop.similarity.hierarchy import (
     Placement,
     Similarities,
 )
-from cuihop.similarity.options import SIMILARITY_MEASURES, InformationContent, SimilarityMeasure, SimilarityOptions
+from cuihop.similarity.options import (
+    DISTANCES,
+    SIMILARITY_MEASURES,
+    InformationContent,
+    SimilarityMeasure,
+    SimilarityOptions,
+)
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import IdentifierTable
+from cuihop.snapshot.set_similarity import SetPairs, ancestor_overlaps, best_match_averages
 from cuihop.snapshot.string_table import bounds_of
 
 __all__ = ["BuiltHierarchy", "HierarchyTables", "SnapshotHierarchy"]
@@ -340,7 +347,17 @@ class SnapshotHierarchy(Hierarchy):
         self, pairs: Iterable[tuple[Collection[str], Collection[str]]], options: SimilarityOptions | None = None
     ) -> Similarities:
         """See `Hierarchy.set_similarities`."""
-        raise NotImplementedError
+        options = options or SimilarityOptions()
+        sets, merged = SetPairs.of(pairs, self._places)
+        if options.measure in ("simUI", "simGIC"):
+            tables = self.tables
+            weight = self.information_content(options) if options.measure == "simGIC" else np.ones(tables.facts.nodes)
+            values = ancestor_overlaps(sets, tables.node_of, tables.up_indptr, tables.up_indices, weight)
+        else:
+            values = best_match_averages(
+                sets, lambda places: self.of_places(places, options), distance=options.measure in DISTANCES
+            )
+        return Similarities(values, ~np.isnan(values), options, merged)
 
 
 def _finite(value: float) -> float | None:
