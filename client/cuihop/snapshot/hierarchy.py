@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 
 import numpy as np
@@ -41,6 +44,7 @@ Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]
 
 _PAIRS_A_CALL = 4096  # a compiled call cannot be interrupted
+_NODES_A_CALL = 256  # each with perhaps a hundred thousand ancestors
 _LAST_STAMP = 2**31 - 2
 _CORPORA = 4
 _NUMBERS = {measure: number for number, measure in enumerate(SIMILARITY_MEASURES)}
@@ -55,7 +59,6 @@ class HierarchyTables:
         member_indptr, members: int32: node → its concepts, ascending; compressed rows.
         up_indptr, up_indices: int32: node → its parents, ascending; compressed rows.
         depth, shortest_depth, height: int32, shape (nodes,), as in `Placement`.
-        ancestors, descendants, leaves: int32, shape (nodes,): their numbers, the node itself included.
         facts: the hierarchy as a whole.
     """
 
@@ -67,9 +70,6 @@ class HierarchyTables:
     depth: Int32
     shortest_depth: Int32
     height: Int32
-    ancestors: Int32
-    descendants: Int32
-    leaves: Int32
     facts: HierarchyFacts
 
     @property
@@ -95,7 +95,6 @@ class HierarchyTables:
         roots = int(np.count_nonzero(np.diff(indptr) == 0))
         root_depth = 2 if roots > 1 else 1
         depth, shortest, height = kernel.depths(indptr, indices, root_depth)
-        ancestors, descendants, leaves = kernel.relatives(indptr, indices, height)
         sizes = np.diff(member_indptr)
         facts = HierarchyFacts(
             nodes=nodes,
@@ -105,10 +104,46 @@ class HierarchyTables:
             leaves=int(np.count_nonzero(height == 0)),
             depth=int(depth.max(initial=1)) - 1,
         )
-        return cls(
-            node_of, member_indptr, members, indptr, indices, depth, shortest, height, ancestors, descendants, leaves,
-            facts,
-        )  # fmt: skip
+        return cls(node_of, member_indptr, members, indptr, indices, depth, shortest, height, facts)
+
+    @cached_property
+    def _relatives(self) -> tuple[Int32, Int32, Int32]:
+        """Ancestors, descendants and leaves of each node, on all cores; only some measures need them."""
+        from cuihop._kernels import hierarchy as kernel
+
+        nodes = self.facts.nodes
+        ancestors = np.zeros(nodes, dtype=np.int32)
+        pool: deque[tuple[Int32, Int32, Int32, Int32]] = deque()
+
+        def count(begin: int) -> None:
+            try:
+                descendants, leaves, mark, queue = pool.pop()
+            except IndexError:
+                descendants, leaves, mark, queue = (np.full(nodes, start, dtype=np.int32) for start in (0, 0, -1, 0))
+            kernel.relatives(
+                self.up_indptr, self.up_indices, self.height, begin, min(begin + _NODES_A_CALL, nodes),
+                ancestors, descendants, leaves, mark, queue,
+            )  # fmt: skip
+            pool.append((descendants, leaves, mark, queue))
+
+        in_threads(count, range(0, nodes, _NODES_A_CALL))
+        parts = list(pool) or [(ancestors, ancestors, ancestors, ancestors)]
+        return ancestors, _sum(part[0] for part in parts), _sum(part[1] for part in parts)
+
+    @property
+    def ancestors(self) -> Int32:
+        """Number of ancestors of each node, itself included: int32, shape (nodes,)."""
+        return self._relatives[0]
+
+    @property
+    def descendants(self) -> Int32:
+        """Number of descendants of each node, itself included: int32, shape (nodes,)."""
+        return self._relatives[1]
+
+    @property
+    def leaves(self) -> Int32:
+        """Number of leaves below each node, itself included where it is one: int32, shape (nodes,)."""
+        return self._relatives[2]
 
     def information_content(self, ic: InformationContent, occurrences: Float64) -> Float64:
         """Information content of each node: see `cuihop.similarity.options.INFORMATION_CONTENTS`.
@@ -164,11 +199,19 @@ class BuiltHierarchy:
     @contextmanager
     def scratch(self) -> Iterator[_Scratch]:
         """Working memory until the block ends."""
-        try:
-            scratch = self._free.pop()
-        except IndexError:
-            scratch = _Scratch(self.tables.facts.nodes)
+        scratch = self.borrow()
         yield scratch
+        self.give_back(scratch)
+
+    def borrow(self) -> _Scratch:
+        """Exclusive working memory. Return it with `give_back`, but not after an error."""
+        try:
+            return self._free.pop()
+        except IndexError:
+            return _Scratch(self.tables.facts.nodes)
+
+    def give_back(self, scratch: _Scratch) -> None:
+        """Return working memory to the pool."""
         self._free.append(scratch)
 
     def information_content(self, options: SimilarityOptions, places: Callable[[Sequence[str]], Int32]) -> Float64:
@@ -178,6 +221,9 @@ class BuiltHierarchy:
             options: which. places: the number of each concept counted.
         """
         key = (options.ic, frozenset(options.counts.items()))
+        found = self._contents.get(key)
+        if found is not None:
+            return found
         with self._lock:
             if key not in self._contents:
                 occurrences = np.bincount(
@@ -217,6 +263,10 @@ class SnapshotHierarchy(Hierarchy):
     def tables(self) -> HierarchyTables:
         """The hierarchy as arrays."""
         return self._built.tables
+
+    def places(self, cuis: Sequence[str]) -> tuple[Int32, dict[str, str]]:
+        """The number of each concept, and successors of retired ones; errors as `similarities`."""
+        return self._places(cuis)
 
     def facts(self) -> HierarchyFacts:
         """See `Hierarchy.facts`."""
@@ -261,6 +311,23 @@ class SnapshotHierarchy(Hierarchy):
         places, merged = self._places(ends_of_pairs(pairs))
         values = self.of_places(places, options)
         return Similarities(values, ~np.isnan(values), options, merged)
+
+    def similarity(self, a: str, b: str, options: SimilarityOptions | None = None) -> float | None:
+        """See `Hierarchy.similarity`. One pair skips the preparation of a batch; the answer is the same."""
+        options = options or SimilarityOptions()
+        places = None if options.measure == "path" else self._cuis.two_places(a, b)
+        if places is None:
+            return super().similarity(a, b, options)
+        from cuihop._kernels import hierarchy as kernel
+
+        tables, content, scratch = self.tables, self.information_content(options), self._built.borrow()
+        value = kernel.similarity(
+            tables.up_indptr, tables.up_indices, tables.depth, content, self._built.first, tables.facts.virtual_root,
+            tables.facts.depth, _NUMBERS[options.measure], int(tables.node_of[places[0]]),
+            int(tables.node_of[places[1]]), scratch.marks, scratch.hops, scratch.queue, scratch.stamps(1),
+        )  # fmt: skip
+        self._built.give_back(scratch)
+        return None if math.isnan(value) else value
 
     def of_places(self, places: Int32, options: SimilarityOptions) -> Float64:
         """Similarities of numbered concepts listed as start, end, start, end, …; NaN for no value."""
@@ -358,6 +425,11 @@ class SnapshotHierarchy(Hierarchy):
                 sets, lambda places: self.of_places(places, options), distance=options.measure in DISTANCES
             )
         return Similarities(values, ~np.isnan(values), options, merged)
+
+
+def _sum(parts: Iterable[Int32]) -> Int32:
+    total: Int32 = functools.reduce(np.add, parts)
+    return total
 
 
 def _finite(value: float) -> float | None:

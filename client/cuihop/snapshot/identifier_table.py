@@ -87,6 +87,25 @@ class IdentifierTable:
         a, b = IdentifierTable.key(one), IdentifierTable.key(other)
         return None if a is None or b is None else (a, b)
 
+    def two_places(self, one: str, other: str) -> tuple[int, int] | None:
+        """The positions of two identifiers; ``None`` where the table lacks one, or they are no text."""
+        if not (isinstance(one, str) and isinstance(other, str)) or not len(self):
+            return None
+        if self.keys is not None:
+            from cuihop._kernels import lookup
+
+            keys = self.keys_of_two(one, other)
+            a, b = (lookup.NOWHERE, lookup.NOWHERE) if keys is None else lookup.two_places(self.keys, *keys)
+            return None if lookup.NOWHERE in (a, b) else (a, b)
+        both = one + other
+        if not both.isascii() or "\0" in both or max(len(one), len(other)) > self._width:
+            return None
+        wanted = np.array([one, other], dtype=self._stored.dtype)
+        places = np.minimum(np.searchsorted(self._stored, wanted), len(self) - 1)
+        if (self._stored[places] != wanted).any():
+            return None
+        return int(places[0]), int(places[1])
+
     def as_bytes(self) -> npt.NDArray[np.bytes_]:
         """All identifiers, dtype ``S``."""
         if self._stored.dtype.kind == "u":
