@@ -25,6 +25,7 @@ _OWN = {
     "ancestors": "paths:ancestors",
     "descendants": "paths:descendants",
     "common-ancestors": "paths:common_ancestors",
+    "all-similarities": "all_similarities:all_similarities",
     "search": "concepts:search",
     "concept": "concepts:concept",
     "annotate": "annotate:annotate",
@@ -53,7 +54,7 @@ _PANEL_OF = {
     for panel, names in {
         "Ask the graph": (
             "search", "concept", "names", "annotate", "distance", "path", "neighbours", "ancestors", "descendants",
-            "common-ancestors",
+            "common-ancestors", "all-similarities",
         ),
         "Evaluate retrieval": (
             "nn-iou", "evaluate", "compare", "explain", "study", "pool", "fuse", "measures", "concept-detection",

@@ -68,12 +68,13 @@ class AllSimilarities:
 
     Args:
         hierarchy: of a snapshot.
-        rows: identifiers, each once.
+        rows: identifiers, each once; ``None`` for all concepts, in the order of their identifiers.
         columns: identifiers, each once; ``None`` for those of the rows.
         options: as in `Hierarchy.similarities`.
 
     Attributes:
-        rows, columns: the identifiers used, in order: successors in place of retired ones.
+        rows, columns: the identifiers used, in order: successors in place of retired ones. One list where all of the
+            rows are compared among themselves.
         merged: retired identifier → the successor used in its place.
 
     >>> from cuihop import SnapshotGraph
@@ -90,12 +91,14 @@ class AllSimilarities:
     def __init__(
         self,
         hierarchy: SnapshotHierarchy,
-        rows: Sequence[str],
+        rows: Sequence[str] | None = None,
         columns: Sequence[str] | None = None,
         options: SimilarityOptions | None = None,
     ) -> None:
         self.options = options or SimilarityOptions()
         self._hierarchy = hierarchy
+        if rows is None:
+            rows = hierarchy.identifiers()
         self._rows, self.merged = _distinct(hierarchy, rows)
         self._columns = self._rows
         if columns is not None:
