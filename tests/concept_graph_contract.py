@@ -21,8 +21,9 @@ from cuihop.annotation.mentions import Annotation
 from cuihop.annotation.options import CONTEXTS, DISAMBIGUATIONS, AnnotationOptions
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui
 from cuihop.graph import DIRECTIONS, Definition
-from example_graph import ISOLATED, NAMES, UNKNOWN, asserted_graph, example_graph
+from example_graph import ISOLATED, NAMES, UNKNOWN, asserted_graph, example_graph, sourced_edges_graph
 from examples import examples
+from hierarchy_contract import HierarchyContract
 from neo4j_server import typed_graph
 from real_graphs import isa_edges, parent_child_edges, published_distances, semantic_network
 
@@ -99,7 +100,7 @@ def annotated(
         return type(error), str(error)
 
 
-class ConceptGraphContract:
+class ConceptGraphContract(HierarchyContract):
     """Subclass it, and give the fixture `adapt`."""
 
     @pytest.fixture(scope="class")
@@ -572,6 +573,81 @@ class ConceptGraphContract:
             with adapt(SnapshotGraph.of(edges, concepts=nodes, identifiers="cui")) as graph:
                 for direction in DIRECTIONS:
                     check_against_networkx(graph, nodes, edges, direction, bound)
+
+        check()
+
+    # Within vocabularies
+
+    def test_a_restricted_graph_has_all_concepts_and_some_edges(self, adapt: Adapt) -> None:
+        one, two, three, alone = (f"C000000{i}" for i in range(1, 5))
+        with adapt(asserted_graph()) as whole:
+            graph = whole.within(["NCI", "MSH", "NCI"]).within(["NCI"])
+            assert graph.release == whole.within(["NCI"]).release
+            assert (graph.release.name, graph.release.sabs) == ("asserted within NCI", ("NCI",))
+            assert (graph.release.concepts, graph.release.edges) == (4, 1)
+            assert graph.release.digest == SnapshotGraph.of(
+                [(three, two)], concepts=[one, alone], identifiers="cui"
+            ).release.digest  # fmt: skip
+            assert graph.distances([(one, two), (three, two), (one, one), (one, three)]) == [None, 1, 0, None]
+            path = graph.path(two, three)
+            assert path is not None
+            assert [(step.cui, step.relation, step.sabs) for step in path.steps] == [(three, "child", ("NCI",))]
+            assert [resolution.status for resolution in graph.resolve([one, alone, UNKNOWN])] == [
+                "current", "current", "unknown",
+            ]  # fmt: skip
+            records = [(c.parents, c.children, c.sabs) for c in graph.concepts([one, two, three])]
+            assert records == [(0, 0, ()), (0, 1, ("NCI",)), (1, 0, ("NCI",))]
+            with pytest.raises(ConceptNotFound, match=UNKNOWN):
+                graph.distance(one, UNKNOWN)
+            assert whole.distances([(one, two), (one, three)]) == [1, 2]
+
+    def test_names_of_a_restricted_graph_are_those_of_the_whole(self, adapt: Adapt) -> None:
+        with adapt(typed_graph()) as whole:
+            graph = whole.within(["NCI"])
+            assert graph.names(["C0000001", "C0000003"]) == whole.names(["C0000001", "C0000003"])
+            assert graph.search("uno") == whole.search("uno")
+            assert list(graph.annotate_many(["One and two."])) == list(whole.annotate_many(["One and two."]))
+
+    def test_vocabularies_that_the_release_lacks(self, adapt: Adapt) -> None:
+        with adapt(asserted_graph()) as graph:
+            with pytest.raises(InputError, match=r"within_sabs: .*found 'snomedct'; expected some of MSH, NCI, SNO"):
+                graph.within(["MSH", "snomedct"])
+            with pytest.raises(InputError, match=r"Did you mean SNOMEDCT_US\?"):
+                graph.within(["snomedct"])
+            for none in ([], [f"SAB{i}" for i in range(17)]):
+                with pytest.raises(InputError, match=f"found {len(none)} vocabularies; expected 1 to 16"):
+                    graph.within(none)
+            with pytest.raises(InputError, match="one text, not a list"):
+                graph.within("MSH")
+        bare = SnapshotGraph.of([("C0000001", "C0000002")], identifiers="cui", name="bare")
+        not_recorded = "the vocabularies of the edges are not recorded; found release bare"
+        with adapt(bare) as graph, pytest.raises(InputError, match=not_recorded):
+            graph.within(["MSH"])
+
+    def test_random_restrictions_against_networkx(self, adapt: Adapt) -> None:
+        @settings(
+            max_examples=examples(self.random_graphs // 5),
+            deadline=None,
+            derandomize=True,
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+        )
+        @given(small_graphs(), st.data(), st.integers(0, 5))
+        def check(drawn: tuple[list[str], list[tuple[str, str]]], data: st.DataObject, bound: int) -> None:
+            nodes, edges = drawn
+            vocabularies = st.sets(st.sampled_from("ABC"), min_size=1)
+            asserted = {pair: data.draw(vocabularies) for pair in sorted(set(edges))}
+            with adapt(sourced_edges_graph(asserted, concepts=nodes)) as whole:
+                if not (held := whole.release.sabs):
+                    return
+                wanted = data.draw(st.sets(st.sampled_from(held), min_size=1))
+                graph = whole.within(sorted(wanted))
+                remaining = [pair for pair, sabs in asserted.items() if sabs & wanted]
+                pairs = [(a, b) for a in nodes for b in nodes]
+                for direction in DIRECTIONS:
+                    check_against_networkx(graph, nodes, remaining, direction, bound)
+                    merged = whole.distances(pairs, direction=direction)
+                    for in_all, in_some in zip(merged, graph.distances(pairs, direction=direction), strict=True):
+                        assert in_some is None or (in_all is not None and in_all <= in_some)
 
         check()
 

@@ -21,6 +21,7 @@ from cuihop_service.grpc_api.server import TlsFiles
 from cuihop_service.guard.address_limits import AddressLimits
 from cuihop_service.limits import Limits
 from cuihop_service.servers import Servers
+from cuihop_service.similarity import CorpusCounts
 
 
 @dataclass
@@ -50,6 +51,7 @@ def running_service(
     guard: Guard | None = None,
     observer: Observer | None = None,
     names: bool = True,
+    corpus: CorpusCounts | None = None,
     tls: TlsFiles | None = None,
     address_limits: AddressLimits | None = None,
     routes: Callable[[ConceptService, Admission], Sequence[BaseRoute]] | None = None,
@@ -62,7 +64,7 @@ def running_service(
         served = ServedGraph(served.release, index=served)
     holder.serve(served)
     holder.set_state("ready")
-    core = ConceptService(holder, limits, names=names)
+    core = ConceptService(holder, limits, names=names, corpus=corpus)
     http = listening_socket("127.0.0.1", 0)
     loop = uvloop.new_event_loop()  # as in the program
     thread = threading.Thread(target=loop.run_forever, daemon=True)

@@ -15,6 +15,8 @@ open: here brain stem and head meet in a concept above both. Identifiers from C9
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
+
 import numpy as np
 
 from cuihop import SnapshotGraph
@@ -82,19 +84,25 @@ def sourced_graph() -> SnapshotGraph:
     return SnapshotGraph(Sections({**sections.meta, "name_sabs": ["MSH", "NCI"]}, arrays))
 
 
+def sourced_edges_graph(
+    edges: Mapping[tuple[str, str], Collection[str]], *, concepts: Iterable[str] = (), name: str = "in memory"
+) -> SnapshotGraph:
+    """A graph of CUIs from (child, parent) pairs, each with the vocabularies that assert it."""
+    distinct = {pair: tuple(sorted(sabs)) for pair, sabs in sorted(edges.items()) if pair[0] != pair[1]}
+    nodes = sorted({cui for pair in edges for cui in pair}.union(concepts))
+    members = sorted(set(distinct.values()))
+    ends = np.array([[nodes.index(cui) for cui in pair] for pair in distinct], dtype=np.int32).reshape(-1, 2)
+    tables = GraphTables(
+        cuis=identifier_array(nodes),
+        children=np.ascontiguousarray(ends[:, 0]),
+        parents=np.ascontiguousarray(ends[:, 1]),
+        sab_sets=np.array([members.index(sabs) for sabs in distinct.values()], dtype=np.uint16),
+        sab_set_members=members,
+    )
+    return SnapshotGraph(sections_of(tables, name=name, relations=["isa"], identifiers="cui"))
+
+
 def asserted_graph() -> SnapshotGraph:
     """C0000001 and C0000003 are children of C0000002, each said by others; C0000004 stands alone."""
-    return SnapshotGraph(
-        sections_of(
-            GraphTables(
-                cuis=identifier_array([f"C000000{i}" for i in range(1, 5)]),
-                children=np.array([0, 2], dtype=np.int32),
-                parents=np.array([1, 1], dtype=np.int32),
-                sab_sets=np.array([0, 1], dtype=np.uint16),
-                sab_set_members=[("MSH",), ("NCI", "SNOMEDCT_US")],
-            ),
-            name="asserted",
-            relations=["isa"],
-            identifiers="cui",
-        )
-    )
+    edges = {("C0000001", "C0000002"): ["MSH"], ("C0000003", "C0000002"): ["NCI", "SNOMEDCT_US"]}
+    return sourced_edges_graph(edges, concepts=["C0000004"], name="asserted")

@@ -404,7 +404,7 @@ class HttpAsker(Asker):
 
     def get(self, path: str, **parameters: Any) -> dict[str, Any]:
         given = {name: value for name, value in parameters.items() if value is not None}
-        return self._read(self._pool.request("GET", f"{self._base}{path}?{urlencode(given)}"))
+        return self._read(self._pool.request("GET", f"{self._base}{path}?{urlencode(given, doseq=True)}"))
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         headers = {"Content-Type": "application/json"}

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 
 import numpy as np
 
-from cuihop.errors import InputError
-from cuihop.graph import ConceptGraph, Direction, DistancePack, Path, Resolution, SearchHit, checked_hops
+from cuihop.errors import InputError, first_few
+from cuihop.files.text_lines import quoted
+from cuihop.graph import (
+    MOST_SABS,
+    ConceptGraph,
+    Direction,
+    DistancePack,
+    Path,
+    Release,
+    Resolution,
+    SearchHit,
+    checked_hops,
+)
 from cuihop.identifiers import Identifiers, is_identifier
 
 __all__ = [
@@ -18,7 +30,10 @@ __all__ = [
     "absent_resolution",
     "checked_pack",
     "checked_pack_bound",
+    "checked_sabs",
     "fewer_paths",
+    "name_within",
+    "release_within",
     "vertical_path",
     "with_identifier",
 ]
@@ -32,6 +47,8 @@ SEARCHES: Mapping[Direction, tuple[Direction, ...]] = {
 """Direction → the searches that answer it. Of several the smallest distance counts, the first where they are equal."""
 
 _LARGEST_PACK = 255
+
+_LONGEST_SAB = 64
 
 LONGEST_CHAIN = 32
 """The most mergers followed; a longer chain is a cycle."""
@@ -98,6 +115,51 @@ def checked_pack(pack: DistancePack, concepts: int) -> DistancePack:
     if (np.diff(rows * concepts + indices) <= 0).any():
         raise ValueError("the columns of a row of the pack do not ascend")
     return pack
+
+
+def checked_sabs(sabs: Sequence[str], release: Release) -> tuple[str, ...]:
+    """The vocabularies that a graph is restricted to, sorted and distinct: see `ConceptGraph.within`.
+
+    Raises:
+        InputError: one text in place of a list, none, too many, or one that asserts no edge of the release.
+    """
+    column = "within_sabs"
+    if isinstance(sabs, str):
+        raise InputError("one text, not a list of vocabularies", column=column, found=quoted(sabs), expected="[SAB, …]")
+    wanted = tuple(sorted(set(sabs)))
+    if not release.sabs:
+        raise InputError(
+            "the vocabularies of the edges are not recorded", column=column, found=f"release {release.name}",
+            expected="a release loaded with the vocabulary of each edge",
+        )  # fmt: skip
+    if not 1 <= len(wanted) <= MOST_SABS:
+        found = f"{len(wanted):,} vocabularies"
+        raise InputError("not a restriction to vocabularies", column=column, found=found, expected=f"1 to {MOST_SABS}")
+    if unknown := [sab for sab in wanted if sab not in release.sabs]:
+        folded = {sab.casefold(): sab for sab in release.sabs}
+        near = get_close_matches(unknown[0][:_LONGEST_SAB].casefold(), folded, n=1)
+        raise InputError(
+            f"no edge of release {release.name} is asserted by such a vocabulary", column=column,
+            found=first_few([quoted(sab) for sab in unknown]), expected=f"some of {', '.join(release.sabs)}",
+            advice=f"Did you mean {folded[near[0]]}?" if near else None,
+        )  # fmt: skip
+    return wanted
+
+
+def name_within(release: Release, sabs: Iterable[str]) -> str:
+    """The name of a release restricted to vocabularies, e.g. ``2025AB within MSH, SNOMEDCT_US``."""
+    return f"{release.name} within {', '.join(sabs)}"
+
+
+def release_within(release: Release, sabs: tuple[str, ...], digest: str, edges: int) -> Release:
+    """The release of a graph restricted to vocabularies.
+
+    Args:
+        release: the whole release.
+        sabs: the vocabularies, as `checked_sabs` returns them.
+        digest, edges: of the restricted graph.
+    """
+    return replace(release, name=name_within(release, sabs), sabs=sabs, digest=digest, edges=edges)
 
 
 def fewer_paths(which: int, total: int) -> InputError:

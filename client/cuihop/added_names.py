@@ -50,6 +50,10 @@ class GraphWithNames(ConceptGraph):
         """The release of the graph."""
         return self.graph.release
 
+    def within(self, sabs: Sequence[str]) -> GraphWithNames:
+        """See `ConceptGraph.within`; with the same added names."""
+        return GraphWithNames(self.graph.within(sabs), self.added)
+
     def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
         """See `ConceptGraph.resolve`."""
         return self.graph.resolve(cuis)

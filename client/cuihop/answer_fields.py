@@ -7,7 +7,7 @@ these fields, never instead of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, partial
 from types import UnionType
@@ -23,6 +23,8 @@ from cuihop.graph import (
     Release,
     SearchHit,
 )
+from cuihop.similarity.hierarchy import HierarchyFacts, PairSimilarity, Similarities
+from cuihop.similarity.options import InformationContent, SimilarityMeasure
 
 if TYPE_CHECKING:
     from cuihop.measures.nn_iou import ConceptOverlap
@@ -37,6 +39,9 @@ __all__ = [
     "path_fields",
     "relevance_fields",
     "search_fields",
+    "set_similarity_fields",
+    "similarities_fields",
+    "similarity_fields",
     "value_of",
     "with_release",
 ]
@@ -78,6 +83,8 @@ def value_of(kind: Callable[..., T], document: Any) -> T:
 def _written(name: str, value: Any) -> Any:
     if type(value) is tuple and value and is_dataclass(value[0]):
         return [fields_of(item) for item in value]
+    if is_dataclass(value):
+        return fields_of(value)
     if name in _PAIRS:
         return [dict(zip(_PAIRS[name], pair, strict=True)) for pair in value]
     return value
@@ -87,7 +94,10 @@ def _written(name: str, value: Any) -> Any:
 def _readers(kind: Any) -> dict[str, tuple[Any, Callable[[Any], Any], bool]]:
     """Attribute of a dataclass → its type, the function that reads its field, and true if it has a default."""
     types = get_type_hints(kind)
-    return {f.name: (types[f.name], _reader(f.name, types[f.name]), f.default is not MISSING) for f in fields(kind)}
+    return {
+        f.name: (types[f.name], _reader(f.name, types[f.name]), (f.default, f.default_factory) != (MISSING, MISSING))
+        for f in fields(kind)
+    }
 
 
 def _reader(name: str, expected: Any) -> Callable[[Any], Any]:
@@ -101,8 +111,13 @@ def _reader(name: str, expected: Any) -> Callable[[Any], Any]:
         return lambda value: tuple(map(read, _of_type(list, name, value)))
     if origin is tuple:
         return lambda value: tuple(_of_type(str, part, value[part]) for part in _PAIRS[name])
+    if origin is Mapping:
+        read_key, read_value = _reader(name, arguments[0]), _reader(name, arguments[1])
+        return lambda value: {read_key(k): read_value(v) for k, v in _of_type(dict, name, value).items()}
     if origin is Literal:
         return lambda value: _one_of(arguments, name, value)
+    if expected is float:
+        return lambda value: float(value) if type(value) is int else _of_type(float, name, value)
     return partial(_of_type, expected, name) if expected in {str, int} else partial(value_of, expected)
 
 
@@ -215,3 +230,28 @@ def relevance_fields(overlap: ConceptOverlap) -> dict[str, Any]:
         "weight": overlap.weight,
         "direction": overlap.direction,
     }
+
+
+def similarity_fields(
+    pair: PairSimilarity, facts: HierarchyFacts, measures: Collection[SimilarityMeasure] | None = None
+) -> dict[str, Any]:
+    """Two concepts by these measures, or by every one, with their places, common ancestors and the hierarchy."""
+    values = {m: value for m, value in pair.values.items() if measures is None or m in measures}
+    return {**fields_of(pair), "values": values, "hierarchy": fields_of(facts)}
+
+
+def similarities_fields(similarities: Similarities) -> dict[str, Any]:
+    """The similarities of a batch of pairs, or of sets; null where there is no value."""
+    options = similarities.options
+    return {"similarities": similarities.to_list(), "measure": options.measure, "ic": options.ic}
+
+
+def set_similarity_fields(
+    a: Collection[str],
+    b: Collection[str],
+    values: Mapping[SimilarityMeasure, float | None],
+    ic: InformationContent,
+    facts: HierarchyFacts,
+) -> dict[str, Any]:
+    """Two sets of concepts by some measures."""
+    return {"a": sorted(a), "b": sorted(b), "values": dict(values), "ic": ic, "hierarchy": fields_of(facts)}

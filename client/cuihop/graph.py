@@ -27,6 +27,7 @@ __all__ = [
     "DIRECTIONS",
     "MATCHES",
     "MOST_PATHS",
+    "MOST_SABS",
     "CommonAncestor",
     "Concept",
     "ConceptGraph",
@@ -60,6 +61,9 @@ DIRECTIONS: tuple[Direction, ...] = ("any", "up", "down", "vertical")
 
 MOST_PATHS = 10**15
 """Bound of the count of shortest paths: where there are more, this is the count."""
+
+MOST_SABS = 16
+"""The most vocabularies that a graph is restricted to: see `ConceptGraph.within`."""
 
 MatchKind: TypeAlias = Literal["identifier", "exact", "words", "prefix", "form", "spelling", "part"]
 """Way in which a name matches the text of a search: see `MATCHES`."""
@@ -503,6 +507,23 @@ class ConceptGraph(Protocol):
     def __contains__(self, cui: object) -> bool:
         """True for an identifier that the graph holds, or whose one exact successor it holds."""
         return isinstance(cui, str) and self.resolve([cui])[0].cui is not None
+
+    @abstractmethod
+    def within(self, sabs: Sequence[str]) -> ConceptGraph:
+        """The graph restricted to the is_a edges that at least one of these source vocabularies asserts.
+
+        Concepts, names and retired identifiers stay; a concept without such an edge has no path to any other. No
+        distance is smaller than in the whole graph. Vocabularies of a hop are those given; search and annotation are
+        those of the whole graph. The release of the result has a name that lists the vocabularies, and the digest of
+        the concepts, the remaining edges and the retired concepts. Files and connections are shared: closing either
+        graph closes both.
+
+        Args:
+            sabs: at least one vocabulary of ``release.sabs``, and at most `MOST_SABS`.
+
+        Raises:
+            InputError: none is given, too many are, or no edge of the release is asserted by one of them.
+        """
 
     @abstractmethod
     def resolve(self, cuis: Sequence[str]) -> list[Resolution]:

@@ -68,6 +68,13 @@ MODULES = {
         "cuihop.explanation.values",
         "cuihop.explanation.picture",
     ),
+    "Agreement with people": (
+        "cuihop.agreement.agreement",
+        "cuihop.agreement.result",
+        "cuihop.agreement.scored_pairs",
+        "cuihop.agreement.term_concepts",
+        "cuihop.agreement.correlation",
+    ),
     "Annotated texts": ("cuihop.annotated_texts",),
     "Captions": ("cuihop.captions",),
     "Other tools": (

@@ -13,6 +13,7 @@ from typing import Any
 
 from cuihop.errors import InputError
 from cuihop.resources.optional_packages import installed_by
+from cuihop_loader.obo_identifiers import cui_of
 from cuihop_loader.sources import OBO
 from cuihop_loader.term_lines import TextTermFile
 from cuihop_loader.terms import Term
@@ -23,7 +24,6 @@ _HEADER_TAGS = frozenset({b"data-version", b"date", b"ontology"})
 _TERM_TAGS = frozenset(
     {b"id", b"name", b"xref", b"is_a", b"alt_id", b"is_obsolete", b"replaced_by", b"consider", b"synonym"}
 )
-_UMLS = frozenset({"umls", "umls_cui"})
 
 
 @dataclass
@@ -79,7 +79,7 @@ class OboFile(TextTermFile):
     def _parsed(self, stanza: _Stanza, tags: frozenset[bytes], fastobo: ModuleType) -> Any:
         """The stanza parsed by fastobo, without lines of other tags; ``None`` if none of it is usable."""
         lines = [
-            line if (place == 0 and line.startswith(b"[")) or line.partition(b":")[0].strip() in tags else b""
+            line if (place == 0 and line.startswith(b"[")) or _concerns(line, tags) else b""
             for place, line in enumerate(stanza.lines)
         ]
         for place in range(len(lines)):
@@ -135,10 +135,15 @@ class OboFile(TextTermFile):
                 case "is_obsolete":
                     term.obsolete = clause.obsolete
                 case "xref":
-                    identifier = clause.xref.id
-                    if getattr(identifier, "prefix", "").lower() in _UMLS:
-                        term.umls.append(identifier.local)
+                    if cui := cui_of(str(clause.xref.id)):
+                        term.umls.append(cui)
         return term
+
+
+def _concerns(line: bytes, tags: frozenset[bytes]) -> bool:
+    """True for a line of one of the tags; of cross-references, only those to UMLS."""
+    tag, _, value = line.partition(b":")
+    return tag.strip() in tags and (tag.strip() != b"xref" or value.lstrip()[:4].lower() == b"umls")
 
 
 def _is_garbage(line: bytes) -> bool:

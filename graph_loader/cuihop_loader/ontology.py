@@ -1,90 +1,55 @@
-"""Ontologies and taxonomies as a graph: terms, of whichever format, projected on the CUIs they refer to.
-
-A term with UMLS cross-references becomes those CUIs; a term without has its own identifier, so that every hop of
-the ontology remains a hop. Where a term has several CUIs, each is a child of each CUI of its parent.
-"""
+"""Ontologies and taxonomies as a graph: files of terms, of whichever format, read into one set of tables."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
-from cuihop.identifiers import EXPECTED, Identifiers, is_identifier
+from cuihop.identifiers import Identifiers
 from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.identifier_table import identifier_array
 from cuihop.snapshot.string_table import StringTable, bounds_of
 from cuihop.snapshot.writer import GraphTables, RetiredTable
+from cuihop_loader.arrays import ascending
+from cuihop_loader.cellxgene_terms import CellxgeneFile
+from cuihop_loader.obo_graph_terms import OboGraphFile
 from cuihop_loader.obo_terms import OboFile
 from cuihop_loader.options import LoadOptions
+from cuihop_loader.owl_terms import OwlFile
+from cuihop_loader.rdf_terms import RdfFile
 from cuihop_loader.rejected_rows import RejectedRows
-from cuihop_loader.report import FileReport, ReadGraph, SabReport, TermReport
-from cuihop_loader.sources import OBO, SourceFile
-from cuihop_loader.terms import Term, TermFile
+from cuihop_loader.report import FileReport, ReadGraph, SabReport
+from cuihop_loader.sources import CELLXGENE, OBO, OBO_GRAPH, OWL_AXIOMS, RDF, SourceFile
+from cuihop_loader.term_columns import MOST_SABS, TermColumns
+from cuihop_loader.term_projection import ParentRows, TermProjection
+from cuihop_loader.terms import TermFile
 
 __all__ = ["read_ontology"]
 
-_SAMPLES = 3
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
 
-_READERS: Mapping[str, Callable[[SourceFile, RejectedRows, StepProgress | None], TermFile]] = {OBO: OboFile}
-"""The reader of each format in `cuihop_loader.sources.TERM_FORMATS`."""
+_READERS: Mapping[str, Callable[[SourceFile, RejectedRows, StepProgress | None], TermFile]] = {
+    CELLXGENE: CellxgeneFile,
+    OBO: OboFile,
+    OBO_GRAPH: OboGraphFile,
+}
+_READERS_BY_LANGUAGE: Mapping[
+    str, Callable[[SourceFile, RejectedRows, StepProgress | None, Sequence[str]], TermFile]
+] = {OWL_AXIOMS: OwlFile, RDF: RdfFile}
+"""The reader of each format in `cuihop_loader.sources.TERM_FORMATS`; some choose names by their language."""
 
 
-class _Projection:
-    """Projection of terms on identifiers."""
-
-    def __init__(self, terms: Sequence[Term], identifiers: Identifiers) -> None:
-        self._identifiers = identifiers
-        self.terms: dict[str, Term] = {}
-        joined: set[str] = set()
-        for term in terms:
-            if term.obsolete:
-                continue
-            earlier = self.terms.setdefault(term.id, term)
-            if earlier is not term:
-                if term.id not in joined:
-                    joined.add(term.id)
-                    earlier = self.terms[term.id] = earlier.copied()
-                earlier.join(term)
-        self.obsolete = {term.id for term in terms if term.obsolete} - self.terms.keys()
-        # Published files list current terms as alternatives of others: such a term represents itself.
-        self._alternatives = {
-            alternative: term.id
-            for term in self.terms.values()
-            for alternative in term.alternatives
-            if alternative not in self.terms
-        }
-        self._stands_for = {
-            term.id: tuple(sorted({cui for cui in term.umls if is_identifier(cui, "cui")})) or self._own(term.id)
-            for term in self.terms.values()
-        }
-
-    @property
-    def keeps_terms(self) -> bool:
-        """True where a term without a CUI is a concept."""
-        return self._identifiers == "any"
-
-    def defines(self, identifier: str) -> bool:
-        """Membership of the term: true where a file has a stanza for it."""
-        term = self.terms.get(identifier)
-        if term is not None:
-            return term.defined
-        return identifier in self._alternatives or identifier in self.obsolete
-
-    def of(self, identifier: str) -> tuple[str, ...]:
-        """The concepts of a term, which may be an alternative identifier or undefined; empty for an obsolete one."""
-        found = self._stands_for.get(self._alternatives.get(identifier, identifier))
-        if found is not None:
-            return found
-        return () if identifier in self.obsolete else self._own(identifier)
-
-    def _own(self, identifier: str) -> tuple[str, ...]:
-        return (identifier,) if self.keeps_terms else ()
+def _reader(
+    source: SourceFile, options: LoadOptions, rejected: RejectedRows, progress: StepProgress | None
+) -> TermFile:
+    if (by_language := _READERS_BY_LANGUAGE.get(source.role)) is not None:
+        return by_language(source, rejected, progress, options.languages)
+    return _READERS[source.role](source, rejected, progress)
 
 
 def read_ontology(
@@ -98,87 +63,87 @@ def read_ontology(
 
     Raises:
         InputError: a file or an identifier is malformed, or an option is for RRF files only.
+        LimitExceeded: more vocabularies than fit.
     """
     if tuple(options.relations) != ("isa",):
         raise InputError(
             "only RRF files have other relations than is_a", column="relations", found=", ".join(options.relations)
         )
-    readers = [_READERS[source.role](source, rejected, progress) for source in sources]
-    of_file: list[list[Term]] = []
+    readers = [_reader(source, options, rejected, progress) for source in sources]
+    columns = TermColumns()
+    ends = [0]  # of the statements of a parent, file by file
     for reader, source in zip(readers, sources, strict=True):
-        terms = list(reader.terms())
-        for term in terms:
-            if not is_identifier(term.id, "any"):
-                raise InputError(
-                    "not an identifier", file=str(source), line=term.line, column="id", found=repr(term.id),
-                    expected=EXPECTED["any"],
-                )  # fmt: skip
-        of_file.append(terms)
-    all_terms = [term for terms in of_file for term in terms]
-    projection = _Projection(all_terms, identifiers)
-
-    sabs_of: dict[tuple[str, str], set[str]] = {}
-    loops: set[str] = set()
-    undefined: set[str] = set()
-    sab_rows: Counter[str] = Counter()
-    files = []
-    for reader, source, terms in zip(readers, sources, of_file, strict=True):
-        counts = dict.fromkeys(
-            ("used", "obsolete", "term without CUI", "concept is its own parent", "other vocabulary"), 0
-        )
-        for term in terms:
-            sab = term.sab or reader.ontology
-            for parent in term.parents:
-                if not options.includes(sab):
-                    counts["other vocabulary"] += 1
-                    continue
-                if not projection.defines(parent):
-                    undefined.add(parent)
-                pairs = [] if term.obsolete else [(c, p) for c in projection.of(term.id) for p in projection.of(parent)]
-                edges = [pair for pair in pairs if pair[0] != pair[1]]
-                loops.update(child for child, parent in pairs if child == parent)
-                for edge in edges:
-                    sabs_of.setdefault(edge, set()).add(sab)
-                gone = term.obsolete or parent in projection.obsolete
-                unused = "concept is its own parent" if pairs else "obsolete" if gone else "term without CUI"
-                counts["used" if edges else unused] += 1
-                sab_rows[sab] += bool(edges)
-        files.append(_file_report(reader, source, counts))
-
-    sab_edges = Counter(sab for sabs in sabs_of.values() for sab in sabs)
-    version_of = {reader.ontology: reader.version for reader in readers if sab_rows[reader.ontology]}
-    versions = list(dict.fromkeys(reader.version for reader in readers if reader.version))
-    if not sabs_of:
+        for term in reader.terms():
+            columns.add(term, str(source))
+        columns.end_file(reader.ontology)
+        ends.append(columns.parent_count)
+    projection = TermProjection(columns, identifiers)
+    statements, parents = columns.parents
+    sabs = list(columns.sabs)
+    included = np.array([options.includes(sab) for sab in sabs], dtype=np.bool_)[columns.sab_numbers[statements]]
+    pairs = projection.pairs(included)
+    fates = _Fates(pairs, included, ~projection.usable[statements] | projection.gone[parents])
+    if not fates.used.any():
         raise InputError(
             "no is_a relation",
             file=", ".join(str(source) for source in sources),
-            found=f"{sum(len(term.parents) for term in all_terms):,} statements of a parent",
+            found=f"{len(parents):,} statements of a parent",
             expected="at least one between concepts" + (" in the chosen vocabularies" if options.chooses_sabs else ""),
         )
+    tables, sab_edges = _tables(columns, projection, pairs, all_names=options.synonyms)
+    sab_of_row = columns.sab_numbers[statements]
+    sab_rows = dict(zip(sabs, np.bincount(sab_of_row[fates.used], minlength=len(sabs)).tolist(), strict=True))
+    version_of = {reader.ontology: reader.version for reader in readers if sab_rows.get(reader.ontology)}
+    versions = list(dict.fromkeys(reader.version for reader in readers if reader.version))
     return ReadGraph(
-        tables=_tables(projection, sabs_of, loops, readers, of_file, all_names=options.synonyms),
+        tables=tables,
         release=", ".join(versions) or None,
-        self_loops=len(loops),
+        self_loops=len(ascending(pairs.children[pairs.children == pairs.parents])),
         mirrored=0,
-        relation_rows={"is_a": sab_rows.total()},
+        relation_rows={"is_a": int(np.count_nonzero(fates.used))},
         sabs={
-            sab: SabReport(version_of.get(sab), sab_rows[sab], sab_edges[sab])
+            sab: SabReport(version_of.get(sab), sab_rows[sab], sab_edges.get(sab, 0))
             for sab in dict.fromkeys([*version_of, *sorted(sab_edges)])
         },
-        files=files,
-        warnings=_warnings(projection),
-        terms=_term_report(projection, len(undefined)),
+        files=[
+            _file_report(reader, source, fates.counts(begin, end))
+            for reader, source, begin, end in zip(readers, sources, ends, ends[1:], strict=False)
+        ],
+        warnings=[*projection.warnings(), *(warning for reader in readers for warning in reader.warnings)],
+        terms=projection.report(projection.undefined(parents[included])),
     )
+
+
+class _Fates:
+    """Use of each statement of a parent, or the reason against it; each mask has one entry for each statement."""
+
+    def __init__(self, pairs: ParentRows, included: npt.NDArray[np.bool_], gone: npt.NDArray[np.bool_]) -> None:
+        self.used = np.zeros(len(included), dtype=np.bool_)
+        self.used[pairs.rows[pairs.children != pairs.parents]] = True
+        paired = np.zeros_like(self.used)
+        paired[pairs.rows] = True
+        self._masks = {
+            "used": self.used,
+            "obsolete": included & ~paired & gone,
+            "term without CUI": included & ~paired & ~gone,
+            "concept is its own parent": paired & ~self.used,
+            "other vocabulary": ~included,
+        }
+
+    def counts(self, begin: int, end: int) -> dict[str, int]:
+        """Number of statements by use, from one statement up to another."""
+        return {name: int(np.count_nonzero(mask[begin:end])) for name, mask in self._masks.items()}
 
 
 def _file_report(reader: TermFile, source: SourceFile, counts: dict[str, int]) -> FileReport:
     skipped = {reason: count for reason, count in counts.items() if count and reason != "used"}
+    skipped |= {reason: skipped.get(reason, 0) + count for reason, count in reader.skipped.items()}
     if reader.bad:
         skipped["bad row"] = reader.bad
     return FileReport(
         role=reader.role,
         file=str(source),
-        rows=sum(counts.values()) + reader.bad,
+        rows=counts["used"] + sum(skipped.values()),
         used=counts["used"],
         skipped=skipped,
         bad=reader.bad,
@@ -188,111 +153,143 @@ def _file_report(reader: TermFile, source: SourceFile, counts: dict[str, int]) -
 
 
 def _tables(
-    projection: _Projection,
-    sabs_of: dict[tuple[str, str], set[str]],
-    loops: set[str],
-    readers: Sequence[TermFile],
-    of_file: Sequence[Sequence[Term]],
-    *,
-    all_names: bool,
-) -> GraphTables:
-    names: dict[str, dict[str, None]] = {}
-    for term in projection.terms.values():
-        for concept in projection.of(term.id):
-            of_concept = names.setdefault(concept, {})
-            of_concept.update(dict.fromkeys(name for name in (term.name, *term.synonyms) if name))
-    concepts = sorted({concept for edge in sabs_of for concept in edge} | names.keys() | loops)
-    place = {concept: i for i, concept in enumerate(concepts)}
-    edges = sorted(sabs_of)
-    members, sab_sets = _numbered([sabs_of[edge] for edge in edges])
-    names_of_concepts = [list(names.get(concept, ()))[: None if all_names else 1] for concept in concepts]
-    sources = _name_sources(projection, readers, of_file)
-    of_names = [sources[concept, name] for concept, of in zip(concepts, names_of_concepts, strict=True) for name in of]
-    name_members, name_sab_sets = _numbered([source.sabs for source in of_names])
-    return GraphTables(
-        cuis=identifier_array(concepts),
-        children=np.array([place[child] for child, _ in edges], dtype=np.int32),
-        parents=np.array([place[parent] for _, parent in edges], dtype=np.int32),
-        sab_sets=sab_sets,
-        sab_set_members=members,
-        names=StringTable.of([name for of in names_of_concepts for name in of]),
-        name_indptr=bounds_of([len(of) for of in names_of_concepts], np.int32),
-        name_grades=np.array([source.grade for source in of_names], dtype=np.uint32),
-        name_sab_sets=name_sab_sets.astype(np.uint32),
-        name_sab_set_members=name_members,
-        retired=RetiredTable.of([row for row in _retired(projection, chain(*of_file)) if row[0] not in place]),
+    columns: TermColumns, projection: TermProjection, pairs: ParentRows, *, all_names: bool
+) -> tuple[GraphTables, dict[str, int]]:
+    """The tables of the graph, and the number of edges of each vocabulary that asserts one."""
+    used = ascending(np.concatenate([projection.concepts_of_terms(), pairs.children, pairs.parents]))
+    identifiers = list(columns.code_of)
+    cuis = identifier_array([identifiers[code] for code in used.tolist()])
+    order = np.argsort(cuis)
+    place = np.zeros(len(identifiers), dtype=np.int32)
+    place[used[order]] = np.arange(len(used), dtype=np.int32)
+    cuis = cuis[order]
+
+    sabs = list(columns.sabs)
+    sab_of_row = columns.sab_numbers[columns.parents[0]]
+    proper = pairs.children != pairs.parents
+    keys = place[pairs.children[proper]].astype(np.int64) << 32 | place[pairs.parents[proper]]
+    edges = _Grouped(keys, sab_of_row[pairs.rows[proper]])
+    names = _names(columns, projection, place, len(cuis), all_names=all_names)
+    sab_sets, members = edges.sab_sets(sabs)
+    name_sab_sets, name_members = names.sab_sets
+    found = {identifiers[code] for code in used.tolist()} if columns.others else set()
+    return (
+        GraphTables(
+            cuis=cuis,
+            children=(edges.keys >> 32).astype(np.int32),
+            parents=(edges.keys & 0xFFFFFFFF).astype(np.int32),
+            sab_sets=sab_sets,
+            sab_set_members=members,
+            names=names.texts,
+            name_indptr=names.indptr,
+            name_grades=names.grades,
+            name_sab_sets=name_sab_sets.astype(np.uint32),
+            name_sab_set_members=name_members,
+            retired=RetiredTable.of([row for row in projection.retired() if row[0] not in found]),
+        ),
+        {sabs[number]: count for number, count in edges.sab_counts().items()},
     )
 
 
-def _numbered(sets: Sequence[set[str]]) -> tuple[list[tuple[str, ...]], npt.NDArray[np.int32]]:
-    """The distinct sets of vocabularies, sorted, and the number of each given one."""
-    each = [tuple(sorted(sabs)) for sabs in sets]
-    members = sorted(set(each))
-    place = {member: i for i, member in enumerate(members)}
-    return members, np.array([place[member] for member in each], dtype=np.int32)
+class _Grouped:
+    """Rows grouped by a key, with the vocabularies of each group.
+
+    Args:
+        keys: of each row.
+        sabs: number of the vocabulary of each row.
+
+    Attributes:
+        keys: the distinct ones, ascending; one group each.
+    """
+
+    def __init__(self, keys: Int64, sabs: Int32) -> None:
+        order = np.lexsort((sabs, keys))
+        keys, sabs = keys[order], sabs[order]
+        new_key = np.ones(len(keys), dtype=np.bool_)
+        new_key[1:] = keys[1:] != keys[:-1]
+        distinct = new_key.copy()
+        distinct[1:] |= sabs[1:] != sabs[:-1]
+        self.keys = keys[new_key]
+        self._sabs = sabs[distinct]
+        self._begins = np.flatnonzero(new_key[distinct])
+        self.rows = order
+        self.begins = np.flatnonzero(new_key)
+
+    def sab_counts(self) -> dict[int, int]:
+        """Number of groups of each vocabulary that has one."""
+        counts = np.bincount(self._sabs, minlength=1)
+        return {number: int(counts[number]) for number in np.flatnonzero(counts).tolist()}
+
+    def sab_sets(self, sabs: Sequence[str], chosen: Int64 | None = None) -> tuple[Int32, list[tuple[str, ...]]]:
+        """For each group, or the chosen ones, the place of its vocabularies among the distinct sets; and the sets."""
+        begins = np.append(self._begins, len(self._sabs))
+        groups = np.arange(len(self.keys)) if chosen is None else chosen
+        first, size = begins[groups], begins[groups + 1] - begins[groups]
+        numbers = self._sabs[first].astype(np.int64)  # a set of one vocabulary has its number
+        several: dict[tuple[int, ...], int] = {}
+        for place in np.flatnonzero(size > 1).tolist():
+            of_group = tuple(self._sabs[first[place] : first[place] + size[place]].tolist())
+            numbers[place] = MOST_SABS + several.setdefault(of_group, len(several))
+        tuples = list(several)
+        members = {
+            number: tuple(
+                sorted(sabs[sab] for sab in (tuples[number - MOST_SABS] if number >= MOST_SABS else (number,)))
+            )
+            for number in ascending(numbers).tolist()
+        }
+        ordered = sorted(members, key=lambda number: members[number])
+        place_of = np.zeros(MOST_SABS + len(several), dtype=np.int32)
+        place_of[ordered] = np.arange(len(ordered), dtype=np.int32)
+        return place_of[numbers], [members[number] for number in ordered]
 
 
-@dataclass
-class _NameSource:
-    """Grade of a concept's name: 0 for the name of a term, 1 for an exact synonym; and the ontologies that give it."""
+@dataclass(frozen=True, eq=False)
+class _Names:
+    """Names of concepts, as `cuihop.snapshot.writer.GraphTables` has them."""
 
-    grade: int = 1
-    sabs: set[str] = field(default_factory=set)
-
-
-def _name_sources(
-    projection: _Projection, readers: Sequence[TermFile], of_file: Sequence[Sequence[Term]]
-) -> Mapping[tuple[str, str], _NameSource]:
-    """The source of each name, by concept and name."""
-    found: dict[tuple[str, str], _NameSource] = defaultdict(_NameSource)
-    for reader, terms in zip(readers, of_file, strict=True):
-        for term in terms:
-            for concept in () if term.obsolete else projection.of(term.id):
-                for name in (term.name, *term.synonyms):
-                    if name:
-                        source = found[concept, name]
-                        source.sabs.add(term.sab or reader.ontology)
-                        if name == term.name:
-                            source.grade = 0
-    return found
+    texts: StringTable
+    indptr: Int32
+    grades: npt.NDArray[np.uint32]
+    sab_sets: tuple[Int32, list[tuple[str, ...]]]
 
 
-def _retired(projection: _Projection, terms: Iterable[Term]) -> Iterator[tuple[str, str, str]]:
-    """Alternative identifiers, and obsolete terms with their successors; empty where only CUIs are used."""
-    if not projection.keeps_terms:
-        return
-    for term in terms:
-        alternatives = [alternative for alternative in term.alternatives if alternative not in projection.terms]
-        if not term.obsolete:
-            for alternative in alternatives:
-                yield from ((alternative, "SY", concept) for concept in projection.of(term.id))
-            continue
-        yield from ((alternative, "SY", term.id) for alternative in alternatives)
-        successors = [
-            (term.id, relation, concept)
-            for relation, targets in (("SY", term.replaced_by), ("RO", term.consider))
-            for target in targets
-            for concept in (projection.of(target) or (target,))
-            if concept != term.id
-        ]
-        yield from successors or [(term.id, "DEL", "")]
+def _names(columns: TermColumns, projection: TermProjection, place: Int32, concepts: int, *, all_names: bool) -> _Names:
+    """Names, concept by concept: terms as they come, of each its name and then its synonyms.
 
-
-def _term_report(projection: _Projection, undefined: int) -> TermReport:
-    cuis = [[cui for cui in projection.of(term) if is_identifier(cui, "cui")] for term in projection.terms]
-    terms_of = Counter(cui for of in cuis for cui in of)
-    return TermReport(
-        terms=len(projection.terms),
-        obsolete=len(projection.obsolete),
-        without_cui=sum(not of for of in cuis),
-        several_cuis=sum(len(of) > 1 for of in cuis),
-        shared_cuis=sum(count > 1 for count in terms_of.values()),
-        undefined_parents=undefined,
+    The grade is 0 for the name of a term, 1 for a synonym. A name has the vocabularies of all statements that give it.
+    """
+    statements, texts, synonyms = columns.names
+    rows = np.flatnonzero(projection.usable[statements]).astype(np.int32)
+    terms = columns.terms
+    # A term has the place of its first statement; its name is the first that any of its statements gives.
+    first_statement, first_name = (np.full(len(columns.code_of), -1, dtype=np.int64) for _ in range(2))
+    usable = np.flatnonzero(projection.usable)[::-1]
+    first_statement[terms[usable]] = usable
+    named = rows[synonyms[rows] == 0][::-1]
+    first_name[terms[statements[named]]] = named
+    at, of_concept = projection.expanded(terms[statements[rows]])
+    rows = rows[at]
+    row_terms = terms[statements[rows]]
+    within = np.where(rows == first_name[row_terms], 0, rows.astype(np.int64) + 1)
+    of_concept = place[of_concept]
+    order = np.lexsort((within, first_statement[row_terms], of_concept))
+    rows, of_concept = rows[order], of_concept[order]
+    grouped = _Grouped(of_concept.astype(np.int64) << 32 | texts[rows], columns.sab_numbers[statements[rows]])
+    if not len(rows):
+        return _Names(StringTable.of([]), np.zeros(concepts + 1, dtype=np.int32), np.empty(0, np.uint32), (
+            np.empty(0, dtype=np.int32), []))  # fmt: skip
+    firsts = np.minimum.reduceat(grouped.rows, grouped.begins)
+    grades = np.minimum.reduceat(synonyms[rows][grouped.rows], grouped.begins)
+    chosen = np.argsort(firsts)
+    owners = (grouped.keys >> 32)[chosen]
+    if not all_names:
+        preferred = np.ones(len(chosen), dtype=np.bool_)
+        preferred[1:] = owners[1:] != owners[:-1]
+        chosen, owners = chosen[preferred], owners[preferred]
+    strings = list(columns.text_of)
+    return _Names(
+        StringTable.of([strings[code] for code in (grouped.keys[chosen] & 0xFFFFFFFF).tolist()]),
+        bounds_of(np.bincount(owners, minlength=concepts), np.int32),
+        grades[chosen].astype(np.uint32),
+        grouped.sab_sets(list(columns.sabs), chosen),
     )
-
-
-def _warnings(projection: _Projection) -> list[str]:
-    wrong = sorted({umls for term in projection.terms.values() for umls in term.umls if not is_identifier(umls, "cui")})
-    if not wrong:
-        return []
-    return [f"{len(wrong):,} UMLS cross-references are no CUIs and were left out, e.g. {', '.join(wrong[:_SAMPLES])}"]

@@ -11,9 +11,25 @@ from pathlib import Path
 from cuihop.errors import InputError
 from cuihop_loader.streams import Part, beginning
 
-__all__ = ["LAYOUTS", "OBO", "TERM_FORMATS", "RrfLayout", "SourceFile", "TermFormat", "found_files"]
+__all__ = [
+    "CELLXGENE",
+    "LAYOUTS",
+    "OBO",
+    "OBO_GRAPH",
+    "OWL_AXIOMS",
+    "RDF",
+    "TERM_FORMATS",
+    "RrfLayout",
+    "SourceFile",
+    "TermFormat",
+    "found_files",
+]
 
+CELLXGENE = "CELLxGENE"
 OBO = "OBO"
+OBO_GRAPH = "OBO Graph JSON"
+OWL_AXIOMS = "OWL"
+RDF = "RDF"
 
 
 @dataclass(frozen=True)
@@ -59,16 +75,33 @@ class TermFormat:
 
     Attributes:
         role: its name in reports, and for the option that states it.
-        names: file names, without ``.gz``.
-        marks: where names of several formats are alike, bytes of which one stands near the beginning of the file.
+        names: file names, without ``.gz`` or ``.zst``.
+        marks: where names of several formats are alike, a pattern that occurs near the beginning of the file.
     """
 
     role: str
     names: re.Pattern[str]
-    marks: tuple[bytes, ...] = ()
+    marks: re.Pattern[bytes] | None = None
 
 
-TERM_FORMATS = (TermFormat(OBO, re.compile(r".+\.obo", re.IGNORECASE)),)
+_JSON = re.compile(r".+\.json", re.IGNORECASE)
+
+_OWL_BEGINS = re.compile(
+    rb"\A\s*(?:(?:Prefix|Ontology)\s*\(|(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\])?\s*>|\s)*<Ontology[\s>])",
+    re.DOTALL,
+)
+_RDF_NAMES = re.compile(
+    rb"http://www\.w3\.org/(?:1999/02/22-rdf-syntax-ns|2000/01/rdf-schema|2002/07/owl|2004/02/skos/core)#"
+)
+
+TERM_FORMATS = (
+    TermFormat(OBO, re.compile(r".+\.obo", re.IGNORECASE)),
+    TermFormat(OBO_GRAPH, _JSON, re.compile(rb'"graphs"\s*:\s*\[')),
+    TermFormat(CELLXGENE, _JSON, re.compile(rb'"ancestors"\s*:\s*\{')),
+    TermFormat(OWL_AXIOMS, re.compile(r".+\.(ofn|owx|owl|xml)", re.IGNORECASE), _OWL_BEGINS),
+    TermFormat(RDF, re.compile(r".+\.(ttl|nt)", re.IGNORECASE)),
+    TermFormat(RDF, re.compile(r".+\.(rdf|owl|xml)", re.IGNORECASE), _RDF_NAMES),
+)
 """The formats besides RRF; the first that fits a file is its format."""
 
 _BEGINNING = 1 << 16
@@ -162,7 +195,7 @@ def _offered(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:
                     "not a file that can be loaded",
                     file=source,
                     expected=f"{', '.join(f'{role}.RRF' for role in LAYOUTS)}, a .zip of them, or a file of "
-                    f"{', '.join(each.role for each in TERM_FORMATS)}; plain or .gz",
+                    f"{', '.join(each.role for each in TERM_FORMATS)}; plain, .gz or .zst",
                 )
             yield from offered
     except OSError as error:
@@ -177,15 +210,13 @@ def _in_folder(paths: Iterable[Path]) -> Iterator[tuple[tuple[str, str], Part]]:
 
 def _terms_in(path: Path) -> Iterator[tuple[tuple[str, str], Part]]:
     """The file as one of terms, by its name and, where that is not enough, its beginning."""
-    compressed = path.suffix.lower() == ".gz"
-    name = path.stem if compressed else path.name
+    compression = path.suffix.lower()
+    name = path.stem if compression in (".gz", ".zst") else path.name
     for term_format in TERM_FORMATS:
         if term_format.names.fullmatch(name):
-            part = Part(path, None, compressed, path.stat().st_size)
-            if term_format.marks:
-                text = beginning(part, _BEGINNING)
-                if not any(mark in text for mark in term_format.marks):
-                    continue
+            part = Part(path, None, compression == ".gz", path.stat().st_size, compression == ".zst")
+            if term_format.marks and not term_format.marks.search(beginning(part, _BEGINNING)):
+                continue
             yield (term_format.role, ""), part
             return
 

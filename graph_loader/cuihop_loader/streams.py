@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.files.input_file import opened_input
 
 __all__ = ["BLOCK_BYTES", "Block", "BlockReader", "BrokenStream", "ByteStream", "Part", "byte_stream"]
 
@@ -59,12 +60,14 @@ class Part:
         member: the member's name, if `path` is an archive.
         gzip: true where it is compressed by gzip.
         size: bytes on disk (of a member, after extraction from the archive).
+        zstd: true where it is compressed by zstd.
     """
 
     path: Path
     member: str | None
     gzip: bool
     size: int
+    zstd: bool = False
 
     def __str__(self) -> str:
         return str(self.path) if self.member is None else f"{self.path}:{self.member}"
@@ -113,6 +116,8 @@ class _Parts:
         return filled
 
     def _opened(self, part: Part) -> ByteStream:
+        if part.zstd:
+            return _Unzstd(part, self._held, self)
         try:
             if part.member is None:
                 source: IO[bytes] = self._held.enter_context(part.path.open("rb", buffering=0))
@@ -201,6 +206,22 @@ class _Gunzip:
         return BrokenStream(
             self._file, problem, found=found, expected="gzip data up to its checksum", advice="Download it again"
         )
+
+
+class _Unzstd:
+    """The bytes under zstd, as `cuihop.files.input_file` reads them."""
+
+    def __init__(self, part: Part, held: contextlib.ExitStack, owner: _Parts) -> None:
+        self._input = opened_input(part.path)
+        self._stream = held.enter_context(self._input.text())
+        self._owner = owner
+        self._before = owner.consumed
+
+    def readinto(self, view: memoryview) -> int:
+        count: int = self._stream.readinto(view)  # type: ignore[attr-defined]
+        done, _ = self._input.progress or (0, 0)
+        self._owner.consumed = self._before + done
+        return count
 
 
 @contextlib.contextmanager

@@ -1,15 +1,41 @@
-"""Lines of a text file of terms, with the faults and counts of every such format."""
+"""Lines or bytes of a text file of terms, with the faults and counts of every such format."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import codecs
+import contextlib
+import io
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, cast
 
 from cuihop.resources.progress import StepProgress
 from cuihop_loader.rejected_rows import RejectedRows, RowFault, excerpt
 from cuihop_loader.sources import SourceFile
-from cuihop_loader.streams import BLOCK_BYTES, Block, BlockReader, BrokenStream, byte_stream
+from cuihop_loader.streams import BLOCK_BYTES, Block, BlockReader, BrokenStream, ByteStream, byte_stream
 
 __all__ = ["TextTermFile"]
+
+
+class _CountedBytes(io.RawIOBase):
+    """The decompressed bytes of a file of terms, with its line ends and the progress counted."""
+
+    def __init__(self, stream: ByteStream, owner: TextTermFile) -> None:
+        self._stream = stream
+        self._owner = owner
+        self._after_return = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: Any) -> int:
+        view = memoryview(into)
+        size = self._stream.readinto(view)
+        data = bytes(view[:size])
+        crlf = data.count(b"\r\n") + (self._after_return and data.startswith(b"\n"))
+        self._after_return = data.endswith(b"\r")
+        self._owner.count(data.count(b"\n"), crlf)
+        return size
 
 
 class TextTermFile:
@@ -29,7 +55,10 @@ class TextTermFile:
         self.lines = 0
         self.bytes = 0
         self._crlf = 0
+        self._consumed: Callable[[], int] = lambda: 0
         self.bad = 0
+        self.skipped: Counter[str] = Counter()
+        self.warnings: list[str] = []
 
     @property
     def line_ends(self) -> str:
@@ -67,6 +96,27 @@ class TextTermFile:
                 self.bytes = stream.consumed
                 if self._progress is not None:
                     self._progress(name, self.bytes, self.file.size)
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[BinaryIO]:
+        """The whole file as bytes, without a byte order mark, for formats that are no lines."""
+        with byte_stream(self.file.parts) as stream:
+            self._consumed = lambda: stream.consumed
+            buffered = io.BufferedReader(_CountedBytes(stream, self), BLOCK_BYTES)
+            try:
+                if buffered.peek(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8):
+                    buffered.read(len(codecs.BOM_UTF8))
+                yield cast(BinaryIO, buffered)
+            except BrokenStream as broken:
+                raise broken.at_line(self.lines + 1) from None
+
+    def count(self, lines: int, crlf: int) -> None:
+        """Add lines that were read, and how many of them end in CRLF; show the progress."""
+        self.lines += lines
+        self._crlf += crlf
+        self.bytes = self._consumed()
+        if self._progress is not None:
+            self._progress(str(self.file), self.bytes, self.file.size)
 
     def reject(self, line: int, column: int, problem: str, raw: bytes, expected: str, found: str | None = None) -> None:
         """Count a fault, and end the load or go on, as `RejectedRows` decides."""

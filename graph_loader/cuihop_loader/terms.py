@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -15,7 +16,7 @@ class Term:
 
     Attributes:
         id: its identifier.
-        line: first line of the statement.
+        line: first line of the statement; 0 where the parser of the format does not say it.
         name: ``None`` without one.
         synonyms: the exact ones; broad, narrow and related ones name something else.
         parents, alternatives, replaced_by, consider: identifiers.
@@ -38,23 +39,6 @@ class Term:
     sab: str | None = None
     defined: bool = True
 
-    def copied(self) -> Term:
-        """A term of its own for `join`, without its parents."""
-        return Term(
-            self.id, self.line, self.name, [*self.synonyms], alternatives=[*self.alternatives], umls=[*self.umls],
-            sab=self.sab, defined=self.defined,
-        )  # fmt: skip
-
-    def join(self, later: Term) -> None:
-        """Add what a later statement, perhaps of another file, says: names, alternatives, cross-references."""
-        names = [later.name, *later.synonyms] if later.name else later.synonyms
-        if self.name is None and later.name:
-            self.name, names = later.name, later.synonyms
-        self.synonyms.extend(name for name in names if name != self.name and name not in self.synonyms)
-        self.alternatives.extend(later.alternatives)
-        self.umls.extend(later.umls)
-        self.defined |= later.defined
-
 
 class TermFile(Protocol):
     """One file of terms, read once.
@@ -66,6 +50,8 @@ class TermFile(Protocol):
         bytes: bytes of the file on disk read so far.
         line_ends: ``LF``, ``CRLF`` or ``mixed``.
         bad: number of rows, lines or elements left out so far because they break the format.
+        skipped: rows left out so far for other reasons, before they became terms, by reason.
+        warnings: reservations about the file, for the user.
     """
 
     role: str
@@ -73,6 +59,8 @@ class TermFile(Protocol):
     ontology: str
     bytes: int
     bad: int
+    skipped: Counter[str]
+    warnings: list[str]
 
     @property
     def line_ends(self) -> str:

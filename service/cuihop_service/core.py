@@ -40,10 +40,11 @@ from cuihop.measures.nn_iou import (
 from cuihop.measures.resolution import Unknown, resolved_concepts
 from cuihop.snapshot.graph import SnapshotGraph
 from cuihop_service.callers import Caller
-from cuihop_service.graph_holder import GraphHolder, ServedGraph
+from cuihop_service.graph_holder import GraphHolder, Loan, ServedGraph
 from cuihop_service.keyed_pairs import KeyedPairs
 from cuihop_service.limits import Limits
 from cuihop_service.request_context import Answer, ConceptDescriptions, RelevanceRow, RequestContext
+from cuihop_service.similarity import CorpusCounts, SimilarityService
 
 __all__ = ["ConceptService"]
 
@@ -65,16 +66,45 @@ class ConceptService:
         holder: lends the graph.
         limits: on the size of a request.
         names: False hides names from every caller, whatever the scope: a UMLS licence may demand it.
+        corpus: counts for the information content of a corpus.
+        within_sabs: vocabularies that the graph is restricted to; none for all edges.
+
+    Attributes:
+        similarity: the operations over the hierarchy.
     """
 
-    def __init__(self, holder: GraphHolder, limits: Limits, *, names: bool = True) -> None:
+    def __init__(
+        self,
+        holder: GraphHolder,
+        limits: Limits,
+        *,
+        names: bool = True,
+        corpus: CorpusCounts | None = None,
+        within_sabs: Sequence[str] = (),
+    ) -> None:
         self.holder = holder
         self.limits = limits
+        self.corpus = corpus
+        self.similarity = SimilarityService(self.lent, limits, corpus)
         self._names = names
+        self._within_sabs = within_sabs
+
+    def within(self, sabs: Sequence[str]) -> ConceptService:
+        """The same operations, counting only edges that some of these vocabularies assert; all edges for none.
+
+        Its operations raise `InputError` for vocabularies that the release does not hold: see `ConceptGraph.within`.
+        """
+        if not sabs:
+            return self
+        return ConceptService(self.holder, self.limits, names=self._names, corpus=self.corpus, within_sabs=tuple(sabs))
+
+    def lent(self) -> Loan:
+        """The release that is served now, with its restriction: see `GraphHolder.lent`."""
+        return self.holder.lent(self._within_sabs)
 
     def is_quick(self, pairs: int = 1) -> bool:
         """True where this number of distances takes less time than to hand them to a thread."""
-        return pairs <= _QUICK_PAIRS and self.holder.indexed
+        return pairs <= _QUICK_PAIRS and self.holder.indexed and not self._within_sabs
 
     def sees_names(self, caller: Caller) -> bool:
         """True where the caller may see names."""
@@ -87,8 +117,8 @@ class ConceptService:
     ) -> Answer[int | None]:
         """The distance of one pair: see `ConceptGraph.distances`."""
         way, bound = checked_direction(direction), self._checked_bound(max_hops)
-        self._check_identifiers((a, b))
-        with self.holder.lent() as served:
+        self.limits.check_identifiers((a, b))
+        with self.lent() as served:
             if served.index is not None:
                 hops = served.index.distance_of_current(a, b, direction=way, max_hops=bound)
                 if hops is not None:
@@ -110,8 +140,8 @@ class ConceptService:
         keyed = pairs if isinstance(pairs, KeyedPairs) else KeyedPairs.of(pairs)
         if keyed is None:
             for a, b in pairs:
-                self._check_identifiers((a, b))
-        with self.holder.lent() as served:
+                self.limits.check_identifiers((a, b))
+        with self.lent() as served:
             return self._distances(
                 served, pairs if keyed is None or served.index is None else keyed, way, bound, context
             )
@@ -156,9 +186,9 @@ class ConceptService:
     ) -> Answer[tuple[Path | None, Sequence[str | None]]]:
         """One shortest path, and the names of its concepts (none where the caller may not see them)."""
         way, bound = checked_direction(direction), self._checked_bound(max_hops)
-        self._check_identifiers((a, b))
+        self.limits.check_identifiers((a, b))
         context.check()
-        with self.holder.lent() as served:
+        with self.lent() as served:
             graph, tier = served.quickest
             path = graph.path(a, b, direction=way, max_hops=bound, which=which)
             names: Sequence[str | None] = ()
@@ -181,10 +211,10 @@ class ConceptService:
         """The concepts around each of the given ones. Without a limit, more than the service allows is an error."""
         way, bound, most = checked_direction(direction), self._checked_bound(hops, "hops"), checked_hops(limit, "limit")
         self.limits.check("concepts", len(cuis))
-        self._check_identifiers(cuis)
+        self.limits.check_identifiers(cuis)
         left = self.limits.neighbours
         answers: list[Neighbourhood] = []
-        with self.holder.lent() as served:
+        with self.lent() as served:
             graph, tier = served.quickest
             resolved(graph.resolve(cuis), graph.release)  # all identifiers at fault in one error
             for cui in cuis:
@@ -207,9 +237,9 @@ class ConceptService:
         if bound is None:
             raise InputError("a pack needs a bound", column="hops", found="null", expected="0 to 255")
         self.limits.check("pack_concepts", len(cuis))
-        self._check_identifiers(cuis)
+        self.limits.check_identifiers(cuis)
         context.check()
-        with self.holder.lent() as served:
+        with self.lent() as served:
             graph, tier = served.quickest
             pack = graph.pack(cuis, hops=bound, direction=way)
             merged = {old: new for old, new in zip(cuis, pack.cuis, strict=True) if old != new}
@@ -234,11 +264,11 @@ class ConceptService:
         checked_weight(weight, n)
         self.check_sets(a, b)
         for concepts in (a, b):
-            self._check_identifiers(concepts)
+            self.limits.check_identifiers(concepts)
             _check_upper_case(concepts)
         self.limits.check_hops(n)
         context.check()
-        with self.holder.lent() as served:
+        with self.lent() as served:
             graph, tier = served.quickest
             overlap = concept_overlap(a, b, graph, n, lam, way, unknown=unknown, weight=weight)
             return Answer(overlap, served.digest, tier, overlap.resolved.merged)
@@ -262,10 +292,10 @@ class ConceptService:
         self.limits.check_hops(n)
         for concepts in (query, *corpus):
             self.limits.check("set_concepts", len(concepts))
-            self._check_identifiers(concepts)
+            self.limits.check_identifiers(concepts)
             _check_upper_case(concepts)
         context.check()
-        with self.holder.lent() as served:
+        with self.lent() as served:
             graph, tier = served.quickest
             resolution = resolved_concepts({c for s in (query, *corpus) for c in s}, graph, unknown)
             A = resolution.concepts(query)
@@ -302,9 +332,9 @@ class ConceptService:
         self._check_names(context)
         most = 10 if limit is None else limit
         self.limits.check("hits", most)
-        self._check_text(text, "text")
+        self.limits.check_text(text, "text")
         context.check()
-        with self.holder.lent() as served:
+        with self.lent() as served:
             graph, tier = served.quickest
             return Answer(graph.search(text, limit=most), served.digest, tier, {})
 
@@ -318,8 +348,8 @@ class ConceptService:
         listed = (*options.semantic_types, *options.sabs, *options.stop)
         self.limits.check("concepts", len(listed))
         for item in listed:
-            self._check_text(item, "options")
-        with self.holder.lent() as served:
+            self.limits.check_text(item, "options")
+        with self.lent() as served:
             if served.index is None:  # the database would be read into memory whole
                 raise GraphUnavailable(
                     "texts are annotated from an index in memory, and this service has none, or not yet: "
@@ -335,9 +365,9 @@ class ConceptService:
     ) -> Answer[ConceptDescriptions]:
         """Concepts as the release describes them; names, synonyms and definitions only for callers who may see them."""
         self.limits.check("concepts", len(cuis))
-        self._check_identifiers(cuis)
+        self.limits.check_identifiers(cuis)
         named = self.sees_names(context.caller)
-        with self.holder.lent() as served:
+        with self.lent() as served:
             graph, tier = served.quickest
             resolutions = graph.resolve(cuis)
             current = resolved(resolutions, graph.release)
@@ -357,9 +387,9 @@ class ConceptService:
     def resolve(self, cuis: Sequence[str], *, context: RequestContext) -> Answer[list[Resolution]]:
         """Resolution of each identifier."""
         self.limits.check("concepts", len(cuis))
-        self._check_identifiers(cuis)
+        self.limits.check_identifiers(cuis)
         context.check()
-        with self.holder.lent() as served:
+        with self.lent() as served:
             graph, tier = served.quickest
             found = graph.resolve(cuis)
             return Answer(found, served.digest, tier, _merged(found))
@@ -386,18 +416,6 @@ class ConceptService:
         bound = checked_hops(hops, name)
         self.limits.check_hops(bound)
         return bound
-
-    def _check_identifiers(self, cuis: Sequence[str]) -> None:
-        longest = self.limits.text
-        for cui in cuis:
-            if len(cui) > longest:
-                self._check_text(cui, "cui")
-
-    def _check_text(self, text: str, field: str) -> None:
-        if len(text) > self.limits.text:
-            raise InputError(
-                "too long", column=field, found=f"{len(text):,} characters", expected=f"at most {self.limits.text:,}"
-            )
 
 
 def _parts(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from cuihop.adapter_rules import checked_sabs
 from cuihop.errors import GraphUnavailable, ReleaseMismatch
 from cuihop.graph import ConceptGraph, Release
 from cuihop.snapshot.graph import SnapshotGraph
 from cuihop_service.request_context import Tier
+from cuihop_service.restricted_graphs import RestrictedGraphs
 
 if TYPE_CHECKING:
     from cuihop_service.cache import CachedGraph
 
-__all__ = ["GraphHolder", "ServedGraph", "State"]
+__all__ = ["GraphHolder", "Loan", "ServedGraph", "State"]
 
 State: TypeAlias = Literal["starting", "ready", "degraded", "unavailable", "stopping"]
 """``degraded``: answers go on from the index while the store is down, or by Cypher while the index cannot be made.
@@ -31,12 +33,14 @@ class ServedGraph:
         index: the release in memory; None where it is switched off, or not made yet.
         database: the release in Neo4j; None where the store is a snapshot.
         cached: the database behind a cache, for distances; None for no cache. An index needs none.
+        restricted: the same release within vocabularies.
     """
 
     release: Release
     index: SnapshotGraph | None = None
     database: ConceptGraph | None = None
     cached: CachedGraph | None = None
+    restricted: RestrictedGraphs[ServedGraph] = field(default_factory=RestrictedGraphs, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.index is None and self.database is None:
@@ -64,6 +68,30 @@ class ServedGraph:
             return self.database, "cypher"
         raise ValueError("a served graph needs an index or a database")
 
+    def within(self, sabs: Sequence[str]) -> ServedGraph:
+        """The release restricted to the edges of some vocabularies; without any, the release itself.
+
+        The first request for some vocabularies takes as long as `ConceptGraph.within`, and not in the event loop.
+
+        Raises:
+            InputError: see `ConceptGraph.within`.
+        """
+        if not sabs:
+            return self
+        chosen = checked_sabs(sabs, self.release)
+        return self.restricted.graph(chosen, lambda: self._within(chosen))
+
+    def _within(self, sabs: tuple[str, ...]) -> ServedGraph:
+        index = None if self.index is None else self.index.within(sabs)
+        if self.cached is not None:
+            cached = self.cached.within(sabs)
+            return ServedGraph(cached.release, index, cached.graph, cached)
+        database = None if self.database is None else self.database.within(sabs)
+        one = index or database
+        if one is None:
+            raise ValueError("a served graph needs an index or a database")
+        return ServedGraph(one.release, index, database)
+
     def close(self) -> None:
         """Give back what the graphs hold open."""
         for graph in (self.cached or self.database, self.index):  # a cache closes what it is in front of
@@ -72,19 +100,26 @@ class ServedGraph:
 
 
 class Loan:
-    """The release that is served when the block begins, kept open until it ends.
+    """The release that is served when the block begins, or its restriction, kept open until it ends.
 
     A class of its own, since a generator takes thrice as long.
     """
 
-    __slots__ = ("_holder", "_served")
+    __slots__ = ("_holder", "_sabs", "_served")
 
-    def __init__(self, holder: GraphHolder) -> None:
+    def __init__(self, holder: GraphHolder, sabs: Sequence[str]) -> None:
         self._holder = holder
+        self._sabs = sabs
 
     def __enter__(self) -> ServedGraph:
         self._served = self._holder.borrow()
-        return self._served
+        if not self._sabs:
+            return self._served
+        try:
+            return self._served.within(self._sabs)
+        except BaseException:
+            self._holder.give_back(self._served)
+            raise
 
     def __exit__(self, *_: object) -> None:
         self._holder.give_back(self._served)
@@ -116,13 +151,17 @@ class GraphHolder:
         """The release that is served now; for a look, not for an answer."""
         return self._served
 
-    def lent(self) -> Loan:
+    def lent(self, within_sabs: Sequence[str] = ()) -> Loan:
         """The release that is served now, kept open until the ``with`` block ends.
+
+        Args:
+            within_sabs: vocabularies that it is restricted to; none for all edges.
 
         Raises:
             GraphUnavailable: where the block begins; none is served yet, or not any more.
+            InputError: there; see `ServedGraph.within`.
         """
-        return Loan(self)
+        return Loan(self, within_sabs)
 
     def borrow(self) -> ServedGraph:
         """The release that is served now. It has to be given back."""

@@ -9,7 +9,7 @@ from typing import Annotated
 from annotated_types import Ge
 
 from cuihop.annotation.texts import text_too_long
-from cuihop.errors import LimitExceeded
+from cuihop.errors import InputError, LimitExceeded
 
 __all__ = ["Limits"]
 
@@ -79,6 +79,24 @@ class Limits:
             if len(text) > self.text_characters:
                 raise text_too_long(place, len(text), self.text_characters)
         self.check("characters", sum(map(len, texts)))
+
+    def check_text(self, text: str, field: str) -> None:
+        """Refuse a text, named by its field, that is longer than a search or an identifier may be.
+
+        Raises:
+            InputError: names the field.
+        """
+        if len(text) > self.text:
+            raise InputError(
+                "too long", column=field, found=f"{len(text):,} characters", expected=f"at most {self.text:,}"
+            )
+
+    def check_identifiers(self, cuis: Sequence[str]) -> None:
+        """Refuse identifiers that are too long: see `check_text`."""
+        longest = self.text
+        for cui in cuis:
+            if len(cui) > longest:
+                self.check_text(cui, "cui")
 
     def check_hops(self, bound: int | None) -> None:
         """Refuse a search that may go farther than allowed.

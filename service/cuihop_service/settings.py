@@ -42,7 +42,7 @@ _OF_ADDRESSES = AddressLimits()
 
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Store": ("store", "index", "index_folder", "watch_seconds"),
+    "Store": ("store", "index", "index_folder", "watch_seconds", "information_content_counts"),
     "Network": (
         "host", "http_port", "grpc_port", "workers", "explorer", "mcp", "hosts", "proxies",
         "drain_seconds", "drain_delay",
@@ -86,6 +86,11 @@ class ServiceSettings(BaseSettings):
     index_folder: Path = Field(
         Path("~/.cache/cuihop/index"),
         description="Folder of index files of Neo4j releases, and of the copy of a snapshot.",
+    )
+    information_content_counts: Path | None = Field(
+        None,
+        description="A file of concepts and counts, or of images and concepts, for similarity by the information "
+        "content corpus. Without it that is refused.",
     )
     explorer: bool = Field(True, description="Serve the web explorer at /. Its pages hold no data.")
     mcp: bool = Field(

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from cuihop.addresses import is_neo4j_address
 from cuihop.cli.exit_codes import MISSING_PACKAGE, exit_code
+from cuihop.collection.concept_counts import ConceptCounts
 from cuihop.errors import CuihopError, GraphUnavailable, InputError
 from cuihop.files.written_files import check_output, check_output_folder
 from cuihop.graph import Release
@@ -187,6 +188,12 @@ def _store(settings: ServiceSettings) -> str:
     return f"{path}: {_described(snapshot.release)}"
 
 
+def _corpus(settings: ServiceSettings) -> str | None:
+    if settings.information_content_counts is None:
+        return None
+    return ConceptCounts.read(settings.information_content_counts).account
+
+
 def _described(release: Release) -> str:
     return f"release {release.name}, {release.concepts:,} concepts, {release.edges:,} edges"
 
@@ -243,6 +250,7 @@ _CHECKS: dict[str, Callable[[ServiceSettings], str | None]] = {
     "index folder": _index_folder,
     "audit": _audit,
     "store": _store,
+    "counts of a corpus": _corpus,
     "Redis": redis_state,
     "Cypher": _cypher,
     "traces": _traces,

@@ -20,6 +20,7 @@ import uvloop
 from starlette.routing import BaseRoute
 
 from cuihop.addresses import is_neo4j_address
+from cuihop.collection.concept_counts import ConceptCounts
 from cuihop.errors import GraphError, InputError, SnapshotError
 from cuihop.graph import ConceptGraph
 from cuihop_service.addresses import Addresses
@@ -38,9 +39,10 @@ from cuihop_service.observe.observation import Observation
 from cuihop_service.release_watch import ReleaseWatch
 from cuihop_service.servers import Servers
 from cuihop_service.settings import ServiceSettings
+from cuihop_service.similarity import CorpusCounts
 from cuihop_service.stores import store_at
 
-__all__ = ["check_cypher", "run_worker", "tls_files"]
+__all__ = ["check_cypher", "corpus_counts", "run_worker", "tls_files"]
 
 _log = logging.getLogger("cuihop.service")
 
@@ -86,6 +88,7 @@ async def _answer(
 
         share_refusals(Path(folder))
     holder = GraphHolder()
+    corpus = corpus_counts(settings)
     counts = PairCounts()
     entries = settings.cache_entries
     shared = None
@@ -114,7 +117,7 @@ async def _answer(
     except GraphError as error:  # no database yet, no release in it, another password: all may come later
         _log.warning("starting without a release: %s", error)
         holder.set_state("unavailable", str(error))
-    core = ConceptService(holder, settings.limits, names=not settings.hide_names)
+    core = ConceptService(holder, settings.limits, names=not settings.hide_names, corpus=corpus)
     observation = Observation(
         holder,
         log_requests=settings.log_requests,
@@ -236,6 +239,17 @@ def _curators_routes(settings: ServiceSettings, core: ConceptService, admission:
         rows=guard.cypher_rows,
         running=guard.cypher_running,
     )
+
+
+def corpus_counts(settings: ServiceSettings) -> CorpusCounts | None:
+    """The counts for the information content of a corpus; None without a file of them.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    if settings.information_content_counts is None:
+        return None
+    return CorpusCounts(ConceptCounts.read(settings.information_content_counts))
 
 
 def check_cypher(settings: ServiceSettings) -> None:

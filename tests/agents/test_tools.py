@@ -35,6 +35,8 @@ EXAMPLES: list[tuple[str, dict[str, Any], str, set[str]]] = [
     ("path", {"a": BRAIN_STEM, "b": HEAD}, "path", set()),
     ("path", {"a": BRAIN_STEM, "b": HEAD, "max_hops": 2, "direction": "up"}, "path", set()),
     ("neighbourhood", {"cui": BRAIN, "hops": 2, "direction": "any"}, "neighbourhood", {"name"}),
+    ("similarity", {"a": MERGED, "b": "C0003483"}, "similarity", {"names"}),
+    ("similarity", {"a": BRAIN_STEM, "b": "C9000001", "ic": "Seco"}, "similarity", {"names"}),
     ("compare", {"a": [BRAIN_STEM, UNKNOWN], "b": [BRAIN, MERGED], "unknown": "isolated"}, "relevance", {"names"}),
     (
         "compare",

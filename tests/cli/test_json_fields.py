@@ -53,11 +53,30 @@ OPERATIONS = [
         ["nn-iou", ";".join(LISTS["a"]), ";".join(LISTS["b"]), "--unknown", "isolated"], "relevance", LISTS,
         frozenset({"A", "B", "names", "unknown", "retired", "upper_case"}),
     ),
+    Operation(
+        ["similarity", "C9000901", "C0003483"], "similarity", {"a": "C9000901", "b": "C0003483"}, frozenset({"names"})
+    ),
+    Operation(
+        ["similarity", "C0042449", "C9000001", "--ic", "Seco"], "similarity",
+        {"a": "C0042449", "b": "C9000001", "ic": "Seco"}, frozenset({"names"}),
+    ),
     Operation(["info"], "release", {}, frozenset({"address"})),
 ]  # fmt: skip
 
 HTTP_ALONE = {
-    *("distances", "distances/stream", "neighbourhoods", "pack", "relevances", "concepts", "resolutions"),
+    *(
+        "distances",
+        "distances/stream",
+        "neighbourhoods",
+        "pack",
+        "relevances",
+        "concepts",
+        "resolutions",
+        "similarities",
+        "pair-similarities",
+        "placements",
+        "hierarchy",
+    ),
 }
 """Batches and what programs need; the command line has no such operation, or writes files instead."""
 

@@ -20,6 +20,7 @@ from program_run import Run, program  # noqa: F401
 COMMANDS: dict[str, Sequence[str]] = {
     "annotate": ("input", "--graph", "g.cuihop"),
     "distance": ("--pairs", "input", "--graph", "g.cuihop"),
+    "similarity": ("--pairs", "input", "--graph", "g.cuihop"),
     "all-similarities": ("--concepts", "input", "--graph", "g.cuihop"),
     "names": ("input", "--names", "other", "--graph", "g.cuihop"),
     "neighbours": ("--concepts", "input", "--graph", "g.cuihop"),
@@ -31,6 +32,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "irma-error": ("input", "other", "--branching", "2"),
     "score-annotations": ("input", "A=other", "--graph", "g.cuihop"),
     "captions": ("input", "A=other", "--graph", "g.cuihop"),
+    "agreement": ("input", "--names", "other", "--graph", "g.cuihop"),
     "pool": ("input", "other"),
     "fuse": ("input", "other"),
     "explain pair": ("input", "a", "b", "--graph", "g.cuihop"),
@@ -48,6 +50,7 @@ WITH = {  # what an option needs beside it
     ("load", "report"): ("--output", "new.cuihop"),
     ("load", "changes"): ("--to", "bolt://127.0.0.1:1"),
     ("distance", "rejects"): ("--output", "new.tsv", "--on-bad-row", "skip"),
+    ("similarity", "rejects"): ("--output", "new.tsv", "--on-bad-row", "skip"),
     ("study", "checkpoint"): ("--out", "new"),
     ("irma-error", "plot"): ("--training", "other"),
 }

@@ -15,6 +15,7 @@ from example_graph import example_graph
 
 class TestOverGrpc(ConceptGraphContract):
     scheme = "grpc"
+    own_counts = False
     random_graphs = 30
     pairs_a_thread = 20
 

@@ -223,26 +223,39 @@ def test_more_shortest_paths_than_can_be_listed_are_counted_and_ranked(neo4j_ser
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("hops", [2, 3, 8, None])  # one hop cannot come twice
+@pytest.mark.parametrize("restricted", [False, True])
 def test_neighbourhoods_and_packs_are_searched_breadth_first(
-    neo4j_server: LocalServer, opened: Neo4jGraph, direction: str, hops: int | None
+    neo4j_server: LocalServer, opened: Neo4jGraph, direction: str, hops: int | None, restricted: bool
 ) -> None:
-    parameters = {"release": 1, "cuis": [], "hops": hops, "limit": None, "numbers": []}
+    parameters = {"release": 1, "cuis": [], "hops": hops, "limit": None, "numbers": [], "sabs": ["MSH"]}
     with connected(neo4j_server) as connection:
         for texts in (cypher.NEIGHBOURS, cypher.PACK):
-            text = texts[direction, cypher.rung(hops)]  # type: ignore[index]
+            text = texts[direction, cypher.rung(hops), restricted]  # type: ignore[index]
             plan = connection.read(lambda tx, text=text: tx.run("EXPLAIN " + text, parameters).consume().plan)  # type: ignore[misc]
             assert str(plan).count("VarLengthExpand(Pruning,BFS") >= len(SEARCHES[direction])  # type: ignore[index]
 
 
-def test_concepts_are_found_through_the_index(neo4j_server: LocalServer, opened: Neo4jGraph) -> None:
-    parameters = {"release": 1, "starts": [], "ends": []}
+@pytest.mark.parametrize("restricted", [False, True])
+def test_concepts_are_found_through_the_index(neo4j_server: LocalServer, opened: Neo4jGraph, restricted: bool) -> None:
+    parameters = {"release": 1, "starts": [], "ends": [], "sabs": ["MSH"]}
+    text = "EXPLAIN " + cypher.DISTANCES["any", None, restricted]
     with connected(neo4j_server) as connection:
-        plan = str(
-            connection.read(lambda tx: tx.run("EXPLAIN " + cypher.DISTANCES["any", None], parameters).consume().plan)
-        )
+        plan = str(connection.read(lambda tx: tx.run(text, parameters).consume().plan))
     assert plan.count("NodeUniqueIndexSeek") >= 2
     assert "AllNodesScan" not in plan
     assert "NodeByLabelScan" not in plan
+
+
+def test_distances_within_a_vocabulary_are_those_of_the_snapshot_on_the_open_release(opened: Neo4jGraph) -> None:
+    snapshot = open_release().within(["MSH"])
+    cuis = _every_concept(open_release())[::301]
+    pairs = list(zip(cuis, reversed(cuis), strict=True))
+    restricted = opened.within(["MSH"])
+    for direction in DIRECTIONS:
+        assert restricted.distances(pairs, direction=direction) == snapshot.distances(pairs, direction=direction)
+    assert restricted.neighbours(cuis, hops=2) == snapshot.neighbours(cuis, hops=2)
+    assert restricted.release == snapshot.release
+    assert to_pandas(restricted).edges.equals(to_pandas(snapshot).edges)
 
 
 def test_a_hub_answers_with_an_exact_total_and_a_short_list(opened: Neo4jGraph) -> None:

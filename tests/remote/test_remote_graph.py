@@ -108,7 +108,7 @@ def test_a_request_beyond_the_limits_is_limit_exceeded(scheme: str) -> None:
             graph.neighbours(["C0005847", "C0006121"], hops=2)
         assert [hood.total for hood in graph.neighbours(["C0006121"] * 9)] == [1] * 9
         with pytest.raises(LimitExceeded, match="concepts"):
-            graph._send(graph.service, lambda transport, request: transport.pack(CUIS[:4], 1, "any", request))
+            graph.send(graph.service, lambda transport, request: transport.pack(CUIS[:4], 1, "any", request))
         with pytest.raises(LimitExceeded, match="hits"):
             graph.search("b", limit=6)
 

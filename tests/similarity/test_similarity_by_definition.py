@@ -1,116 +1,20 @@
-"""Similarity on random graphs with cycles, against the definitions written out with sets and NetworkX."""
+"""Similarity on random graphs with cycles, against the definitions."""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
-import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
 from cuihop.errors import InputError
-from cuihop.similarity.options import SIMILARITY_MEASURES, InformationContent, SimilarityOptions, named_measure
+from cuihop.similarity.options import SIMILARITY_MEASURES, SimilarityOptions, named_measure
 from cuihop.snapshot import set_similarity
-
-ROOT = "the virtual root"
-
-
-class _Literal:
-    """The hierarchy by its definitions; ``edges`` are (child, parent) pairs."""
-
-    def __init__(self, concepts: list[str], edges: list[tuple[str, str]], counts: dict[str, float]) -> None:
-        self.undirected = nx.Graph()
-        self.undirected.add_nodes_from(concepts)
-        self.undirected.add_edges_from(edges)
-        whole = nx.DiGraph()
-        whole.add_nodes_from(concepts)
-        whole.add_edges_from(edges)
-        self.dag = nx.condensation(whole)
-        self.node_of = self.dag.graph["mapping"]
-        self.N = len(self.dag)
-        roots = [node for node in self.dag if not self.dag.out_degree(node)]
-        self.leaves = {node for node in self.dag if not self.dag.in_degree(node)}
-        self.above = {node: nx.descendants(self.dag, node) | {node} for node in list(self.dag)}
-        self.below = {node: nx.ancestors(self.dag, node) | {node} for node in list(self.dag)}
-        self.occurring = {
-            node: sum(counts.get(c, 0) for low in below for c in self.dag.nodes[low]["members"])
-            for node, below in self.below.items()
-        }
-        self.total = sum(counts.values())
-        self.virtual = len(roots) > 1
-        if self.virtual:
-            self.dag.add_edges_from((root, ROOT) for root in roots)
-        top = ROOT if self.virtual else roots[0]
-        self.depth = {
-            node: max(len(path) for path in nx.all_simple_paths(self.dag, node, top)) if node != top else 1
-            for node in self.dag
-        }
-        self.most = max(self.depth.values()) - 1
-
-    def ic(self, node: object, kind: InformationContent) -> float:
-        if node == ROOT:
-            return 0.0
-        if kind == "Seco":
-            return 1 - math.log(len(self.below[node])) / math.log(self.N) if self.N > 1 else 0.0
-        if kind == "Sanchez":
-            ratio = len(self.below[node] & self.leaves) / len(self.above[node])
-            return -math.log((ratio + 1) / (len(self.leaves) + 1))
-        return -math.log(self.occurring[node] / self.total) if self.occurring[node] else math.inf
-
-    def hops(self, low: object, high: object) -> int:
-        return int(nx.shortest_path_length(self.dag, low, high))
-
-    def value(self, a: str, b: str, measure: str, kind: InformationContent) -> float | None:
-        x, y = self.node_of[a], self.node_of[b]
-        shared, united = self.above[x] & self.above[y], self.above[x] | self.above[y]
-        subsumers = shared | ({ROOT} if self.virtual else set())
-        both = {c: self.hops(x, c) + self.hops(y, c) for c in subsumers}
-        ic_x, ic_y = self.ic(x, kind), self.ic(y, kind)
-        mica = max(self.ic(c, kind) for c in subsumers)
-        if measure == "path":
-            connected = nx.has_path(self.undirected, a, b)
-            return 1 / (1 + nx.shortest_path_length(self.undirected, a, b)) if connected else 0.0
-        if measure == "path-lcs":
-            return 1 / (1 + min(both.values()))
-        if measure == "Leacock-Chodorow":
-            return -math.log((min(both.values()) + 1) / (2 * self.most)) if self.most else None
-        if measure == "Wu-Palmer":
-            deepest = max(self.depth[c] for c in subsumers)
-            hops = min(both[c] for c in subsumers if self.depth[c] == deepest)
-            return 2 * deepest / (hops + 2 * deepest)
-        if measure == "simUI":
-            return len(shared) / len(united)
-        if measure == "simGIC":
-            total = sum(self.ic(c, kind) for c in united)
-            return None if math.isinf(total) else sum(self.ic(c, kind) for c in shared) / total if total > 1e-12 else 1
-        if math.isinf(ic_x) or math.isinf(ic_y):
-            return None
-        if measure == "Resnik":
-            return mica
-        if measure == "Lin":
-            return 2 * mica / (ic_x + ic_y) if ic_x + ic_y > 1e-12 else 1.0
-        return ic_x + ic_y - 2 * mica
-
-    def value_of_sets(self, a: set[str], b: set[str], measure: str, kind: InformationContent) -> float | None:
-        if not a or not b:
-            return None if not (a or b) or measure == "Jiang-Conrath" else 0.0
-        if measure in ("simUI", "simGIC"):
-            above_a, above_b = (set().union(*(self.above[self.node_of[c]] for c in each)) for each in (a, b))
-            weights = {c: 1.0 if measure == "simUI" else self.ic(c, kind) for c in above_a | above_b}
-            total = sum(weights.values())
-            if math.isinf(total):
-                return None
-            return sum(weights[c] for c in above_a & above_b) / total if total > 1e-12 else 1.0
-        best = min if measure == "Jiang-Conrath" else max
-        values = {(x, y): self.value(x, y, measure, kind) for x in a for y in b}
-        if None in values.values():
-            return None
-        of_a = [best(values[x, y] for y in b) for x in a]
-        of_b = [best(values[x, y] for x in a) for y in b]
-        return (sum(of_a) / len(a) + sum(of_b) / len(b)) / 2
-
+from cuihop_loader import load
+from literal_similarity import ROOT, LiteralHierarchy
 
 CONCEPTS = [f"C{i}" for i in range(8)]
 PAIRS = st.lists(st.tuples(st.sampled_from(CONCEPTS), st.sampled_from(CONCEPTS)), max_size=14)
@@ -120,7 +24,7 @@ PAIRS = st.lists(st.tuples(st.sampled_from(CONCEPTS), st.sampled_from(CONCEPTS))
 def test_every_measure_is_its_definition(edges: list[tuple[str, str]], counts: dict[str, float]) -> None:
     edges = [(a, b) for a, b in edges if a != b]
     counted = {**counts, "C0": 1.0}
-    literal = _Literal(CONCEPTS, edges, counted)
+    literal = LiteralHierarchy(CONCEPTS, edges, counted)
     hierarchy = SnapshotGraph.of(edges, concepts=CONCEPTS).hierarchy
     pairs = [(a, b) for a in CONCEPTS for b in CONCEPTS]
     for ic in ("Sanchez", "Seco", "corpus"):
@@ -152,7 +56,7 @@ def test_every_measure_of_sets_is_its_definition(
     edges: list[tuple[str, str]], pairs: list[tuple[set[str], set[str]]], counts: dict[str, float]
 ) -> None:
     edges = [(a, b) for a, b in edges if a != b]
-    literal = _Literal(CONCEPTS, edges, counts)
+    literal = LiteralHierarchy(CONCEPTS, edges, counts)
     hierarchy = SnapshotGraph.of(edges, concepts=CONCEPTS).hierarchy
     for ic in ("Sanchez", "corpus"):
         for measure in SIMILARITY_MEASURES:
@@ -188,7 +92,7 @@ def test_pairs_of_sets_are_checked(wrong: list[object]) -> None:
 @given(edges=PAIRS)
 def test_places_and_lowest_common_subsumers(edges: list[tuple[str, str]]) -> None:
     edges = [(a, b) for a, b in edges if a != b]
-    literal = _Literal(CONCEPTS, edges, {"C0": 1})
+    literal = LiteralHierarchy(CONCEPTS, edges, {"C0": 1})
     hierarchy = SnapshotGraph.of(edges, concepts=CONCEPTS).hierarchy
     facts = hierarchy.facts()
     assert (facts.nodes, facts.leaves, facts.depth) == (literal.N, len(literal.leaves), literal.most)
@@ -217,7 +121,21 @@ def test_options_are_checked() -> None:
     assert [named_measure(text) for text in ("LIN", "wup", "leacockchodorow", "SimUI")] == [
         "Lin", "Wu-Palmer", "Leacock-Chodorow", "simUI",
     ]  # fmt: skip
-    for wrong in ({"measure": "cosine"}, {"ic": "Zhou"}, {"ic": "corpus"}, {"counts": {"C0": 1}},
+    with pytest.raises(InputError, match="no occurrences are counted"):
+        SnapshotGraph.of([("C0", "C1")]).hierarchy.similarity("C0", "C1", SimilarityOptions("Lin", "corpus"))
+    for wrong in ({"measure": "cosine"}, {"ic": "Zhou"}, {"counts": {"C0": 1}},
                   {"ic": "corpus", "counts": {"C0": -1}}, {"ic": "corpus", "counts": {"C0": math.nan}}):  # fmt: skip
         with pytest.raises(InputError):
             SimilarityOptions(**wrong)
+
+
+def test_within_vocabularies_the_hierarchy_is_that_of_their_edges(tmp_path: Path) -> None:
+    rows = tmp_path / "edges.obo"
+    rows.write_text("ontology: a\n\n[Term]\nid: A:3\nis_a: A:1\n\n[Term]\nid: A:2\nis_a: A:1\n")
+    more = tmp_path / "more.obo"
+    more.write_text("ontology: b\n\n[Term]\nid: A:3\nis_a: A:2\n")
+    graph = SnapshotGraph(load([rows, more]).sections)
+    assert graph.hierarchy.placements(["A:3"])[0].depth == 3
+    within = graph.within(["A"]).hierarchy
+    assert within.placements(["A:3"])[0].depth == 2
+    assert graph.hierarchy.placements(["A:3"])[0].depth == 3

@@ -34,12 +34,15 @@ def ancestor_overlaps(
             continue
         if _after(bounds, members, x, y):  # sums of equal bits either way
             x, y = y, x
+        stamp = pair + 1
         united = 0.0
-        for i in range(_ancestors(up_indptr, up_indices, members[bounds[x] : bounds[x + 1]], marks[0], queue, pair + 1)):
+        of_x = _ancestors(up_indptr, up_indices, members[bounds[x] : bounds[x + 1]], marks[0], queue, stamp)
+        for i in range(of_x):
             united += weight[queue[i]]
         shared = 0.0
-        for i in range(_ancestors(up_indptr, up_indices, members[bounds[y] : bounds[y + 1]], marks[1], queue, pair + 1)):
-            if marks[0, queue[i]] == pair + 1:
+        of_y = _ancestors(up_indptr, up_indices, members[bounds[y] : bounds[y + 1]], marks[1], queue, stamp)
+        for i in range(of_y):
+            if marks[0, queue[i]] == stamp:
                 shared += weight[queue[i]]
             else:
                 united += weight[queue[i]]

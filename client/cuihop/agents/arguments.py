@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 
@@ -18,7 +18,7 @@ from cuihop.measures.resolution import Unknown
 __all__ = [
     "MOST_ROWS", "AnnotateArguments", "Arguments", "CommonAncestorsArguments", "CompareArguments", "ConceptArguments",
     "DistancesArguments", "NeighbourhoodArguments", "PairArguments", "PathArguments", "SearchArguments",
-    "checked_arguments",
+    "SimilarityArguments", "checked_arguments",
 ]  # fmt: skip
 
 MOST_ROWS = 20
@@ -159,6 +159,14 @@ class PathArguments(PairArguments):
 
 class CommonAncestorsArguments(PairArguments):
     """Two concepts below others."""
+
+
+class SimilarityArguments(PairArguments):
+    """Two concepts, and the information content."""
+
+    ic: Annotated[
+        Literal["Sanchez", "Seco"], Field(description="Information content (IC), computed from the graph.")
+    ] = "Sanchez"
 
 
 class CompareArguments(Arguments):

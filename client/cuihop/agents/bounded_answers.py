@@ -80,7 +80,7 @@ def _cut(place: str, value: Any, most: int, sizes: dict[str, list[int]]) -> Any:
             return value[:_LONGEST_TEXT] + "…"
         return value
     if isinstance(value, Mapping):
-        return {name: _cut(name, item, 0, sizes) for name, item in list(value.items())[:most]}
+        return _row(place, dict(list(value.items())[:most]), sizes)
     if isinstance(value, list | tuple):
         return [_row(place, item, sizes) for item in value[:most]]
     return value

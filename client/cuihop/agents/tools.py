@@ -22,6 +22,7 @@ from cuihop.agents.arguments import (
     NeighbourhoodArguments,
     PathArguments,
     SearchArguments,
+    SimilarityArguments,
 )
 from cuihop.agents.bounded_answers import bounded
 from cuihop.annotation.options import AnnotationOptions
@@ -34,6 +35,7 @@ from cuihop.answer_fields import (
     path_fields,
     relevance_fields,
     search_fields,
+    similarity_fields,
     with_release,
 )
 from cuihop.errors import NotAllowed
@@ -215,6 +217,20 @@ def _common_ancestors(graph: ConceptGraph, arguments: CommonAncestorsArguments, 
     return _Answer("answered", fields, identifiers.merged, {"common_ancestors": len(shared)})
 
 
+def _similarity(graph: ConceptGraph, arguments: SimilarityArguments, names: bool) -> _Answer:
+    a, b = arguments.a, arguments.b
+    identifiers = _Identifiers(graph, [a, b])
+    if faults := identifiers.faults():
+        return faults
+    hierarchy = graph.hierarchy
+    pair = hierarchy.pair(a, b, ic=arguments.ic)
+    subsumers = (*pair.lowest[:MOST_ROWS], pair.deepest, pair.nearest, pair.most_informative)
+    cuis = list(dict.fromkeys(cui for cui in (pair.a.cui, pair.b.cui, *(each.cui for each in subsumers)) if cui))
+    fields = similarity_fields(pair, hierarchy.facts())
+    fields["names"] = dict(zip(cuis, _names(graph, cuis, names), strict=True)) if names else {}
+    return _Answer("answered", fields, identifiers.merged)
+
+
 def _compare(graph: ConceptGraph, arguments: CompareArguments, names: bool) -> _Answer:
     identifiers = _Identifiers(graph, [*arguments.a, *arguments.b])
     if faults := identifiers.faults(_FAULTS if arguments.unknown == "error" else ("invalid",)):
@@ -283,6 +299,13 @@ TOOLS: Mapping[str, AgentTool] = {
             "common_ancestors", "List common ancestors",
             "The concepts above both of two concepts, nearest first, with the hops up from each." + _ON_STATUS,
             CommonAncestorsArguments, _common_ancestors,
+        ),
+        AgentTool(
+            "similarity", "Compare two concepts by their hierarchy",
+            "The similarity of two concepts by every measure (path, Wu-Palmer, Resnik, Lin, simUI and "
+            "others; Jiang-Conrath is a distance), with their depth and information content (ic), and their lowest "
+            "common ancestors: cui null is a virtual root above all, so nothing in common." + _ON_STATUS,
+            SimilarityArguments, _similarity,
         ),
         AgentTool(
             "compare", "Compare two concept sets",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cuihop.addresses import is_remote_address
-from cuihop.cli.graph_option import GraphOption, opened_graph
+from cuihop.cli.graph_option import GraphOption, GraphSource, WithinSabOption, opened_graph
 from cuihop.errors import ReleaseMismatch
 from cuihop.graph import ConceptGraph
 from cuihop.resources.optional_packages import installed_by
@@ -24,6 +24,7 @@ __all__ = ["mcp"]
 
 def mcp(
     graph: GraphOption,
+    within_sab: WithinSabOption = None,
     no_names: Annotated[
         bool,
         typer.Option("--no-names", help="Leave out names, synonyms and definitions, and refuse searches by name."),
@@ -39,20 +40,20 @@ def mcp(
         from cuihop.agents.server import serve_standard_streams
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that waits for input would hold the process
-    with _Graphs(graph, names=not no_names) as graphs:
+    with _Graphs(GraphSource(graph, within_sab), names=not no_names) as graphs:
         anyio.run(serve_standard_streams, graphs.answer)
 
 
 class _Graphs:
-    """The graph at an address, opened again where its release has been replaced.
+    """The graph of the command, opened again where its release has been replaced.
 
     Args:
-        address: of the graph.
+        source: address and vocabularies of the graph.
         names: False hides names.
     """
 
-    def __init__(self, address: str, *, names: bool) -> None:
-        self._address = address
+    def __init__(self, source: GraphSource, *, names: bool) -> None:
+        self._source = source
         self._names = names
         self._lock = threading.Lock()
         self._opened = ExitStack()  # an answer may still come from a graph that was replaced
@@ -76,11 +77,11 @@ class _Graphs:
             return tool.answer(self._graph, arguments, names=self._sees_names(self._graph))
 
     def _open(self) -> ConceptGraph:
-        return self._opened.enter_context(opened_graph(self._address))
+        return self._opened.enter_context(opened_graph(self._source))
 
     def _sees_names(self, graph: ConceptGraph) -> bool:
         """True where names may be read: a service may hide them from the key."""
-        if not self._names or not is_remote_address(self._address):
+        if not self._names or not is_remote_address(self._source.address):
             return self._names
         from cuihop.remote.graph import RemoteGraph
 

@@ -20,12 +20,13 @@ COMMANDS_GROUP = "cuihop.commands"
 
 _OWN = {
     "distance": "distance:distance",
+    "similarity": "similarity:similarity",
+    "all-similarities": "all_similarities:all_similarities",
     "path": "paths:path",
     "neighbours": "paths:neighbours",
     "ancestors": "paths:ancestors",
     "descendants": "paths:descendants",
     "common-ancestors": "paths:common_ancestors",
-    "all-similarities": "all_similarities:all_similarities",
     "search": "concepts:search",
     "concept": "concepts:concept",
     "annotate": "annotate:annotate",
@@ -41,6 +42,7 @@ _OWN = {
     "concept-detection": "detection:concept_detection",
     "irma-error": "irma:irma_error",
     "score-annotations": "score_annotations:score_annotated_texts",
+    "agreement": "agreement:agreement_with_people",
     "verify-vectors": "verify_vectors:verify_vectors",
     "captions": "captions:caption_scores",
     "index": "index:index",
@@ -53,12 +55,12 @@ _PANEL_OF = {
     name: panel
     for panel, names in {
         "Ask the graph": (
-            "search", "concept", "names", "annotate", "distance", "path", "neighbours", "ancestors", "descendants",
-            "common-ancestors", "all-similarities",
+            "search", "concept", "names", "annotate", "distance", "similarity", "all-similarities", "path", "neighbours",
+            "ancestors", "descendants", "common-ancestors",
         ),
         "Evaluate retrieval": (
             "nn-iou", "evaluate", "compare", "explain", "study", "pool", "fuse", "measures", "concept-detection",
-            "irma-error", "score-annotations", "captions", "verify-vectors",
+            "irma-error", "score-annotations", "captions", "agreement", "verify-vectors",
         ),
         "Load and look": ("demo", "load", "info", "index"),
         "Run a service": ("check", "serve", "keys", "warm", "mcp"),

@@ -50,7 +50,14 @@ from cuihop.cli.evaluation_options import (
     ThreadsOption,
     measures_option,
 )
-from cuihop.cli.graph_option import DirectionOption, LambdaOption, NamesOption, opened_graph
+from cuihop.cli.graph_option import (
+    DirectionOption,
+    GraphSource,
+    LambdaOption,
+    NamesOption,
+    WithinSabOption,
+    opened_graph,
+)
 from cuihop.cli.output import JsonOption, print_json, print_table, progress
 from cuihop.cli.relevance_options import labels_of_groups
 from cuihop.cli.scored_systems import ScoredSystems, first_rows, predictions_named
@@ -79,6 +86,7 @@ def caption_scores(
         FileUse.READS,
     ],
     graph: OptionalGraphOption = None,
+    within_sab: WithinSabOption = None,
     reference_concepts: Annotated[
         Path | None,
         typer.Option(
@@ -158,6 +166,7 @@ def caption_scores(
 
     Several systems are ranked, and compared as by cuihop compare.
     """
+    chosen = GraphSource.optional(graph, within_sab)
     files = predictions_named(predictions, "PREDICTIONS")
     tests: dict[str, Any] = {"resamples": resamples, "confidence": confidence, "seed": seed, "threads": threads}
     wanted = measures_named(measure) if measure else None
@@ -169,7 +178,7 @@ def caption_scores(
     grouped = labels_of_groups(by, groups, None)
     rules, nearness = CaptionRules(text, official), Nearness(hops, lam, direction, "isolated")
     results: dict[str, _Result] = {}
-    with nullcontext() if graph is None else opened_graph(graph, names) as opened, progress() as bar:
+    with nullcontext() if chosen is None else opened_graph(chosen, names) as opened, progress() as bar:
 
         def resources(label: str) -> Resources:
             task = bar.add_task(label, total=None)

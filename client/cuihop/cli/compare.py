@@ -47,7 +47,14 @@ from cuihop.cli.evaluation_options import (
     TiesOption,
     measures_option,
 )
-from cuihop.cli.graph_option import DirectionOption, LambdaOption, UnknownOption, WeightOption
+from cuihop.cli.graph_option import (
+    DirectionOption,
+    GraphSource,
+    LambdaOption,
+    UnknownOption,
+    WeightOption,
+    WithinSabOption,
+)
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table
 from cuihop.cli.relevance_options import LabelSource, labels_of_groups
 from cuihop.cli.run_options import MemoryOption
@@ -85,6 +92,7 @@ def compare_systems(
     ],
     concepts: ConceptsOption = None,
     graph: OptionalGraphOption = None,
+    within_sab: WithinSabOption = None,
     corpus: CorpusOption = None,
     image_column: ImageColumnOption = None,
     concept_column: ConceptColumnOption = None,
@@ -180,6 +188,7 @@ def compare_systems(
         _refuse_unused(context)
     if plot is not None and not tests:
         raise typer.BadParameter("--plot draws the differences, which --no-tests leaves out")
+    chosen = GraphSource.optional(graph, within_sab)
     columns = {"image_column": image_column, "concept_column": concept_column}
     label_source = LabelSource(labels, label_concepts, label_classes or (), class_descendants, label_agreement, columns)
     evaluations: Mapping[str, Evaluation] = {}
@@ -189,7 +198,7 @@ def compare_systems(
         if concepts is None and not (measure or measured):
             raise typer.BadParameter("without --concepts, measures are needed: --measure AP --measure nDCG@10")
         conditions = Conditions(
-            measures=measures_named(measure or measured or "nn-CUI@5,10,30"), concepts=concepts, graph=graph,
+            measures=measures_named(measure or measured or "nn-CUI@5,10,30"), concepts=concepts, graph=chosen,
             corpus=corpus, corpus_embeddings=corpus_embeddings or [], qrels=qrels, grades=grades_in_words(grades),
             labels=label_source, columns=columns, ties=ties, order=order, similarity=similarity,
             nearness=Nearness(hops, lam, direction, unknown, weight),
@@ -205,7 +214,7 @@ def compare_systems(
         against=against, tests=tests, **of_tests,
     )  # fmt: skip
     ranked = RankedSystems.of(found.cards, found.measures, means_by_rank, labelled, best, worst)
-    grouped = labels_of_groups(by, groups, _labels(label_source, (concepts, corpus), graph, unknown) if by else None)
+    grouped = labels_of_groups(by, groups, _labels(label_source, (concepts, corpus), chosen, unknown) if by else None)
     query_groups = QueryGroups.of(found.cards, found.measures, grouped, by, **of_tests)
     in_order = labelled.labels is not None or bool(means_by_rank)
     tables = [
@@ -259,7 +268,9 @@ def _by_rank(
     return {name: evaluation.means for name, evaluation in evaluations_of(rankings, by_rank).items()}
 
 
-def _labels(source: LabelSource, files: Sequence[Path | None], graph: str | None, unknown: Unknown) -> Labels | None:
+def _labels(
+    source: LabelSource, files: Sequence[Path | None], graph: GraphSource | None, unknown: Unknown
+) -> Labels | None:
     """The labels for means by group, of the images in these files of concepts."""
     images = [ImageConcepts.read(file, **source.columns) for file in files if file is not None]
     return source.read(images, graph, unknown)

@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from cuihop.cli.graph_option import advised_on_unknown, opened_graph
+from cuihop.cli.graph_option import GraphSource, advised_on_unknown, opened_graph
 from cuihop.cli.output import progress
 from cuihop.cli.relevance_options import LabelSource, check_without_concepts, judged_ranking
 from cuihop.collection.dataset import Dataset
@@ -43,7 +43,7 @@ class Conditions:
         measures: the measures.
         concepts, corpus, qrels: files. columns: names of the columns of concept files. labels: their source.
         grades: word → grade, of judgements in words.
-        graph: its address.
+        graph: its address and vocabularies.
         corpus_embeddings: the embeddings of the corpus, each FILE or NAME=FILE.
         ties, order, similarity: order of equal scores, of files with scores and ranks, and of arrays.
         nearness: n, λ, direction and unknown. of_queries: missing, empty_ideal and query_image.
@@ -52,7 +52,7 @@ class Conditions:
 
     measures: tuple[Measure, ...]
     concepts: Path | None
-    graph: str | None
+    graph: GraphSource | None
     corpus: Path | None
     corpus_embeddings: Sequence[str]
     qrels: Path | None

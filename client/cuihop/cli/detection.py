@@ -27,7 +27,14 @@ from cuihop.cli.evaluation_options import (
     SeedOption,
     ThreadsOption,
 )
-from cuihop.cli.graph_option import DirectionOption, LambdaOption, NamesOption, opened_graph
+from cuihop.cli.graph_option import (
+    DirectionOption,
+    GraphSource,
+    LambdaOption,
+    NamesOption,
+    WithinSabOption,
+    opened_graph,
+)
 from cuihop.cli.output import JsonOption, console, print_json, print_table
 from cuihop.cli.print_detection import DetectionDetails, detection_tables
 from cuihop.cli.scored_systems import ScoredSystems, predictions_named
@@ -63,6 +70,7 @@ def concept_detection(
         ),
     ] = None,
     graph: OptionalGraphOption = None,
+    within_sab: WithinSabOption = None,
     training: Annotated[
         Path | None,
         typer.Option(
@@ -108,6 +116,7 @@ def concept_detection(
     """
     if bool(by) != (groups is not None):
         raise typer.BadParameter("--by LABEL and --groups FILE go together: the labels of the images")
+    chosen = GraphSource.optional(graph, within_sab)
     columns = {"image_column": image_column, "concept_column": concept_column}
     labels = None if groups is None else Labels.read(groups)
     seen = None if training is None else TrainingConcepts.read(training, **columns)
@@ -118,7 +127,7 @@ def concept_detection(
     added = None if names is None else ConceptNames.read(names)
     inputs = {"training": seen, "names": added}
     accounts = {name: given.account for name, given in inputs.items() if given is not None}
-    with nullcontext() if graph is None else opened_graph(graph) as opened:
+    with nullcontext() if chosen is None else opened_graph(chosen) as opened:
         named = opened if opened is None or added is None else GraphWithNames(opened, added)
         found = evaluate_submissions(
             truth, predictions_named(predictions, "PREDICTIONS"), manual_truth, named,

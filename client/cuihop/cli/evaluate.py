@@ -42,9 +42,11 @@ from cuihop.cli.evaluation_options import (
 )
 from cuihop.cli.graph_option import (
     DirectionOption,
+    GraphSource,
     LambdaOption,
     UnknownOption,
     WeightOption,
+    WithinSabOption,
     advised_on_unknown,
     opened_graph,
 )
@@ -82,6 +84,7 @@ __all__ = ["evaluate_ranking"]
 def evaluate_ranking(
     concepts: ConceptsOption = None,
     graph: OptionalGraphOption = None,
+    within_sab: WithinSabOption = None,
     ranking: Annotated[
         Path | None,
         typer.Option(
@@ -151,6 +154,7 @@ def evaluate_ranking(
     """Evaluate a ranking by the concepts of the images, by labels, or by relevance judgements."""
     if (ranking is None) == (baseline is None):
         raise typer.BadParameter("give either --ranking FILE or --baseline")
+    chosen = GraphSource.optional(graph, within_sab)
     columns = {"image_column": image_column, "concept_column": concept_column}
     label_source = LabelSource(labels, label_concepts, label_classes or (), class_descendants, label_agreement, columns)
     if concepts is None and any(given is not None for given in (corpus, corpus_embeddings, baseline)):
@@ -164,7 +168,7 @@ def evaluate_ranking(
     files = [ImageConcepts.read(path, **columns) for path in (concepts, corpus) if path is not None]
     data = Dataset(
         *files, qrels=None if qrels is None else Judgements.read(qrels, grades_in_words(grades)),
-        labels=label_source.read(files, graph, unknown),
+        labels=label_source.read(files, chosen, unknown),
     )  # fmt: skip
     grouped = labels_of_groups(by, groups, data.labels)
     source = _Source(ranking, corpus_embeddings, baseline or "", ties, similarity, order)
@@ -172,7 +176,7 @@ def evaluate_ranking(
     if concepts is None and ranking is not None:
         evaluation = _judged(criteria, data, ranking, source, work)
     else:
-        evaluation = _by_concepts(criteria, data, source, graph, Nearness(hops, lam, direction, unknown, weight), work)
+        evaluation = _by_concepts(criteria, data, source, chosen, Nearness(hops, lam, direction, unknown, weight), work)
     if output is not None:
         evaluation.to_csv(output)
     if card is not None:
@@ -233,7 +237,7 @@ def _judged(criteria: _Criteria, data: Dataset, ranking: Path, source: _Source, 
 
 
 def _by_concepts(
-    criteria: _Criteria, data: Dataset, source: _Source, graph: str | None, nearness: Nearness, work: Work
+    criteria: _Criteria, data: Dataset, source: _Source, graph: GraphSource | None, nearness: Nearness, work: Work
 ) -> Evaluation:
     if graph is None and (source.baseline in ("nn-iou", "bm") or any(m.family == "nn-CUI" for m in criteria.measures)):
         raise typer.BadParameter(f"{'BM' if source.baseline == 'bm' else 'nn-IoU'} needs --graph (or CUIHOP_GRAPH)")

@@ -21,10 +21,12 @@ from cuihop.cli.evaluation_options import (
 from cuihop.cli.graph_option import (
     DirectionOption,
     GraphOption,
+    GraphSource,
     LambdaOption,
     NamesOption,
     UnknownOption,
     WeightOption,
+    WithinSabOption,
     advised_on_unknown,
     opened_graph,
 )
@@ -95,6 +97,7 @@ def pair(
     a: Annotated[str, typer.Argument(help="Name of an image.", show_default=False)],
     b: Annotated[str, typer.Argument(help="Name of the other image.", show_default=False)],
     graph: GraphOption,
+    within_sab: WithinSabOption = None,
     corpus: Annotated[
         Path | None, typer.Option("--corpus", help="File with the other image; IMAGES itself by default.")
     ] = None,
@@ -119,7 +122,7 @@ def pair(
     sets = (_concepts(own, a), _concepts(other, b))
     files = [own] if other is own else [own, other]
     nearness, grid = Nearness(hops, lam, direction, unknown, weight), _grid(sensitivity, hops, lam, hubs)
-    _explain_sets(sets, (a, b), files, (graph, names), nearness, look, grid, save, json)
+    _explain_sets(sets, (a, b), files, (GraphSource(graph, within_sab), names), nearness, look, grid, save, json)
 
 
 @explain.command()
@@ -127,6 +130,7 @@ def concepts(
     a: Annotated[str, typer.Argument(help="Concepts of one image: 'C1;C2'.", show_default=False)],
     b: Annotated[str, typer.Argument(help="Concepts of the other image.", show_default=False)],
     graph: GraphOption,
+    within_sab: WithinSabOption = None,
     hops: ThresholdOption = 1,
     lam: LambdaOption = 0.5,
     weight: WeightOption = "constant",
@@ -141,13 +145,14 @@ def concepts(
 ) -> None:
     """Explain the nn-IoU of two lists of concepts."""
     nearness, grid = Nearness(hops, lam, direction, unknown, weight), _grid(sensitivity, hops, lam, hubs)
-    _explain_sets((a, b), ("A", "B"), [], (graph, names), nearness, look, grid, save, json)
+    _explain_sets((a, b), ("A", "B"), [], (GraphSource(graph, within_sab), names), nearness, look, grid, save, json)
 
 
 @explain.command()
 def query(
     images: ImagesArgument,
     graph: GraphOption,
+    within_sab: WithinSabOption = None,
     query: Annotated[
         str | None,
         typer.Argument(
@@ -204,7 +209,7 @@ def query(
         )  # fmt: skip
     data, nearness = Dataset(queries, held), Nearness(hops, lam, direction, unknown, weight)
     grid = _grid(sensitivity, hops, lam, hubs)
-    with _opened(graph, names) as opened:
+    with _opened(GraphSource(graph, within_sab), names) as opened:
         if query is None:
             query = _worst_query(data, ranked, opened, k, nearness)
         result = explain_query(
@@ -260,7 +265,7 @@ def _explain_sets(
     sets: tuple[str | Iterable[str], str | Iterable[str]],
     titles: tuple[str, str],
     files: list[ImageConcepts],
-    source: tuple[str, Path | None],
+    source: tuple[GraphSource, Path | None],
     nearness: Nearness,
     look: int,
     grid: Grid | None,
@@ -294,11 +299,11 @@ def _added(varied: PairSensitivity | QuerySensitivity | None, save: Path | None)
 
 
 @contextmanager
-def _opened(address: str, names: Path | None) -> Iterator[ConceptGraph]:
+def _opened(source: GraphSource, names: Path | None) -> Iterator[ConceptGraph]:
     """Open the graph; where an option would have helped, advise it."""
-    with opened_graph(address, names) as opened:
-        if isinstance(source := without_added_names(opened), NeighbourDictionary):
-            source.refuse("paths")
+    with opened_graph(source, names) as opened:
+        if isinstance(graph := without_added_names(opened), NeighbourDictionary):
+            graph.refuse("paths")
         try:
             with advised_on_unknown():
                 yield opened

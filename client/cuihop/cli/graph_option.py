@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -23,11 +24,13 @@ from cuihop.measures.resolution import Unknown
 __all__ = [
     "DirectionOption",
     "GraphOption",
+    "GraphSource",
     "LambdaOption",
     "MaxHopsOption",
     "NamesOption",
     "UnknownOption",
     "WeightOption",
+    "WithinSabOption",
     "advised_on_unknown",
     "note_dropped",
     "note_merged",
@@ -46,6 +49,13 @@ GraphOption = Annotated[
     ),
     FileUse.READS,
 ]
+WithinSabOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--within-sab", metavar="SAB", show_default=False,
+        help="Count only edges that this vocabulary of the graph asserts. May be repeated: those of any of them.",
+    ),
+]  # fmt: skip
 DirectionOption = Annotated[
     Direction,
     typer.Option(
@@ -79,16 +89,49 @@ NamesOption = Annotated[
 ]  # fmt: skip
 
 
-def opened_graph(address: str, names: Path | None = None) -> ConceptGraph:
+@dataclass(frozen=True)
+class GraphSource:
+    """The graph of a command: its address, and the vocabularies whose edges alone count; without any, all edges."""
+
+    address: str
+    within_sabs: Sequence[str] | None = None
+
+    @classmethod
+    def optional(cls, address: str | None, within_sabs: Sequence[str] | None) -> GraphSource | None:
+        """The graph of a command that may have none.
+
+        Raises:
+            typer.BadParameter: vocabularies without a graph.
+        """
+        if address is None and within_sabs:
+            raise typer.BadParameter("--within-sab goes with --graph (or CUIHOP_GRAPH)")
+        return None if address is None else cls(address, within_sabs)
+
+
+def opened_graph(source: str | GraphSource, names: Path | None = None) -> ConceptGraph:
     """Open the graph at an address, with names from a file where it has none.
 
     Raises:
-        InputError, SnapshotError, GraphUnavailable: see `cuihop.connection.connect`.
+        InputError, SnapshotError, GraphUnavailable: see `cuihop.connection.connect` and `ConceptGraph.within`.
     """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # a failure is reported once, by the error
+    given = GraphSource(source) if isinstance(source, str) else source
     added = None if names is None else ConceptNames.read(names)
-    opened = connect(address)
+    opened = connect(given.address)
+    if given.within_sabs:
+        try:
+            opened = _restricted(opened, given.within_sabs)
+        except BaseException:
+            opened.close()
+            raise
     return opened if added is None else GraphWithNames(opened, added)
+
+
+def _restricted(whole: ConceptGraph, sabs: Sequence[str]) -> ConceptGraph:
+    """The graph within some vocabularies, with a note of it."""
+    restricted = whole.within(sabs)
+    note(f"only edges that {' or '.join(sorted(set(sabs)))} asserts count")
+    return restricted
 
 
 @contextmanager

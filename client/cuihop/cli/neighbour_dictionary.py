@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cuihop.answer_fields import with_release
-from cuihop.cli.graph_option import opened_graph
+from cuihop.cli.graph_option import GraphSource, opened_graph
 from cuihop.cli.output import console, note, print_json, print_table
 from cuihop.collection.concept_lists import ConceptList, read_concept_file
 from cuihop.files.text_lines import counted, direction_text
@@ -22,7 +22,7 @@ __all__ = ["write_neighbour_dictionary"]
 def write_neighbour_dictionary(
     files: Sequence[Path],
     columns: tuple[str | None, str | None],
-    graph: str,
+    graph: GraphSource,
     hops: int,
     direction: Direction,
     output: Path,
@@ -32,7 +32,7 @@ def write_neighbour_dictionary(
 
     Args:
         files: of images and concepts, or lists of identifiers. columns: names of their columns.
-        graph: address of the graph. hops: N. direction: of the hops.
+        graph: its address and vocabularies. hops: N. direction: of the hops.
         output: the file to write. json: print JSON.
     """
     image_column, concept_column = columns

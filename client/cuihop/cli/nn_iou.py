@@ -12,10 +12,12 @@ from cuihop.answer_fields import relevance_fields, with_release
 from cuihop.cli.graph_option import (
     DirectionOption,
     GraphOption,
+    GraphSource,
     LambdaOption,
     NamesOption,
     UnknownOption,
     WeightOption,
+    WithinSabOption,
     advised_on_unknown,
     note_dropped,
     note_merged,
@@ -39,6 +41,7 @@ def nn_iou(
     a: Annotated[str, typer.Argument(help="Concepts of one image: 'C1;C2'.", show_default=False)],
     b: Annotated[str, typer.Argument(help="Concepts of the other image.", show_default=False)],
     graph: GraphOption,
+    within_sab: WithinSabOption = None,
     hops: ThresholdOption = 1,
     lam: LambdaOption = 0.5,
     weight: WeightOption = "constant",
@@ -48,7 +51,7 @@ def nn_iou(
     json: JsonOption = False,
 ) -> None:
     """Compute IoU and nn-IoU of two concept sets, and list the near concepts."""
-    with opened_graph(graph, names) as opened, advised_on_unknown():
+    with opened_graph(GraphSource(graph, within_sab), names) as opened, advised_on_unknown():
         overlap = concept_overlap(a, b, opened, hops, lam, direction, unknown=unknown, weight=weight)
         check_some_known(overlap.resolved, Counter((*concept_set(a), *concept_set(b))), opened)
         held = sorted((overlap.A | overlap.B) - overlap.resolved.isolated)

@@ -1,9 +1,9 @@
-"""Files of pairs: two columns in, three out; the third is the distance in hops, empty for no path."""
+"""Files of pairs: two columns in, and behind them the columns of the answers."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Literal
 
@@ -13,10 +13,10 @@ from cuihop.files.input_file import InputFile, Readable, opened_input
 from cuihop.files.likely_causes import cause_of_columns
 from cuihop.files.records import Records, RowFault
 from cuihop.files.text_lines import counted, csv_records, decoded, json_object, quoted, raw_lines
-from cuihop.graph import ConceptGraph, Direction
+from cuihop.graph import ConceptGraph
 from cuihop.identifiers import identifier_fault, in_upper_case, looks_like_identifier
 
-__all__ = ["PairsDone", "distances_of_file"]
+__all__ = ["Header", "OnBadRow", "PairAnswers", "PairsDone", "answers_of_file"]
 
 Header = Literal["auto", "yes", "no"]
 OnBadRow = Literal["error", "skip"]
@@ -29,12 +29,27 @@ _SEPARATORS = {"\t": "", ",": "commas", ";": "semicolons"}
 """Between the columns, the first that the first line has; with the name in the account."""
 
 
+@dataclass(frozen=True)
+class PairAnswers:
+    """Answers to some pairs.
+
+    Attributes:
+        texts: the further columns of each pair, separated by tabs.
+        found: number of pairs with a path, or a value.
+        merged: retired identifier → successor that it was taken for.
+    """
+
+    texts: Sequence[str]
+    found: int
+    merged: Mapping[str, str]
+
+
 @dataclass
 class PairsDone:
     """Summary of the rows of a file.
 
     Attributes:
-        pairs: rows with an answer. reached: those with a path.
+        pairs: rows with an answer. found: those with a path, or a value.
         rejected: rows skipped because of a fault.
         header: the header, if the file has one.
         merged: retired identifier → successor that it was taken for.
@@ -43,7 +58,7 @@ class PairsDone:
     """
 
     pairs: int = 0
-    reached: int = 0
+    found: int = 0
     rejected: int = 0
     header: str | None = None
     merged: dict[str, str] = field(default_factory=dict)
@@ -61,28 +76,31 @@ class PairsDone:
         return f"{self.source}: {counted(self.pairs, 'pair')}, {header}{lower}{form}"
 
 
-def distances_of_file(
+def answers_of_file(
     source: Readable,
     graph: ConceptGraph,
     output: BinaryIO,
+    columns: Sequence[str],
+    answers: Callable[[Sequence[tuple[str, str]]], PairAnswers],
     *,
     rejects: BinaryIO | None = None,
     header: Header = "auto",
-    direction: Direction = "any",
-    max_hops: int | None = None,
+    block: int = _BLOCK,
     progress: Callable[[int], None] = lambda _: None,
 ) -> PairsDone:
-    """Write the distance of every pair of a file, in its order, in three columns separated by tabs.
+    """Write the answer to every pair of a file, in its order, in columns separated by tabs.
 
     Args:
         source: a file, a pipe, or ``-`` for standard input: two columns separated by a tab, a comma or ``;``, JSON
             Lines, Parquet or Arrow. In a larger table they are called ``a`` and ``b``, or ``cui1`` and ``cui2``.
-        graph: the graph of the distances.
-        output: receives the rows with their third column; a header gets a third column ``hops``.
+        graph: resolves the identifiers.
+        output: receives the rows with their further columns.
+        columns: names of these, for a file with a header.
+        answers: of some pairs that the graph holds.
         rejects: receives faulty rows (line number, reason, row); without it the first fault is an error.
         header: ``auto`` takes the first line for a header if neither field is an identifier of the graph, or a CUI by
             its form.
-        direction, max_hops: as in `ConceptGraph.distances`.
+        block: pairs answered at once.
         progress: called with the bytes of each finished block.
 
     Raises:
@@ -93,12 +111,12 @@ def distances_of_file(
     done = PairsDone(source=file.name, form=rows.form, by_name=rows.by_name)
     if rows.header is not None:
         done.header = "\t".join(rows.header)
-        output.write(f"{done.header}\thops\n".encode())
-    while block := list(itertools.islice(rows.numbered, _BLOCK)):
+        output.write(("\t".join((done.header, *columns)) + "\n").encode())
+    while numbered := list(itertools.islice(rows.numbered, block)):
         read: list[tuple[int, bytes, tuple[str, str]]] = []
         faults: list[tuple[int, bytes, InputError]] = []
-        pairs = rows.pairs(block)
-        for place, (row, raw) in enumerate(block):
+        pairs = rows.pairs(numbered)
+        for place, (row, raw) in enumerate(numbered):
             try:
                 pair = pairs[place] if pairs else rows.pair(row, raw)
                 upper = in_upper_case(pair[0]), in_upper_case(pair[1])
@@ -126,17 +144,13 @@ def distances_of_file(
             if rejects is None:
                 raise fault
             rejects.write(f"{row}\t{fault.problem}: {fault.found}\t".encode() + raw + b"\n")
-        answers = graph.distances(usable, direction=direction, max_hops=max_hops)
-        output.write(
-            "".join(
-                f"{a}\t{b}\t{'' if hops is None else hops}\n" for (a, b), hops in zip(usable, answers, strict=True)
-            ).encode()
-        )
+        answered = answers(usable)
+        output.write("".join(f"{a}\t{b}\t{t}\n" for (a, b), t in zip(usable, answered.texts, strict=True)).encode())
         done.pairs += len(usable)
-        done.reached += int(answers.reached.sum())
+        done.found += answered.found
         done.rejected += len(faults)
-        done.merged.update(answers.merged)
-        progress(sum(len(raw) + 1 for _, raw in block))
+        done.merged.update(answered.merged)
+        progress(sum(len(raw) + 1 for _, raw in numbered))
     return done
 
 
@@ -151,7 +165,7 @@ class _Pairs:
     """The rows of a file in any form, not parsed yet: a faulty one may be set aside.
 
     Args:
-        file: the input. graph: recognises identifiers. header: as in `distances_of_file`.
+        file: the input. graph: recognises identifiers. header: as in `answers_of_file`.
 
     Attributes:
         numbered: number and bytes of each row. header: names of the two columns, if the file has them.

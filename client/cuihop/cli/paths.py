@@ -11,7 +11,15 @@ import typer
 from cuihop.answer_fields import common_ancestors_fields, neighbourhood_fields, path_fields, with_release
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_options import ConceptColumnOption, ImageColumnOption
-from cuihop.cli.graph_option import DirectionOption, GraphOption, MaxHopsOption, note_merged, opened_graph
+from cuihop.cli.graph_option import (
+    DirectionOption,
+    GraphOption,
+    GraphSource,
+    MaxHopsOption,
+    WithinSabOption,
+    note_merged,
+    opened_graph,
+)
 from cuihop.cli.output import JsonOption, console, hops_text, note, print_json, print_table
 from cuihop.files.text_lines import counted, direction_text
 from cuihop.graph import MOST_PATHS, ConceptGraph, Direction, Neighbourhood, Path, Step
@@ -36,6 +44,7 @@ def path(
     a: CuiArgument,
     b: CuiArgument,
     graph: GraphOption,
+    within_sab: WithinSabOption = None,
     direction: DirectionOption = "any",
     max_hops: MaxHopsOption = None,
     which: Annotated[
@@ -45,7 +54,7 @@ def path(
     json: JsonOption = False,
 ) -> None:
     """Show a shortest path, and the number of them; of several, the first in the order of identifiers."""
-    with opened_graph(graph) as opened:
+    with opened_graph(GraphSource(graph, within_sab)) as opened:
         found = opened.path(a, b, direction=direction, max_hops=max_hops, which=which)
         cuis = () if found is None else found.cuis
         names = opened.names(cuis)
@@ -75,6 +84,7 @@ def neighbours(
     cui: Annotated[str | None, typer.Argument(help="Identifier of a concept.", show_default=False)] = None,
     *,
     graph: GraphOption,
+    within_sab: WithinSabOption = None,
     concepts: Annotated[
         list[FilePath] | None,
         typer.Option(
@@ -108,39 +118,41 @@ def neighbours(
         from cuihop.cli.neighbour_dictionary import write_neighbour_dictionary
 
         columns = (image_column, concept_column)
-        write_neighbour_dictionary(concepts, columns, graph, hops, direction, output, json)
+        write_neighbour_dictionary(concepts, columns, GraphSource(graph, within_sab), hops, direction, output, json)
         return
     if cui is None:
         raise typer.BadParameter("give one CUI, or --concepts FILE with --output FILE")
-    _show_neighbourhood(cui, graph, hops, direction, limit, tree, json)
+    _show_neighbourhood(cui, GraphSource(graph, within_sab), hops, direction, limit, tree, json)
 
 
 def ancestors(
     cui: CuiArgument,
     graph: GraphOption,
+    within_sab: WithinSabOption = None,
     hops: BoundOption = None,
     limit: LimitOption = 100,
     tree: TreeOption = False,
     json: JsonOption = False,
 ) -> None:
     """List the ancestors of a concept, nearest first."""
-    _show_neighbourhood(cui, graph, hops, "up", limit, tree, json)
+    _show_neighbourhood(cui, GraphSource(graph, within_sab), hops, "up", limit, tree, json)
 
 
 def descendants(
     cui: CuiArgument,
     graph: GraphOption,
+    within_sab: WithinSabOption = None,
     hops: BoundOption = None,
     limit: LimitOption = 100,
     tree: TreeOption = False,
     json: JsonOption = False,
 ) -> None:
     """List the descendants of a concept, nearest first."""
-    _show_neighbourhood(cui, graph, hops, "down", limit, tree, json)
+    _show_neighbourhood(cui, GraphSource(graph, within_sab), hops, "down", limit, tree, json)
 
 
 def _show_neighbourhood(
-    cui: str, graph: str, hops: int | None, direction: Direction, limit: int, tree: bool, json: bool
+    cui: str, graph: GraphSource, hops: int | None, direction: Direction, limit: int, tree: bool, json: bool
 ) -> None:
     with opened_graph(graph) as opened:
         hood: Neighbourhood = opened.neighbours([cui], hops=hops, direction=direction, limit=limit)[0]
@@ -166,10 +178,15 @@ def _show_neighbourhood(
 
 
 def common_ancestors(
-    a: CuiArgument, b: CuiArgument, graph: GraphOption, limit: LimitOption = 20, json: JsonOption = False
+    a: CuiArgument,
+    b: CuiArgument,
+    graph: GraphOption,
+    within_sab: WithinSabOption = None,
+    limit: LimitOption = 20,
+    json: JsonOption = False,
 ) -> None:
     """List the common ancestors of two concepts, nearest first."""
-    with opened_graph(graph) as opened:
+    with opened_graph(GraphSource(graph, within_sab)) as opened:
         shared = opened.common_ancestors(a, b)
         names = opened.names([ancestor.cui for ancestor in shared[:limit]])
         merged = {r.requested: r.cui for r in opened.resolve([a, b]) if r.status == "merged" and r.cui}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from cuihop.cli.graph_option import advised_on_unknown, opened_graph
+from cuihop.cli.graph_option import GraphSource, advised_on_unknown, opened_graph
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Judgements
 from cuihop.collection.label_classes import LabelClasses
@@ -58,7 +58,7 @@ class LabelSource:
             raise typer.BadParameter("--label-agreement goes with --labels, --label-concepts or --label-classes")
 
     def read(
-        self, images: Sequence[ImageConcepts], graph: str | ConceptGraph | None, unknown: Unknown
+        self, images: Sequence[ImageConcepts], graph: GraphSource | ConceptGraph | None, unknown: Unknown
     ) -> Labels | None:
         """The labels; those of classes are of these images, with this graph or the one at this address."""
         found: Labels | None = None
@@ -71,7 +71,10 @@ class LabelSource:
                 raise typer.BadParameter("--label-classes goes with --concepts: the labels are those of its images")
             classes = _classes(self.label_classes)
             below = graph if self.descendants else None
-            with advised_on_unknown(), opened_graph(below) if isinstance(below, str) else nullcontext(below) as opened:
+            with (
+                advised_on_unknown(),
+                opened_graph(below) if isinstance(below, GraphSource) else nullcontext(below) as opened,
+            ):
                 found = Labels.of_classes(images, classes, opened, unknown=unknown)
         return None if found is None else found.with_agreement(self.agreement)
 

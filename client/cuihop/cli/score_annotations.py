@@ -39,7 +39,14 @@ from cuihop.cli.evaluation_options import (
     SeedOption,
     ThreadsOption,
 )
-from cuihop.cli.graph_option import DirectionOption, LambdaOption, NamesOption, opened_graph
+from cuihop.cli.graph_option import (
+    DirectionOption,
+    GraphSource,
+    LambdaOption,
+    NamesOption,
+    WithinSabOption,
+    opened_graph,
+)
 from cuihop.cli.output import JsonOption, note, print_json, print_table
 from cuihop.cli.scored_systems import ScoredSystems, first_rows, predictions_named
 from cuihop.comparison.comparison import Comparison
@@ -67,6 +74,7 @@ def score_annotated_texts(
         FileUse.READS,
     ],
     graph: OptionalGraphOption = None,
+    within_sab: WithinSabOption = None,
     identifiers: Annotated[
         Path | None,
         typer.Option(
@@ -105,11 +113,12 @@ def score_annotated_texts(
 
     Several predictions are ranked, and compared as by cuihop compare.
     """
+    chosen = GraphSource.optional(graph, within_sab)
     files = predictions_named(predicted, "PREDICTED")
     truth = TextCollection.of(read_documents(gold), str(gold))
     mapping = None if identifiers is None else IdentifierMap.read(identifiers)
     results: dict[str, _Result] = {}
-    with nullcontext() if graph is None else opened_graph(graph, names) as opened, _advised_on_map(mapping):
+    with nullcontext() if chosen is None else opened_graph(chosen, names) as opened, _advised_on_map(mapping):
         for name, path in files.items():
             found = score_annotations(
                 truth, TextCollection.of(read_documents(path), str(path)), opened,

@@ -30,9 +30,11 @@ from cuihop.cli.evaluation_options import (
 from cuihop.cli.graph_option import (
     DirectionOption,
     GraphOption,
+    GraphSource,
     LambdaOption,
     UnknownOption,
     WeightOption,
+    WithinSabOption,
     advised_on_unknown,
     opened_graph,
 )
@@ -76,6 +78,7 @@ def study(
                      show_default=False, rich_help_panel=_FILES),
         FileUse.WRITES_FOLDER,
     ],
+    within_sab: WithinSabOption = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an earlier study in that folder.", rich_help_panel=_FILES)
     ] = False,
@@ -159,7 +162,7 @@ def study(
         raise typer.BadParameter("--checkpoint must lie outside --out, which is written whole or not at all")
     read = ImageConcepts.read(images, **columns)
     parts = [part for part in wanted if labelled or part != "ablation"]
-    with whole_folder(out, overwrite=overwrite) as folder, opened_graph(graph) as opened:
+    with whole_folder(out, overwrite=overwrite) as folder, opened_graph(GraphSource(graph, within_sab)) as opened:
         label_table = label_source.read([read], opened, unknown)
         study_inputs = StudyInputs(
             read, opened, label_table, files, order=order, nearness=Nearness(n, lam, direction, unknown, weight),

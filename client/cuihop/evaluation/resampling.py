@@ -10,7 +10,15 @@ import numpy.typing as npt
 from cuihop.errors import InputError
 from cuihop.resources.cores import in_order
 
-__all__ = ["EXCHANGES", "checked_resampling", "in_blocks", "interval_of", "mean_interval", "resampled_sums"]
+__all__ = [
+    "EXCHANGES",
+    "checked_resampling",
+    "in_blocks",
+    "interval_of",
+    "mean_interval",
+    "resampled",
+    "resampled_sums",
+]
 
 Float64 = npt.NDArray[np.float64]
 
@@ -33,15 +41,27 @@ def resampled_sums(columns: Float64, resamples: int, seed: int, threads: int | N
         seed: the same gives the same.
         threads: number of threads; ``None`` is one for each core. The numbers do not depend on it.
     """
-    queries = len(columns)
+    return resampled(lambda times: np.asarray(times @ columns), len(columns), resamples, seed, threads)
 
-    def sums(generator: np.random.Generator, rows: int) -> Float64:
-        drawn = generator.integers(0, queries, (rows, queries))
-        drawn += np.arange(rows)[:, np.newaxis] * queries
-        times = np.bincount(drawn.ravel(), minlength=rows * queries).reshape(rows, queries)
-        return np.asarray(times.astype(np.float64) @ columns)
 
-    return np.concatenate(list(in_blocks(sums, queries, resamples, (seed, _QUERIES), threads)))
+def resampled(
+    statistic: Callable[[Float64], Float64], items: int, resamples: int, seed: int, threads: int | None
+) -> Float64:
+    """A statistic of resamples, each of as many items drawn with replacement; its first axis is that of the resamples.
+
+    Args:
+        statistic: of some resamples. It is given how often each item was drawn: float64, shape (rows, items).
+        items: their number, 1 or more.
+        resamples, seed, threads: as `resampled_sums`.
+    """
+
+    def of_block(generator: np.random.Generator, rows: int) -> Float64:
+        drawn = generator.integers(0, items, (rows, items))
+        drawn += np.arange(rows)[:, np.newaxis] * items
+        times = np.bincount(drawn.ravel(), minlength=rows * items).reshape(rows, items)
+        return statistic(times.astype(np.float64))
+
+    return np.concatenate(list(in_blocks(of_block, items, resamples, (seed, _QUERIES), threads)))
 
 
 def mean_interval(

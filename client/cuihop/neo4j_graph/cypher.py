@@ -7,7 +7,7 @@ bounds: `rung` gives the next bound, and the caller discards results beyond its 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import LiteralString
+from typing import LiteralString, TypeAlias
 
 from cuihop.graph import Direction
 
@@ -84,24 +84,48 @@ def rung(bound: int | None) -> int | None:
     return next((hops for hops, _ in _RUNGS if hops >= bound), None)
 
 
-def _for_each_rung(text: LiteralString) -> dict[tuple[Direction, int | None], LiteralString]:
-    texts: dict[tuple[Direction, int | None], LiteralString] = {}
+Texts: TypeAlias = dict[tuple[Direction, int | None, bool], LiteralString]
+"""Texts by direction, by the bound as `rung` gives it, and with True for edges that some of ``$sabs`` assert only."""
+
+_RESTRICTIONS: Mapping[bool, Mapping[LiteralString, LiteralString]] = {
+    False: {"<EDGE>": "", "<PATH WITHIN>": "", "<EDGE WITHIN>": "", "<ONE EDGE>": "", "<OF SABS>": ""},
+    True: {
+        "<EDGE>": "e",
+        "<PATH WITHIN>": " WHERE all(e IN relationships(p) WHERE any(sab IN e.sabs WHERE sab IN $sabs))",
+        "<EDGE WITHIN>": " AND any(sab IN e.sabs WHERE sab IN $sabs)",
+        "<ONE EDGE>": " WHERE any(sab IN e.sabs WHERE sab IN $sabs)",
+        "<OF SABS>": " WITH sab WHERE sab IN $sabs",
+    },
+}
+"""Parts of texts that restrict edges to vocabularies: those of a path p, and an edge e. The planner tests them at each
+hop of a search; a test holds the plan to it."""
+
+
+def _within(text: LiteralString, restricted: bool) -> LiteralString:
+    for place, condition in _RESTRICTIONS[restricted].items():
+        text = text.replace(place, condition)
+    return text
+
+
+def _for_each_rung(text: LiteralString) -> Texts:
+    texts: Texts = {}
     for direction, (left, right) in _ARROWS.items():
-        for hops, bounded in _for_each_bound(text).items():
-            texts[direction, hops] = bounded.replace("<LEFT>", left).replace("<RIGHT>", right)
+        for (hops, restricted), bounded in _for_each_bound(text).items():
+            texts[direction, hops, restricted] = bounded.replace("<LEFT>", left).replace("<RIGHT>", right)
     return texts
 
 
-def _for_each_bound(text: LiteralString) -> dict[int | None, LiteralString]:
+def _for_each_bound(text: LiteralString) -> dict[tuple[int | None, bool], LiteralString]:
     bounded: dict[int | None, LiteralString] = {hops: text.replace("<BOUND>", written) for hops, written in _RUNGS}
-    return {None: text.replace("<BOUND>", ""), **bounded}
+    bounded[None] = text.replace("<BOUND>", "")
+    return {(hops, restricted): _within(bounded[hops], restricted) for restricted in _RESTRICTIONS for hops in bounded}
 
 
-def _around_centres(text: LiteralString) -> dict[tuple[Direction, int | None], LiteralString]:
+def _around_centres(text: LiteralString) -> Texts:
     """The text for every direction, ``vertical`` included: ``<AROUND>`` gives the concepts around c, and their hops."""
     texts = _for_each_rung(text.replace("<AROUND>", _AROUND))
-    for hops, bounded in _for_each_bound(text.replace("<AROUND>", _ABOVE_AND_BELOW)).items():
-        texts["vertical", hops] = bounded
+    for (hops, restricted), bounded in _for_each_bound(text.replace("<AROUND>", _ABOVE_AND_BELOW)).items():
+        texts["vertical", hops, restricted] = bounded
     return texts
 
 
@@ -112,7 +136,7 @@ UNWIND range(0, size($starts) - 1) AS i
 MATCH (a:StoredConcept {release: $release, cui: $starts[i]})
 MATCH (b:StoredConcept {release: $release, cui: $ends[i]})
 WHERE a.component = b.component
-MATCH p = shortestPath((a)<LEFT>[:IS_A*..<BOUND>]<RIGHT>(b))
+MATCH p = shortestPath((a)<LEFT>[:IS_A*..<BOUND>]<RIGHT>(b))<PATH WITHIN>
 RETURN i, length(p) AS hops
 """)
 
@@ -120,30 +144,22 @@ SHORTEST_PATHS = _for_each_rung("""
 MATCH (a:StoredConcept {release: $release, cui: $start})
 MATCH (b:StoredConcept {release: $release, cui: $end})
 WHERE a.component = b.component
-MATCH p = allShortestPaths((a)<LEFT>[:IS_A*..<BOUND>]<RIGHT>(b))
+MATCH p = allShortestPaths((a)<LEFT>[:IS_A*..<BOUND>]<RIGHT>(b))<PATH WITHIN>
 RETURN [n IN nodes(p) | n.cui] AS cuis
 LIMIT $most
 """)
 
-NEXT_LEVEL: Mapping[Direction, LiteralString] = {
-    direction: text
-    for (direction, bound), text in _for_each_rung("""
-MATCH (c:StoredConcept {release: $release})<LEFT>[:IS_A]<RIGHT>(n)
-WHERE c.cui IN $cuis
+NEXT_LEVEL = _for_each_rung("""
+MATCH (c:StoredConcept {release: $release})<LEFT>[<EDGE>:IS_A]<RIGHT>(n)
+WHERE c.cui IN $cuis<EDGE WITHIN>
 RETURN collect(DISTINCT n.cui) AS cuis
-""").items()
-    if bound is None
-}
+""")
 
-HOPS_BETWEEN: Mapping[Direction, LiteralString] = {
-    direction: text
-    for (direction, bound), text in _for_each_rung("""
-MATCH (c:StoredConcept {release: $release})<LEFT>[:IS_A]<RIGHT>(n)
-WHERE c.cui IN $cuis AND n.cui IN $next
+HOPS_BETWEEN = _for_each_rung("""
+MATCH (c:StoredConcept {release: $release})<LEFT>[<EDGE>:IS_A]<RIGHT>(n)
+WHERE c.cui IN $cuis AND n.cui IN $next<EDGE WITHIN>
 RETURN DISTINCT c.cui AS cui, n.cui AS next
-""").items()
-    if bound is None
-}
+""")
 
 STEPS: LiteralString = """
 UNWIND range(0, size($cuis) - 2) AS i
@@ -159,15 +175,15 @@ RETURN up IS NOT NULL AS is_parent, up.sabs AS up_sabs, down.sabs AS down_sabs
 # (VarLengthExpand(Pruning,BFS)); a test holds the plan to it. Without it a hub's paths would be counted one by one.
 
 _AROUND: LiteralString = """
-  MATCH p = (c)<LEFT>[:IS_A*0..<BOUND>]<RIGHT>(n)
+  MATCH p = (c)<LEFT>[:IS_A*0..<BOUND>]<RIGHT>(n)<PATH WITHIN>
   WITH n, min(length(p)) AS hops
 """
 
 _ABOVE_AND_BELOW: LiteralString = """
   CALL (c) {
-    MATCH p = (c)-[:IS_A*0..<BOUND>]->(n) RETURN n, min(length(p)) AS found
+    MATCH p = (c)-[:IS_A*0..<BOUND>]->(n)<PATH WITHIN> RETURN n, min(length(p)) AS found
     UNION ALL
-    MATCH p = (c)<-[:IS_A*0..<BOUND>]-(n) RETURN n, min(length(p)) AS found
+    MATCH p = (c)<-[:IS_A*0..<BOUND>]-(n)<PATH WITHIN> RETURN n, min(length(p)) AS found
   }
   WITH n, min(found) AS hops
 """
@@ -202,17 +218,19 @@ MATCH (c:StoredConcept {release: $release, cui: cui})
 RETURN cui, c.name AS name
 """
 
-CONCEPTS: LiteralString = """
+_CONCEPTS: LiteralString = """
 UNWIND $cuis AS cui
 MATCH (c:StoredConcept {release: $release, cui: cui})
 RETURN cui, c.name AS name, coalesce(c.synonyms, []) AS synonyms,
        [code IN coalesce(c.semantic_types, []) |
          [code, head(COLLECT { MATCH (t:SemanticType {release: $release, code: code}) RETURN t.name })]
        ] AS semantic_types,
-       COUNT { (c)-[:IS_A]->() } AS parents, COUNT { (c)<-[:IS_A]-() } AS children,
+       COUNT { (c)-[<EDGE>:IS_A]->()<ONE EDGE> } AS parents, COUNT { (c)<-[<EDGE>:IS_A]-()<ONE EDGE> } AS children,
        coalesce(c.definition_sabs, []) AS definition_sabs, coalesce(c.definitions, []) AS definitions,
-       COLLECT { MATCH (c)-[e:IS_A]-() UNWIND coalesce(e.sabs, []) AS sab RETURN DISTINCT sab } AS sabs
+       COLLECT { MATCH (c)-[e:IS_A]-() UNWIND coalesce(e.sabs, []) AS sab<OF SABS> RETURN DISTINCT sab } AS sabs
 """
+
+CONCEPTS = {restricted: _within(_CONCEPTS, restricted) for restricted in _RESTRICTIONS}
 
 # The index finds concepts that have the words; the rest finds the name and ranks it. A reading is a list of forms, and
 # a form a list of words that stand for one another; the first reading is the text as typed. Ranks: 0 the whole name,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import replace
 from threading import Lock
 from typing import Any, LiteralString, TypeVar
 
@@ -15,7 +17,9 @@ from cuihop.adapter_rules import (
     SEARCHES,
     absent_resolution,
     checked_pack_bound,
+    checked_sabs,
     fewer_paths,
+    name_within,
     vertical_path,
     with_identifier,
 )
@@ -49,6 +53,7 @@ from cuihop.neo4j_graph import cypher
 from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 from cuihop.neo4j_graph.layered_path import ranked_path, shortest_path_layers
 from cuihop.neo4j_graph.name_search import NameSearch
+from cuihop.neo4j_graph.projection import snapshot_sections
 from cuihop.neo4j_graph.schema import check_schema, check_server, complete_release
 from cuihop.resources.interruption import check_interruption
 from cuihop.similarity.hierarchy import Hierarchy
@@ -95,6 +100,9 @@ class Neo4jGraph(ConceptGraph):
         self._name_search = NameSearch(self._rows)
         self._snapshot: SnapshotGraph | None = None
         self._snapshot_lock = Lock()
+        self._whole: Neo4jGraph | None = None
+        self._within_sabs: tuple[str, ...] = ()
+        self._release_within: Release | None = None
 
     @classmethod
     def open(cls, address: str, *, release: int | None = None) -> Neo4jGraph:
@@ -113,12 +121,28 @@ class Neo4jGraph(ConceptGraph):
 
     def __repr__(self) -> str:
         r = self._release
+        if self._whole is not None:
+            return f"<Neo4jGraph {name_within(r, self._within_sabs)!r}>"
         return f"<Neo4jGraph {r.name!r}: {r.concepts:,} concepts, {r.edges:,} edges, digest {r.digest[:12]}>"
 
     @property
     def release(self) -> Release:
-        """The release that every answer comes from."""
-        return self._release
+        """The release that every answer comes from.
+
+        Of a restricted graph the digest is computed at the first use, from all edges in the database.
+        """
+        if self._whole is None:
+            return self._release
+        with self._snapshot_lock:
+            if self._release_within is None:
+                sections = snapshot_sections(self._connection, self._number, with_names=False)
+                self._release_within = SnapshotGraph(sections).within(self._within_sabs).release
+            return self._release_within
+
+    @property
+    def _restricted(self) -> bool:
+        """True for a graph within vocabularies."""
+        return self._whole is not None
 
     @property
     def connection(self) -> Neo4jConnection:
@@ -137,9 +161,19 @@ class Neo4jGraph(ConceptGraph):
         Raises:
             ReleaseMismatch: it has another digest than the one that was loaded.
         """
-        from cuihop.neo4j_graph.projection import snapshot_sections
-
+        if self._whole is not None:
+            return SnapshotGraph(self._whole.sections).within(self._within_sabs).sections
         return snapshot_sections(self._connection, self._number)
+
+    def within(self, sabs: Sequence[str]) -> Neo4jGraph:
+        """See `ConceptGraph.within`. The server tests the vocabularies of each edge that a search reaches."""
+        whole = self._whole or self
+        available = self._release if self._whole is None else replace(self._release, sabs=self._within_sabs)
+        chosen = checked_sabs(sabs, available)
+        restricted = copy(whole)
+        restricted._whole, restricted._within_sabs = whole, chosen
+        restricted._snapshot, restricted._snapshot_lock = None, Lock()
+        return restricted
 
     def close(self) -> None:
         """Close the connections. Harmless twice."""
@@ -165,7 +199,8 @@ class Neo4jGraph(ConceptGraph):
 
     def _rows(self, text: LiteralString, /, **parameters: Any) -> list[list[Any]]:
         """The rows of one query on the release."""
-        return self._read(lambda tx: tx.run(text, {"release": self._number, **parameters}).values())
+        every = {"release": self._number, "sabs": self._within_sabs}
+        return self._read(lambda tx: tx.run(text, {**every, **parameters}).values())
 
     # Identifiers
 
@@ -257,7 +292,7 @@ class Neo4jGraph(ConceptGraph):
         found: dict[tuple[str, str], int] = {}
         possible = [pair for pair in dict.fromkeys(pairs) if all(is_identifier(cui, "any") for cui in pair)]
         for search in SEARCHES[direction]:
-            text = cypher.DISTANCES[search, cypher.rung(bound)]
+            text = cypher.DISTANCES[search, cypher.rung(bound), self._restricted]
             for part in _parts(possible, _PAIRS_A_TRANSACTION):
                 for i, hops in self._rows(text, starts=[a for a, _ in part], ends=[b for _, b in part]):
                     found[part[i]] = min(hops, found.get(part[i], hops))
@@ -286,7 +321,7 @@ class Neo4jGraph(ConceptGraph):
         if start == end:
             paths: list[tuple[str, ...]] = [(start,)]
         else:
-            text = cypher.SHORTEST_PATHS[direction, cypher.rung(bound)]
+            text = cypher.SHORTEST_PATHS[direction, cypher.rung(bound), self._restricted]
             rows = [tuple(row[0]) for row in self._rows(text, start=start, end=end, most=_LISTED_PATHS)]
             if rows and bound is not None and len(rows[0]) - 1 > bound:
                 return None, 0
@@ -312,12 +347,13 @@ class Neo4jGraph(ConceptGraph):
     ) -> Iterator[tuple[str, str]]:
         """The hops from any of some concepts to any of others."""
         reached = list(after)
+        text = cypher.HOPS_BETWEEN[direction, None, self._restricted]
         for part in _parts(list(cuis), _CONCEPTS_A_TRANSACTION):
-            for row in self._rows(cypher.HOPS_BETWEEN[direction], cuis=part, next=reached):
+            for row in self._rows(text, cuis=part, next=reached):
                 yield row[0], row[1]
 
     def _next_level(self, cuis: Iterable[str], direction: Direction) -> set[str]:
-        text = cypher.NEXT_LEVEL[direction]
+        text = cypher.NEXT_LEVEL[direction, None, self._restricted]
         level: set[str] = set()
         for part in _parts(list(cuis), _CONCEPTS_A_TRANSACTION):
             level.update(self._rows(text, cuis=part)[0][0])
@@ -329,6 +365,11 @@ class Neo4jGraph(ConceptGraph):
         steps = []
         for cui, row in zip(cuis[1:], self._rows(cypher.STEPS, cuis=cuis), strict=True):
             is_parent, up_sabs, down_sabs = row
+            if self._within_sabs:
+                up_sabs, down_sabs = (
+                    [s for s in sabs or () if s in self._within_sabs] for sabs in (up_sabs, down_sabs)
+                )
+                is_parent = bool(up_sabs)
             to_parent = is_parent and direction != "down"
             sabs = up_sabs if to_parent else down_sabs
             steps.append(Step(cui, "parent" if to_parent else "child", tuple(sabs or ())))
@@ -349,7 +390,7 @@ class Neo4jGraph(ConceptGraph):
         bound = checked_hops(hops, "hops")
         most = checked_hops(limit, "limit")
         centres, merged = self._usable(cuis)
-        text = cypher.NEIGHBOURS[direction, cypher.rung(bound)]
+        text = cypher.NEIGHBOURS[direction, cypher.rung(bound), self._restricted]
         found: dict[str, tuple[int, tuple[Neighbour, ...]]] = {}
         for part in _parts(list(dict.fromkeys(centres)), _CENTRES_A_TRANSACTION):
             for cui, total, near, levels in self._rows(text, cuis=part, hops=bound, limit=most):
@@ -378,7 +419,7 @@ class Neo4jGraph(ConceptGraph):
             seen.add(cui)
         numbers = self._numbers(used)
         column = {numbers[cui]: i for i, cui in enumerate(used)}
-        text = cypher.PACK[direction, cypher.rung(bound)]
+        text = cypher.PACK[direction, cypher.rung(bound), self._restricted]
         rows: dict[str, list[tuple[int, int]]] = {}
         for part in _parts(used, _CENTRES_A_TRANSACTION):
             for cui, near, levels in self._rows(text, cuis=part, numbers=list(column), hops=bound):
@@ -391,7 +432,7 @@ class Neo4jGraph(ConceptGraph):
             hops=np.array([level for _, level in entries], dtype=np.uint8),
             bound=bound,
             direction=direction,
-            digest=self._release.digest,
+            digest=self.release.digest,
         )
 
     # Names
@@ -410,7 +451,7 @@ class Neo4jGraph(ConceptGraph):
         found: dict[str, Concept] = {}
         for part in _parts(list(dict.fromkeys(used)), _CONCEPTS_A_TRANSACTION):
             for cui, name, synonyms, types, parents, children, definition_sabs, texts, sabs in self._rows(
-                cypher.CONCEPTS, cuis=part
+                cypher.CONCEPTS[self._restricted], cuis=part
             ):
                 pairs = tuple((code, type_name) for code, type_name in types)
                 definitions = tuple(map(Definition, definition_sabs, texts))
@@ -431,6 +472,8 @@ class Neo4jGraph(ConceptGraph):
         The first call reads the whole release into memory, as a snapshot; other threads wait for it. A database stores
         no vocabularies and grades of names.
         """
+        if self._whole is not None:
+            return self._whole.annotate_many(texts, options)
         annotations = self._in_memory().annotate_many(texts, options)
         self._read(lambda tx: None)  # the release is still there
         return annotations
@@ -445,7 +488,9 @@ class Neo4jGraph(ConceptGraph):
     def _in_memory(self) -> SnapshotGraph:
         """The release as a snapshot in memory; other threads wait while it is read."""
         with self._snapshot_lock:
-            if self._snapshot is None:
+            if self._snapshot is None and self._whole is not None:
+                self._snapshot = self._whole._in_memory().within(self._within_sabs)
+            elif self._snapshot is None:
                 self._snapshot = SnapshotGraph(self.sections)
             return self._snapshot
 

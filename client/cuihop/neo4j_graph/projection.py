@@ -31,14 +31,14 @@ _BLOCK_SECONDS = 600.0
 _READERS = 2  # each occupies one core of the server; more would wait for this process
 
 
-def snapshot_sections(connection: Neo4jConnection, number: int) -> Sections:
-    """The sections of a stored release, checked against its stored digest.
+def snapshot_sections(connection: Neo4jConnection, number: int, *, with_names: bool = True) -> Sections:
+    """The sections of a stored release, checked against its stored digest; arguments as `projected_sections`.
 
     Raises:
         ReleaseMismatch: no such release, not complete, or another digest after reading.
     """
     stored = complete_release(connection, number).digest
-    sections = projected_sections(connection, number)
+    sections = projected_sections(connection, number, with_names=with_names)
     found = sections.meta["release"]["digest"]
     if found != stored:
         raise ReleaseMismatch(

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from cuihop.adapter_rules import checked_pack_bound
+from cuihop.adapter_rules import checked_pack_bound, checked_sabs, name_within
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.annotation.texts import blocks_of_texts, checked_texts, text_too_long
@@ -37,6 +37,7 @@ from cuihop.graph import (
 )
 from cuihop.identifiers import EXPECTED, is_identifier
 from cuihop.remote.failures import with_retries
+from cuihop.remote.hierarchy import RemoteHierarchy
 from cuihop.remote.packs import cui_numbers, joined_pack, pack_parts
 from cuihop.remote.settings import RemoteSettings
 from cuihop.remote.transport import (
@@ -89,6 +90,8 @@ class RemoteGraph(ConceptGraph):
 
     def __init__(self, settings: RemoteSettings) -> None:
         self._settings = settings
+        self._whole: RemoteGraph | None = None
+        self._within_sabs: tuple[str, ...] = ()
         self._closed = False
         self._connection = _Connection(settings)
         try:
@@ -110,6 +113,8 @@ class RemoteGraph(ConceptGraph):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._whole is not None:
+            return RemoteGraph.within, (self._whole, self._within_sabs)
         # The key stays here.
         return _reopened, (dataclasses.replace(self._settings, key=None), self.release.digest)
 
@@ -123,42 +128,80 @@ class RemoteGraph(ConceptGraph):
         """Release, limits and version of the service, as of the opening or the last `refresh`."""
         return self._service
 
+    def within(self, sabs: Sequence[str]) -> RemoteGraph:
+        """See `ConceptGraph.within`. The service restricts its graph when it is first requested.
+
+        Raises:
+            InputError: as `ConceptGraph.within`.
+            ReleaseMismatch: the service has changed to another release.
+            GraphUnavailable: the service is of a version that does not restrict its graph.
+        """
+        whole = self._whole or self
+        restricted = object.__new__(RemoteGraph)
+        restricted._settings, restricted._whole = self._settings, whole
+        restricted._within_sabs = checked_sabs(sabs, self.release)
+        restricted._service = restricted._service_info(opening=False)
+        if (serves := whole._service_info(opening=False).release).digest != whole.release.digest:
+            raise self._other_release(whole.release, serves.digest)
+        if restricted.release.name != name_within(whole.release, restricted._within_sabs):
+            raise GraphUnavailable(
+                f"{self._settings.address}: this service is cuihop {self._service.service_version}, which does not "
+                "restrict its graph to vocabularies. Its owner can update it; a snapshot needs no service."
+            )
+        return restricted
+
     def refresh(self) -> Release:
         """Accept the release that the service serves now, and return it."""
+        if self._whole is not None:
+            self._whole.refresh()
         self._service = self._service_info(opening=False)
         return self._service.release
 
     def close(self) -> None:
         """Close the connections. Harmless twice."""
+        if self._whole is not None:
+            self._whole.close()
+            return
         self._closed = True
         self._connection.close()
 
     # Requests
 
-    def _transport(self) -> Transport:
+    def _own_connection(self) -> _Connection:
+        if self._whole is not None:
+            return self._whole._own_connection()
         if self._closed:
             raise GraphUnavailable(f"{self._settings.address}: the graph is closed")
         if not self._connection.own:
             # Connections inherited by a fork belong to the parent: shared, they would mix up the responses.
             self._connection = _Connection(self._settings, inherited=self._connection)
-        return self._connection.transport
+        return self._connection
+
+    def _transport(self) -> Transport:
+        return self._own_connection().transport
+
+    def _request(self) -> Request:
+        return Request(self._settings.timeout, self._within_sabs)
 
     def _service_info(self, *, opening: bool) -> ServiceInfo:
-        request = Request(self._settings.timeout)
+        request = self._request()
         retry_time = self._settings.retry_time
         return with_retries(lambda: self._transport().service_info(request), retry_time, opening=opening).value
 
-    def _send(self, service: ServiceInfo, send: Callable[[Transport, Request], Response[T]]) -> Response[T]:
+    def send(self, service: ServiceInfo, send: Callable[[Transport, Request], Response[T]]) -> Response[T]:
         """The response to one request, checked to be of the expected release."""
-        request = Request(self._settings.timeout)
+        request = self._request()
         response = with_retries(lambda: send(self._transport(), request), self._settings.retry_time)
         if response.digest != service.release.digest:
-            raise ReleaseMismatch(
-                f"{self._settings.address}: the service has changed to the release with digest {response.digest}; "
-                f"this graph was opened on {service.release.name} with digest {service.release.digest}. "
-                "Open it again, or call refresh(), and begin anew: answers of two releases do not go together."
-            )
+            raise self._other_release(service.release, response.digest)
         return response
+
+    def _other_release(self, expected: Release, digest: str) -> ReleaseMismatch:
+        return ReleaseMismatch(
+            f"{self._settings.address}: the service has changed to the release with digest {digest}; "
+            f"this graph was opened on {expected.name} with digest {expected.digest}. "
+            "Open it again, or call refresh(), and begin anew: answers of two releases do not go together."
+        )
 
     def _send_all(self, requests: Sequence[Callable[[], T]]) -> list[T]:
         """The answers to several requests, in their order; ``in_flight`` of the settings bounds the concurrency.
@@ -167,15 +210,15 @@ class RemoteGraph(ConceptGraph):
         """
         if len(requests) <= 1:
             return [request() for request in requests]
-        self._transport()
-        futures = [self._connection.threads.submit(request) for request in requests]
+        threads = self._own_connection().threads
+        futures = [threads.submit(request) for request in requests]
         try:
             return [future.result() for future in futures]
         finally:
             for future in futures:
                 future.cancel()
 
-    def _send_blocks(
+    def send_blocks(
         self,
         service: ServiceInfo,
         items: Sequence[str],
@@ -193,13 +236,15 @@ class RemoteGraph(ConceptGraph):
         Raises:
             ConceptRetired, ConceptNotFound: names every identifier at fault, in whichever block.
         """
-
-        def send_block(part: slice) -> Response[T]:
-            return self._send(service, lambda transport, request: send(transport, part, request))
-
         parts = [slice(first, first + size) for first in range(0, len(items), size)]
+        return self.send_parts(service, items, [partial(_send_block, send, part) for part in parts])
+
+    def send_parts(
+        self, service: ServiceInfo, items: Sequence[str], sends: Sequence[Callable[[Transport, Request], Response[T]]]
+    ) -> tuple[list[T], dict[str, str]]:
+        """The responses to several requests about some identifiers together: see `send_blocks`."""
         with self._complete_faults(service, items):
-            responses = self._send_all([partial(send_block, part) for part in parts])
+            responses = self._send_all([partial(self.send, service, send) for send in sends])
         merged = {old: new for response in responses for old, new in response.merged.items()}
         if merged:
             merged = {cui: merged[cui] for cui in dict.fromkeys(items) if cui in merged}
@@ -222,16 +267,18 @@ class RemoteGraph(ConceptGraph):
         return self._resolve(self._service, cuis)
 
     def _resolve(self, service: ServiceInfo, cuis: Sequence[str]) -> list[Resolution]:
+        if self._whole is not None:
+            return self._whole.resolve(cuis)
         kind = service.release.identifiers
         possible = [cui for cui in dict.fromkeys(checked_identifiers(cuis)) if is_identifier(cui, kind)]
         size = _within(_IDENTIFIERS_A_BLOCK, service.limits.concepts)
-        blocks, _ = self._send_blocks(
+        blocks, _ = self.send_blocks(
             service, possible, size, lambda transport, part, request: transport.resolve(possible[part], request)
         )
         resolutions = dict(zip(possible, (resolution for block in blocks for resolution in block), strict=True))
         return [resolutions[cui] if cui in resolutions else Resolution(cui, "invalid") for cui in cuis]
 
-    def _check(self, service: ServiceInfo, cuis: Sequence[str]) -> None:
+    def check_identifiers(self, service: ServiceInfo, cuis: Sequence[str]) -> None:
         """Refuse texts that cannot be identifiers, before anything is sent."""
         kind = service.release.identifiers
         if invalid := [cui for cui in dict.fromkeys(checked_identifiers(cuis)) if not is_identifier(cui, kind)]:
@@ -249,14 +296,14 @@ class RemoteGraph(ConceptGraph):
         ends = ends_of_pairs(pairs)
         numbers = cui_numbers(ends) if service.release.identifiers == "cui" else None
         if numbers is None:
-            self._check(service, ends)
+            self.check_identifiers(service, ends)
 
         def send(transport: Transport, part: slice, request: Request) -> Response[PairDistances]:
             block = PairBlock(ends[part], None if numbers is None else numbers[part])
             return transport.distances(block, direction, _wire(bound), request)
 
         size = _within(_PAIRS_A_BLOCK, service.limits.pairs)
-        blocks, merged = self._send_blocks(service, ends, 2 * size, send)
+        blocks, merged = self.send_blocks(service, ends, 2 * size, send)
         hops = np.concatenate([np.empty(0, dtype=np.int32), *(block.hops for block in blocks)])
         reached = np.concatenate([np.empty(0, dtype=np.bool_), *(block.reached for block in blocks)])
         return Distances(hops, reached, direction, bound, merged)
@@ -268,8 +315,8 @@ class RemoteGraph(ConceptGraph):
         direction = checked_direction(direction)
         bound, rank = checked_hops(max_hops), checked_which(which)
         service = self._service
-        self._check(service, (a, b))
-        return self._send(service, lambda t, request: t.path(a, b, direction, _wire(bound), rank, request)).value
+        self.check_identifiers(service, (a, b))
+        return self.send(service, lambda t, request: t.path(a, b, direction, _wire(bound), rank, request)).value
 
     # Neighbourhoods
 
@@ -290,7 +337,7 @@ class RemoteGraph(ConceptGraph):
         bound = checked_hops(hops, "hops")
         most = checked_hops(limit, "limit")
         service = self._service
-        self._check(service, cuis)
+        self.check_identifiers(service, cuis)
 
         def send(transport: Transport, part: slice, request: Request) -> Response[list[CentreNeighbours]]:
             return transport.neighbourhoods(cuis[part], _wire(bound), direction, _wire(most), request)
@@ -299,7 +346,7 @@ class RemoteGraph(ConceptGraph):
         size = _within(_CENTRES_A_BLOCK, service.limits.concepts)
         while True:
             try:
-                blocks, merged = self._send_blocks(service, cuis, size, send)
+                blocks, merged = self.send_blocks(service, cuis, size, send)
                 break
             except LimitExceeded:
                 if size == 1 or len(cuis) <= 1:
@@ -323,13 +370,13 @@ class RemoteGraph(ConceptGraph):
         direction = checked_direction(direction)
         bound = checked_pack_bound(hops)
         service = self._service
-        self._check(service, cuis)
+        self.check_identifiers(service, cuis)
         if not cuis:
             nothing = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8)
             return DistancePack((), np.zeros(1, dtype=np.int64), *nothing, bound, direction, service.release.digest)
 
         def send(part: Sequence[str]) -> Response[DistancePack]:
-            return self._send(service, lambda transport, request: transport.pack(part, bound, direction, request))
+            return self.send(service, lambda transport, request: transport.pack(part, bound, direction, request))
 
         limit = service.limits.pack_concepts
         with self._complete_faults(service, cuis):
@@ -343,6 +390,8 @@ class RemoteGraph(ConceptGraph):
 
     def names(self, cuis: Sequence[str]) -> list[str | None]:
         """See `ConceptGraph.names`. ``None`` also where the key may not see names."""
+        if self._whole is not None:
+            return self._whole.names(cuis)
         return [concept.name for concept in self._concepts(cuis, names_only=True)]
 
     def concepts(self, cuis: Sequence[str]) -> list[Concept]:
@@ -351,12 +400,12 @@ class RemoteGraph(ConceptGraph):
 
     def _concepts(self, cuis: Sequence[str], *, names_only: bool) -> list[Concept]:
         service = self._service
-        self._check(service, cuis)
+        self.check_identifiers(service, cuis)
 
         def send(transport: Transport, part: slice, request: Request) -> Response[list[Concept]]:
             return transport.concepts(cuis[part], request, names_only=names_only)
 
-        blocks, _ = self._send_blocks(service, cuis, _within(_CONCEPTS_A_BLOCK, service.limits.concepts), send)
+        blocks, _ = self.send_blocks(service, cuis, _within(_CONCEPTS_A_BLOCK, service.limits.concepts), send)
         return [concept for block in blocks for concept in block]
 
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
@@ -365,15 +414,17 @@ class RemoteGraph(ConceptGraph):
         Raises:
             NotAllowed: the key may not see names.
         """
+        if self._whole is not None:
+            return self._whole.search(text, limit=limit)
         most = checked_hops(limit, "limit")
         folded_query(text)  # refuses a text without words, before anything is sent
         sendable = text.encode("utf-8", "replace").decode()
-        return self._send(self._service, lambda t, request: t.search(sendable, _wire(most) or 0, request)).value
+        return self.send(self._service, lambda t, request: t.search(sendable, _wire(most) or 0, request)).value
 
     @property
     def hierarchy(self) -> Hierarchy:
-        """See `ConceptGraph.hierarchy`."""
-        raise NotImplementedError
+        """See `ConceptGraph.hierarchy`. Computed by the service."""
+        return RemoteHierarchy(self._service, self)
 
     def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
         """See `ConceptGraph.annotate_many`. The texts go to the service, which neither logs nor keeps them.
@@ -383,6 +434,8 @@ class RemoteGraph(ConceptGraph):
             LimitExceeded: a text is longer than the service accepts.
             GraphUnavailable: the service is of a version that does not annotate; no text is sent.
         """
+        if self._whole is not None:
+            return self._whole.annotate_many(texts, options)
         service, used = self._service, options or AnnotationOptions()
         limits = service.limits
         if not limits.texts:
@@ -398,7 +451,7 @@ class RemoteGraph(ConceptGraph):
         def send(part: slice) -> Annotations:
             block = sendable[part]
             try:
-                return self._send(service, lambda transport, request: transport.annotate(block, used, request)).value
+                return self.send(service, lambda transport, request: transport.annotate(block, used, request)).value
             except RateLimited:
                 raise
             except LimitExceeded:  # the service bounds the mentions of all texts; their number is unknown beforehand
@@ -461,6 +514,12 @@ def _reopened(settings: RemoteSettings, digest: str) -> RemoteGraph:
         graph.close()
         raise ReleaseMismatch(f"{settings.address}: the pickled graph was of digest {digest}; now found {found}")
     return graph
+
+
+def _send_block(
+    send: Callable[[Transport, slice, Request], Response[T]], part: slice, transport: Transport, request: Request
+) -> Response[T]:
+    return send(transport, part, request)
 
 
 def _within(size: int, limit: int) -> int:

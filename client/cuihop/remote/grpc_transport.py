@@ -45,16 +45,28 @@ from cuihop.remote.failures import (
     unavailable,
 )
 from cuihop.remote.settings import RemoteSettings
+from cuihop.remote.similarity_messages import (
+    CONTENTS,
+    MEASURES,
+    facts_of_message,
+    pair_of_message,
+    placement_of_message,
+    values_of_message,
+)
 from cuihop.remote.statuses import ERROR_DOMAIN
 from cuihop.remote.transport import (
     CentreNeighbours,
     PairBlock,
     PairDistances,
+    PairValues,
     Request,
     Response,
     ServiceInfo,
     ServiceLimits,
+    SetPair,
 )
+from cuihop.similarity.hierarchy import HierarchyFacts, PairSimilarity, Placement
+from cuihop.similarity.options import InformationContent, SimilarityOptions
 from cuihop.snapshot.string_table import bounds_of
 from cuihop_api.v1 import concept_graph_pb2 as messages
 from cuihop_api.v1.concept_graph_pb2_grpc import ConceptGraphServiceStub
@@ -135,19 +147,19 @@ class GrpcTransport:
             )
             return Response(info, release.digest)
 
-        return self._send(self._stub.GetRelease, messages.GetReleaseRequest(), request, parse)
+        message = messages.GetReleaseRequest(within_sabs=request.within_sabs)
+        return self._send(self._stub.GetRelease, message, request, parse)
 
     def distances(
         self, block: PairBlock, direction: Direction, max_hops: int | None, request: Request
     ) -> Response[PairDistances]:
         """See `Transport.distances`."""
-        message = messages.DistancesRequest(bounds=_bounds(direction, max_hops))
+        message = messages.DistancesRequest(bounds=_bounds(direction, max_hops, request))
         if block.numbers is not None:
             message.packed.a.extend(block.numbers[::2].tolist())
             message.packed.b.extend(block.numbers[1::2].tolist())
         else:
-            ends = zip(block.cuis[::2], block.cuis[1::2], strict=True)
-            message.pairs.extend(messages.ConceptPair(a=a, b=b) for a, b in ends)
+            message.pairs.extend(_concept_pairs(block.cuis))
 
         def parse(reply: messages.DistancesResponse) -> Response[PairDistances]:
             hops = np.array(reply.hops, dtype=np.uint32).astype(np.int32)
@@ -170,7 +182,7 @@ class GrpcTransport:
                 path = Path(reply.path.start, steps, direction, merged, reply.path.total, reply.path.which)
             return Response(path, reply.provenance.release_digest, merged)
 
-        message = messages.PathRequest(a=a, b=b, bounds=_bounds(direction, max_hops), which=which)
+        message = messages.PathRequest(a=a, b=b, bounds=_bounds(direction, max_hops, request), which=which)
         return self._send(self._stub.Path, message, request, parse)
 
     def neighbourhoods(
@@ -186,7 +198,9 @@ class GrpcTransport:
             ]
             return Response(found, reply.provenance.release_digest, dict(reply.merged))
 
-        message = messages.NeighbourhoodRequest(cuis=cuis, hops=hops, direction=_DIRECTIONS[direction], limit=limit)
+        message = messages.NeighbourhoodRequest(
+            cuis=cuis, hops=hops, direction=_DIRECTIONS[direction], limit=limit, within_sabs=request.within_sabs
+        )
         return self._send(self._stub.Neighbourhood, message, request, parse)
 
     def pack(self, cuis: Sequence[str], hops: int, direction: Direction, request: Request) -> Response[DistancePack]:
@@ -206,7 +220,9 @@ class GrpcTransport:
             checked_pack(pack, len(cuis))
             return Response(pack, digest, {old: new for old, new in zip(cuis, used, strict=True) if old != new})
 
-        message = messages.GetDistancePackRequest(cuis=cuis, hops=hops, direction=_DIRECTIONS[direction])
+        message = messages.GetDistancePackRequest(
+            cuis=cuis, hops=hops, direction=_DIRECTIONS[direction], within_sabs=request.within_sabs
+        )
         return self._send(self._stub.GetDistancePack, message, request, parse)
 
     def concepts(self, cuis: Sequence[str], request: Request, *, names_only: bool) -> Response[list[Concept]]:
@@ -229,7 +245,7 @@ class GrpcTransport:
             ]
             return Response(found, reply.provenance.release_digest, dict(reply.merged))
 
-        message = messages.GetConceptRequest(cuis=cuis, names_only=names_only)
+        message = messages.GetConceptRequest(cuis=cuis, names_only=names_only, within_sabs=request.within_sabs)
         return self._send(self._stub.GetConcept, message, request, parse)
 
     def resolve(self, cuis: Sequence[str], request: Request) -> Response[list[Resolution]]:
@@ -271,6 +287,73 @@ class GrpcTransport:
         message = messages.AnnotateRequest(texts=texts, options=options_message(options))
         return self._send(annotate, message, request, parse)
 
+    # Similarity
+
+    def similarities(self, ends: Sequence[str], options: SimilarityOptions, request: Request) -> Response[PairValues]:
+        """See `Transport.similarities`."""
+        message = messages.SimilaritiesRequest(
+            pairs=_concept_pairs(ends),
+            measure=MEASURES[options.measure],
+            ic=CONTENTS[options.ic],
+            within_sabs=request.within_sabs,
+        )
+        return self._similarities(message, len(message.pairs), request)
+
+    def set_similarities(
+        self, sets: Sequence[SetPair], options: SimilarityOptions, request: Request
+    ) -> Response[PairValues]:
+        """See `Transport.set_similarities`."""
+        pairs = [messages.ConceptSetPair(a=messages.ConceptSet(cuis=a), b=messages.ConceptSet(cuis=b)) for a, b in sets]
+        message = messages.SimilaritiesRequest(
+            sets=pairs, measure=MEASURES[options.measure], ic=CONTENTS[options.ic], within_sabs=request.within_sabs
+        )
+        return self._similarities(message, len(sets), request)
+
+    def _similarities(
+        self, message: messages.SimilaritiesRequest, count: int, request: Request
+    ) -> Response[PairValues]:
+        def parse(reply: messages.SimilaritiesResponse) -> Response[PairValues]:
+            _same_length(reply.similarities, range(count), "similarities")
+            return Response(values_of_message(reply), reply.provenance.release_digest, dict(reply.merged))
+
+        return self._send(self._stub.Similarities, message, request, parse)
+
+    def pair_similarities(
+        self, ends: Sequence[str], ic: InformationContent, request: Request
+    ) -> Response[list[PairSimilarity]]:
+        """See `Transport.pair_similarities`."""
+        message = messages.PairSimilaritiesRequest(
+            pairs=_concept_pairs(ends), ic=CONTENTS[ic], within_sabs=request.within_sabs
+        )
+
+        def parse(reply: messages.PairSimilaritiesResponse) -> Response[list[PairSimilarity]]:
+            _same_length(reply.pairs, message.pairs, "pairs")
+            return Response(
+                list(map(pair_of_message, reply.pairs)), reply.provenance.release_digest, dict(reply.merged)
+            )
+
+        return self._send(self._stub.PairSimilarities, message, request, parse)
+
+    def placements(self, cuis: Sequence[str], ic: InformationContent, request: Request) -> Response[list[Placement]]:
+        """See `Transport.placements`."""
+
+        def parse(reply: messages.PlacementsResponse) -> Response[list[Placement]]:
+            _same_length(reply.placements, cuis, "placements")
+            found = list(map(placement_of_message, reply.placements))
+            return Response(found, reply.provenance.release_digest, dict(reply.merged))
+
+        message = messages.PlacementsRequest(cuis=cuis, ic=CONTENTS[ic], within_sabs=request.within_sabs)
+        return self._send(self._stub.Placements, message, request, parse)
+
+    def hierarchy_facts(self, request: Request) -> Response[HierarchyFacts]:
+        """See `Transport.hierarchy_facts`."""
+
+        def parse(reply: messages.GetHierarchyResponse) -> Response[HierarchyFacts]:
+            return Response(facts_of_message(reply.hierarchy), reply.provenance.release_digest)
+
+        message = messages.GetHierarchyRequest(within_sabs=request.within_sabs)
+        return self._send(self._stub.GetHierarchy, message, request, parse)
+
     # Calls
 
     def _send(
@@ -300,8 +383,12 @@ def _hit(hit: messages.SearchHit) -> SearchHit:
     return SearchHit(hit.cui, name, hit.matched, _MATCHES.get(hit.kind, "words"))
 
 
-def _bounds(direction: Direction, max_hops: int | None) -> messages.SearchBounds:
-    return messages.SearchBounds(direction=_DIRECTIONS[direction], max_hops=max_hops)
+def _concept_pairs(ends: Sequence[str]) -> list[messages.ConceptPair]:
+    return [messages.ConceptPair(a=a, b=b) for a, b in zip(ends[::2], ends[1::2], strict=True)]
+
+
+def _bounds(direction: Direction, max_hops: int | None, request: Request) -> messages.SearchBounds:
+    return messages.SearchBounds(direction=_DIRECTIONS[direction], max_hops=max_hops, within_sabs=request.within_sabs)
 
 
 def _kind(identifiers: str) -> Identifiers:

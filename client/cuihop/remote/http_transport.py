@@ -10,6 +10,7 @@ import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from types import NoneType
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import urlencode
 
@@ -42,11 +43,15 @@ from cuihop.remote.transport import (
     CentreNeighbours,
     PairBlock,
     PairDistances,
+    PairValues,
     Request,
     Response,
     ServiceInfo,
     ServiceLimits,
+    SetPair,
 )
+from cuihop.similarity.hierarchy import HierarchyFacts, PairSimilarity, Placement
+from cuihop.similarity.options import InformationContent, SimilarityOptions
 
 __all__ = ["HttpTransport"]
 
@@ -141,14 +146,56 @@ class HttpTransport:
 
         return self._post("annotate", {"texts": texts, "options": asdict(options)}, request, parse)
 
+    # Similarity
+
+    def similarities(self, ends: Sequence[str], options: SimilarityOptions, request: Request) -> Response[PairValues]:
+        """See `Transport.similarities`."""
+        pairs = list(zip(ends[::2], ends[1::2], strict=True))
+        return self._similarities({"pairs": pairs}, len(pairs), options, request)
+
+    def set_similarities(
+        self, sets: Sequence[SetPair], options: SimilarityOptions, request: Request
+    ) -> Response[PairValues]:
+        """See `Transport.set_similarities`."""
+        return self._similarities({"sets": sets}, len(sets), options, request)
+
+    def _similarities(
+        self, fields: Mapping[str, object], count: int, options: SimilarityOptions, request: Request
+    ) -> Response[PairValues]:
+        fields = {**fields, "measure": options.measure, "ic": options.ic}
+        return self._post("similarities", fields, request, lambda body: _pair_values(body, count))
+
+    def pair_similarities(
+        self, ends: Sequence[str], ic: InformationContent, request: Request
+    ) -> Response[list[PairSimilarity]]:
+        """See `Transport.pair_similarities`."""
+        pairs = list(zip(ends[::2], ends[1::2], strict=True))
+        parse = _rows(PairSimilarity, "pairs", len(pairs))
+        return self._post("pair-similarities", {"pairs": pairs, "ic": ic}, request, parse)
+
+    def placements(self, cuis: Sequence[str], ic: InformationContent, request: Request) -> Response[list[Placement]]:
+        """See `Transport.placements`."""
+        fields = {"cuis": cuis, "ic": ic}
+        return self._post("placements", fields, request, _rows(Placement, "placements", len(cuis)))
+
+    def hierarchy_facts(self, request: Request) -> Response[HierarchyFacts]:
+        """See `Transport.hierarchy_facts`."""
+
+        def parse(body: Body) -> Response[HierarchyFacts]:
+            return _response(value_of(HierarchyFacts, body["hierarchy"]), body)
+
+        return self._get("hierarchy", {}, request, parse)
+
     # Calls
 
     def _get(self, route: str, fields: Mapping[str, object], request: Request, parse: _Parser[T]) -> Response[T]:
-        query = urlencode({name: value for name, value in fields.items() if value is not None})
+        given = _restricted(fields, request)
+        query = urlencode({name: value for name, value in given.items() if value is not None}, doseq=True)
         return self._send("GET", f"{route}?{query}" if query else route, None, request, parse)
 
     def _post(self, route: str, fields: Mapping[str, object], request: Request, parse: _Parser[T]) -> Response[T]:
-        return self._send("POST", route, json.dumps(fields, separators=(",", ":")).encode(), request, parse)
+        body = json.dumps(_restricted(fields, request), separators=(",", ":")).encode()
+        return self._send("POST", route, body, request, parse)
 
     def _send(self, method: str, route: str, body: bytes | None, request: Request, parse: _Parser[T]) -> Response[T]:
         """The parsed response of a route."""
@@ -248,6 +295,11 @@ class HttpTransport:
         return unavailable(address, f"{error} {suffix}")
 
 
+def _restricted(fields: Mapping[str, object], request: Request) -> Mapping[str, object]:
+    """The fields, with the vocabularies of the request where there are any."""
+    return {**fields, "within_sabs": request.within_sabs} if request.within_sabs else fields
+
+
 def _suffix(request: Request) -> str:
     """The end of a message for the service's owner."""
     return f"(request {request.request_id})"
@@ -340,6 +392,16 @@ def _pair_distances(document: Body, pairs: int) -> Response[PairDistances]:
     reached = np.array([found is not None for found in hops], dtype=np.bool_)
     numbers = _numbers([0 if found is None else found for found in hops], np.int32)
     return _response(PairDistances(numbers, reached), document)
+
+
+def _pair_values(document: Body, pairs: int) -> Response[PairValues]:
+    """Parse the similarities of a number of pairs."""
+    found = _members(document, "similarities", pairs)
+    if any(type(value) not in (float, int, NoneType) for value in found):
+        raise ValueError("a similarity is no number")
+    defined = np.array([value is not None for value in found], dtype=np.bool_)
+    values = np.array([0.0 if value is None else value for value in found], dtype=np.float64)
+    return _response(PairValues(values, defined), document)
 
 
 def _path(document: Body, direction: Direction) -> Response[Path | None]:

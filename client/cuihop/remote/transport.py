@@ -6,11 +6,13 @@ import secrets
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.graph import Concept, Direction, DistancePack, Neighbour, Path, Release, Resolution, SearchHit
+from cuihop.similarity.hierarchy import HierarchyFacts, PairSimilarity, Placement
+from cuihop.similarity.options import InformationContent, SimilarityOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,14 +22,19 @@ __all__ = [
     "CentreNeighbours",
     "PairBlock",
     "PairDistances",
+    "PairValues",
     "Request",
     "Response",
     "ServiceInfo",
     "ServiceLimits",
+    "SetPair",
     "Transport",
 ]
 
 T = TypeVar("T")
+
+SetPair: TypeAlias = tuple[Sequence[str], Sequence[str]]
+"""Two sets of identifiers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +48,8 @@ class ServiceLimits:
     texts: int = 0
     text_characters: int = 0
     characters: int = 0
+    sets: int = 0
+    comparisons: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +77,12 @@ class Request:
 
     Attributes:
         timeout: seconds for one attempt.
+        within_sabs: vocabularies that the graph is restricted to; none for all edges.
         request_id: 32 hexadecimal digits, for the service's log.
     """
 
     timeout: float
+    within_sabs: tuple[str, ...] = ()
     request_id: str = field(default_factory=lambda: secrets.token_hex(16))
 
     def headers(self, key: str | None) -> dict[str, str]:
@@ -120,6 +131,14 @@ class PairDistances:
 
 
 @dataclass(frozen=True, slots=True)
+class PairValues:
+    """Similarities of a block: float64, shape (pairs,), undefined where `defined`, bool of the same shape, is false."""
+
+    values: npt.NDArray[np.float64]
+    defined: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
 class CentreNeighbours:
     """The neighbours of one centre, perhaps cut by a limit, and their total number."""
 
@@ -132,7 +151,8 @@ class Transport(Protocol):
     """One way to a service. Safe to share between threads.
 
     Each method makes one attempt, and raises `cuihop.remote.failures.AttemptFailed` where it gets no valid response.
-    Arguments are as in `cuihop.graph.ConceptGraph`, and have been checked.
+    Arguments are as in `cuihop.graph.ConceptGraph`, and have been checked. `resolve`, `search` and `annotate` do not
+    depend on edges: they are of the whole release, and their requests have no vocabularies.
     """
 
     def service_info(self, request: Request) -> Response[ServiceInfo]:
@@ -167,6 +187,25 @@ class Transport(Protocol):
 
     def annotate(self, texts: Sequence[str], options: AnnotationOptions, request: Request) -> Response[Annotations]:
         """The mentions of each text."""
+
+    def similarities(self, ends: Sequence[str], options: SimilarityOptions, request: Request) -> Response[PairValues]:
+        """The similarity of each pair; two identifiers for each, one pair after the other."""
+
+    def set_similarities(
+        self, sets: Sequence[SetPair], options: SimilarityOptions, request: Request
+    ) -> Response[PairValues]:
+        """The similarity of each pair of sets."""
+
+    def pair_similarities(
+        self, ends: Sequence[str], ic: InformationContent, request: Request
+    ) -> Response[list[PairSimilarity]]:
+        """Each pair by every measure."""
+
+    def placements(self, cuis: Sequence[str], ic: InformationContent, request: Request) -> Response[list[Placement]]:
+        """The place of each concept."""
+
+    def hierarchy_facts(self, request: Request) -> Response[HierarchyFacts]:
+        """The hierarchy as a whole."""
 
     def close(self) -> None:
         """Close the connections. Harmless twice."""

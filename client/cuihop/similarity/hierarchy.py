@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, overload
 
 import numpy as np
 
+from cuihop.files.text_lines import counted
 from cuihop.similarity.options import InformationContent, SimilarityMeasure, SimilarityOptions
 
 if TYPE_CHECKING:
@@ -42,6 +43,14 @@ class HierarchyFacts:
     def virtual_root(self) -> bool:
         """True where a virtual root stands above several roots."""
         return self.roots > 1
+
+    @property
+    def account(self) -> str:
+        """The hierarchy in one line."""
+        cycles = counted(self.cycles, "cycle")
+        made = f"{cycles} with {self.concepts_in_cycles:,} concepts made one node each" if self.cycles else cycles
+        root = f"a virtual root above {self.roots:,} roots" if self.virtual_root else "one root"
+        return f"{counted(self.nodes, 'node')}, {made}; {root}; depth {self.depth:,}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +191,14 @@ class Hierarchy(Protocol):
         """
 
     @abstractmethod
-    def pair(
-        self, a: str, b: str, *, ic: InformationContent = "Sanchez", counts: Mapping[str, float] | None = None
-    ) -> PairSimilarity:
-        """Two concepts by every measure, with their common ancestors. Arguments and errors as `placements`."""
+    def pairs(
+        self,
+        pairs: Iterable[tuple[str, str]],
+        *,
+        ic: InformationContent = "Sanchez",
+        counts: Mapping[str, float] | None = None,
+    ) -> list[PairSimilarity]:
+        """Each pair by every measure, with its common ancestors. Other arguments and errors as `placements`."""
 
     @abstractmethod
     def similarities(self, pairs: Iterable[tuple[str, str]], options: SimilarityOptions | None = None) -> Similarities:
@@ -218,3 +231,9 @@ class Hierarchy(Protocol):
     def similarity(self, a: str, b: str, options: SimilarityOptions | None = None) -> float | None:
         """The similarity of one pair: see `similarities`."""
         return self.similarities([(a, b)], options)[0]
+
+    def pair(
+        self, a: str, b: str, *, ic: InformationContent = "Sanchez", counts: Mapping[str, float] | None = None
+    ) -> PairSimilarity:
+        """One pair by every measure: see `pairs`."""
+        return self.pairs([(a, b)], ic=ic, counts=counts)[0]

@@ -86,10 +86,11 @@ class SimilarityOptions:
     Attributes:
         measure: see `SIMILARITY_MEASURES`.
         ic: see `INFORMATION_CONTENTS`.
-        counts: for the ``ic`` corpus, occurrences of concepts, 0 or more; a concept that is not in it has 0.
+        counts: for the ``ic`` corpus, occurrences of concepts, 0 or more; a concept that is not in it has 0. A service
+            has counts of its own, and takes none; every other graph needs them.
 
     Raises:
-        InputError: an unknown measure or information content, counts without ``corpus``, or ``corpus`` without counts.
+        InputError: an unknown measure or information content, or counts without ``corpus``.
     """
 
     measure: SimilarityMeasure = "Lin"
@@ -99,8 +100,6 @@ class SimilarityOptions:
     def __post_init__(self) -> None:
         object.__setattr__(self, "measure", named_measure(self.measure))
         checked_choice("ic", self.ic, InformationContent, "unknown information content")
-        if self.ic == "corpus" and not self.counts:
-            raise InputError("no counts of occurrences", column="counts", expected="concepts with their occurrences")
         if self.ic != "corpus" and self.counts:
             raise InputError("counts are for the information content of a corpus", column="ic", found=self.ic,
                              expected="corpus")  # fmt: skip

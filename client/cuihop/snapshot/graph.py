@@ -18,6 +18,7 @@ from cuihop.adapter_rules import (
     SEARCHES,
     absent_resolution,
     checked_pack_bound,
+    checked_sabs,
     fewer_paths,
     vertical_path,
     with_identifier,
@@ -58,6 +59,7 @@ from cuihop.snapshot.hierarchy import BuiltHierarchy, SnapshotHierarchy
 from cuihop.snapshot.identifier_table import MANY, IdentifierTable
 from cuihop.snapshot.layout import NAME_INDEX, SNAPSHOT, TERM_TABLE
 from cuihop.snapshot.name_index import NameIndex, check_name_index, name_search
+from cuihop.snapshot.restriction import sections_within
 from cuihop.snapshot.scratch import ScratchPool
 from cuihop.snapshot.string_table import folded_query
 from cuihop.snapshot.term_table import TermTable, term_table
@@ -111,6 +113,7 @@ class SnapshotGraph(ConceptGraph):
         self._hierarchy: BuiltHierarchy | None = None
         self._hierarchy_lock = Lock()
         self._engines = DistanceEngines(sections, self._cuis, self._scratch)
+        self._whole: SnapshotGraph | None = None
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> SnapshotGraph:
@@ -174,6 +177,8 @@ class SnapshotGraph(ConceptGraph):
     def __reduce__(self) -> tuple[Any, ...]:
         if self._sections.origin == "memory":
             raise TypeError("a graph in memory cannot be sent to another process: save it and open it there")
+        if self._whole is not None:
+            return (SnapshotGraph.within, (self._whole, self._release.sabs))
         return (SnapshotGraph.open, (self._sections.origin,))
 
     def __repr__(self) -> str:
@@ -214,6 +219,18 @@ class SnapshotGraph(ConceptGraph):
         They shorten searches where there is no index: see `cuihop.snapshot.distance_engines`. Answers are the same.
         """
         self._engines.use_landmarks(count)
+
+    def within(self, sabs: Sequence[str]) -> SnapshotGraph:
+        """See `ConceptGraph.within`. Without an index: that of the file has the distances of all edges.
+
+        The remaining edges are copied into memory; all else stays in the file. A million concepts take about a second.
+        """
+        chosen = checked_sabs(sabs, self._release)
+        self._engines.check_unchanged()
+        whole = self._whole or self
+        restricted = SnapshotGraph(sections_within(whole._sections, whole._release, chosen))
+        restricted._whole = whole
+        return restricted
 
     @property
     def report(self) -> Mapping[str, Any]:
@@ -273,6 +290,8 @@ class SnapshotGraph(ConceptGraph):
             self.neighbours([cui], hops=1, direction=direction, limit=1)
             self.pack([cui], hops=0, direction=direction)
             self.pack(some, hops=NEAR + 1, direction=direction)
+        self.hierarchy.pair(cui, cui)
+        self.hierarchy.similarities([(cui, cui)])
         if (index := self._names()) is not None:
             index.warm_up()
         if TERM_TABLE[0] in self._sections:
@@ -485,6 +504,8 @@ class SnapshotGraph(ConceptGraph):
     @_steady
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
         """See `ConceptGraph.search`."""
+        if self._whole is not None:
+            return self._whole.search(text, limit=limit)
         most = checked_hops(limit, "limit")
         query, index, records = folded_query(text), self._names(), self._records
         best = [] if index is None else index.best(query, len(self._cuis) if most is None else most)
@@ -506,6 +527,8 @@ class SnapshotGraph(ConceptGraph):
     @_steady
     def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
         """See `ConceptGraph.annotate_many`."""
+        if self._whole is not None:
+            return self._whole.annotate_many(texts, options)
         return self._annotation().annotate(texts, options or AnnotationOptions())
 
     def _annotation(self) -> Annotator:

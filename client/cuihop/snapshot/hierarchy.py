@@ -11,6 +11,7 @@ from threading import Lock
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.errors import InputError
 from cuihop.graph import ends_of_pairs
 from cuihop.resources.cores import in_threads
 from cuihop.resources.interruption import check_interruption
@@ -159,8 +160,14 @@ class SnapshotHierarchy(Hierarchy):
         """Information content of each node, float64; infinite where it does not occur.
 
         Raises:
+            InputError: the information content of a corpus without counts.
             InvalidCui, ConceptNotFound, ConceptRetired: a counted concept cannot be used.
         """
+        if options.ic == "corpus" and not any(options.counts.values()):
+            raise InputError(
+                "no occurrences are counted", column="counts", expected="concepts with their occurrences",
+                advice="Give a file of counts: --counts FILE, or counts in Python.",
+            )  # fmt: skip
         return self._built.information_content(options, lambda cuis: self._places(cuis)[0])
 
     def placements(
@@ -237,15 +244,31 @@ class SnapshotHierarchy(Hierarchy):
         in_threads(answer, range(0, len(starts), _PAIRS_A_CALL))
         return values
 
-    def pair(
-        self, a: str, b: str, *, ic: InformationContent = "Sanchez", counts: Mapping[str, float] | None = None
+    def pairs(
+        self,
+        pairs: Iterable[tuple[str, str]],
+        *,
+        ic: InformationContent = "Sanchez",
+        counts: Mapping[str, float] | None = None,
+    ) -> list[PairSimilarity]:
+        """See `Hierarchy.pairs`."""
+        checked = SimilarityOptions(ic=ic, counts=counts or {})
+        ends = ends_of_pairs(pairs)
+        places, merged = self._places(ends)
+        content, hops = self.information_content(checked), self._hops(places)
+        found = []
+        for i, (a, b) in enumerate(zip(ends[::2], ends[1::2], strict=True)):
+            check_interruption()
+            retired = {cui: merged[cui] for cui in (a, b) if cui in merged}
+            found.append(self._pair(places[2 * i : 2 * i + 2], int(hops[i]), content, checked.ic, retired))
+        return found
+
+    def _pair(
+        self, places: Int32, hops: int, content: Float64, ic: InformationContent, merged: Mapping[str, str]
     ) -> PairSimilarity:
-        """See `Hierarchy.pair`."""
         from cuihop._kernels import hierarchy as kernel
 
-        checked = SimilarityOptions(ic=ic, counts=counts or {})
-        tables, content = self.tables, self.information_content(checked)
-        places, merged = self._places([a, b])
+        tables = self.tables
         x, y = (int(node) for node in tables.node_of[places])
         found, sums = np.empty(9, dtype=np.int64), np.empty(4, dtype=np.float64)
         with self._built.scratch() as scratch:
@@ -265,13 +288,11 @@ class SnapshotHierarchy(Hierarchy):
             far = [[to_a, to_b] for to_b, to_a in far]
         lowest = [self._subsumer([node, *hops], content) for node, hops in zip(room[:count].tolist(), far, strict=True)]
         deepest, nearest, informative = (self._subsumer(triple, content) for triple in found.reshape(3, 3).tolist())
-        hops = int(self._hops(places)[0])
         values: dict[SimilarityMeasure, float | None] = {"path": 1.0 / (1.0 + hops) if hops >= 0 else 0.0}
         for measure, number in _NUMBERS.items():
             if measure != "path":
                 value = kernel.value_of(number, found, sums, tables.depth, content, tables.facts.depth, x, y)
                 values[measure] = _finite(value)
-        check_interruption()
         return PairSimilarity(
             a=self._placement(int(places[0]), content),
             b=self._placement(int(places[1]), content),
@@ -282,7 +303,7 @@ class SnapshotHierarchy(Hierarchy):
             nearest=nearest,
             most_informative=informative,
             values=values,
-            ic=checked.ic,
+            ic=ic,
             merged=merged,
         )
 

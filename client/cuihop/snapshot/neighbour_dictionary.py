@@ -286,6 +286,10 @@ class NeighbourDictionary(ConceptGraph):
         resolved(self.resolve(cuis), self._release)
         return [None] * len(cuis)
 
+    def within(self, sabs: Sequence[str]) -> ConceptGraph:
+        """Refused: a neighbour dictionary holds distances without their edges."""
+        self.refuse("vocabularies of edges")
+
     def path(
         self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None, which: int = 1
     ) -> Path | None:

@@ -27,7 +27,9 @@ __all__ = [
     "GraphTables",
     "RetiredTable",
     "check_digest",
+    "digest_of_sections",
     "graph_digest",
+    "hierarchy_rows",
     "sections_of",
     "tables_of_edges",
     "write_snapshot",
@@ -162,14 +164,8 @@ def graph_digest(cuis: npt.NDArray[np.bytes_], children: Int32, parents: Int32, 
     return digest.hexdigest()
 
 
-def check_digest(sections: Sections) -> None:
-    """Check that the edges of a snapshot are those of its digest, in every order in which it holds them.
-
-    Raises:
-        SnapshotError: they are not, although checksums may be right.
-    """
-    from cuihop._kernels import csr
-
+def digest_of_sections(sections: Sections) -> str:
+    """`graph_digest` of the concepts, the upward edges and the retired concepts of a snapshot."""
     indptr, parents = sections["up_indptr"], sections["up_indices"]
     retired = RetiredTable(
         np.repeat(IdentifierTable(sections["retired_cuis"]).as_bytes(), np.diff(sections["retired_indptr"])),
@@ -177,12 +173,34 @@ def check_digest(sections: Sections) -> None:
         sections["retired_successors"],
     )
     children = np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))
-    digest = graph_digest(IdentifierTable(sections["cuis"]).as_bytes(), children, parents, retired)
-    down = csr.transposed(indptr, parents)
-    derived = (*down, *csr.union(indptr, parents, *down))
-    names = ("down_indptr", "down_indices", "any_indptr", "any_indices")
+    return graph_digest(IdentifierTable(sections["cuis"]).as_bytes(), children, parents, retired)
+
+
+def hierarchy_rows(up_indptr: Int32, up_indices: Int32) -> dict[str, npt.NDArray[Any]]:
+    """The sections of the edges in compressed rows: upwards as given, downwards, and in either direction."""
+    from cuihop._kernels import csr
+
+    down_indptr, down_indices = csr.transposed(up_indptr, up_indices)
+    any_indptr, any_indices = csr.union(up_indptr, up_indices, down_indptr, down_indices)
+    return {
+        "up_indptr": up_indptr,
+        "up_indices": up_indices,
+        "down_indptr": down_indptr,
+        "down_indices": down_indices,
+        "any_indptr": any_indptr,
+        "any_indices": any_indices,
+    }
+
+
+def check_digest(sections: Sections) -> None:
+    """Check that the edges of a snapshot are those of its digest, in every order in which it holds them.
+
+    Raises:
+        SnapshotError: they are not, although checksums may be right.
+    """
+    derived = hierarchy_rows(sections["up_indptr"], sections["up_indices"])
     stored = sections.meta["release"]["digest"]
-    if digest != stored or not all(np.array_equal(sections[n], a) for n, a in zip(names, derived, strict=True)):
+    if digest_of_sections(sections) != stored or not all(np.array_equal(sections[n], derived[n]) for n in derived):
         raise SnapshotError(
             f"{sections.origin}: its edges are not those of its digest, {stored[:12]}; the file is damaged"
         )
@@ -208,8 +226,6 @@ def sections_of(
         name, relations, identifiers, source: as in `Release`.
         report: the load report, stored in the header.
     """
-    from cuihop._kernels import csr
-
     concepts = len(tables.cuis)
     children, parents = tables.children, tables.parents
     if len(children) * 2 > np.iinfo(np.int32).max:
@@ -217,8 +233,6 @@ def sections_of(
     sab_sets = tables.sab_sets if len(tables.sab_sets) else np.zeros(len(children), dtype=np.uint16)
     members = list(tables.sab_set_members) or [()]
     up_indptr = bounds_of(np.bincount(children, minlength=concepts), np.int32)
-    down_indptr, down_indices = csr.transposed(up_indptr, parents)
-    any_indptr, any_indices = csr.union(up_indptr, parents, down_indptr, down_indices)
     none = np.zeros(concepts + 1, dtype=np.int32)
     beyond_ascii = tables.names.beyond_ascii()
     folded_names = StringTable.of([folded(tables.names[int(row)]) for row in beyond_ascii])
@@ -237,13 +251,8 @@ def sections_of(
     )
     arrays: dict[str, npt.NDArray[Any]] = {
         "cuis": IdentifierTable.packed(tables.cuis).stored,
-        "up_indptr": up_indptr,
-        "up_indices": parents,
+        **hierarchy_rows(up_indptr, parents),
         "up_sab_sets": sab_sets,
-        "down_indptr": down_indptr,
-        "down_indices": down_indices,
-        "any_indptr": any_indptr,
-        "any_indices": any_indices,
         "name_indptr": none if tables.name_indptr is None else tables.name_indptr,
         "name_offsets": tables.names.offsets,
         "name_blob": tables.names.blob,

@@ -319,6 +319,88 @@ NEAR_WEIGHT_HOPS: NearWeight.ValueType  # 2
 """λ^d, where the nearest concept of the other set is d hops away."""
 Global___NearWeight: _TypeAlias = NearWeight  # noqa: Y015
 
+class _SimilarityMeasure:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _SimilarityMeasureEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SimilarityMeasure.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SIMILARITY_MEASURE_UNSPECIFIED: _SimilarityMeasure.ValueType  # 0
+    """The same as SIMILARITY_MEASURE_LIN."""
+    SIMILARITY_MEASURE_PATH: _SimilarityMeasure.ValueType  # 1
+    """1 / (1 + d), d hops either way; 0 without a path."""
+    SIMILARITY_MEASURE_PATH_LCS: _SimilarityMeasure.ValueType  # 2
+    """1 / (1 + d), d hops up from each to a common ancestor, the fewest."""
+    SIMILARITY_MEASURE_LEACOCK_CHODOROW: _SimilarityMeasure.ValueType  # 3
+    """-log((d + 1) / (2 D)), d as in PATH_LCS, D hops from the deepest concept to the root."""
+    SIMILARITY_MEASURE_WU_PALMER: _SimilarityMeasure.ValueType  # 4
+    """2 depth(lcs) / (d + 2 depth(lcs)), d hops from each to the lcs, the deepest common ancestor."""
+    SIMILARITY_MEASURE_RESNIK: _SimilarityMeasure.ValueType  # 5
+    """IC(mica), of the most informative common ancestor."""
+    SIMILARITY_MEASURE_LIN: _SimilarityMeasure.ValueType  # 6
+    """2 IC(mica) / (IC(a) + IC(b))."""
+    SIMILARITY_MEASURE_JIANG_CONRATH: _SimilarityMeasure.ValueType  # 7
+    """IC(a) + IC(b) - 2 IC(mica): a distance."""
+    SIMILARITY_MEASURE_SIMUI: _SimilarityMeasure.ValueType  # 8
+    """Common ancestors of all ancestors of the two, each among its own."""
+    SIMILARITY_MEASURE_SIMGIC: _SimilarityMeasure.ValueType  # 9
+    """The same, each ancestor counted by its information content."""
+
+class SimilarityMeasure(_SimilarityMeasure, metaclass=_SimilarityMeasureEnumTypeWrapper):
+    """Measure of the similarity of two concepts. Concepts of a cycle are one node, and above several roots stands a virtual
+    one, of depth 1 and information content 0.
+    """
+
+SIMILARITY_MEASURE_UNSPECIFIED: SimilarityMeasure.ValueType  # 0
+"""The same as SIMILARITY_MEASURE_LIN."""
+SIMILARITY_MEASURE_PATH: SimilarityMeasure.ValueType  # 1
+"""1 / (1 + d), d hops either way; 0 without a path."""
+SIMILARITY_MEASURE_PATH_LCS: SimilarityMeasure.ValueType  # 2
+"""1 / (1 + d), d hops up from each to a common ancestor, the fewest."""
+SIMILARITY_MEASURE_LEACOCK_CHODOROW: SimilarityMeasure.ValueType  # 3
+"""-log((d + 1) / (2 D)), d as in PATH_LCS, D hops from the deepest concept to the root."""
+SIMILARITY_MEASURE_WU_PALMER: SimilarityMeasure.ValueType  # 4
+"""2 depth(lcs) / (d + 2 depth(lcs)), d hops from each to the lcs, the deepest common ancestor."""
+SIMILARITY_MEASURE_RESNIK: SimilarityMeasure.ValueType  # 5
+"""IC(mica), of the most informative common ancestor."""
+SIMILARITY_MEASURE_LIN: SimilarityMeasure.ValueType  # 6
+"""2 IC(mica) / (IC(a) + IC(b))."""
+SIMILARITY_MEASURE_JIANG_CONRATH: SimilarityMeasure.ValueType  # 7
+"""IC(a) + IC(b) - 2 IC(mica): a distance."""
+SIMILARITY_MEASURE_SIMUI: SimilarityMeasure.ValueType  # 8
+"""Common ancestors of all ancestors of the two, each among its own."""
+SIMILARITY_MEASURE_SIMGIC: SimilarityMeasure.ValueType  # 9
+"""The same, each ancestor counted by its information content."""
+Global___SimilarityMeasure: _TypeAlias = SimilarityMeasure  # noqa: Y015
+
+class _InformationContent:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _InformationContentEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_InformationContent.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    INFORMATION_CONTENT_UNSPECIFIED: _InformationContent.ValueType  # 0
+    """The same as INFORMATION_CONTENT_SANCHEZ."""
+    INFORMATION_CONTENT_SANCHEZ: _InformationContent.ValueType  # 1
+    """-log((leaves(x) / ancestors(x) + 1) / (leaves + 1))."""
+    INFORMATION_CONTENT_SECO: _InformationContent.ValueType  # 2
+    """1 - log(descendants(x) + 1) / log(N)."""
+    INFORMATION_CONTENT_CORPUS: _InformationContent.ValueType  # 3
+    """-log p(x), of the occurrences of x and of all its descendants in the corpus of the service."""
+
+class InformationContent(_InformationContent, metaclass=_InformationContentEnumTypeWrapper):
+    """Information content (IC) of a concept."""
+
+INFORMATION_CONTENT_UNSPECIFIED: InformationContent.ValueType  # 0
+"""The same as INFORMATION_CONTENT_SANCHEZ."""
+INFORMATION_CONTENT_SANCHEZ: InformationContent.ValueType  # 1
+"""-log((leaves(x) / ancestors(x) + 1) / (leaves + 1))."""
+INFORMATION_CONTENT_SECO: InformationContent.ValueType  # 2
+"""1 - log(descendants(x) + 1) / log(N)."""
+INFORMATION_CONTENT_CORPUS: InformationContent.ValueType  # 3
+"""-log p(x), of the occurrences of x and of all its descendants in the corpus of the service."""
+Global___InformationContent: _TypeAlias = InformationContent  # noqa: Y015
+
 class _ResolutionStatus:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -363,19 +445,27 @@ class SearchBounds(_message.Message):
 
     DIRECTION_FIELD_NUMBER: _builtins.int
     MAX_HOPS_FIELD_NUMBER: _builtins.int
+    WITHIN_SABS_FIELD_NUMBER: _builtins.int
     direction: Global___Direction.ValueType
     """Direction of the hops from the first concept of a pair to the second."""
     max_hops: _builtins.int
     """The most hops of a path; a longer one counts as none. Unset: no bound."""
+    @_builtins.property
+    def within_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Source vocabularies (SAB), at most 16: only edges that at least one of them asserts count. Empty: all edges. The
+        answer has the digest of the release with these edges.
+        """
+
     def __init__(
         self,
         *,
         direction: Global___Direction.ValueType = ...,
         max_hops: _builtins.int | None = ...,
+        within_sabs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_max_hops", b"_max_hops", "max_hops", b"max_hops"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_hops", b"_max_hops", "direction", b"direction", "max_hops", b"max_hops"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_hops", b"_max_hops", "direction", b"direction", "max_hops", b"max_hops", "within_sabs", b"within_sabs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_hops: _TypeAlias = _typing.Literal["max_hops"]  # noqa: Y015
     _WhichOneofArgType__max_hops: _TypeAlias = _typing.Literal["_max_hops", b"_max_hops"]  # noqa: Y015
@@ -981,6 +1071,7 @@ class NeighbourhoodRequest(_message.Message):
     HOPS_FIELD_NUMBER: _builtins.int
     DIRECTION_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    WITHIN_SABS_FIELD_NUMBER: _builtins.int
     hops: _builtins.int
     """The most hops from the centre. Unset: no bound."""
     direction: Global___Direction.ValueType
@@ -991,6 +1082,10 @@ class NeighbourhoodRequest(_message.Message):
     def cuis(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The centres."""
 
+    @_builtins.property
+    def within_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """As in SearchBounds."""
+
     def __init__(
         self,
         *,
@@ -998,10 +1093,11 @@ class NeighbourhoodRequest(_message.Message):
         hops: _builtins.int | None = ...,
         direction: Global___Direction.ValueType = ...,
         limit: _builtins.int | None = ...,
+        within_sabs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_hops", b"_hops", "_limit", b"_limit", "hops", b"hops", "limit", b"limit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_hops", b"_hops", "_limit", b"_limit", "cuis", b"cuis", "direction", b"direction", "hops", b"hops", "limit", b"limit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_hops", b"_hops", "_limit", b"_limit", "cuis", b"cuis", "direction", b"direction", "hops", b"hops", "limit", b"limit", "within_sabs", b"within_sabs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__hops: _TypeAlias = _typing.Literal["hops"]  # noqa: Y015
     _WhichOneofArgType__hops: _TypeAlias = _typing.Literal["_hops", b"_hops"]  # noqa: Y015
@@ -1143,6 +1239,7 @@ class RelevanceRule(_message.Message):
     DIRECTION_FIELD_NUMBER: _builtins.int
     UNKNOWN_FIELD_NUMBER: _builtins.int
     WEIGHT_FIELD_NUMBER: _builtins.int
+    WITHIN_SABS_FIELD_NUMBER: _builtins.int
     n: _builtins.int
     """The most hops between near concepts. Unset: 1. 0 gives IoU."""
     direction: Global___Direction.ValueType
@@ -1151,6 +1248,10 @@ class RelevanceRule(_message.Message):
     """Treatment of unknown and retired identifiers."""
     weight: Global___NearWeight.ValueType
     """Weight of a near concept. NEAR_WEIGHT_HOPS takes an n of at most 32."""
+    @_builtins.property
+    def within_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """As in SearchBounds."""
+
     def __init__(
         self,
         *,
@@ -1158,10 +1259,11 @@ class RelevanceRule(_message.Message):
         direction: Global___Direction.ValueType = ...,
         unknown: Global___UnknownConcepts.ValueType = ...,
         weight: Global___NearWeight.ValueType = ...,
+        within_sabs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_lambda", b"_lambda", "_n", b"_n", "lambda", b"lambda", "n", b"n"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lambda", b"_lambda", "_n", b"_n", "direction", b"direction", "lambda", b"lambda", "n", b"n", "unknown", b"unknown", "weight", b"weight"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lambda", b"_lambda", "_n", b"_n", "direction", b"direction", "lambda", b"lambda", "n", b"n", "unknown", b"unknown", "weight", b"weight", "within_sabs", b"within_sabs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__lambda: _TypeAlias = _typing.Literal["lambda"]  # noqa: Y015
     _WhichOneofArgType__lambda: _TypeAlias = _typing.Literal["_lambda", b"_lambda"]  # noqa: Y015
@@ -1466,6 +1568,645 @@ class RelevancesResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RelevancesResponse: _TypeAlias = RelevancesResponse  # noqa: Y015
+
+@_typing.final
+class ConceptSetPair(_message.Message):
+    """Two sets of concepts."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    A_FIELD_NUMBER: _builtins.int
+    B_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def a(self) -> Global___ConceptSet:
+        """One set."""
+
+    @_builtins.property
+    def b(self) -> Global___ConceptSet:
+        """The other."""
+
+    def __init__(
+        self,
+        *,
+        a: Global___ConceptSet | None = ...,
+        b: Global___ConceptSet | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["a", b"a", "b", b"b"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["a", b"a", "b", b"b"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ConceptSetPair: _TypeAlias = ConceptSetPair  # noqa: Y015
+
+@_typing.final
+class SimilaritiesRequest(_message.Message):
+    """Request of Similarities: pairs of concepts or pairs of sets, not both."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAIRS_FIELD_NUMBER: _builtins.int
+    SETS_FIELD_NUMBER: _builtins.int
+    MEASURE_FIELD_NUMBER: _builtins.int
+    IC_FIELD_NUMBER: _builtins.int
+    WITHIN_SABS_FIELD_NUMBER: _builtins.int
+    measure: Global___SimilarityMeasure.ValueType
+    """The measure."""
+    ic: Global___InformationContent.ValueType
+    """The information content."""
+    @_builtins.property
+    def pairs(self) -> _containers.RepeatedCompositeFieldContainer[Global___ConceptPair]:
+        """Pairs of concepts."""
+
+    @_builtins.property
+    def sets(self) -> _containers.RepeatedCompositeFieldContainer[Global___ConceptSetPair]:
+        """Pairs of sets: simUI and simGIC of their united ancestors, any other measure as best-match average."""
+
+    @_builtins.property
+    def within_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """As in SearchBounds: the hierarchy of these edges."""
+
+    def __init__(
+        self,
+        *,
+        pairs: _abc.Iterable[Global___ConceptPair] | None = ...,
+        sets: _abc.Iterable[Global___ConceptSetPair] | None = ...,
+        measure: Global___SimilarityMeasure.ValueType = ...,
+        ic: Global___InformationContent.ValueType = ...,
+        within_sabs: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ic", b"ic", "measure", b"measure", "pairs", b"pairs", "sets", b"sets", "within_sabs", b"within_sabs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SimilaritiesRequest: _TypeAlias = SimilaritiesRequest  # noqa: Y015
+
+@_typing.final
+class SimilaritiesResponse(_message.Message):
+    """Response of Similarities."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class MergedEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    SIMILARITIES_FIELD_NUMBER: _builtins.int
+    UNDEFINED_FIELD_NUMBER: _builtins.int
+    MERGED_FIELD_NUMBER: _builtins.int
+    PROVENANCE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def similarities(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """The similarities, in the order of the request. 0 and meaningless at the positions in `undefined`."""
+
+    @_builtins.property
+    def undefined(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Positions, from 0 and ascending, of the pairs without a value."""
+
+    @_builtins.property
+    def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Retired identifiers of the request, each with its successor."""
+
+    @_builtins.property
+    def provenance(self) -> Global___Provenance:
+        """Source of the answer."""
+
+    def __init__(
+        self,
+        *,
+        similarities: _abc.Iterable[_builtins.float] | None = ...,
+        undefined: _abc.Iterable[_builtins.int] | None = ...,
+        merged: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        provenance: Global___Provenance | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["provenance", b"provenance"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["merged", b"merged", "provenance", b"provenance", "similarities", b"similarities", "undefined", b"undefined"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SimilaritiesResponse: _TypeAlias = SimilaritiesResponse  # noqa: Y015
+
+@_typing.final
+class PairSimilaritiesRequest(_message.Message):
+    """Request of PairSimilarities."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAIRS_FIELD_NUMBER: _builtins.int
+    IC_FIELD_NUMBER: _builtins.int
+    WITHIN_SABS_FIELD_NUMBER: _builtins.int
+    ic: Global___InformationContent.ValueType
+    """The information content."""
+    @_builtins.property
+    def pairs(self) -> _containers.RepeatedCompositeFieldContainer[Global___ConceptPair]:
+        """The pairs."""
+
+    @_builtins.property
+    def within_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """As in SearchBounds: the hierarchy of these edges."""
+
+    def __init__(
+        self,
+        *,
+        pairs: _abc.Iterable[Global___ConceptPair] | None = ...,
+        ic: Global___InformationContent.ValueType = ...,
+        within_sabs: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ic", b"ic", "pairs", b"pairs", "within_sabs", b"within_sabs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PairSimilaritiesRequest: _TypeAlias = PairSimilaritiesRequest  # noqa: Y015
+
+@_typing.final
+class Placement(_message.Message):
+    """Place of a concept in the hierarchy. A cycle counts as one concept."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CUI_FIELD_NUMBER: _builtins.int
+    DEPTH_FIELD_NUMBER: _builtins.int
+    SHORTEST_DEPTH_FIELD_NUMBER: _builtins.int
+    HEIGHT_FIELD_NUMBER: _builtins.int
+    ANCESTORS_FIELD_NUMBER: _builtins.int
+    DESCENDANTS_FIELD_NUMBER: _builtins.int
+    LEAVES_FIELD_NUMBER: _builtins.int
+    IC_FIELD_NUMBER: _builtins.int
+    CYCLE_FIELD_NUMBER: _builtins.int
+    cui: _builtins.str
+    """The concept."""
+    depth: _builtins.int
+    """Nodes on the longest chain from the root, both included."""
+    shortest_depth: _builtins.int
+    """Nodes on the shortest chain from the root."""
+    height: _builtins.int
+    """Hops to the farthest leaf below, on the longest chain."""
+    ancestors: _builtins.int
+    """Number of ancestors, without itself."""
+    descendants: _builtins.int
+    """Number of descendants, without itself."""
+    leaves: _builtins.int
+    """Number of descendants without a child, itself included where it has none."""
+    ic: _builtins.float
+    """Information content. Unset: neither it nor a descendant occurs in the corpus."""
+    @_builtins.property
+    def cycle(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The concepts of its cycle, itself included; empty where it is in none."""
+
+    def __init__(
+        self,
+        *,
+        cui: _builtins.str = ...,
+        depth: _builtins.int = ...,
+        shortest_depth: _builtins.int = ...,
+        height: _builtins.int = ...,
+        ancestors: _builtins.int = ...,
+        descendants: _builtins.int = ...,
+        leaves: _builtins.int = ...,
+        ic: _builtins.float | None = ...,
+        cycle: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_ic", b"_ic", "ic", b"ic"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_ic", b"_ic", "ancestors", b"ancestors", "cui", b"cui", "cycle", b"cycle", "depth", b"depth", "descendants", b"descendants", "height", b"height", "ic", b"ic", "leaves", b"leaves", "shortest_depth", b"shortest_depth"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__ic: _TypeAlias = _typing.Literal["ic"]  # noqa: Y015
+    _WhichOneofArgType__ic: _TypeAlias = _typing.Literal["_ic", b"_ic"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ic) -> _WhichOneofReturnType__ic | None: ...
+
+Global___Placement: _TypeAlias = Placement  # noqa: Y015
+
+@_typing.final
+class CommonSubsumer(_message.Message):
+    """A common ancestor of two concepts."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CUI_FIELD_NUMBER: _builtins.int
+    DEPTH_FIELD_NUMBER: _builtins.int
+    IC_FIELD_NUMBER: _builtins.int
+    HOPS_A_FIELD_NUMBER: _builtins.int
+    HOPS_B_FIELD_NUMBER: _builtins.int
+    cui: _builtins.str
+    """The concept; of a cycle, its first in the order of identifiers. Unset: the virtual root."""
+    depth: _builtins.int
+    """Its depth."""
+    ic: _builtins.float
+    """Its information content; unset as in Placement."""
+    hops_a: _builtins.int
+    """Upward hops to it from a, a cycle being one node."""
+    hops_b: _builtins.int
+    """Upward hops to it from b."""
+    def __init__(
+        self,
+        *,
+        cui: _builtins.str | None = ...,
+        depth: _builtins.int = ...,
+        ic: _builtins.float | None = ...,
+        hops_a: _builtins.int = ...,
+        hops_b: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cui", b"_cui", "_ic", b"_ic", "cui", b"cui", "ic", b"ic"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cui", b"_cui", "_ic", b"_ic", "cui", b"cui", "depth", b"depth", "hops_a", b"hops_a", "hops_b", b"hops_b", "ic", b"ic"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__cui: _TypeAlias = _typing.Literal["cui"]  # noqa: Y015
+    _WhichOneofArgType__cui: _TypeAlias = _typing.Literal["_cui", b"_cui"]  # noqa: Y015
+    _WhichOneofReturnType__ic: _TypeAlias = _typing.Literal["ic"]  # noqa: Y015
+    _WhichOneofArgType__ic: _TypeAlias = _typing.Literal["_ic", b"_ic"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__cui) -> _WhichOneofReturnType__cui | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ic) -> _WhichOneofReturnType__ic | None: ...
+
+Global___CommonSubsumer: _TypeAlias = CommonSubsumer  # noqa: Y015
+
+@_typing.final
+class MeasureValue(_message.Message):
+    """The value of a measure."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEASURE_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    measure: Global___SimilarityMeasure.ValueType
+    """The measure."""
+    value: _builtins.float
+    """Unset: the measure has no value for this pair."""
+    def __init__(
+        self,
+        *,
+        measure: Global___SimilarityMeasure.ValueType = ...,
+        value: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_value", b"_value", "value", b"value"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_value", b"_value", "measure", b"measure", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__value: _TypeAlias = _typing.Literal["value"]  # noqa: Y015
+    _WhichOneofArgType__value: _TypeAlias = _typing.Literal["_value", b"_value"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__value) -> _WhichOneofReturnType__value | None: ...
+
+Global___MeasureValue: _TypeAlias = MeasureValue  # noqa: Y015
+
+@_typing.final
+class PairSimilarity(_message.Message):
+    """Two concepts by every measure."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class MergedEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    A_FIELD_NUMBER: _builtins.int
+    B_FIELD_NUMBER: _builtins.int
+    HOPS_FIELD_NUMBER: _builtins.int
+    LOWEST_FIELD_NUMBER: _builtins.int
+    DEEPEST_FIELD_NUMBER: _builtins.int
+    NEAREST_FIELD_NUMBER: _builtins.int
+    MOST_INFORMATIVE_FIELD_NUMBER: _builtins.int
+    VALUES_FIELD_NUMBER: _builtins.int
+    IC_FIELD_NUMBER: _builtins.int
+    MERGED_FIELD_NUMBER: _builtins.int
+    hops: _builtins.int
+    """Hops either way. Unset: no path."""
+    ic: Global___InformationContent.ValueType
+    """The information content used."""
+    @_builtins.property
+    def a(self) -> Global___Placement:
+        """The place of one concept."""
+
+    @_builtins.property
+    def b(self) -> Global___Placement:
+        """The place of the other."""
+
+    @_builtins.property
+    def lowest(self) -> _containers.RepeatedCompositeFieldContainer[Global___CommonSubsumer]:
+        """Common ancestors without a common ancestor below them, deepest first, then nearest, then by identifier."""
+
+    @_builtins.property
+    def deepest(self) -> Global___CommonSubsumer:
+        """The common ancestor of Wu and Palmer."""
+
+    @_builtins.property
+    def nearest(self) -> Global___CommonSubsumer:
+        """The common ancestor of SIMILARITY_MEASURE_PATH_LCS."""
+
+    @_builtins.property
+    def most_informative(self) -> Global___CommonSubsumer:
+        """The common ancestor of Resnik, Lin, and Jiang and Conrath."""
+
+    @_builtins.property
+    def values(self) -> _containers.RepeatedCompositeFieldContainer[Global___MeasureValue]:
+        """The value of every measure."""
+
+    @_builtins.property
+    def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Retired identifiers of the pair, each with its successor."""
+
+    def __init__(
+        self,
+        *,
+        a: Global___Placement | None = ...,
+        b: Global___Placement | None = ...,
+        hops: _builtins.int | None = ...,
+        lowest: _abc.Iterable[Global___CommonSubsumer] | None = ...,
+        deepest: Global___CommonSubsumer | None = ...,
+        nearest: Global___CommonSubsumer | None = ...,
+        most_informative: Global___CommonSubsumer | None = ...,
+        values: _abc.Iterable[Global___MeasureValue] | None = ...,
+        ic: Global___InformationContent.ValueType = ...,
+        merged: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_hops", b"_hops", "a", b"a", "b", b"b", "deepest", b"deepest", "hops", b"hops", "most_informative", b"most_informative", "nearest", b"nearest"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_hops", b"_hops", "a", b"a", "b", b"b", "deepest", b"deepest", "hops", b"hops", "ic", b"ic", "lowest", b"lowest", "merged", b"merged", "most_informative", b"most_informative", "nearest", b"nearest", "values", b"values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__hops: _TypeAlias = _typing.Literal["hops"]  # noqa: Y015
+    _WhichOneofArgType__hops: _TypeAlias = _typing.Literal["_hops", b"_hops"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hops) -> _WhichOneofReturnType__hops | None: ...
+
+Global___PairSimilarity: _TypeAlias = PairSimilarity  # noqa: Y015
+
+@_typing.final
+class PairSimilaritiesResponse(_message.Message):
+    """Response of PairSimilarities."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class MergedEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    PAIRS_FIELD_NUMBER: _builtins.int
+    MERGED_FIELD_NUMBER: _builtins.int
+    PROVENANCE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def pairs(self) -> _containers.RepeatedCompositeFieldContainer[Global___PairSimilarity]:
+        """One for each pair, in the order of the request."""
+
+    @_builtins.property
+    def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Retired identifiers of the request, each with its successor."""
+
+    @_builtins.property
+    def provenance(self) -> Global___Provenance:
+        """Source of the answer."""
+
+    def __init__(
+        self,
+        *,
+        pairs: _abc.Iterable[Global___PairSimilarity] | None = ...,
+        merged: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        provenance: Global___Provenance | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["provenance", b"provenance"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["merged", b"merged", "pairs", b"pairs", "provenance", b"provenance"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PairSimilaritiesResponse: _TypeAlias = PairSimilaritiesResponse  # noqa: Y015
+
+@_typing.final
+class PlacementsRequest(_message.Message):
+    """Request of Placements."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CUIS_FIELD_NUMBER: _builtins.int
+    IC_FIELD_NUMBER: _builtins.int
+    WITHIN_SABS_FIELD_NUMBER: _builtins.int
+    ic: Global___InformationContent.ValueType
+    """The information content."""
+    @_builtins.property
+    def cuis(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The concepts."""
+
+    @_builtins.property
+    def within_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """As in SearchBounds: the hierarchy of these edges."""
+
+    def __init__(
+        self,
+        *,
+        cuis: _abc.Iterable[_builtins.str] | None = ...,
+        ic: Global___InformationContent.ValueType = ...,
+        within_sabs: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cuis", b"cuis", "ic", b"ic", "within_sabs", b"within_sabs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PlacementsRequest: _TypeAlias = PlacementsRequest  # noqa: Y015
+
+@_typing.final
+class PlacementsResponse(_message.Message):
+    """Response of Placements."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class MergedEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    PLACEMENTS_FIELD_NUMBER: _builtins.int
+    MERGED_FIELD_NUMBER: _builtins.int
+    PROVENANCE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def placements(self) -> _containers.RepeatedCompositeFieldContainer[Global___Placement]:
+        """One for each concept, in the order of the request."""
+
+    @_builtins.property
+    def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Retired identifiers of the request, each with its successor."""
+
+    @_builtins.property
+    def provenance(self) -> Global___Provenance:
+        """Source of the answer."""
+
+    def __init__(
+        self,
+        *,
+        placements: _abc.Iterable[Global___Placement] | None = ...,
+        merged: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        provenance: Global___Provenance | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["provenance", b"provenance"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["merged", b"merged", "placements", b"placements", "provenance", b"provenance"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PlacementsResponse: _TypeAlias = PlacementsResponse  # noqa: Y015
+
+@_typing.final
+class GetHierarchyRequest(_message.Message):
+    """Request of GetHierarchy."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WITHIN_SABS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def within_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """As in SearchBounds: the hierarchy of these edges."""
+
+    def __init__(
+        self,
+        *,
+        within_sabs: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["within_sabs", b"within_sabs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetHierarchyRequest: _TypeAlias = GetHierarchyRequest  # noqa: Y015
+
+@_typing.final
+class Hierarchy(_message.Message):
+    """The hierarchy as a whole."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODES_FIELD_NUMBER: _builtins.int
+    CYCLES_FIELD_NUMBER: _builtins.int
+    CONCEPTS_IN_CYCLES_FIELD_NUMBER: _builtins.int
+    ROOTS_FIELD_NUMBER: _builtins.int
+    LEAVES_FIELD_NUMBER: _builtins.int
+    DEPTH_FIELD_NUMBER: _builtins.int
+    nodes: _builtins.int
+    """Concepts, with each cycle as one."""
+    cycles: _builtins.int
+    """Cycles that were made one node."""
+    concepts_in_cycles: _builtins.int
+    """Their concepts."""
+    roots: _builtins.int
+    """Nodes without a parent; above more than one stands the virtual root."""
+    leaves: _builtins.int
+    """Nodes without a child."""
+    depth: _builtins.int
+    """Hops from the deepest node to the root, on its longest chain."""
+    def __init__(
+        self,
+        *,
+        nodes: _builtins.int = ...,
+        cycles: _builtins.int = ...,
+        concepts_in_cycles: _builtins.int = ...,
+        roots: _builtins.int = ...,
+        leaves: _builtins.int = ...,
+        depth: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["concepts_in_cycles", b"concepts_in_cycles", "cycles", b"cycles", "depth", b"depth", "leaves", b"leaves", "nodes", b"nodes", "roots", b"roots"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Hierarchy: _TypeAlias = Hierarchy  # noqa: Y015
+
+@_typing.final
+class GetHierarchyResponse(_message.Message):
+    """Response of GetHierarchy."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HIERARCHY_FIELD_NUMBER: _builtins.int
+    PROVENANCE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def hierarchy(self) -> Global___Hierarchy:
+        """The hierarchy."""
+
+    @_builtins.property
+    def provenance(self) -> Global___Provenance:
+        """Source of the answer."""
+
+    def __init__(
+        self,
+        *,
+        hierarchy: Global___Hierarchy | None = ...,
+        provenance: Global___Provenance | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["hierarchy", b"hierarchy", "provenance", b"provenance"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hierarchy", b"hierarchy", "provenance", b"provenance"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetHierarchyResponse: _TypeAlias = GetHierarchyResponse  # noqa: Y015
 
 @_typing.final
 class SearchRequest(_message.Message):
@@ -1787,21 +2528,27 @@ class GetConceptRequest(_message.Message):
 
     CUIS_FIELD_NUMBER: _builtins.int
     NAMES_ONLY_FIELD_NUMBER: _builtins.int
+    WITHIN_SABS_FIELD_NUMBER: _builtins.int
     names_only: _builtins.bool
     """Names only, without synonyms, semantic types, definitions and counts."""
     @_builtins.property
     def cuis(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The concepts."""
 
+    @_builtins.property
+    def within_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """As in SearchBounds: parents, children and vocabularies are those of these edges."""
+
     def __init__(
         self,
         *,
         cuis: _abc.Iterable[_builtins.str] | None = ...,
         names_only: _builtins.bool = ...,
+        within_sabs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cuis", b"cuis", "names_only", b"names_only"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cuis", b"cuis", "names_only", b"names_only", "within_sabs", b"within_sabs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2080,6 +2827,7 @@ class GetDistancePackRequest(_message.Message):
     CUIS_FIELD_NUMBER: _builtins.int
     HOPS_FIELD_NUMBER: _builtins.int
     DIRECTION_FIELD_NUMBER: _builtins.int
+    WITHIN_SABS_FIELD_NUMBER: _builtins.int
     hops: _builtins.int
     """The largest distance in the pack, 0 to 255."""
     direction: Global___Direction.ValueType
@@ -2088,16 +2836,21 @@ class GetDistancePackRequest(_message.Message):
     def cuis(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Distinct concepts."""
 
+    @_builtins.property
+    def within_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """As in SearchBounds."""
+
     def __init__(
         self,
         *,
         cuis: _abc.Iterable[_builtins.str] | None = ...,
         hops: _builtins.int = ...,
         direction: Global___Direction.ValueType = ...,
+        within_sabs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cuis", b"cuis", "direction", b"direction", "hops", b"hops"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cuis", b"cuis", "direction", b"direction", "hops", b"hops", "within_sabs", b"within_sabs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2155,12 +2908,19 @@ class GetReleaseRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    WITHIN_SABS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def within_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """As in SearchBounds: the release with only these edges. Its name lists the vocabularies."""
+
     def __init__(
         self,
+        *,
+        within_sabs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["within_sabs", b"within_sabs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2237,6 +2997,7 @@ class Limits(_message.Message):
     TEXT_CHARACTERS_FIELD_NUMBER: _builtins.int
     CHARACTERS_FIELD_NUMBER: _builtins.int
     MENTIONS_FIELD_NUMBER: _builtins.int
+    COMPARISONS_FIELD_NUMBER: _builtins.int
     pairs: _builtins.int
     """Pairs in one batch."""
     concepts: _builtins.int
@@ -2259,6 +3020,8 @@ class Limits(_message.Message):
     """Characters of all texts in one Annotate request."""
     mentions: _builtins.int
     """Mentions in one Annotate response, their candidates included."""
+    comparisons: _builtins.int
+    """Pairs of concepts, one of each set, that one request on sets may need. 0: a service of an earlier version."""
     def __init__(
         self,
         *,
@@ -2273,10 +3036,11 @@ class Limits(_message.Message):
         text_characters: _builtins.int = ...,
         characters: _builtins.int = ...,
         mentions: _builtins.int = ...,
+        comparisons: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["characters", b"characters", "concepts", b"concepts", "hits", b"hits", "mentions", b"mentions", "neighbours", b"neighbours", "pack_concepts", b"pack_concepts", "pairs", b"pairs", "set_concepts", b"set_concepts", "sets", b"sets", "text_characters", b"text_characters", "texts", b"texts"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["characters", b"characters", "comparisons", b"comparisons", "concepts", b"concepts", "hits", b"hits", "mentions", b"mentions", "neighbours", b"neighbours", "pack_concepts", b"pack_concepts", "pairs", b"pairs", "set_concepts", b"set_concepts", "sets", b"sets", "text_characters", b"text_characters", "texts", b"texts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -70,6 +70,26 @@ class ConceptGraphServiceStub:
                 request_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.RelevancesRequest.SerializeToString,
                 response_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.RelevancesResponse.FromString,
                 _registered_method=True)
+        self.Similarities = channel.unary_unary(
+                '/cuihop_api.v1.ConceptGraphService/Similarities',
+                request_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.SimilaritiesRequest.SerializeToString,
+                response_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.SimilaritiesResponse.FromString,
+                _registered_method=True)
+        self.PairSimilarities = channel.unary_unary(
+                '/cuihop_api.v1.ConceptGraphService/PairSimilarities',
+                request_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.PairSimilaritiesRequest.SerializeToString,
+                response_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.PairSimilaritiesResponse.FromString,
+                _registered_method=True)
+        self.Placements = channel.unary_unary(
+                '/cuihop_api.v1.ConceptGraphService/Placements',
+                request_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.PlacementsRequest.SerializeToString,
+                response_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.PlacementsResponse.FromString,
+                _registered_method=True)
+        self.GetHierarchy = channel.unary_unary(
+                '/cuihop_api.v1.ConceptGraphService/GetHierarchy',
+                request_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.GetHierarchyRequest.SerializeToString,
+                response_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.GetHierarchyResponse.FromString,
+                _registered_method=True)
         self.Search = channel.unary_unary(
                 '/cuihop_api.v1.ConceptGraphService/Search',
                 request_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.SearchRequest.SerializeToString,
@@ -163,6 +183,37 @@ class ConceptGraphServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Similarities(self, request, context):
+        """The similarity of pairs of concepts, or of pairs of sets, by one measure. All or none, as Distances.
+        NOT_FOUND, FAILED_PRECONDITION: as Distances. UNAVAILABLE: the release is not in memory, or not yet.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PairSimilarities(self, request, context):
+        """Pairs of concepts by every measure, with their places and common ancestors.
+        NOT_FOUND, FAILED_PRECONDITION, UNAVAILABLE: as Similarities.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Placements(self, request, context):
+        """The places of concepts in the hierarchy.
+        NOT_FOUND, FAILED_PRECONDITION, UNAVAILABLE: as Similarities.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetHierarchy(self, request, context):
+        """The hierarchy as a whole: cycles, roots and depth. UNAVAILABLE: as Similarities.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Search(self, request, context):
         """Concepts by name, synonym or identifier, best first. PERMISSION_DENIED: the key may not see names.
         """
@@ -247,6 +298,26 @@ def add_ConceptGraphServiceServicer_to_server(servicer, server):
                     servicer.Relevances,
                     request_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.RelevancesRequest.FromString,
                     response_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.RelevancesResponse.SerializeToString,
+            ),
+            'Similarities': grpc.unary_unary_rpc_method_handler(
+                    servicer.Similarities,
+                    request_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.SimilaritiesRequest.FromString,
+                    response_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.SimilaritiesResponse.SerializeToString,
+            ),
+            'PairSimilarities': grpc.unary_unary_rpc_method_handler(
+                    servicer.PairSimilarities,
+                    request_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.PairSimilaritiesRequest.FromString,
+                    response_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.PairSimilaritiesResponse.SerializeToString,
+            ),
+            'Placements': grpc.unary_unary_rpc_method_handler(
+                    servicer.Placements,
+                    request_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.PlacementsRequest.FromString,
+                    response_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.PlacementsResponse.SerializeToString,
+            ),
+            'GetHierarchy': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetHierarchy,
+                    request_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.GetHierarchyRequest.FromString,
+                    response_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.GetHierarchyResponse.SerializeToString,
             ),
             'Search': grpc.unary_unary_rpc_method_handler(
                     servicer.Search,
@@ -469,6 +540,114 @@ class ConceptGraphService:
             '/cuihop_api.v1.ConceptGraphService/Relevances',
             cuihop__api_dot_v1_dot_concept__graph__pb2.RelevancesRequest.SerializeToString,
             cuihop__api_dot_v1_dot_concept__graph__pb2.RelevancesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Similarities(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cuihop_api.v1.ConceptGraphService/Similarities',
+            cuihop__api_dot_v1_dot_concept__graph__pb2.SimilaritiesRequest.SerializeToString,
+            cuihop__api_dot_v1_dot_concept__graph__pb2.SimilaritiesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PairSimilarities(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cuihop_api.v1.ConceptGraphService/PairSimilarities',
+            cuihop__api_dot_v1_dot_concept__graph__pb2.PairSimilaritiesRequest.SerializeToString,
+            cuihop__api_dot_v1_dot_concept__graph__pb2.PairSimilaritiesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Placements(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cuihop_api.v1.ConceptGraphService/Placements',
+            cuihop__api_dot_v1_dot_concept__graph__pb2.PlacementsRequest.SerializeToString,
+            cuihop__api_dot_v1_dot_concept__graph__pb2.PlacementsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetHierarchy(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cuihop_api.v1.ConceptGraphService/GetHierarchy',
+            cuihop__api_dot_v1_dot_concept__graph__pb2.GetHierarchyRequest.SerializeToString,
+            cuihop__api_dot_v1_dot_concept__graph__pb2.GetHierarchyResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -82,6 +82,20 @@ class ConceptGraphServiceStub:
     """The relevance of one concept set to each of many.
     NOT_FOUND, FAILED_PRECONDITION: as SetRelevance.
     """
+    Similarities: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.SimilaritiesRequest, _concept_graph_pb2.SimilaritiesResponse]
+    """The similarity of pairs of concepts, or of pairs of sets, by one measure. All or none, as Distances.
+    NOT_FOUND, FAILED_PRECONDITION: as Distances. UNAVAILABLE: the release is not in memory, or not yet.
+    """
+    PairSimilarities: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.PairSimilaritiesRequest, _concept_graph_pb2.PairSimilaritiesResponse]
+    """Pairs of concepts by every measure, with their places and common ancestors.
+    NOT_FOUND, FAILED_PRECONDITION, UNAVAILABLE: as Similarities.
+    """
+    Placements: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.PlacementsRequest, _concept_graph_pb2.PlacementsResponse]
+    """The places of concepts in the hierarchy.
+    NOT_FOUND, FAILED_PRECONDITION, UNAVAILABLE: as Similarities.
+    """
+    GetHierarchy: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.GetHierarchyRequest, _concept_graph_pb2.GetHierarchyResponse]
+    """The hierarchy as a whole: cycles, roots and depth. UNAVAILABLE: as Similarities."""
     Search: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.SearchRequest, _concept_graph_pb2.SearchResponse]
     """Concepts by name, synonym or identifier, best first. PERMISSION_DENIED: the key may not see names."""
     Annotate: _grpc.StreamStreamMultiCallable[_concept_graph_pb2.AnnotateRequest, _concept_graph_pb2.AnnotateResponse]
@@ -137,6 +151,20 @@ class ConceptGraphServiceAsyncStub(ConceptGraphServiceStub):
     """The relevance of one concept set to each of many.
     NOT_FOUND, FAILED_PRECONDITION: as SetRelevance.
     """
+    Similarities: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.SimilaritiesRequest, _concept_graph_pb2.SimilaritiesResponse]  # type: ignore[assignment]
+    """The similarity of pairs of concepts, or of pairs of sets, by one measure. All or none, as Distances.
+    NOT_FOUND, FAILED_PRECONDITION: as Distances. UNAVAILABLE: the release is not in memory, or not yet.
+    """
+    PairSimilarities: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.PairSimilaritiesRequest, _concept_graph_pb2.PairSimilaritiesResponse]  # type: ignore[assignment]
+    """Pairs of concepts by every measure, with their places and common ancestors.
+    NOT_FOUND, FAILED_PRECONDITION, UNAVAILABLE: as Similarities.
+    """
+    Placements: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.PlacementsRequest, _concept_graph_pb2.PlacementsResponse]  # type: ignore[assignment]
+    """The places of concepts in the hierarchy.
+    NOT_FOUND, FAILED_PRECONDITION, UNAVAILABLE: as Similarities.
+    """
+    GetHierarchy: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.GetHierarchyRequest, _concept_graph_pb2.GetHierarchyResponse]  # type: ignore[assignment]
+    """The hierarchy as a whole: cycles, roots and depth. UNAVAILABLE: as Similarities."""
     Search: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.SearchRequest, _concept_graph_pb2.SearchResponse]  # type: ignore[assignment]
     """Concepts by name, synonym or identifier, best first. PERMISSION_DENIED: the key may not see names."""
     Annotate: _aio.StreamStreamMultiCallable[_concept_graph_pb2.AnnotateRequest, _concept_graph_pb2.AnnotateResponse]  # type: ignore[assignment]
@@ -231,6 +259,44 @@ class ConceptGraphServiceServicer(metaclass=_abc_1.ABCMeta):
         """The relevance of one concept set to each of many.
         NOT_FOUND, FAILED_PRECONDITION: as SetRelevance.
         """
+
+    @_abc_1.abstractmethod
+    def Similarities(
+        self,
+        request: _concept_graph_pb2.SimilaritiesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_concept_graph_pb2.SimilaritiesResponse, _abc.Awaitable[_concept_graph_pb2.SimilaritiesResponse]]:
+        """The similarity of pairs of concepts, or of pairs of sets, by one measure. All or none, as Distances.
+        NOT_FOUND, FAILED_PRECONDITION: as Distances. UNAVAILABLE: the release is not in memory, or not yet.
+        """
+
+    @_abc_1.abstractmethod
+    def PairSimilarities(
+        self,
+        request: _concept_graph_pb2.PairSimilaritiesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_concept_graph_pb2.PairSimilaritiesResponse, _abc.Awaitable[_concept_graph_pb2.PairSimilaritiesResponse]]:
+        """Pairs of concepts by every measure, with their places and common ancestors.
+        NOT_FOUND, FAILED_PRECONDITION, UNAVAILABLE: as Similarities.
+        """
+
+    @_abc_1.abstractmethod
+    def Placements(
+        self,
+        request: _concept_graph_pb2.PlacementsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_concept_graph_pb2.PlacementsResponse, _abc.Awaitable[_concept_graph_pb2.PlacementsResponse]]:
+        """The places of concepts in the hierarchy.
+        NOT_FOUND, FAILED_PRECONDITION, UNAVAILABLE: as Similarities.
+        """
+
+    @_abc_1.abstractmethod
+    def GetHierarchy(
+        self,
+        request: _concept_graph_pb2.GetHierarchyRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_concept_graph_pb2.GetHierarchyResponse, _abc.Awaitable[_concept_graph_pb2.GetHierarchyResponse]]:
+        """The hierarchy as a whole: cycles, roots and depth. UNAVAILABLE: as Similarities."""
 
     @_abc_1.abstractmethod
     def Search(

@@ -14,8 +14,16 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 
 import cuihop
-from cuihop.errors import CuihopError
+from cuihop.errors import CuihopError, InputError
 from cuihop.remote.annotation_messages import columns_message, options_of_message
+from cuihop.remote.similarity_messages import (
+    content_of,
+    facts_message,
+    measure_of,
+    pair_message,
+    placement_message,
+    similarities_message,
+)
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_service.admission import Admission, RequestInfo
 from cuihop_service.callers import Scope
@@ -39,6 +47,10 @@ _OPERATIONS = {
     "Neighbourhood": "neighbourhood",
     "SetRelevance": "set_relevance",
     "Relevances": "relevances",
+    "Similarities": "similarities",
+    "PairSimilarities": "pair_similarities",
+    "Placements": "placements",
+    "GetHierarchy": "get_hierarchy",
     "Search": "search",
     "Annotate": "annotate",
     "GetConcept": "get_concept",
@@ -125,13 +137,12 @@ class ConceptGraphHandlers:
             raise
 
     async def Distance(self, request: pb.DistanceRequest, rpc: Rpc) -> pb.DistanceResponse:
+        core = self._core.within(request.bounds.within_sabs)
         answer = await self._answer(
             rpc,
             request,
-            lambda context: self._core.distance(
-                request.a, request.b, **messages.bounds(request.bounds), context=context
-            ),
-            quick=self._core.is_quick(),
+            lambda context: core.distance(request.a, request.b, **messages.bounds(request.bounds), context=context),
+            quick=core.is_quick(),
         )
         return pb.DistanceResponse(hops=answer.value, merged=answer.merged, provenance=messages.provenance(answer))
 
@@ -139,12 +150,12 @@ class ConceptGraphHandlers:
         return await self._batch(request, rpc)
 
     async def _batch(self, request: pb.DistancesRequest, rpc: Rpc) -> pb.DistancesResponse:
-        core = self._core
+        core = self._core.within(request.bounds.within_sabs)
         size = len(request.packed.a) or len(request.pairs)
 
         def work(context: RequestContext) -> pb.DistancesResponse:
             bounds = messages.bounds(request.bounds)
-            with core.holder.lent() as served:
+            with core.lent() as served:
                 pairs = messages.pairs_of(request, core.limits, served.release.identifiers)
             context.answer = core.distances(pairs, **bounds, context=context)
             return messages.distances_message(context.answer)
@@ -165,7 +176,7 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda context: self._core.path(
+            lambda context: self._core.within(request.bounds.within_sabs).path(
                 request.a, request.b, **messages.bounds(request.bounds), which=rank, context=context
             ),
         )
@@ -173,7 +184,7 @@ class ConceptGraphHandlers:
 
     async def Neighbourhood(self, request: pb.NeighbourhoodRequest, rpc: Rpc) -> pb.NeighbourhoodResponse:
         def work(context: RequestContext) -> pb.NeighbourhoodResponse:
-            context.answer = self._core.neighbourhoods(
+            context.answer = self._core.within(request.within_sabs).neighbourhoods(
                 list(request.cuis),
                 hops=messages.optional(request, "hops"),
                 direction=messages.way(request.direction),
@@ -188,7 +199,7 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda context: self._core.set_relevance(
+            lambda context: self._core.within(request.rule.within_sabs).set_relevance(
                 list(request.a.cuis), list(request.b.cuis), **messages.rule(request.rule), context=context
             ),
             size=len(request.a.cuis) + len(request.b.cuis),
@@ -199,7 +210,7 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda context: self._core.relevances(
+            lambda context: self._core.within(request.rule.within_sabs).relevances(
                 list(request.query.cuis),
                 [list(concepts.cuis) for concepts in request.corpus],
                 **messages.rule(request.rule),
@@ -208,6 +219,57 @@ class ConceptGraphHandlers:
             size=len(request.corpus),
         )
         return messages.row_message(answer)
+
+    async def Similarities(self, request: pb.SimilaritiesRequest, rpc: Rpc) -> pb.SimilaritiesResponse:
+        def work(context: RequestContext) -> pb.SimilaritiesResponse:
+            measure, ic = measure_of(request.measure), content_of(request.ic)
+            similarity = self._core.within(request.within_sabs).similarity
+            if request.sets:
+                if request.pairs:
+                    raise InputError("pairs and sets", column="sets", found="both", expected="one of them")
+                sets = [(pair.a.cuis, pair.b.cuis) for pair in request.sets]
+                answer = similarity.set_similarities(sets, measure, ic, context=context)
+            else:
+                pairs = [(pair.a, pair.b) for pair in request.pairs]
+                answer = similarity.similarities(pairs, measure, ic, context=context)
+            context.answer = answer
+            message = similarities_message(answer.value)
+            message.provenance.CopyFrom(messages.provenance(answer))
+            return message
+
+        return await self._answer(rpc, request, work, size=len(request.pairs) + len(request.sets))
+
+    async def PairSimilarities(self, request: pb.PairSimilaritiesRequest, rpc: Rpc) -> pb.PairSimilaritiesResponse:
+        def work(context: RequestContext) -> pb.PairSimilaritiesResponse:
+            pairs = [(pair.a, pair.b) for pair in request.pairs]
+            similarity = self._core.within(request.within_sabs).similarity
+            answer = context.answer = similarity.pairs(pairs, content_of(request.ic), context=context)
+            return pb.PairSimilaritiesResponse(
+                pairs=map(pair_message, answer.value), merged=answer.merged, provenance=messages.provenance(answer)
+            )
+
+        return await self._answer(rpc, request, work, size=len(request.pairs))
+
+    async def Placements(self, request: pb.PlacementsRequest, rpc: Rpc) -> pb.PlacementsResponse:
+        answer = await self._answer(
+            rpc,
+            request,
+            lambda context: self._core.within(request.within_sabs).similarity.placements(
+                list(request.cuis), content_of(request.ic), context=context
+            ),
+            size=len(request.cuis),
+        )
+        return pb.PlacementsResponse(
+            placements=map(placement_message, answer.value),
+            merged=answer.merged,
+            provenance=messages.provenance(answer),
+        )
+
+    async def GetHierarchy(self, request: pb.GetHierarchyRequest, rpc: Rpc) -> pb.GetHierarchyResponse:
+        answer = await self._answer(
+            rpc, request, lambda context: self._core.within(request.within_sabs).similarity.facts(context=context)
+        )
+        return pb.GetHierarchyResponse(hierarchy=facts_message(answer.value), provenance=messages.provenance(answer))
 
     async def Search(self, request: pb.SearchRequest, rpc: Rpc) -> pb.SearchResponse:
         answer = await self._answer(
@@ -244,7 +306,9 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda context: self._core.concepts(list(request.cuis), names_only=request.names_only, context=context),
+            lambda context: self._core.within(request.within_sabs).concepts(
+                list(request.cuis), names_only=request.names_only, context=context
+            ),
             size=len(request.cuis),
         )
         return pb.GetConceptResponse(
@@ -284,7 +348,7 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda context: self._core.pack(
+            lambda context: self._core.within(request.within_sabs).pack(
                 list(request.cuis), hops=request.hops, direction=messages.way(request.direction), context=context
             ),
             size=len(request.cuis),
@@ -293,10 +357,10 @@ class ConceptGraphHandlers:
             yield message
 
     async def GetRelease(self, request: pb.GetReleaseRequest, rpc: Rpc) -> pb.GetReleaseResponse:
-        core = self._core
+        core = self._core.within(request.within_sabs)
 
         def work(context: RequestContext) -> pb.GetReleaseResponse:
-            with core.holder.lent() as served:
+            with core.lent() as served:
                 return pb.GetReleaseResponse(
                     release=messages.release_message(served.release),
                     indexed=served.index is not None,
@@ -305,7 +369,7 @@ class ConceptGraphHandlers:
                     service_version=cuihop.__version__,
                 )
 
-        return await self._answer(rpc, request, work, quick=True)
+        return await self._answer(rpc, request, work, quick=not request.within_sabs)
 
 
 def _subject(context: Context) -> str | None:

@@ -39,6 +39,7 @@ _OPERATIONS = {
     "path": "path",
     "neighbourhood": "neighbourhood",
     "common_ancestors": "common_ancestors",
+    "similarity": "similarity",
     "compare": "set_relevance",
 }
 """Tool → operation of the audit and of the metrics."""
@@ -109,7 +110,7 @@ class _AgentEndpoint:
         def work(context: RequestContext) -> dict[str, Any]:
             if isinstance(arguments, CompareArguments):
                 self._core.check_sets(arguments.a, arguments.b)
-            with self._core.holder.lent() as served:
+            with self._core.lent() as served:
                 graph = RequestGraph(self._core, served, context)
                 return tool.answer(graph, arguments, names=self._core.sees_names(context.caller))
 

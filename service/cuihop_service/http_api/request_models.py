@@ -17,14 +17,21 @@ from pydantic import (
 )
 
 from cuihop.annotation.options import CONTEXTS, DISAMBIGUATIONS, AnnotationOptions, Context, Disambiguation
-from cuihop.graph import Direction
+from cuihop.graph import MOST_SABS, Direction
 from cuihop.measures.nn_iou import Weight
 from cuihop.measures.resolution import Unknown
+from cuihop.similarity.options import (
+    INFORMATION_CONTENTS,
+    SIMILARITY_MEASURES,
+    InformationContent,
+    SimilarityMeasure,
+)
 from cuihop_service.keyed_pairs import KeyedPairs
 
 __all__ = [
-    "AnnotateRequest", "ConceptsRequest", "DistancesRequest", "NeighbourhoodsRequest", "PackRequest",
-    "RelevanceRequest", "RelevancesRequest", "ResolutionsRequest", "StreamedRequest", "described",
+    "WITHIN_SABS", "AnnotateRequest", "ConceptsRequest", "ContentField", "DistancesRequest", "NeighbourhoodsRequest",
+    "PackRequest", "PairSimilaritiesRequest", "PlacementsRequest", "RelevanceRequest", "RelevancesRequest",
+    "ResolutionsRequest", "SimilaritiesRequest", "StreamedRequest", "described",
 ]  # fmt: skip
 
 # A body cannot be larger than the limit of bytes, and the core checks lengths: the models check shapes and types.
@@ -83,6 +90,18 @@ WeightField = Annotated[
 ]
 
 
+WITHIN_SABS = (
+    "Source vocabularies (SAB): only edges that at least one of them asserts count. None: all edges. The answer has "
+    "the digest of the release with these edges."
+)
+"""Description of a restriction to vocabularies."""
+WithinSabs = Annotated[
+    tuple[Annotated[str, Field(strict=True), AfterValidator(_text)], ...],
+    FailFast(),
+    Field(max_length=MOST_SABS, description=WITHIN_SABS, examples=[["SNOMEDCT_US"]]),
+]
+
+
 def described(meanings: Mapping[Any, str]) -> str:
     """Words of a contract and their meanings, as a description."""
     return "; ".join(f"{word}: {meaning}" for word, meaning in meanings.items())
@@ -102,7 +121,13 @@ class RequestBody(BaseModel):
         return value
 
 
-class DistancesRequest(RequestBody):
+class RestrictedRequest(RequestBody):
+    """A request that may be restricted to edges of some vocabularies."""
+
+    within_sabs: WithinSabs = ()
+
+
+class DistancesRequest(RestrictedRequest):
     """A batch of pairs."""
 
     pairs: Annotated[
@@ -119,7 +144,7 @@ class StreamedRequest(DistancesRequest):
     sequence: Annotated[int, Field(ge=0, strict=True, description="Comes back in the answer.")] = 0
 
 
-class NeighbourhoodsRequest(RequestBody):
+class NeighbourhoodsRequest(RestrictedRequest):
     """Centres and the radius around them."""
 
     cuis: Cuis
@@ -131,7 +156,7 @@ class NeighbourhoodsRequest(RequestBody):
     ] = None
 
 
-class RuleRequest(RequestBody):
+class RuleRequest(RestrictedRequest):
     """The relevance rule."""
 
     n: N = 1
@@ -166,7 +191,55 @@ class RelevancesRequest(RuleRequest):
     ]
 
 
-class ConceptsRequest(RequestBody):
+MeasureField = Annotated[SimilarityMeasure, Field(description=described(SIMILARITY_MEASURES))]
+ContentField = Annotated[
+    InformationContent,
+    Field(description=f"{described(INFORMATION_CONTENTS)}. corpus is of the counts that the owner gave the service."),
+]
+SetPairs = Annotated[
+    list[Annotated[tuple[CuiList, CuiList], FailFast()]],
+    FailFast(),
+    Field(
+        description="Pairs of sets: simUI and simGIC of their united ancestors, any other measure as best-match "
+        "average.",
+        examples=[[[["C0042449"], ["C0005847", "C0018670"]]]],
+    ),
+]
+PlainPairs = Annotated[
+    list[Pair], FailFast(), Field(description="Pairs of identifiers.", examples=[[["C0006121", "C0018670"]]])
+]
+
+
+class SimilaritiesRequest(RestrictedRequest):
+    """Pairs of concepts, or of sets, and a measure."""
+
+    pairs: PlainPairs = []
+    sets: SetPairs = []
+    measure: MeasureField = "Lin"
+    ic: ContentField = "Sanchez"
+
+    @model_validator(mode="after")
+    def _has_one_of_two(self) -> SimilaritiesRequest:
+        if len(self.model_fields_set & {"pairs", "sets"}) != 1:
+            raise ValueError("either pairs or sets")
+        return self
+
+
+class PairSimilaritiesRequest(RestrictedRequest):
+    """Pairs of concepts for every measure."""
+
+    pairs: PlainPairs
+    ic: ContentField = "Sanchez"
+
+
+class PlacementsRequest(RestrictedRequest):
+    """Concepts, and the information content of their places."""
+
+    cuis: Cuis
+    ic: ContentField = "Sanchez"
+
+
+class ConceptsRequest(RestrictedRequest):
     """Concepts to describe."""
 
     cuis: Cuis
@@ -223,7 +296,7 @@ class AnnotateRequest(RequestBody):
         return AnnotationOptions(**dict(self.options))
 
 
-class PackRequest(RequestBody):
+class PackRequest(RestrictedRequest):
     """Distinct concepts and a bound."""
 
     cuis: Cuis

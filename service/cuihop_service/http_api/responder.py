@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from starlette.requests import Request
@@ -51,6 +51,10 @@ class Responder:
         self.core = core
         self.admission = admission
 
+    def within(self, sabs: Sequence[str]) -> Responder:
+        """Responses that count only edges which some of these vocabularies assert; all edges for none."""
+        return Responder(self.core.within(sabs), self.admission) if sabs else self
+
     async def answer(
         self,
         request: Request,
@@ -80,11 +84,11 @@ class Responder:
         tags = request.headers.get("if-none-match") if request.method == "GET" else None
 
         def body_and_tag(context: RequestContext) -> tuple[bytes | None, str]:
-            served = self.core.holder.current
-            if served is not None:
-                _check_release(release, served.digest)
-                if tags is not None and (tag := self._tag(request, served.digest, context)) in tags:
-                    return None, tag
+            if tags is not None or release is not None:
+                with self.core.lent() as served:
+                    _check_release(release, served.digest)
+                    if tags is not None and (tag := self._tag(request, served.digest, context)) in tags:
+                        return None, tag
             answer = context.answer = work(context)
             _check_release(release, answer.digest)  # it may have been exchanged meanwhile
             return written(answer, fields(answer)), self._tag(request, answer.digest, context)

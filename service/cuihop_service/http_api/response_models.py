@@ -16,15 +16,17 @@ from cuihop.annotation.mentions import RULES, Annotations, Rule
 from cuihop.annotation.options import CONTEXTS, Context
 from cuihop.graph import MATCHES, DistancePack, Distances, MatchKind
 from cuihop.resources.interruption import check_interruption
+from cuihop.similarity.options import InformationContent, SimilarityMeasure
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.http_api.request_models import described
 from cuihop_service.limits import Limits
 from cuihop_service.request_context import Answer, RelevanceRow
 
 __all__ = [
-    "AnnotationsBody", "ConceptBody", "ConceptsBody", "DistanceBody", "DistancesBody", "NeighbourhoodBody",
-    "NeighbourhoodsBody", "PackBody", "PathBody", "ProblemBody", "ReleaseBody", "RelevanceBody", "RelevancesBody",
-    "ResolutionsBody", "SearchBody", "annotations_fields", "distances_fields", "pack_fields", "release_fields",
+    "AnnotationsBody", "ConceptBody", "ConceptsBody", "DistanceBody", "DistancesBody", "HierarchyBody",
+    "NeighbourhoodBody", "NeighbourhoodsBody", "PackBody", "PairSimilaritiesBody", "PathBody", "PlacementsBody",
+    "ProblemBody", "ReleaseBody", "RelevanceBody", "RelevancesBody", "ResolutionsBody", "SearchBody",
+    "SimilaritiesBody", "SimilarityBody", "annotations_fields", "distances_fields", "pack_fields", "release_fields",
     "row_fields", "written",
 ]  # fmt: skip
 
@@ -221,6 +223,93 @@ class RelevancesBody(AnswerBody):
     nn_iou: list[float]
     isolated: list[str]
     dropped: list[str]
+
+
+Content = Annotated[
+    float | None, Field(description="Information content; null: neither it nor a descendant occurs in the corpus.")
+]
+
+
+class PlacementRow(BaseModel):
+    """The place of a concept in the hierarchy. A cycle counts as one concept."""
+
+    cui: str
+    depth: int = Field(description="Nodes on the longest chain from the root, both included.")
+    shortest_depth: int = Field(description="Nodes on the shortest chain.")
+    height: int = Field(description="Hops to the farthest leaf below, on the longest chain.")
+    ancestors: int
+    descendants: int
+    leaves: int = Field(description="Descendants without a child, itself included where it has none.")
+    ic: Content
+    cycle: list[str] = Field(description="The concepts of its cycle, itself included; empty where it is in none.")
+
+
+class PlacementsBody(AnswerBody):
+    """Places in the order of the request."""
+
+    placements: list[PlacementRow]
+
+
+class HierarchyRow(BaseModel):
+    """The hierarchy as a whole."""
+
+    nodes: int = Field(description="Concepts, with each cycle as one.")
+    cycles: int
+    concepts_in_cycles: int
+    roots: int = Field(description="Nodes without a parent; above more than one stands a virtual root.")
+    leaves: int
+    depth: int = Field(description="Hops from the deepest node to the root, on its longest chain.")
+
+
+class HierarchyBody(AnswerBody):
+    """The hierarchy as a whole."""
+
+    hierarchy: HierarchyRow
+
+
+class SubsumerRow(BaseModel):
+    """A common ancestor."""
+
+    cui: str | None = Field(description="null: the virtual root. Of a cycle, its first concept.")
+    depth: int
+    ic: Content
+    hops_a: int
+    hops_b: int
+
+
+class PairSimilarityRow(BaseModel):
+    """Two concepts by every measure."""
+
+    a: PlacementRow
+    b: PlacementRow
+    hops: int | None = Field(description="Either way; null: no path.")
+    lowest: list[SubsumerRow] = Field(description="Common ancestors without a common ancestor below them.")
+    deepest: SubsumerRow = Field(description="The common ancestor of Wu and Palmer.")
+    nearest: SubsumerRow = Field(description="The common ancestor of path-lcs.")
+    most_informative: SubsumerRow = Field(description="The common ancestor of Resnik, Lin, and Jiang and Conrath.")
+    values: dict[SimilarityMeasure, float | None] = Field(description="By measure; null where it has no value.")
+    ic: InformationContent
+    merged: dict[str, str] = Field(description="Retired identifiers, and the successor each was taken for.")
+
+
+class SimilarityBody(AnswerBody, PairSimilarityRow):
+    """Two concepts by every measure, and the hierarchy as a whole."""
+
+    hierarchy: HierarchyRow
+
+
+class PairSimilaritiesBody(AnswerBody):
+    """Pairs of concepts by every measure, in the order of the request."""
+
+    pairs: list[PairSimilarityRow]
+
+
+class SimilaritiesBody(AnswerBody):
+    """Similarities in the order of the request."""
+
+    similarities: list[float | None] = Field(description="null: no value.")
+    measure: SimilarityMeasure
+    ic: InformationContent
 
 
 class HitBody(BaseModel):

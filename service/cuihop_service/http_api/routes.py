@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import orjson
 from fastapi import APIRouter, Query, Request
@@ -16,22 +16,27 @@ from starlette.types import Receive, Scope, Send
 
 from cuihop import answer_fields
 from cuihop.errors import CuihopError, InputError
-from cuihop.graph import MOST_PATHS, Direction
+from cuihop.graph import MOST_PATHS, MOST_SABS, Direction
+from cuihop.similarity.hierarchy import Similarities
 from cuihop_service.http_api import response_models
 from cuihop_service.http_api.problems import problem, problem_responses
 from cuihop_service.http_api.request_models import (
+    WITHIN_SABS,
     AnnotateRequest,
     ConceptsRequest,
     DistancesRequest,
     NeighbourhoodsRequest,
     PackRequest,
+    PairSimilaritiesRequest,
+    PlacementsRequest,
     RelevanceRequest,
     RelevancesRequest,
     ResolutionsRequest,
+    SimilaritiesRequest,
     StreamedRequest,
 )
 from cuihop_service.http_api.responder import CALLER, Responder, request_id_of
-from cuihop_service.request_context import RequestContext
+from cuihop_service.request_context import Answer, RequestContext
 
 __all__ = ["ANNOTATE_PATH", "NDJSON", "routes"]
 
@@ -54,6 +59,14 @@ DirectionParameter = Annotated[
 ]
 BoundParameter = Annotated[
     int | None, Query(ge=0, le=2**31 - 1, description="The search stops there; a longer distance is no path.")
+]
+ContentParameter = Annotated[
+    Literal["Sanchez", "Seco"],
+    Query(description="Information content, computed from the graph. That of a corpus is in POST /pair-similarities."),
+]
+WithinSabsParameter = Annotated[
+    tuple[str, ...],
+    Query(max_length=MOST_SABS, description=f"May be repeated. {WITHIN_SABS}", examples=[["SNOMEDCT_US"]]),
 ]
 ReleaseParameter = Annotated[
     str | None,
@@ -94,30 +107,33 @@ def routes(responder: Responder) -> APIRouter:
         b: OtherParameter,
         direction: DirectionParameter = "any",
         max_hops: BoundParameter = None,
+        within_sabs: WithinSabsParameter = (),
         release: ReleaseParameter = None,
     ) -> Response:
         """The distance of one pair, in hops. No path is an answer: ``hops`` is null."""
-        return await responder.answer(
+        within = responder.within(within_sabs)
+        return await within.answer(
             request,
             "distance",
-            lambda context: core.distance(a, b, direction=direction, max_hops=max_hops, context=context),
+            lambda context: within.core.distance(a, b, direction=direction, max_hops=max_hops, context=context),
             lambda answer: answer_fields.distance_fields(answer.value, a, b, direction, max_hops),
-            quick=core.is_quick(),
+            quick=within.core.is_quick(),
             release=release,
         )
 
     @router.post("/distances", response_model=response_models.DistancesBody, tags=["distances"])
     async def distances(request: Request, body: DistancesRequest) -> Response:
         """The distances of many pairs: all, or an error that names every identifier at fault."""
-        return await responder.answer(
+        within = responder.within(body.within_sabs)
+        return await within.answer(
             request,
             "distances",
-            lambda context: core.distances(
+            lambda context: within.core.distances(
                 body.pairs, direction=body.direction, max_hops=body.max_hops, context=context
             ),
             response_models.distances_fields,
             size=len(body.pairs),
-            quick=core.is_quick(len(body.pairs)),
+            quick=within.core.is_quick(len(body.pairs)),
         )
 
     @router.post(
@@ -158,13 +174,17 @@ def routes(responder: Responder) -> APIRouter:
         which: Annotated[
             int, Query(ge=1, le=MOST_PATHS, description="Rank among all shortest paths in the order of identifiers.")
         ] = 1,
+        within_sabs: WithinSabsParameter = (),
         release: ReleaseParameter = None,
     ) -> Response:
         """One shortest path, and the number of them: of several, the first in the order of identifiers by default."""
-        return await responder.answer(
+        within = responder.within(within_sabs)
+        return await within.answer(
             request,
             "path",
-            lambda context: core.path(a, b, direction=direction, max_hops=max_hops, which=which, context=context),
+            lambda context: within.core.path(
+                a, b, direction=direction, max_hops=max_hops, which=which, context=context
+            ),
             lambda answer: answer_fields.path_fields(*answer.value, a, b, direction, max_hops),
             release=release,
         )
@@ -176,13 +196,17 @@ def routes(responder: Responder) -> APIRouter:
         hops: Annotated[int, Query(ge=0, le=2**31 - 1, description="Only within this many hops.")] = 1,
         direction: DirectionParameter = "any",
         limit: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="At most this many.")] = None,
+        within_sabs: WithinSabsParameter = (),
         release: ReleaseParameter = None,
     ) -> Response:
         """The concepts within some hops of one, nearest first."""
-        return await responder.answer(
+        within = responder.within(within_sabs)
+        return await within.answer(
             request,
             "neighbourhood",
-            lambda context: core.neighbourhoods([cui], hops=hops, direction=direction, limit=limit, context=context),
+            lambda context: within.core.neighbourhoods(
+                [cui], hops=hops, direction=direction, limit=limit, context=context
+            ),
             lambda answer: {
                 **answer_fields.neighbourhood_fields(answer.value[0]),
                 "hops": hops,
@@ -194,10 +218,11 @@ def routes(responder: Responder) -> APIRouter:
     @router.post("/neighbourhoods", response_model=response_models.NeighbourhoodsBody, tags=["distances"])
     async def neighbourhoods(request: Request, body: NeighbourhoodsRequest) -> Response:
         """The concepts around each of many."""
-        return await responder.answer(
+        within = responder.within(body.within_sabs)
+        return await within.answer(
             request,
             "neighbourhood",
-            lambda context: core.neighbourhoods(
+            lambda context: within.core.neighbourhoods(
                 body.cuis, hops=body.hops, direction=body.direction, limit=body.limit, context=context
             ),
             lambda answer: {
@@ -211,10 +236,11 @@ def routes(responder: Responder) -> APIRouter:
     @router.post("/pack", response_model=response_models.PackBody, tags=["distances"])
     async def pack(request: Request, body: PackRequest) -> Response:
         """All distances up to a bound among distinct concepts, all that an evaluation needs of a graph."""
-        return await responder.answer(
+        within = responder.within(body.within_sabs)
+        return await within.answer(
             request,
             "pack",
-            lambda context: core.pack(body.cuis, hops=body.hops, direction=body.direction, context=context),
+            lambda context: within.core.pack(body.cuis, hops=body.hops, direction=body.direction, context=context),
             lambda answer: response_models.pack_fields(answer.value),
             size=len(body.cuis),
         )
@@ -222,10 +248,11 @@ def routes(responder: Responder) -> APIRouter:
     @router.post("/relevance", response_model=response_models.RelevanceBody, tags=["relevance"])
     async def relevance(request: Request, body: RelevanceRequest) -> Response:
         """IoU and nn-IoU of two concept sets, with the witnesses of each near concept."""
-        return await responder.answer(
+        within = responder.within(body.within_sabs)
+        return await within.answer(
             request,
             "set_relevance",
-            lambda context: core.set_relevance(body.a, body.b, **body.rule, context=context),
+            lambda context: within.core.set_relevance(body.a, body.b, **body.rule, context=context),
             lambda answer: answer_fields.relevance_fields(answer.value),
             size=len(body.a) + len(body.b),
         )
@@ -233,12 +260,88 @@ def routes(responder: Responder) -> APIRouter:
     @router.post("/relevances", response_model=response_models.RelevancesBody, tags=["relevance"])
     async def relevances(request: Request, body: RelevancesRequest) -> Response:
         """IoU and nn-IoU of one concept set with each of many."""
-        return await responder.answer(
+        within = responder.within(body.within_sabs)
+        return await within.answer(
             request,
             "relevances",
-            lambda context: core.relevances(body.query, body.corpus, **body.rule, context=context),
+            lambda context: within.core.relevances(body.query, body.corpus, **body.rule, context=context),
             lambda answer: response_models.row_fields(answer.value),
             size=len(body.corpus),
+        )
+
+    @router.get("/similarity", response_model=response_models.SimilarityBody, tags=["similarity"])
+    async def similarity(
+        request: Request,
+        a: CuiParameter,
+        b: OtherParameter,
+        ic: ContentParameter = "Sanchez",
+        within_sabs: WithinSabsParameter = (),
+        release: ReleaseParameter = None,
+    ) -> Response:
+        """Two concepts by every measure of similarity, with their places and common ancestors."""
+        within = responder.within(within_sabs)
+        return await within.answer(
+            request,
+            "similarity",
+            lambda context: within.core.similarity.pair(a, b, ic, context=context),
+            lambda answer: answer_fields.similarity_fields(*answer.value),
+            release=release,
+        )
+
+    @router.post("/similarities", response_model=response_models.SimilaritiesBody, tags=["similarity"])
+    async def similarities(request: Request, body: SimilaritiesRequest) -> Response:
+        """The similarity of many pairs, or pairs of sets, by one measure: all, or an error that names what is wrong."""
+        within = responder.within(body.within_sabs)
+
+        def work(context: RequestContext) -> Answer[Similarities]:
+            if body.sets:
+                return within.core.similarity.set_similarities(body.sets, body.measure, body.ic, context=context)
+            return within.core.similarity.similarities(body.pairs, body.measure, body.ic, context=context)
+
+        return await within.answer(
+            request,
+            "similarities",
+            work,
+            lambda answer: answer_fields.similarities_fields(answer.value),
+            size=len(body.pairs) + len(body.sets),
+        )
+
+    @router.post("/pair-similarities", response_model=response_models.PairSimilaritiesBody, tags=["similarity"])
+    async def pair_similarities(request: Request, body: PairSimilaritiesRequest) -> Response:
+        """Many pairs of concepts by every measure, with their places and common ancestors."""
+        within = responder.within(body.within_sabs)
+        return await within.answer(
+            request,
+            "pair_similarities",
+            lambda context: within.core.similarity.pairs(body.pairs, body.ic, context=context),
+            lambda answer: {"pairs": [answer_fields.fields_of(pair) for pair in answer.value]},
+            size=len(body.pairs),
+        )
+
+    @router.post("/placements", response_model=response_models.PlacementsBody, tags=["similarity"])
+    async def placements(request: Request, body: PlacementsRequest) -> Response:
+        """The places of concepts in the hierarchy: depth, height, ancestors, descendants, information content."""
+        within = responder.within(body.within_sabs)
+        return await within.answer(
+            request,
+            "placements",
+            lambda context: within.core.similarity.placements(body.cuis, body.ic, context=context),
+            lambda answer: {"placements": [answer_fields.fields_of(place) for place in answer.value]},
+            size=len(body.cuis),
+        )
+
+    @router.get("/hierarchy", response_model=response_models.HierarchyBody, tags=["similarity"])
+    async def hierarchy(
+        request: Request, within_sabs: WithinSabsParameter = (), release: ReleaseParameter = None
+    ) -> Response:
+        """The hierarchy as a whole: cycles, roots and depth."""
+        within = responder.within(within_sabs)
+        return await within.answer(
+            request,
+            "get_hierarchy",
+            lambda context: within.core.similarity.facts(context=context),
+            lambda answer: {"hierarchy": answer_fields.fields_of(answer.value)},
+            release=release,
         )
 
     @router.get("/search", response_model=response_models.SearchBody, tags=["concepts"])
@@ -272,12 +375,18 @@ def routes(responder: Responder) -> APIRouter:
         )
 
     @router.get("/concept", response_model=response_models.ConceptBody, tags=["concepts"])
-    async def concept(request: Request, cui: CuiParameter, release: ReleaseParameter = None) -> Response:
+    async def concept(
+        request: Request,
+        cui: CuiParameter,
+        within_sabs: WithinSabsParameter = (),
+        release: ReleaseParameter = None,
+    ) -> Response:
         """One concept as the release describes it."""
-        return await responder.answer(
+        within = responder.within(within_sabs)
+        return await within.answer(
             request,
             "get_concept",
-            lambda context: core.concepts([cui], context=context),
+            lambda context: within.core.concepts([cui], context=context),
             lambda answer: {
                 **answer_fields.fields_of(answer.value.concepts[0]),
                 "names_hidden": answer.value.names_hidden,
@@ -288,10 +397,11 @@ def routes(responder: Responder) -> APIRouter:
     @router.post("/concepts", response_model=response_models.ConceptsBody, tags=["concepts"])
     async def concepts(request: Request, body: ConceptsRequest) -> Response:
         """Concepts as the release describes them."""
-        return await responder.answer(
+        within = responder.within(body.within_sabs)
+        return await within.answer(
             request,
             "get_concept",
-            lambda context: core.concepts(body.cuis, names_only=body.names_only, context=context),
+            lambda context: within.core.concepts(body.cuis, names_only=body.names_only, context=context),
             lambda answer: {
                 "concepts": [answer_fields.fields_of(found) for found in answer.value.concepts],
                 "names_hidden": answer.value.names_hidden,
@@ -311,16 +421,20 @@ def routes(responder: Responder) -> APIRouter:
         )
 
     @router.get("/release", response_model=response_models.ReleaseBody, tags=["release"])
-    async def release(request: Request) -> Response:
+    async def release(
+        request: Request,
+        within_sabs: WithinSabsParameter = (),
+    ) -> Response:
         """The release that is served, its source, and the limits of the service."""
+        within = responder.within(within_sabs).core
 
         def work(context: RequestContext) -> bytes:
-            with core.holder.lent() as served:
+            with within.lent() as served:
                 return orjson.dumps(
                     response_models.release_fields(served, core.limits, names=core.sees_names(context.caller))
                 )
 
-        info = responder.request_info(request, "get_release", quick=True)
+        info = responder.request_info(request, "get_release", quick=not within_sabs)
         body = await responder.admission.answer(info, work)
         headers = {"Cache-Control": "private, no-cache", "X-Request-Id": info.request_id}
         return Response(body, headers=headers, media_type="application/json")
@@ -393,7 +507,6 @@ async def _written(
 
 
 async def _streamed_answer(responder: Responder, request: Request, line: bytes, number: int) -> bytes:
-    core = responder.core
     try:
         batch = StreamedRequest.model_validate_json(line)
     except ValidationError as error:
@@ -405,7 +518,7 @@ async def _streamed_answer(responder: Responder, request: Request, line: bytes, 
             found=repr(first.get("input"))[:100],
             expected=first["msg"],
         ) from None
-    size = len(batch.pairs)
+    core, size = responder.core.within(batch.within_sabs), len(batch.pairs)
 
     def work(context: RequestContext) -> bytes:
         answer = context.answer = core.distances(

@@ -17,6 +17,7 @@ import cuihop
 from browser import Explorer, opened
 from cuihop import SnapshotGraph
 from cuihop.measures.nn_iou import concept_overlap
+from cuihop.similarity.options import SIMILARITY_MEASURES
 from cuihop_server import RunningService, running_service
 from cuihop_service.explorer import explorer_routes
 from cuihop_service.graph_holder import ServedGraph
@@ -604,6 +605,27 @@ def test_a_comparison_gives_the_values_of_the_library_wherever_the_sliders_stand
     near.first.get_by_role("button", name="Path").click()
     expect(near.first).to_contain_text("Brain stem ↑ Brain")
     explorer.shot("comparison")
+
+
+def test_a_pair_shows_its_similarity_by_every_measure(explorer: Explorer, graph: SnapshotGraph, tmp_path: Path) -> None:
+    explorer.open(f"#/comparison?a={STEM}&b={HEAD}")
+    pair = graph.hierarchy.pair(STEM, HEAD)
+    panel = explorer["#similarity"]
+    expect(panel).to_be_visible()
+    for measure, value in pair.values.items():
+        row = panel.locator(f"[data-measure='{measure}']")
+        assert float(row.locator("[data-value]").get_attribute("data-value") or "nan") == value
+        expect(row).to_contain_text(SIMILARITY_MEASURES[measure])
+    ancestors = panel.get_by_role("region", name="Common ancestors")
+    ancestors.get_by_role("link", name="Body part").hover()
+    expect(panel.locator(f"[data-cui='{STEM}']")).to_contain_text(f"{pair.a.ic:.4f}")
+    assert json.loads(explorer.saved("JSON", tmp_path))["similarity"]["values"] == dict(pair.values)
+    rows = list(csv.DictReader(io.StringIO(explorer.saved("CSV", tmp_path).decode(), newline="")))
+    assert {row["how"]: float(row["value"]) for row in rows if row["value"]} == dict(pair.values)
+    explorer.shot("comparison-similarity")
+    explorer["#set-b"].fill(f"{HEAD} {VEINS}")
+    expect(explorer["#why tr"]).to_have_count(4)
+    expect(panel).to_have_count(0)
 
 
 def test_a_comparison_is_kept_in_the_address(explorer: Explorer, browser: Browser, service: RunningService) -> None:

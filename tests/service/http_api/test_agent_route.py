@@ -268,7 +268,7 @@ def test_a_call_whose_caller_hangs_up_stops(service: RunningService, monkeypatch
     def wait(graph: RequestGraph, *_: object, **__: object) -> None:
         try:
             while True:
-                graph._context.check()
+                graph.context.check()
                 time.sleep(0.005)
         except Cancelled:
             stopped.set()

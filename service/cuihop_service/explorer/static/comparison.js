@@ -9,6 +9,7 @@ import { Picture } from "./picture.js";
 import { candidates, reported } from "./problems.js";
 import { saveButtons } from "./saving.js";
 import { Problem } from "./service.js";
+import { conceptsOfSimilarity, similarityPanel, similarityRows } from "./similarity_panel.js";
 
 const PAUSE = 250; // ms after the last change
 const FARTHEST = 6;
@@ -105,10 +106,13 @@ export class Comparison {
       const { merged, isolated } = found;
       const sets = { a: current(request.a, merged), b: current(request.b, merged) };
       const held = [...sets.a, ...sets.b].filter((cui) => !isolated.includes(cui));
-      const names = held.length ? await app.names(held, stop) : new Map();
+      const pair = sets.a.length === 1 && sets.b.length === 1 && !isolated.length;
+      const similarity = pair ? await similarityOf(app, sets.a[0], sets.b[0], stop) : null;
+      const named = similarity?.values ? [...new Set([...held, ...conceptsOfSimilarity(similarity)])] : held;
+      const names = named.length ? await app.names(named, stop) : new Map();
       const rows = rowsOf(found, sets, names);
       this.#picture?.destroy();
-      this.#picture = showComparison(app, this.#answer, { requested: request, found, sets, names, rows, left }, stop);
+      this.#picture = showComparison(app, this.#answer, { requested: request, found, sets, names, rows, left, similarity }, stop);
       fill(this.#trouble, left.length > 0 && leftOut(left));
       this.oncompared(rows);
     });
@@ -131,6 +135,16 @@ async function relevance(app, request, signal, left = []) {
     if (!fewer || !a.length && !b.length) throw error;
     Object.assign(request, { a, b });
     return relevance(app, request, signal, [...left, ...error.faults]); // one kind of fault comes at a time
+  }
+}
+
+/** The similarity of a pair; where the service has none, the words for it: the comparison is there without it. */
+async function similarityOf(app, a, b, signal) {
+  try {
+    return await app.service.get("v1/similarity", { a, b }, signal);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    return { detail: error.detail };
   }
 }
 
@@ -175,7 +189,7 @@ function rowsOf(found, sets, names) {
   return rows.sort((one, other) => order.indexOf(one.kind) - order.indexOf(other.kind));
 }
 
-function showComparison(app, place, { requested, found, sets, names, rows, left }, signal) {
+function showComparison(app, place, { requested, found, sets, names, rows, left, similarity }, signal) {
   const picture = new Picture({
     label: `Concepts of A on the left, of B on the right: ${found.shared.length} matched, ${found.related.length} near`,
     onopen: (node) => go(conceptAddress(node.cui)),
@@ -200,13 +214,16 @@ function showComparison(app, place, { requested, found, sets, names, rows, left 
       el("span", { class: `kind ${row.kind}` }, { matched: "1", near: `λ = ${found.lambda}`, alone: "0", unknown: "0" }[row.kind]),
       reason(app, row, found, names, signal),
     ], { "data-cui": row.cui, "data-kind": row.kind })), { id: "why" }),
+    similarity?.values && similarityPanel(similarity, names),
+    similarity?.detail && el("p", { class: "hint", id: "no-similarity" }, `No similarity: ${similarity.detail}`),
     saveButtons(app, "comparison", "Comparison of two concept sets", {
       picture: boxes.length > 0 ? picture : undefined,
       caption: () => `nn-IoU ${value(found.nn_iou)}, IoU ${value(found.iou)}; n = ${found.n}, λ = ${found.lambda}, hops ${directionInWords(found.direction)}${left.length ? `; left out: ${cuisOf(left).join(", ")}` : ""}`,
-      json: () => ({ request: requested, answer: found, left_out: cuisOf(left) }),
-      csv: () => [["cui", "name", "in", "how", "witness", "hops"], ...rows.flatMap((row) => row.witnesses.length
+      json: () => ({ request: requested, answer: found, left_out: cuisOf(left), ...(similarity?.values && { similarity }) }),
+      csv: () => [["cui", "name", "in", "how", "witness", "hops", ...(similarity?.values ? ["value"] : [])], ...rows.flatMap((row) => row.witnesses.length
         ? row.witnesses.map((witness) => [row.cui, row.name ?? "", row.side, row.kind, witness.cui, witness.hops])
-        : [[row.cui, row.name ?? "", row.side, row.kind, "", ""]])],
+        : [[row.cui, row.name ?? "", row.side, row.kind, "", ""]]),
+      ...(similarity?.values ? similarityRows(similarity).map(([measure, value]) => ["", "", "A, B", measure, "", "", value]) : [])],
     }, signal),
     cypherPanel(comparisonCypher(sets.a, sets.b, found.n, found.direction)),
   );

@@ -1,0 +1,141 @@
+"""``cuihop agreement``: distances and similarities of a graph against human scores of pairs of terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cuihop.agreement.agreement import MEASURES, agreement
+from cuihop.agreement.result import Agreement
+from cuihop.agreement.scored_pairs import ScoredPairs
+from cuihop.cli.command_files import FileUse
+from cuihop.cli.evaluation_options import FILES_PANEL, ConfidenceOption, ResamplesOption, SeedOption
+from cuihop.cli.graph_option import GraphOption, opened_graph
+from cuihop.cli.output import JsonOption, console, print_json, print_table
+from cuihop.cli.similarity import ContentOption, CountsOption
+from cuihop.collection.concept_counts import ConceptCounts
+from cuihop.collection.concept_names import ConceptSynonyms
+from cuihop.errors import InputError
+from cuihop.files.written_files import write_whole
+from cuihop.graph import ConceptGraph
+from cuihop.notebooks.table import Table
+from cuihop.similarity.options import InformationContent, SimilarityOptions
+
+__all__ = ["agreement_with_people"]
+
+
+def agreement_with_people(
+    gold: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Pairs of terms with their scores: CSV or TSV with two terms, or CUIs, and a score.",
+            show_default=False,
+        ),
+    ],
+    graph: GraphOption,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measure", "-m", show_default=False,
+            help=f"Measure, also repeated: {', '.join(MEASURES)}. All by default. Differences are from the first.",
+        ),
+    ] = None,
+    ic: ContentOption = None,
+    counts: CountsOption = None,
+    names: Annotated[
+        Path | None,
+        typer.Option(
+            "--names", rich_help_panel=FILES_PANEL, show_default=False,
+            help="Further names of concepts: two columns of CSV or TSV, CUI and name; a concept may have several.",
+        ),
+    ] = None,
+    score_column: Annotated[
+        str | None,
+        typer.Option(
+            "--score-column", rich_help_panel=FILES_PANEL, show_default=False,
+            help="Name of the column of scores, or without a header its number, where there are several.",
+        ),
+    ] = None,
+    per_pair: Annotated[
+        Path | None,
+        typer.Option(
+            "--per-pair", rich_help_panel=FILES_PANEL, help="File for concepts and values of each pair, as CSV."
+        ),
+        FileUse.WRITES,
+    ] = None,
+    unmapped: Annotated[
+        Path | None,
+        typer.Option("--unmapped", rich_help_panel=FILES_PANEL, help="File for the terms without a concept, as CSV."),
+        FileUse.WRITES,
+    ] = None,
+    resamples: ResamplesOption = 10_000,
+    confidence: ConfidenceOption = 0.95,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Print how well distances and similarities agree with people: Spearman's and Pearson's correlation with intervals.
+
+    Terms are mapped to concepts by the names of the graph. Of several concepts of a term the best pair counts.
+    """
+    files = {str(path): ScoredPairs.read(path, score_column=score_column) for path in gold}
+    further = None if names is None else ConceptSynonyms.read(names)
+    with opened_graph(graph) as opened:
+        options, account = _options(opened, ic, counts)
+        found = {
+            name: agreement(
+                pairs, opened, measure or MEASURES, options=options, names=further, resamples=resamples,
+                confidence=confidence, seed=seed,
+            )
+            for name, pairs in files.items()
+        }  # fmt: skip
+    if per_pair is not None:
+        write_whole(per_pair, _stacked(found, {name: each.per_pair() for name, each in found.items()}).csv())
+    if unmapped is not None:
+        terms = {name: Table(("term",), [(term,) for term in each.mapped.unmapped]) for name, each in found.items()}
+        write_whole(unmapped, _stacked(found, terms).csv())
+    inputs = [*([] if further is None else [further.account]), *([account] if account else [])]
+    if json:
+        print_json({
+            "agreements": [each.summary() for each in found.values()],
+            "inputs": inputs,
+            "per_pair": None if per_pair is None else str(per_pair),
+            "unmapped": None if unmapped is None else str(unmapped),
+        })  # fmt: skip
+        return
+    for each in found.values():
+        _print(each)
+    for line in inputs:
+        console().print(line)
+    for label, path in (("Values of each pair", per_pair), ("Terms without a concept", unmapped)):
+        if path is not None:
+            console().print(f"{label}: {path}")
+
+
+def _options(graph: ConceptGraph, ic: InformationContent | None, counts: Path | None) -> tuple[SimilarityOptions, str]:
+    """The information content, and the account of the counts."""
+    if counts is None:
+        return SimilarityOptions(ic=ic or "Sanchez"), ""
+    if ic not in (None, "corpus"):
+        raise InputError("counts are for the information content of a corpus", column="--ic", found=ic,
+                         expected="corpus, or no --counts")  # fmt: skip
+    used, account = ConceptCounts.read(counts).used_in(graph)
+    return SimilarityOptions(ic="corpus", counts=used), account
+
+
+def _stacked(found: Mapping[str, Agreement], tables: Mapping[str, Table]) -> Table:
+    """The rows of the tables of all files, under the name of each."""
+    first = next(iter(tables.values()))
+    return Table(("file", *first.columns), [(name, *row) for name in found for row in tables[name].rows])
+
+
+def _print(each: Agreement) -> None:
+    table = each.table()
+    print_table(table, table.caption)
+    if each.differences:
+        differences = each.differences_table()
+        print_table(differences, differences.caption)
+    for line in each.account():
+        console().print(line)
