@@ -11,18 +11,19 @@ import typer
 
 from cuihop.answer_fields import with_release
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.graph_option import GraphOption, note_merged, opened_graph
+from cuihop.cli.graph_option import GraphOption, GraphSource, WithinSabOption, note_merged, opened_graph
 from cuihop.cli.output import JsonOption, note, print_json, print_table, progress
+from cuihop.cli.similarity import Content, ContentOption, CountsOption
 from cuihop.collection.concept_lists import ConceptList, read_concept_file
 from cuihop.errors import InputError
 from cuihop.files.text_lines import counted
 from cuihop.files.written_files import check_output
-from cuihop.graph import ConceptGraph
 from cuihop.notebooks.table import Table
 from cuihop.resources.resources import Resources
-from cuihop.similarity.options import INFORMATION_CONTENTS, SIMILARITY_MEASURES, SimilarityOptions, named_measure
+from cuihop.similarity.hierarchy import Hierarchy
+from cuihop.similarity.options import SIMILARITY_MEASURES, SimilarityOptions, named_measure
 from cuihop.snapshot.all_similarities import AllSimilarities
-from cuihop.snapshot.graph import SnapshotGraph
+from cuihop.snapshot.hierarchy import SnapshotHierarchy
 from cuihop.snapshot.similarity_files import DELIMITERS, identifier_files, write_array, write_pairs
 
 __all__ = ["all_similarities"]
@@ -45,7 +46,9 @@ def all_similarities(
     measure: Annotated[
         str, typer.Option("--measure", "-m", help=f"One of {', '.join(SIMILARITY_MEASURES)}.")
     ] = "simUI",
-    ic: Annotated[Literal["Sanchez", "Seco"], typer.Option("--ic", help="Information content.")] = "Sanchez",
+    ic: ContentOption = None,
+    counts: CountsOption = None,
+    within_sab: WithinSabOption = None,
     concepts: Annotated[
         Path | None,
         typer.Option("--concepts", help="Concepts of the rows, one a line; all by default.", show_default=False),
@@ -70,16 +73,17 @@ def all_similarities(
     Values are those of `cuihop similarity`. Of one list, a table has each pair once, or with --top the nearest of each.
     """
     array = _is_array(output, at_least, top, dtype)
-    options = SimilarityOptions(named_measure(measure), ic)
+    chosen = named_measure(measure)
     rows, columns = _listed(concepts), _listed(with_concepts)
     begun = time.perf_counter()
-    with opened_graph(graph) as opened:
-        hierarchy = _snapshot(opened, graph).hierarchy
-        every = AllSimilarities(hierarchy, rows, columns, options)
+    with opened_graph(GraphSource(graph, within_sab)) as opened:
+        hierarchy = _of_snapshot(opened.hierarchy, graph)
+        content = Content.of_options(opened, ic, counts)
+        every = AllSimilarities(hierarchy, rows, columns, SimilarityOptions(chosen, content.ic, content.counts))
         for file in identifier_files(output, every) if array else ():
             check_output(file)
         with progress() as bar:
-            task = bar.add_task(options.measure, total=len(every.rows))
+            task = bar.add_task(chosen, total=len(every.rows))
             work = Resources(threads, progress=lambda done, total: bar.update(task, completed=done, total=total))
             if array:
                 write_array(every, output, dtype=dtype, resources=work)
@@ -90,7 +94,7 @@ def all_similarities(
     beside = [str(file) for file in identifier_files(output, every)] if array else []
     if json:
         fields = {
-            "measure": options.measure, "ic": ic, "rows": len(every.rows), "columns": len(every.columns),
+            "measure": chosen, "ic": content.ic, "rows": len(every.rows), "columns": len(every.columns),
             "pairs": pairs, "virtual_root": facts.virtual_root, "cycles": facts.cycles, "output": str(output),
             "identifiers": beside, "seconds": round(seconds, 3),
         }  # fmt: skip
@@ -98,10 +102,9 @@ def all_similarities(
         return
     note_merged(every.merged)
     lines = [
-        ("measure", f"{options.measure}: {SIMILARITY_MEASURES[options.measure]}"),
-        ("information content", f"{ic}: {INFORMATION_CONTENTS[ic]}"),
-        ("hierarchy", f"{counted(facts.roots, 'root')}, {counted(facts.cycles, 'cycle')} as one concept each"
-                      f"{', under a virtual root' if facts.virtual_root else ''}"),
+        ("measure", f"{chosen}: {SIMILARITY_MEASURES[chosen]}"),
+        ("with", content.account),
+        ("hierarchy", facts.account),
         ("concepts", f"{len(every.rows):,} rows, {len(every.columns):,} columns"),
         ("written", f"{output}, {counted(pairs, 'pair')}, in {seconds:.1f} s"),
         *(("identifiers", file) for file in beside),
@@ -135,8 +138,8 @@ def _listed(file: Path | None) -> list[str] | None:
     return list(read.concepts)
 
 
-def _snapshot(graph: ConceptGraph, address: str) -> SnapshotGraph:
-    if not isinstance(graph, SnapshotGraph):
+def _of_snapshot(hierarchy: Hierarchy, address: str) -> SnapshotHierarchy:
+    if not isinstance(hierarchy, SnapshotHierarchy):
         raise InputError("all similarities need a snapshot", found=address, expected="the path of a snapshot",
                          advice="cuihop snapshot copies a release of a Neo4j server into one.")  # fmt: skip
-    return graph
+    return hierarchy

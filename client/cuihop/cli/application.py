@@ -55,8 +55,8 @@ _PANEL_OF = {
     name: panel
     for panel, names in {
         "Ask the graph": (
-            "search", "concept", "names", "annotate", "distance", "similarity", "all-similarities", "path", "neighbours",
-            "ancestors", "descendants", "common-ancestors",
+            "search", "concept", "names", "annotate", "distance", "similarity", "all-similarities", "path",
+            "neighbours", "ancestors", "descendants", "common-ancestors",
         ),
         "Evaluate retrieval": (
             "nn-iou", "evaluate", "compare", "explain", "study", "pool", "fuse", "measures", "concept-detection",

@@ -47,7 +47,7 @@ from cuihop.similarity.options import (
     named_measure,
 )
 
-__all__ = ["similarity"]
+__all__ = ["Content", "ContentOption", "CountsOption", "similarity"]
 
 _PAIRS_AT_ONCE = 5_000
 _VIRTUAL_ROOT = "virtual root"
@@ -96,7 +96,7 @@ def similarity(
     measures = list(dict.fromkeys(map(named_measure, measure or SIMILARITY_MEASURES)))
     files = PairsFiles.of_options((a, b), pairs, output, header, on_bad_row, rejects)
     with opened_graph(GraphSource(graph, within_sab), names) as opened:
-        content = _Content.of_options(opened, ic, counts)
+        content = Content.of_options(opened, ic, counts)
         if files is not None:
             _of_file(opened, files, measures, content, json=json)
         elif ";" in f"{a}{b}":
@@ -106,7 +106,7 @@ def similarity(
 
 
 @dataclass(frozen=True)
-class _Content:
+class Content:
     """Information content, with counts of concepts that the graph holds, and their account."""
 
     ic: InformationContent
@@ -114,7 +114,7 @@ class _Content:
     counts_account: str = ""
 
     @classmethod
-    def of_options(cls, graph: ConceptGraph, ic: InformationContent | None, counts: Path | None) -> _Content:
+    def of_options(cls, graph: ConceptGraph, ic: InformationContent | None, counts: Path | None) -> Content:
         """From the options; counts without ``--ic`` are for ``corpus``."""
         if counts is None:
             return cls(ic or "Sanchez", {})
@@ -134,7 +134,7 @@ def _of_file(
     graph: ConceptGraph,
     files: PairsFiles,
     measures: Sequence[SimilarityMeasure],
-    content: _Content,
+    content: Content,
     *,
     json: bool,
 ) -> None:
@@ -158,7 +158,7 @@ def _columns(pair: PairSimilarity, measures: Sequence[SimilarityMeasure]) -> str
 
 
 def _of_pair(
-    graph: ConceptGraph, a: str, b: str, measures: Sequence[SimilarityMeasure], content: _Content, *, json: bool
+    graph: ConceptGraph, a: str, b: str, measures: Sequence[SimilarityMeasure], content: Content, *, json: bool
 ) -> None:
     hierarchy = graph.hierarchy
     pair, facts = hierarchy.pair(a, b, ic=content.ic, counts=content.counts), hierarchy.facts()
@@ -177,7 +177,7 @@ def _of_pair(
 
 
 def _of_sets(
-    graph: ConceptGraph, a: str, b: str, measures: Sequence[SimilarityMeasure], content: _Content, *, json: bool
+    graph: ConceptGraph, a: str, b: str, measures: Sequence[SimilarityMeasure], content: Content, *, json: bool
 ) -> None:
     hierarchy, sets = graph.hierarchy, (concept_set(a), concept_set(b))
     upper = {cui: in_upper_case(cui) for cui in sorted(sets[0] | sets[1]) if cui != in_upper_case(cui)}
@@ -199,7 +199,7 @@ def _of_sets(
 
 
 def _set_similarity(
-    graph: ConceptGraph, a: Collection[str], b: Collection[str], measure: SimilarityMeasure, content: _Content
+    graph: ConceptGraph, a: Collection[str], b: Collection[str], measure: SimilarityMeasure, content: Content
 ) -> tuple[float | None, Mapping[str, str]]:
     found = graph.hierarchy.set_similarities([(a, b)], SimilarityOptions(measure, content.ic, content.counts))
     return found[0], found.merged
@@ -244,7 +244,7 @@ def _print_subsumers(pair: PairSimilarity, named: Mapping[str, str | None]) -> N
     print_table(Table(header, rows), numbers=[2, 3])
 
 
-def _print_account(facts: HierarchyFacts, content: _Content, release: Release, *, error: bool = False) -> None:
+def _print_account(facts: HierarchyFacts, content: Content, release: Release, *, error: bool = False) -> None:
     screen = console(error=error)
     screen.print(content.account)
     screen.print(f"hierarchy: {facts.account}")
