@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import opaque_identifiers
 from cuihop import ConceptGraph, Direction, SnapshotGraph
 from cuihop.annotation.mentions import Annotation
 from cuihop.annotation.options import CONTEXTS, DISAMBIGUATIONS, AnnotationOptions
@@ -25,6 +26,7 @@ from example_graph import ISOLATED, NAMES, UNKNOWN, asserted_graph, example_grap
 from examples import examples
 from hierarchy_contract import HierarchyContract
 from neo4j_server import typed_graph
+from opaque_identifiers import IDENTIFIERS, opaque_graph
 from real_graphs import isa_edges, parent_child_edges, published_distances, semantic_network
 
 Adapt = Callable[[SnapshotGraph], ConceptGraph]
@@ -114,6 +116,36 @@ class ConceptGraphContract(HierarchyContract):
     def example(cls, adapt: Adapt) -> Iterator[ConceptGraph]:
         with adapt(example_graph()) as graph:
             yield graph
+
+    # Identifiers of any form
+
+    def test_identifiers_of_any_form_stay_as_they_are(self, adapt: Adapt) -> None:
+        with adapt(opaque_graph()) as graph:
+            assert graph.release.identifiers == "any"
+            for n, cui in enumerate(IDENTIFIERS):
+                assert graph.distance(cui, IDENTIFIERS[0]) == n
+                assert cui in graph
+                assert [hit.cui for hit in graph.search(f"name {n}")][:1] == [cui]
+                if any(map(str.isalnum, cui)):  # a search needs a letter or a digit
+                    assert graph.search(cui)[0].cui == cui
+            assert [found.cui for found in graph.concepts(IDENTIFIERS)] == list(IDENTIFIERS)
+            assert graph.names(IDENTIFIERS) == [opaque_identifiers.NAMES[cui][0] for cui in IDENTIFIERS]
+            path = graph.path(IDENTIFIERS[-1], IDENTIFIERS[0])
+            assert path is not None
+            assert [path.start, *[step.cui for step in path.steps]] == list(reversed(IDENTIFIERS))
+            middle = IDENTIFIERS[5]
+            near = [neighbour.cui for neighbour in graph.neighbours([middle], hops=2)[0].neighbours]
+            assert sorted(near) == sorted([*IDENTIFIERS[3:5], *IDENTIFIERS[6:8]])
+            pack = graph.pack(IDENTIFIERS, hops=1)
+            assert pack.cuis == IDENTIFIERS
+            assert len(pack.indices) == 3 * len(IDENTIFIERS) - 2
+            (old, _, new), *_ = opaque_identifiers.RETIRED
+            assert graph.distances([(old, IDENTIFIERS[0])]).merged == {old: new}
+            for text in ("", "a b", "a;b", "a|b", "é", "x" * 129):
+                with pytest.raises(InvalidCui, match="printable ASCII characters"):
+                    graph.distance(text, IDENTIFIERS[0])
+            with pytest.raises(ConceptNotFound, match=r"a/b\?c#d%42"):
+                graph.distance("a/b?c#d%42", IDENTIFIERS[0])
 
     # Release
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cuihop import ConceptGraph, SnapshotGraph
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui
 from cuihop.similarity.options import DISTANCES, SIMILARITY_MEASURES, InformationContent, SimilarityOptions
-from example_graph import EDGES, ISOLATED, UNKNOWN, example_graph
+from example_graph import EDGES, ISOLATED, UNKNOWN, asserted_graph, example_graph
 from examples import examples
 from literal_similarity import LiteralHierarchy
 
@@ -117,3 +117,15 @@ class HierarchyContract:
         assert found[1] is None  # neither head nor what is below it occurs
         (place,) = hierarchy.placements(["C0018670"], ic="corpus", counts=COUNTS)
         assert place.ic is None
+
+    def test_within_a_vocabulary_the_hierarchy_is_that_of_its_edges(
+        self, adapt: Callable[[SnapshotGraph], ConceptGraph]
+    ) -> None:
+        pairs = [("C0000001", "C0000003"), ("C0000001", "C0000002")]
+        with adapt(asserted_graph()) as graph:
+            within, expected = graph.within(["MSH"]).hierarchy, asserted_graph().within(["MSH"]).hierarchy
+            assert within.facts() == expected.facts() != graph.hierarchy.facts()
+            assert within.placements(["C0000003"]) == expected.placements(["C0000003"])
+            assert within.pairs(pairs) == expected.pairs(pairs)
+            assert list(within.similarities(pairs)) == list(expected.similarities(pairs))
+            assert list(graph.hierarchy.similarities(pairs)) == list(asserted_graph().hierarchy.similarities(pairs))

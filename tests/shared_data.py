@@ -17,3 +17,11 @@ def shared(relative: str) -> Path:
     if not path.exists():
         pytest.skip(f"shared data is absent: {path} (set CUIHOP_SHARED_DATA to its folder)")
     return path
+
+
+def wordnet() -> Path:
+    """The folder of WordNet 3.0 as Debian has it; skips the test, saying why, where it is absent."""
+    for folder in (ROOT / ".cache" / "wordnet" / "usr" / "share" / "wordnet", Path("/usr/share/wordnet")):
+        if folder.joinpath("data.noun").exists():
+            return folder
+    pytest.skip("WordNet is absent: .ci/run puts Debian's wordnet-base into .cache/wordnet")

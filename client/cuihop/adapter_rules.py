@@ -126,15 +126,15 @@ def checked_sabs(sabs: Sequence[str], release: Release) -> tuple[str, ...]:
     column = "within_sabs"
     if isinstance(sabs, str):
         raise InputError("one text, not a list of vocabularies", column=column, found=quoted(sabs), expected="[SAB, …]")
-    wanted = tuple(sorted(set(sabs)))
     if not release.sabs:
         raise InputError(
             "the vocabularies of the edges are not recorded", column=column, found=f"release {release.name}",
             expected="a release loaded with the vocabulary of each edge",
         )  # fmt: skip
-    if not 1 <= len(wanted) <= MOST_SABS:
-        found = f"{len(wanted):,} vocabularies"
+    if not 1 <= len(sabs) <= MOST_SABS:
+        found = f"{len(sabs):,} vocabularies"
         raise InputError("not a restriction to vocabularies", column=column, found=found, expected=f"1 to {MOST_SABS}")
+    wanted = tuple(sorted(set(map(str, sabs))))
     if unknown := [sab for sab in wanted if sab not in release.sabs]:
         folded = {sab.casefold(): sab for sab in release.sabs}
         near = get_close_matches(unknown[0][:_LONGEST_SAB].casefold(), folded, n=1)

@@ -7,7 +7,7 @@ adds ``CL`` identifiers of its own, and ontologies have theirs (``HP:0001250``).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Literal, NamedTuple, TypeAlias
 
 from cuihop.errors import InputError
@@ -15,8 +15,10 @@ from cuihop.errors import InputError
 __all__ = [
     "EXPECTED",
     "MAX_LENGTH",
+    "MISSING_VALUES",
     "IdentifierFault",
     "Identifiers",
+    "are_identifiers",
     "concept_set",
     "identifier_fault",
     "in_upper_case",
@@ -32,13 +34,18 @@ MAX_LENGTH = 128
 
 _CUI = re.compile(r"C[0-9]{7}")
 _OPAQUE = re.compile(rf"[!-:<-{{}}~]{{1,{MAX_LENGTH}}}")  # printable ASCII without space, ';' and '|'
+_OPAQUE_LIST = re.compile(rf"(?:{_OPAQUE.pattern}+ )*+")
 
 _CUI_IN_ANY_CASE = re.compile(r"[Cc](?:[0-9]{7}|[Ll][0-9]{6})")  # UMLS, and NCI Metathesaurus' own
 _PREFIXED = re.compile(r"[A-Za-z][A-Za-z0-9_.]*:[A-Za-z]?[0-9]+")  # of ontologies: HP:0001250
+_SYNSET = re.compile(r"(?:[A-Za-z][A-Za-z0-9]*-)?[0-9]{8}-[nvars]")  # of wordnets: 02084071-n, oewn-02086723-n
 _SEPARATOR = re.compile(r"[\s,|/&+]+")
 _SEPARATORS = {",": "a comma", "\t": "a tab", "|": "'|'", "/": "'/'", "&": "'&'", "+": "'+'"}
-_QUOTES = frozenset("[](){}'\"")
-_MISSING = frozenset({"nan", "none", "null", "<na>"})
+_QUOTES = "[](){}'\""
+_LIST_BEGINS_OR_ENDS = re.compile(r"[\[({]['\"].*|.*['\"][\])}]")
+MISSING_VALUES = frozenset({"nan", "none", "null", "<na>"})
+"""Texts, in lower case, that programs write for a missing value."""
+
 _SEVERAL = "';' between identifiers, as in C0006121;C0018670"
 
 EXPECTED: dict[Identifiers, str] = {
@@ -58,6 +65,16 @@ def is_identifier(text: str, identifiers: Identifiers = "cui") -> bool:
     return (_CUI if identifiers == "cui" else _OPAQUE).fullmatch(text) is not None
 
 
+def are_identifiers(texts: Collection[str]) -> bool:
+    """True where every text has the form of an identifier, of any vocabulary: much faster than one after the other.
+
+    >>> are_identifiers(["HP:0001250", "CL319935"]), are_identifiers(["HP:0001250", "a b"])
+    (True, False)
+    """
+    joined = " ".join([*texts, ""])
+    return joined.count(" ") == len(texts) and _OPAQUE_LIST.fullmatch(joined) is not None
+
+
 class IdentifierFault(NamedTuple):
     """The reason for refusing a text: the problem, and the form that was expected."""
 
@@ -66,12 +83,14 @@ class IdentifierFault(NamedTuple):
 
 
 def looks_like_identifier(text: str) -> bool:
-    """Recognise the form of a CUI, in either case, or of an ontology's identifier such as ``HP:0001250``.
+    """Recognise the form of a CUI, in either case, of an ontology's identifier, or of a wordnet's.
 
-    >>> [looks_like_identifier(text) for text in ("C0006121", "c0006121", "HP:0001250", "CUIs", "image_7")]
-    [True, True, True, False, False]
+    >>> [looks_like_identifier(text) for text in ("C0006121", "c0006121", "HP:0001250", "02084071-n")]
+    [True, True, True, True]
+    >>> [looks_like_identifier(text) for text in ("CUIs", "image_7")]
+    [False, False]
     """
-    return (_CUI_IN_ANY_CASE.fullmatch(text) or _PREFIXED.fullmatch(text)) is not None
+    return any(form.fullmatch(text) for form in (_CUI_IN_ANY_CASE, _PREFIXED, _SYNSET))
 
 
 def in_upper_case(text: str) -> str:
@@ -98,18 +117,29 @@ def identifier_fault(text: str, identifiers: Identifiers = "any") -> IdentifierF
         return None
     if not text:
         return IdentifierFault("an identifier is missing", "identifiers between ';'")
-    if text[0] in _QUOTES or text[-1] in _QUOTES:
+    if _is_of_a_list(text):
         return IdentifierFault("a list as Python writes it in place of identifiers", _SEVERAL)
     parts = [part for part in _SEPARATOR.split(text.strip()) if part]
     separator = _SEPARATOR.search(text.strip())
     if separator is not None and all(map(looks_like_identifier, parts)):
         mark = separator.group().strip(" ")[:1]
         return IdentifierFault(f"identifiers separated by {_SEPARATORS.get(mark, 'a blank')}", _SEVERAL)
-    if text.lower() in _MISSING:
+    if text.lower() in MISSING_VALUES:
         return IdentifierFault(
             "a missing value in place of identifiers", "an empty field for an image without concepts"
         )
     return None if is_identifier(text, identifiers) else IdentifierFault("not an identifier", EXPECTED[identifiers])
+
+
+def _is_of_a_list(text: str) -> bool:
+    """Recognise a list as Python writes it, or the beginning or end of one; not other identifiers with such marks."""
+    if text[0] not in _QUOTES and text[-1] not in _QUOTES:
+        return False
+    balanced = all(text.count(begin) == text.count(end) for begin, end in ("[]", "()", "{}"))
+    quoted = text.count('"') % 2 == 0 and text.count("'") % 2 == 0
+    whole = balanced and quoted and not _LIST_BEGINS_OR_ENDS.fullmatch(text)
+    inside = text.strip(_QUOTES)
+    return not (whole and inside) or looks_like_identifier(inside) or any(map(str.isspace, text))
 
 
 def concept_set(text: str | Iterable[str]) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Loader of UMLS RRF files and OBO ontologies into snapshots and Neo4j.
+"""Loader of UMLS releases, ontologies and taxonomies into snapshots and Neo4j.
 
 >>> from cuihop_loader import load
 >>> loaded = load(["umls/"])  # doctest: +SKIP

@@ -19,6 +19,7 @@ from cuihop.identifiers import Identifiers
 from cuihop.notebooks.table import Table
 from cuihop.resources.progress import StepProgress
 from cuihop_loader.options import LoadOptions, OnBadRow
+from cuihop_loader.sources import FORMAT_OPTIONS
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -49,7 +50,8 @@ def load(
     sources: Annotated[
         list[Path],
         typer.Argument(
-            help="A folder with RRF files, a .zip of them, the files themselves (plain or .gz), or OBO files.",
+            help="A folder with RRF files or a SNOMED CT release, a .zip of them, or files: RRF, RF2, OBO, MeSH, edge "
+            "lists (.csv, .tsv, .parquet) and others, plain or compressed.",
             show_default=False,
         ),
     ],
@@ -141,6 +143,15 @@ def load(
         typer.Option("--rejects", help="With --on-bad-row skip: where faulty rows go.", rich_help_panel=_FILES),
         FileUse.WRITES,
     ] = None,
+    file_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="The format of the files, where their names do not say it: " + ", ".join(FORMAT_OPTIONS) + ".",
+            show_default="by name and content",
+            rich_help_panel=_FILES,
+        ),
+    ] = None,
     report: Annotated[
         Path | None,
         typer.Option("--report", help="Where the report goes, as JSON.", rich_help_panel=_FILES),
@@ -148,7 +159,7 @@ def load(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Load UMLS RRF files, or OBO ontologies, into a snapshot, a Neo4j server, or both.
+    """Load a UMLS release, or ontologies and taxonomies, into a snapshot, a Neo4j server, or both.
 
     A server keeps serving its release until the new one is complete and has been read back. To fill a new database from
     files with the server stopped, which is faster, write a snapshot and run `cuihop store --csv` on it.
@@ -169,6 +180,7 @@ def load(
         release=release,
         on_bad_row=on_bad_row,
         rejects=rejects,
+        file_format=file_format,
     )
 
     from cuihop_loader.loading import load as load_files
@@ -229,7 +241,7 @@ def _print_report(report: LoadReport) -> None:
     rows = []
     for file in report.files:
         reasons = [f"{count:,} {reason}" for reason, count in file.skipped.items()]
-        if file.line_ends != "LF":
+        if file.line_ends not in ("LF", ""):
             reasons.append(f"(line ends: {file.line_ends})")
         rows.append([file.role, f"{file.rows:,}", f"{file.used:,}", ", ".join(reasons)])
     print_table(Table(["file", "rows", "used", "left out"], rows), "Files", numbers=(1, 2))

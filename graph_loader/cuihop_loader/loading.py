@@ -53,8 +53,9 @@ def load(
     """Read a graph into memory.
 
     Args:
-        sources: a folder with the RRF files of a release (searched with its META and CHANGE folders), a zip archive
-            of them, the files themselves, or OBO files; plain or under gzip.
+        sources: a folder with the files of a release (RRF, searched with its META and CHANGE folders; RF2; WNDB), a
+            zip archive of them, the files themselves, or files of `cuihop_loader.sources.TERM_FORMATS`; plain or
+            compressed.
         options: the options of the load.
         progress: callback with the step, and the bytes read of all bytes; in the calling thread.
 
@@ -63,7 +64,7 @@ def load(
         LimitExceeded: more vocabularies or identifiers than fit.
         OutputError: the file of rejects cannot be written.
     """
-    files = found_files(sources)
+    files = found_files(sources, options.file_format)
     with _protected(files), rejected_rows(options) as rejected:
         return _loaded(sources, files, options, progress, rejected)
 
@@ -80,7 +81,7 @@ def load_to(
         InputError, LimitExceeded: as `load`; or the snapshot would overwrite an input file.
         OutputError: a file cannot be written. Existing files are unchanged.
     """
-    files = found_files(sources)
+    files = found_files(sources, options.file_format)
     with _protected(files), rejected_rows(options) as rejected:
         check_output(path)  # reading takes minutes
         loaded = _loaded(sources, files, options, progress, rejected)
@@ -89,7 +90,11 @@ def load_to(
 
 
 def _protected(files: Mapping[str, Sequence[SourceFile]]) -> AbstractContextManager[None]:
-    return protected_inputs(part.path for of_role in files.values() for file in of_role for part in file.parts)
+    return protected_inputs(part.path for file in _all(files) for part in file.parts)
+
+
+def _all(files: Mapping[str, Sequence[SourceFile]]) -> list[SourceFile]:
+    return [each for of_role in files.values() for file in of_role for each in (file, *file.companions)]
 
 
 def _loaded(
@@ -100,7 +105,7 @@ def _loaded(
     rejected: RejectedRows,
 ) -> Loaded:
     start = time.perf_counter()
-    overall = None if progress is None else _Overall(progress, [file for of_role in files.values() for file in of_role])
+    overall = None if progress is None else _Overall(progress, _all(files))
     is_release = "MRREL" in files
     identifiers: Identifiers = options.identifiers or ("cui" if is_release else "any")
     if is_release:

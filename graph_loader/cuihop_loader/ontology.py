@@ -16,6 +16,9 @@ from cuihop.snapshot.string_table import StringTable, bounds_of
 from cuihop.snapshot.writer import GraphTables, RetiredTable
 from cuihop_loader.arrays import ascending
 from cuihop_loader.cellxgene_terms import CellxgeneFile
+from cuihop_loader.edge_lists import EdgeListFile
+from cuihop_loader.lmf_synsets import LmfFile
+from cuihop_loader.mesh_terms import MeshFile, MeshTreesFile
 from cuihop_loader.obo_graph_terms import OboGraphFile
 from cuihop_loader.obo_terms import OboFile
 from cuihop_loader.options import LoadOptions
@@ -23,10 +26,25 @@ from cuihop_loader.owl_terms import OwlFile
 from cuihop_loader.rdf_terms import RdfFile
 from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.report import FileReport, ReadGraph, SabReport
-from cuihop_loader.sources import CELLXGENE, OBO, OBO_GRAPH, OWL_AXIOMS, RDF, SourceFile
+from cuihop_loader.rf2_terms import Rf2File
+from cuihop_loader.sources import (
+    CELLXGENE,
+    EDGE_LIST,
+    MESH,
+    MESH_TREES,
+    OBO,
+    OBO_GRAPH,
+    OWL_AXIOMS,
+    RDF,
+    RF2_RELATIONSHIP,
+    WN_LMF,
+    WNDB,
+    SourceFile,
+)
 from cuihop_loader.term_columns import MOST_SABS, TermColumns
 from cuihop_loader.term_projection import ParentRows, TermProjection
-from cuihop_loader.terms import TermFile
+from cuihop_loader.terms import TermFile, TermRows
+from cuihop_loader.wordnet_synsets import WordNetFile
 
 __all__ = ["read_ontology"]
 
@@ -34,10 +52,9 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 _READERS: Mapping[str, Callable[[SourceFile, RejectedRows, StepProgress | None], TermFile]] = {
-    CELLXGENE: CellxgeneFile,
-    OBO: OboFile,
-    OBO_GRAPH: OboGraphFile,
-}
+    CELLXGENE: CellxgeneFile, OBO: OboFile, OBO_GRAPH: OboGraphFile, EDGE_LIST: EdgeListFile, WNDB: WordNetFile,
+    WN_LMF: LmfFile, RF2_RELATIONSHIP: Rf2File, MESH: MeshFile, MESH_TREES: MeshTreesFile,
+}  # fmt: skip
 _READERS_BY_LANGUAGE: Mapping[
     str, Callable[[SourceFile, RejectedRows, StepProgress | None, Sequence[str]], TermFile]
 ] = {OWL_AXIOMS: OwlFile, RDF: RdfFile}
@@ -73,8 +90,12 @@ def read_ontology(
     columns = TermColumns()
     ends = [0]  # of the statements of a parent, file by file
     for reader, source in zip(readers, sources, strict=True):
+        name = str(source)
         for term in reader.terms():
-            columns.add(term, str(source))
+            if isinstance(term, TermRows):
+                columns.add_rows(term)
+            else:
+                columns.add(term, name)
         columns.end_file(reader.ontology)
         ends.append(columns.parent_count)
     projection = TermProjection(columns, identifiers)
@@ -93,21 +114,29 @@ def read_ontology(
     tables, sab_edges = _tables(columns, projection, pairs, all_names=options.synonyms)
     sab_of_row = columns.sab_numbers[statements]
     sab_rows = dict(zip(sabs, np.bincount(sab_of_row[fates.used], minlength=len(sabs)).tolist(), strict=True))
-    version_of = {reader.ontology: reader.version for reader in readers if sab_rows.get(reader.ontology)}
+    instances = int(np.count_nonzero(fates.used & columns.instances))
+    relation_rows = {"is_a": int(np.count_nonzero(fates.used)) - instances, "instance_of": instances}
+    version_of = {
+        sab: reader.versions.get(sab)
+        for reader in readers
+        for sab in (reader.ontology, *reader.versions)
+        if sab_rows.get(sab)
+    }
     versions = list(dict.fromkeys(reader.version for reader in readers if reader.version))
     return ReadGraph(
         tables=tables,
         release=", ".join(versions) or None,
         self_loops=len(ascending(pairs.children[pairs.children == pairs.parents])),
         mirrored=0,
-        relation_rows={"is_a": int(np.count_nonzero(fates.used))},
+        relation_rows={name: count for name, count in relation_rows.items() if count},
         sabs={
             sab: SabReport(version_of.get(sab), sab_rows[sab], sab_edges.get(sab, 0))
             for sab in dict.fromkeys([*version_of, *sorted(sab_edges)])
         },
         files=[
-            _file_report(reader, source, fates.counts(begin, end))
+            report
             for reader, source, begin, end in zip(readers, sources, ends, ends[1:], strict=False)
+            for report in (_file_report(reader, source, fates.counts(begin, end)), *reader.companions)
         ],
         warnings=[*projection.warnings(), *(warning for reader in readers for warning in reader.warnings)],
         terms=projection.report(projection.undefined(parents[included])),
@@ -137,14 +166,15 @@ class _Fates:
 
 def _file_report(reader: TermFile, source: SourceFile, counts: dict[str, int]) -> FileReport:
     skipped = {reason: count for reason, count in counts.items() if count and reason != "used"}
+    used = counts["used"] + reader.parentless
     skipped |= {reason: skipped.get(reason, 0) + count for reason, count in reader.skipped.items()}
     if reader.bad:
         skipped["bad row"] = reader.bad
     return FileReport(
         role=reader.role,
         file=str(source),
-        rows=counts["used"] + sum(skipped.values()),
-        used=counts["used"],
+        rows=used + sum(skipped.values()),
+        used=used,
         skipped=skipped,
         bad=reader.bad,
         bytes=reader.bytes,

@@ -41,6 +41,7 @@ class LoadOptions:
         release: name of the release; ``None`` for the one in the files.
         on_bad_row: treatment of a row that breaks the layout.
         rejects: file for the bad rows; only with ``on_bad_row="skip"``.
+        file_format: the format of the files, as in `cuihop_loader.sources.TermFormat.option`; ``None`` to recognise it.
 
     Raises:
         InputError: an option has an invalid value.
@@ -57,6 +58,7 @@ class LoadOptions:
     release: str | None = None
     on_bad_row: OnBadRow = "error"
     rejects: Path | None = None
+    file_format: str | None = None
 
     def __post_init__(self) -> None:
         if not self.relations:

@@ -50,8 +50,8 @@ class RejectedRows:
         self._target = target
         self.count = 0
 
-    def reject(self, file: str, line: int, fault: RowFault, row: bytes) -> None:
-        """Count the row, and write it to the file of rejects if there is one.
+    def reject(self, file: str, line: int | None, fault: RowFault, row: bytes) -> None:
+        """Count the row, and write it to the file of rejects if there is one. A row of a table has no line.
 
         Raises:
             InputError: a bad row is to end the load.
@@ -70,7 +70,7 @@ class RejectedRows:
         if self._target is not None:
             text = row.decode("utf-8", errors="backslashreplace").encode()
             self._target.write(
-                f"{file}\t{line}\t{fault.column}\t{fault.problem}; found {fault.found}\t".encode() + text + b"\n"
+                f"{file}\t{line or ''}\t{fault.column}\t{fault.problem}; found {fault.found}\t".encode() + text + b"\n"
             )
 
 

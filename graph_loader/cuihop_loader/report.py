@@ -44,7 +44,7 @@ class FileReport:
         skipped: rows left out, by reason.
         bad: number of skipped rows that break the layout.
         bytes: bytes read, as on disk.
-        line_ends: ``LF``, ``CRLF`` or ``mixed``.
+        line_ends: ``LF``, ``CRLF`` or ``mixed``; empty for a file that is not text.
     """
 
     role: str
@@ -140,7 +140,8 @@ class LoadReport:
         semantic_types: number of types that occur.
         definitions: number of definitions.
         retired: retired concepts.
-        relation_rows: rows used by relation (``isa``, ``inverse_isa``, ``CHD``, ``PAR``, ``RN``, ``RB``).
+        relation_rows: rows used by relation (``isa``, ``inverse_isa``, ``CHD``, ``PAR``, ``RN``, ``RB``; of files of
+            terms ``is_a`` and ``instance_of``).
         sabs: the vocabularies that assert an edge.
         other_identifiers: rows left out because an identifier is not a CUI, by file; other_identifier_samples: a few.
         terms: for files of terms, such as OBO, only.

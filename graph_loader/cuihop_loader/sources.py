@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cuihop.errors import InputError
@@ -13,12 +13,19 @@ from cuihop_loader.streams import Part, beginning
 
 __all__ = [
     "CELLXGENE",
+    "EDGE_LIST",
+    "FORMAT_OPTIONS",
     "LAYOUTS",
+    "MESH",
+    "MESH_TREES",
     "OBO",
     "OBO_GRAPH",
     "OWL_AXIOMS",
     "RDF",
+    "RF2_RELATIONSHIP",
     "TERM_FORMATS",
+    "WNDB",
+    "WN_LMF",
     "RrfLayout",
     "SourceFile",
     "TermFormat",
@@ -26,10 +33,16 @@ __all__ = [
 ]
 
 CELLXGENE = "CELLxGENE"
+EDGE_LIST = "edge list"
+MESH = "MeSH XML"
+MESH_TREES = "MeSH trees"
 OBO = "OBO"
 OBO_GRAPH = "OBO Graph JSON"
 OWL_AXIOMS = "OWL"
 RDF = "RDF"
+RF2_RELATIONSHIP = "RF2 Relationship"
+WNDB = "WNDB"
+WN_LMF = "WN-LMF"
 
 
 @dataclass(frozen=True)
@@ -77,14 +90,43 @@ class TermFormat:
         role: its name in reports, and for the option that states it.
         names: file names, without ``.gz`` or ``.zst``.
         marks: where names of several formats are alike, a pattern that occurs near the beginning of the file.
+        folders: where its files are looked for in a folder that is given; none for a format of single files.
+        main: role of the files with which its files are read; ``None`` for a file that is read by itself.
     """
 
     role: str
     names: re.Pattern[str]
     marks: re.Pattern[bytes] | None = None
+    folders: tuple[str, ...] = ()
+    main: str | None = None
+
+    @property
+    def option(self) -> str:
+        """Its name as the option that states it: lower case, with hyphens."""
+        return self.role.lower().replace(" ", "-")
+
+    def is_name(self, part: Part) -> bool:
+        """True for a file whose name is one of the format."""
+        return self.names.fullmatch(_COMPRESSED.sub("", part.name)) is not None
 
 
-_JSON = re.compile(r".+\.json", re.IGNORECASE)
+_COMPRESSED = re.compile(r"\.(?:gz|zst)$", re.IGNORECASE)
+_RF2_FOLDERS = tuple(
+    f"{above}{folder}" for above in ("", "Snapshot/") for folder in ("Terminology", "Refset/Content", "Refset/Language")
+)
+_RF2 = r"x?{}(?:-[a-z-]+)?_[a-z0-9]+_[0-9]{{8}}\.txt"  # x: a release before its production
+
+
+_SEVERAL = ("RF2 Description", "RF2 Language")  # one for each language
+_RF2_OTHERS = re.compile(r"x?(?:sct2|der2)_.+\.(?:txt|owl)(?:\.gz)?", re.IGNORECASE)
+
+
+def _rf2(role: str, name: str) -> TermFormat:
+    main = None if role == RF2_RELATIONSHIP else RF2_RELATIONSHIP
+    return TermFormat(role, re.compile(_RF2.format(name), re.IGNORECASE), folders=("", *_RF2_FOLDERS), main=main)
+
+
+_JSON, _XML = (re.compile(rf".+\.{ending}", re.IGNORECASE) for ending in ("json", "xml"))
 
 _OWL_BEGINS = re.compile(
     rb"\A\s*(?:(?:Prefix|Ontology)\s*\(|(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\])?\s*>|\s)*<Ontology[\s>])",
@@ -96,6 +138,16 @@ _RDF_NAMES = re.compile(
 
 TERM_FORMATS = (
     TermFormat(OBO, re.compile(r".+\.obo", re.IGNORECASE)),
+    TermFormat(EDGE_LIST, re.compile(r".+\.(csv|tsv|parquet)", re.IGNORECASE)),
+    TermFormat(WNDB, re.compile(r"data\.(noun|verb|adj|adv)", re.IGNORECASE), folders=("", "dict")),
+    TermFormat(WN_LMF, _XML, re.compile(b"<LexicalResource")),
+    TermFormat(MESH, _XML, re.compile(b"<DescriptorRecordSet")),
+    TermFormat(MESH_TREES, re.compile(r"mtrees[0-9]{4}\.bin", re.IGNORECASE)),
+    _rf2(RF2_RELATIONSHIP, "sct2_Relationship_Snapshot"),
+    _rf2("RF2 Concept", "sct2_Concept_Snapshot"),
+    _rf2("RF2 Description", "sct2_Description_Snapshot"),
+    _rf2("RF2 Language", "der2_cRefset_LanguageSnapshot"),
+    _rf2("RF2 Association", "der2_cRefset_Association(?:Reference)?Snapshot"),
     TermFormat(OBO_GRAPH, _JSON, re.compile(rb'"graphs"\s*:\s*\[')),
     TermFormat(CELLXGENE, _JSON, re.compile(rb'"ancestors"\s*:\s*\{')),
     TermFormat(OWL_AXIOMS, re.compile(r".+\.(ofn|owx|owl|xml)", re.IGNORECASE), _OWL_BEGINS),
@@ -103,6 +155,9 @@ TERM_FORMATS = (
     TermFormat(RDF, re.compile(r".+\.(rdf|owl|xml)", re.IGNORECASE), _RDF_NAMES),
 )
 """The formats besides RRF; the first that fits a file is its format."""
+
+FORMAT_OPTIONS = tuple(dict.fromkeys(each.option for each in TERM_FORMATS if not each.folders))
+"""Names of the formats that an option can state: all whose files may have any name."""
 
 _BEGINNING = 1 << 16
 
@@ -114,14 +169,16 @@ class SourceFile:
     Attributes:
         role: a key of `LAYOUTS`, or the role of one of `TERM_FORMATS`.
         parts: its parts, in order; NLM ships large files in parts ``.aa``, ``.ab``, …
+        companions: files that are read with it.
     """
 
     role: str
     parts: tuple[Part, ...]
+    companions: tuple[SourceFile, ...] = ()
 
     @property
     def size(self) -> int:
-        """Bytes on disk."""
+        """Bytes on disk, without companions."""
         return sum(part.size for part in self.parts)
 
     def __str__(self) -> str:
@@ -131,21 +188,24 @@ class SourceFile:
         return f"{first} and the {others} parts after it" if others > 1 else f"{first} and its next part"
 
 
-def found_files(sources: Sequence[Path | str]) -> Mapping[str, Sequence[SourceFile]]:
+def found_files(sources: Sequence[Path | str], file_format: str | None = None) -> Mapping[str, Sequence[SourceFile]]:
     """Find the files to read, by role: exactly one MRREL and at most one of each other kind; or files of terms only.
 
     Args:
         sources: folders (searched, with their META and CHANGE folders), zip archives, the files themselves.
+        file_format: the format of the files given one by one, as in `TermFormat.option`; ``None`` to recognise it.
 
     Raises:
-        InputError: no sources, no MRREL, two candidates for one file, a missing part, or an unsuitable source.
+        InputError: no sources, no MRREL, two candidates for one file, a missing part, an unsuitable source, or no
+            such format.
     """
     if not sources:
         raise InputError("nothing to load", expected="a folder, an archive, or files")
+    stated = None if file_format is None else _format_of(file_format)
     candidates: dict[tuple[str, str], list[Part]] = {}
     seen: set[tuple[Path, str | None]] = set()
     for source in sources:
-        for role_and_suffix, part in _offered(Path(source)):
+        for role_and_suffix, part in _offered(Path(source), stated):
             identity = (part.path.resolve(), part.member)
             if identity not in seen:
                 seen.add(identity)
@@ -165,37 +225,91 @@ def found_files(sources: Sequence[Path | str]) -> Mapping[str, Sequence[SourceFi
             advice="Load them into two snapshots",
         )
     if terms:
-        return terms
+        _check_wordnet(terms.get(WNDB, ()))
+        return _with_companions(terms)
     files = {role: [_whole(role, candidates)] for role in LAYOUTS if any(r == role for r, _ in candidates)}
     if "MRREL" not in files:
         raise InputError(
             "no MRREL.RRF",
             file=", ".join(str(source) for source in sources),
-            expected="MRREL.RRF, or MRREL.RRF.gz, there or in its META folder",
+            expected="MRREL.RRF, or MRREL.RRF.gz, there or in its META folder; or in the Snapshot folder of SNOMED CT "
+            "sct2_Relationship_Snapshot_….txt",
             advice="Its is_a relations are what the graph is made of",
         )
     return files
 
 
-def _offered(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:
+def _with_companions(files: Mapping[str, Sequence[SourceFile]]) -> Mapping[str, Sequence[SourceFile]]:
+    """The same files, those that are read with a main one as its companions.
+
+    Raises:
+        InputError: the main file is missing, or there are two of a kind that has one in a release.
+    """
+    main_of = {each.role: each.main for each in TERM_FORMATS if each.main is not None and each.role in files}
+    found = dict(files)
+    for main in set(main_of.values()):
+        companions = [file for role, of in main_of.items() if of == main for file in found.pop(role)]
+        if main not in found:
+            raise InputError(
+                f"no file of {main}", found=str(companions[0]),
+                expected="sct2_Relationship_Snapshot_….txt beside it, whose is_a relations make the graph",
+            )  # fmt: skip
+        found[main] = [replace(found[main][0], companions=tuple(companions))]
+    for role in (RF2_RELATIONSHIP, *main_of):
+        of_role = files.get(role, ())
+        if len(of_role) > 1 and role not in _SEVERAL:
+            raise InputError(
+                f"two files of {role}", found=f"{of_role[0]} and {of_role[1]}", expected="those of one release",
+                advice="Load an edition, which contains the international release, or two snapshots",
+            )  # fmt: skip
+    return found
+
+
+def _check_wordnet(files: Sequence[SourceFile]) -> None:
+    """Refuse two files of one part of speech: synsets of two versions have the same identifiers."""
+    first: dict[str, SourceFile] = {}
+    for file in files:
+        part_of_speech = file.parts[0].name.lower().removesuffix(".gz")
+        if (other := first.setdefault(part_of_speech, file)) is not file:
+            raise InputError(
+                f"two files {part_of_speech}", found=f"{other} and {file}", expected="those of one WordNet",
+                advice="Load them into two snapshots",
+            )  # fmt: skip
+
+
+def _offered(source: Path, stated: TermFormat | None) -> Iterator[tuple[tuple[str, str], Part]]:
     """Candidates in a source: role and suffix of the part ("" for a whole file), and location."""
     try:
         if source.is_dir():
             for folder in _FOLDERS:
                 if (source / folder).is_dir():
                     yield from _in_folder(sorted((source / folder).iterdir()))
+            yield from _terms_in_folder(source)
         elif not source.exists():
             raise InputError("no such file or folder", file=source)
         elif source.suffix.lower() in _ARCHIVES:
             yield from _in_archive(source)
         else:
-            offered = list(_in_folder([source])) or list(_terms_in(source))
+            offered = (
+                [((stated.role, ""), _part(source))]
+                if stated is not None
+                else list(_in_folder([source])) or list(_terms_in(source))
+            )
+            if not offered and _RF2_OTHERS.fullmatch(source.name):
+                raise InputError(
+                    "not a file of SNOMED CT that can be loaded",
+                    file=source,
+                    expected="Snapshot files of Relationship, Concept, Description, Language and Association",
+                    advice="Full and Delta files hold several versions or changes alone, stated relationships are not "
+                    "all is_a relations. Give the folder of the release, or its Snapshot folder",
+                )
             if not offered:
                 raise InputError(
                     "not a file that can be loaded",
                     file=source,
                     expected=f"{', '.join(f'{role}.RRF' for role in LAYOUTS)}, a .zip of them, or a file of "
                     f"{', '.join(each.role for each in TERM_FORMATS)}; plain, .gz or .zst",
+                    advice=f"To state the format: --format {'|'.join(FORMAT_OPTIONS)}",
                 )
             yield from offered
     except OSError as error:
@@ -210,15 +324,42 @@ def _in_folder(paths: Iterable[Path]) -> Iterator[tuple[tuple[str, str], Part]]:
 
 def _terms_in(path: Path) -> Iterator[tuple[tuple[str, str], Part]]:
     """The file as one of terms, by its name and, where that is not enough, its beginning."""
-    compression = path.suffix.lower()
-    name = path.stem if compression in (".gz", ".zst") else path.name
     for term_format in TERM_FORMATS:
-        if term_format.names.fullmatch(name):
-            part = Part(path, None, compression == ".gz", path.stat().st_size, compression == ".zst")
+        if (part := _part_named_for(term_format, path)) is not None:
             if term_format.marks and not term_format.marks.search(beginning(part, _BEGINNING)):
                 continue
             yield (term_format.role, ""), part
             return
+
+
+def _part(path: Path) -> Part:
+    compression = path.suffix.lower()
+    return Part(path, None, compression == ".gz", path.stat().st_size, compression == ".zst")
+
+
+def _format_of(option: str) -> TermFormat:
+    found = next((each for each in TERM_FORMATS if each.option == option.strip().lower()), None)
+    if found is None or found.folders:
+        raise InputError(
+            "no such format", column="format", found=repr(option),
+            expected=" or ".join(FORMAT_OPTIONS),
+        )  # fmt: skip
+    return found
+
+
+def _terms_in_folder(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:
+    """Files in the folder of the formats that have several files."""
+    for term_format in TERM_FORMATS:
+        for folder in term_format.folders:
+            for path in sorted((source / folder).iterdir()) if (source / folder).is_dir() else ():
+                if (part := _part_named_for(term_format, path)) is not None and path.is_file():
+                    yield (term_format.role, ""), part
+
+
+def _part_named_for(term_format: TermFormat, path: Path) -> Part | None:
+    """The file, if its name is one of the format."""
+    part = _part(path)
+    return part if term_format.is_name(part) else None
 
 
 def _in_archive(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:
@@ -232,6 +373,11 @@ def _in_archive(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:
     for member in members:
         if match := _RRF.fullmatch(member.filename.rpartition("/")[2]):
             yield _role_and_suffix(match), Part(source, member.filename, match[3] is not None, member.file_size)
+        compressed = member.filename.lower().endswith(".gz")
+        part = Part(source, member.filename, compressed, member.file_size)
+        for term_format in TERM_FORMATS:
+            if term_format.folders and term_format.is_name(part):
+                yield (term_format.role, ""), part
 
 
 def _role_and_suffix(match: re.Match[str]) -> tuple[str, str]:

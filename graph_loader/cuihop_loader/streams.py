@@ -69,6 +69,11 @@ class Part:
     size: int
     zstd: bool = False
 
+    @property
+    def name(self) -> str:
+        """Its own name, without folders."""
+        return self.path.name if self.member is None else self.member.rpartition("/")[2]
+
     def __str__(self) -> str:
         return str(self.path) if self.member is None else f"{self.path}:{self.member}"
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError, LimitExceeded
 from cuihop.identifiers import EXPECTED, is_identifier
-from cuihop_loader.terms import Term
+from cuihop_loader.terms import Term, TermRows
 
 __all__ = ["MOST_SABS", "TermColumns"]
 
@@ -32,14 +33,14 @@ class TermColumns:
     """
 
     def __init__(self) -> None:
-        self.code_of: dict[str, int] = {}
-        self.text_of: dict[str, int] = {}
+        self.code_of: dict[str, int] = _Numbers()
+        self.text_of: dict[str, int] = _Numbers()
         self.sabs: dict[str, int] = {}
         self.others: list[tuple[int, Term]] = []
         self._terms, self._sabs, self._flags = array("i"), array("i"), array("B")
         self._ended = 0
         self._ends: list[int] = []
-        self._children, self._parents = array("i"), array("i")
+        self._children, self._parents, self._instances = array("i"), array("i"), array("B")
         self._named, self._texts, self._synonyms = array("i"), array("i"), array("B")
 
     @property
@@ -73,9 +74,11 @@ class TermColumns:
         self._terms.append(self._code(term.id, "id", term, file))
         self._sabs.append(_UNSTATED if term.sab is None else self._sab(term.sab))
         self._flags.append((_OBSOLETE if term.obsolete else 0) | (_DEFINED if term.defined else 0))
-        for parent in term.parents:
-            self._children.append(statement)
-            self._parents.append(self._code(parent, "parent", term, file))
+        for is_instance, parents in enumerate((term.parents, term.classes)):
+            for parent in parents:
+                self._children.append(statement)
+                self._parents.append(self._code(parent, "parent", term, file))
+                self._instances.append(is_instance)
         if term.name:
             self._add_name(statement, term.name, synonym=False)
         for synonym in term.synonyms:
@@ -83,6 +86,27 @@ class TermColumns:
                 self._add_name(statement, synonym, synonym=True)
         if term.obsolete or term.umls or term.alternatives:
             self.others.append((statement, term))
+
+    def add_rows(self, rows: TermRows) -> None:
+        """Add rows of a table.
+
+        Raises:
+            LimitExceeded: more than `MOST_SABS` vocabularies.
+        """
+        first = len(self._terms)
+        self._terms.frombytes(_numbers(rows.terms, self.code_of).tobytes())
+        number_of = {stated: self._sab(stated) if stated else _UNSTATED for stated in dict.fromkeys(rows.sabs)}
+        self._sabs.frombytes(_numbers(rows.sabs, number_of).tobytes())
+        self._flags.frombytes(bytes([_DEFINED]) * len(rows.terms))
+        for strings, code_of, places, codes, zeros in (
+            (rows.parents, self.code_of, self._children, self._parents, self._instances),
+            (rows.names, self.text_of, self._named, self._texts, self._synonyms),
+        ):
+            stated = strings if all(strings) else [string for string in strings if string]
+            at = range(len(strings)) if stated is strings else [n for n, string in enumerate(strings) if string]
+            places.frombytes((np.asarray(at, dtype=np.int32) + np.int32(first)).tobytes())
+            codes.frombytes(_numbers(stated, code_of).tobytes())
+            zeros.frombytes(bytes(len(stated)))
 
     def _add_name(self, statement: int, text: str, *, synonym: bool) -> None:
         self._named.append(statement)
@@ -141,6 +165,11 @@ class TermColumns:
         return np.asarray(self._children), np.asarray(self._parents)
 
     @property
+    def instances(self) -> npt.NDArray[np.bool_]:
+        """True where the parent is the class of an instance."""
+        return np.asarray(self._instances) > 0
+
+    @property
     def names(self) -> tuple[Int32, Int32, npt.NDArray[np.uint8]]:
         """The statement, the number of the text, and 1 for a synonym, 0 for the name of the term."""
         return (
@@ -152,3 +181,16 @@ class TermColumns:
     def extra_code(self, identifier: str) -> int:
         """The number of a well-formed identifier that no statement need have."""
         return self.code_of.setdefault(identifier, len(self.code_of))
+
+
+class _Numbers(dict[str, int]):
+    """Strings numbered as they come: asking for one that is new adds it."""
+
+    def __missing__(self, string: str) -> int:
+        number = self[string] = len(self)
+        return number
+
+
+def _numbers(strings: Sequence[str], number_of: dict[str, int]) -> Int32:
+    """The number of each string."""
+    return np.fromiter(map(number_of.__getitem__, strings), dtype=np.int32, count=len(strings))

@@ -111,6 +111,19 @@ class ReleaseWatch:
             found.release.edges,
             tier,
         )
+        if found.index is not None:
+            threading.Thread(target=self._build_hierarchy, name="hierarchy", daemon=True).start()
+
+    def _build_hierarchy(self) -> None:
+        """Build the hierarchy of the release, while everything else is answered: a similarity waits for it."""
+        try:
+            with self._holder.lent() as served:
+                if served.index is not None:
+                    begun = time.monotonic()
+                    served.index.warm_up_hierarchy()
+                    _log.info("the hierarchy was built in %.1f s", time.monotonic() - begun)
+        except CuihopError as error:
+            _log.warning("the hierarchy was not built: %s", error)
 
     def _report(self, trouble: str) -> None:
         served = self._holder.current

@@ -13,6 +13,8 @@ __all__ = ["MOST_RESTRICTED", "RestrictedGraphs"]
 
 T = TypeVar("T")
 
+_SECONDS_BETWEEN_CHECKS = 0.05
+
 MOST_RESTRICTED = 4
 """Restricted graphs that are held for one release. Each has a copy of its edges, at most as large as those of all."""
 
@@ -43,11 +45,13 @@ class RestrictedGraphs(Generic[T]):
             build: makes the graph where it is not held. Its error is raised, and nothing is stored.
 
         Raises:
-            CuihopError: the request was abandoned while another graph was built.
+            CuihopError: the request was abandoned, or overdue, while another graph was built.
         """
         if (held := self._recent(sabs)) is not None:
             return held
-        with self._building:
+        while not self._building.acquire(timeout=_SECONDS_BETWEEN_CHECKS):
+            check_interruption()
+        try:
             check_interruption()
             if (held := self._recent(sabs)) is not None:
                 return held
@@ -57,6 +61,8 @@ class RestrictedGraphs(Generic[T]):
                 while len(self._held) > self._most:
                     self._held.popitem(last=False)
             return built
+        finally:
+            self._building.release()
 
     def _recent(self, sabs: tuple[str, ...]) -> T | None:
         with self._lock:

@@ -19,7 +19,7 @@ from cuihop.agents.tools import TOOLS
 from cuihop.errors import InputError, NotAllowed
 from cuihop_server import RunningService, running_service
 from cuihop_tools.neo4j_server import LocalServer
-from example_graph import NAMES, UNKNOWN, example_graph
+from example_graph import NAMES, UNKNOWN, asserted_graph, example_graph
 from guarded_service import http
 from neo4j_server import stored_graph
 
@@ -101,6 +101,26 @@ def test_mentions_are_bounded(graph: SnapshotGraph) -> None:
     answer = called(graph, "annotate", text="brain " * 800)
     assert 0 < len(answer["mentions"]) <= MOST_ROWS
     assert answer["left_out"]["mentions"] == {"total": 800, "shown": len(answer["mentions"])}
+
+
+def test_hops_within_vocabularies() -> None:
+    graph = asserted_graph()
+    one, two, three = "C0000001", "C0000002", "C0000003"
+    within: dict[str, Any] = {"within_sabs": ["NCI"]}
+    pairs = [{"a": one, "b": two}, {"a": two, "b": three}]
+    answer = called(graph, "distances", pairs=pairs, **within)
+    assert [row["hops"] for row in answer["distances"]] == [None, 1]
+    assert (answer["release_name"], answer["release"]) == (
+        "asserted within NCI", graph.within(["NCI"]).release.digest,
+    )  # fmt: skip
+    assert called(graph, "path", a=one, b=two, **within)["status"] == "no_path"
+    assert called(graph, "neighbourhood", cui=two, **within)["total"] == 1
+    assert called(graph, "common_ancestors", a=one, b=three, **within)["total"] == 0
+    assert called(graph, "compare", a=[one], b=[two], **within)["nn_iou"] == 0
+    with pytest.raises(InputError, match=r"Did you mean NCI\?"):
+        called(graph, "path", a=one, b=two, within_sabs=["NCIt"])
+    with pytest.raises(InputError, match="17 items; expected at most 16"):
+        called(graph, "path", a=one, b=two, within_sabs=["NCI"] * 17)
 
 
 def test_a_batch_has_a_status_for_each_pair(graph: SnapshotGraph) -> None:

@@ -41,11 +41,12 @@ from cuihop_server import running_service
 from cuihop_tools.neo4j_server import LocalServer
 from neo4j_server import emptied
 from redis_server import RedisServer
-from shared_data import ROOT, shared
+from shared_data import ROOT, shared, wordnet
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 COOKBOOK = ROOT / "docs" / "cypher.md"  # tests/neo4j/test_cypher_cookbook.py runs it
 NEEDS_NEO4J = ROOT / "docs" / "neo4j.md"
+OTHER_GRAPHS = ROOT / "docs" / "other-graphs.md"
 DEPARTMENT = ROOT / "docs" / "department.md"
 NEEDS_A_SERVICE = ROOT / "docs" / "remote.md"  # run over either transport
 NEO4J_ON_THE_PAGE = "bolt://localhost:7687"
@@ -221,6 +222,9 @@ def test_every_command_of_a_page_runs_and_prints_what_is_shown(
 ) -> None:
     folder = tmp_path / "page"
     shutil.copytree(prepared, folder)
+    if page == OTHER_GRAPHS:
+        folder.joinpath("wordnet").symlink_to(wordnet())
+        shutil.copy(shared("hierarchies/envo.obo.gz"), folder)
     if page in AFTER_THE_DEMONSTRATION:
         shutil.copytree(request.getfixturevalue("demonstrated"), folder / "demo-output")
     with servers_of_a_page(folder) as servers:
@@ -361,6 +365,7 @@ def test_the_tools_for_agents_answer_as_their_page_shows(prepared: Path) -> None
     ("guide", "language"),
     [
         ("loading", "console"),  # load your UMLS
+        ("other-graphs", "console"),  # or WordNet
         ("annotation", "console"),  # from captions to concepts
         ("service", "console"),  # run it for a department
         ("department", "console"),

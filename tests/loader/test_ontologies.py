@@ -262,3 +262,8 @@ def test_an_identifier_that_no_graph_can_hold(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not an identifier") as error:
         loaded(tmp_path, HEADER + f"\n[Term]\nid: T:{'9' * 130}\n")
     assert error.value.line == 5
+
+
+def test_cross_references_to_elsewhere_may_be_any_text(tmp_path: Path) -> None:
+    text = HEADER + ANATOMY.replace("xref: MESH:D006321", "xref: https://x.org/wiki/Heart\\,_of_man")
+    assert loaded(tmp_path, text).report.edges == 4

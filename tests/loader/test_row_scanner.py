@@ -61,7 +61,8 @@ def test_rows_and_faults_are_those_that_plain_python_finds(lines: list[bytes], e
         reported: list[int] = []
 
         class Noted(RejectedRows):
-            def reject(self, file: str, line: int, fault: object, row: bytes) -> None:
+            def reject(self, file: str, line: int | None, fault: object, row: bytes) -> None:
+                assert line is not None
                 reported.append(line)
                 assert row == split[line - 1].removesuffix(b"\r")
 

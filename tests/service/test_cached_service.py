@@ -17,7 +17,7 @@ from cuihop_service.cache.redis_cache import RedisCache
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.warm_command import concepts_of_file
 from cuihop_tools.neo4j_server import LocalServer
-from example_graph import ISOLATED, example_graph
+from example_graph import ISOLATED, asserted_graph, example_graph
 from neo4j_server import stored_graph
 from redis_server import RedisServer
 from service_askers import GrpcAsker, HttpAsker
@@ -45,6 +45,17 @@ def test_each_answer_names_its_tier(service: RunningService) -> None:
         assert [asker.distance(*pair)["tier"] for _ in range(2)] == ["cypher", "cache"]
         assert asker.distance(pair[1], pair[0])["tier"] == "cache"  # the other way round is the same entry
         assert asker.path(*pair)["tier"] == "cypher"
+        asker.close()
+
+
+def test_a_restriction_to_vocabularies_is_cached_apart(neo4j_server: LocalServer, redis_server: RedisServer) -> None:
+    with running_service(cached_service(neo4j_server, asserted_graph(), redis_server)) as running:
+        asker = HttpAsker(running)
+        for tier in ("cypher", "cache"):
+            whole = asker.get("/v1/distance", a="C0000001", b="C0000003")
+            within = asker.get("/v1/distance", a="C0000001", b="C0000003", within_sabs="NCI")
+            assert (whole["hops"], whole["tier"], within["hops"], within["tier"]) == (2, tier, None, tier)
+            assert within["release"] == asserted_graph().within(["NCI"]).release.digest != whole["release"]
         asker.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -16,11 +17,13 @@ import urllib3
 from cuihop import connect
 from cuihop.errors import GraphUnavailable, InputError, ReleaseMismatch
 from cuihop.remote.graph import RemoteGraph
+from cuihop.resources.interruption import interrupted_by
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1.concept_graph_pb2_grpc import ConceptGraphServiceStub
 from cuihop_server import RunningService, running_service
 from cuihop_service.cache import CachedGraph
 from cuihop_service.graph_holder import GraphHolder, Loan, ServedGraph
+from cuihop_service.request_context import Overdue, RequestContext
 from cuihop_service.restricted_graphs import RestrictedGraphs
 from example_graph import asserted_graph, sourced_edges_graph
 from service_askers import HttpAsker, Refused
@@ -153,6 +156,18 @@ def test_a_service_that_ignores_the_field_is_noticed(
             whole.within(["NCI"])
 
 
+@pytest.mark.parametrize("scheme", ["grpc", "http"])
+def test_a_restricted_remote_graph_is_opened_again_from_a_pickle(scheme: str, service: RunningService) -> None:
+    with connect(getattr(service, scheme)) as whole:
+        within = whole.within(["NCI"])
+        with pickle.loads(pickle.dumps(within)) as again:  # noqa: S301 - its own pickle
+            assert again.release == within.release
+            assert again.distances([(ONE, TWO), (THREE, TWO)]) == [None, 1]
+        within.close()
+        with pytest.raises(GraphUnavailable, match="the graph is closed"):
+            whole.distance(ONE, TWO)
+
+
 def test_a_service_by_cypher_caches_by_the_restricted_release() -> None:
     graph = asserted_graph()
     served = ServedGraph(graph.release, database=graph, cached=CachedGraph(graph, entries=100))
@@ -189,6 +204,24 @@ def test_the_most_recent_restrictions_are_held_and_each_is_built_once() -> None:
         assert graph((sabs,)) == (sabs,)
     assert built == [("A",), ("B",), ("C",), ("B",)]
     assert len(graphs) == 2
+
+
+def test_a_request_that_is_overdue_does_not_wait_for_the_graph_of_another() -> None:
+    graphs: RestrictedGraphs[int] = RestrictedGraphs()
+    begun, go = threading.Event(), threading.Event()
+
+    def slow() -> int:
+        begun.set()
+        assert go.wait(30)
+        return 1
+
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(graphs.graph, ("A",), slow)
+        assert begun.wait(30)
+        with pytest.raises(Overdue), interrupted_by(RequestContext(ends=0.0).check):
+            graphs.graph(("B",), lambda: 2)
+        go.set()
+        assert other.result(30) == 1
 
 
 def test_a_restriction_that_fails_is_tried_again() -> None:

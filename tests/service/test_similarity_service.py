@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,10 +20,12 @@ from cuihop.similarity.options import SimilarityOptions
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1.concept_graph_pb2_grpc import ConceptGraphServiceStub
 from cuihop_server import RunningService, running_service
-from cuihop_service.graph_holder import ServedGraph
+from cuihop_service.graph_holder import GraphHolder, ServedGraph
 from cuihop_service.limits import Limits
+from cuihop_service.release_watch import ReleaseWatch
 from cuihop_service.settings import read_settings
 from cuihop_service.similarity import CorpusCounts
+from cuihop_service.stores import SnapshotStore
 from cuihop_service.worker import corpus_counts
 from example_graph import example_graph
 
@@ -152,3 +155,16 @@ def test_the_counts_are_read_at_the_start(tmp_path: Path) -> None:
     assert corpus.used_in(snapshot) is corpus.used_in(snapshot)
     with pytest.raises(InputError, match="no concept of the counts is in the graph"):
         corpus.used_in(SnapshotGraph.of([("C0000001", "C0000002")]))
+
+
+def test_the_hierarchy_is_built_after_the_start(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "g.cuihop"
+    example_graph().save(path)
+    holder = GraphHolder()
+    with caplog.at_level("INFO", "cuihop.service"):
+        ReleaseWatch(holder, SnapshotStore(path, tmp_path / "copies"), 1.0).open_first()
+        for thread in threading.enumerate():
+            if thread.name == "hierarchy":
+                thread.join(60)
+    holder.close()
+    assert "the hierarchy was built in" in caplog.text

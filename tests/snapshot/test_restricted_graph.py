@@ -37,6 +37,7 @@ def test_distances_are_those_of_a_graph_loaded_with_these_vocabularies(sabs: tup
         assert within.distances(pairs, direction=direction) == loaded.distances(pairs, direction=direction)
     for a, b in pairs[:20]:
         assert within.path(a, b) == loaded.path(a, b)
+    assert within.hierarchy.facts() == loaded.hierarchy.facts()
 
 
 def test_no_published_distance_is_smaller_within_a_vocabulary() -> None:

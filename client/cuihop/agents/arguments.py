@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 from cuihop.annotation.options import CONTEXTS, Context
 from cuihop.errors import InputError
 from cuihop.files.text_lines import shortened
-from cuihop.graph import MOST_PATHS, Direction
+from cuihop.graph import MOST_PATHS, MOST_SABS, Direction
 from cuihop.identifiers import MAX_LENGTH
 from cuihop.measures.nn_iou import Weight
 from cuihop.measures.resolution import Unknown
@@ -50,6 +50,13 @@ DirectionField = Annotated[
 ]
 ConceptSet = Annotated[
     list[Cui], FailFast(), Field(max_length=_MOST_CONCEPTS, description="Concepts of one image or text.")
+]
+
+
+WithinSabs = Annotated[
+    tuple[Annotated[str, Field(min_length=1, max_length=_LONGEST_TEXT, strict=True)], ...],
+    FailFast(),
+    Field(max_length=MOST_SABS, description="Only edges that one of these vocabularies asserts. Empty: all."),
 ]
 
 
@@ -125,6 +132,7 @@ class NeighbourhoodArguments(ConceptArguments):
 
     hops: Annotated[Hops, Field(description="Only within this many hops.")] = 1
     direction: DirectionField = "any"
+    within_sabs: WithinSabs = ()
 
 
 class PairArguments(Arguments):
@@ -142,6 +150,7 @@ class DistancesArguments(Arguments):
     ]
     direction: DirectionField = "any"
     max_hops: MaxHops = None
+    within_sabs: WithinSabs = ()
 
     @property
     def size(self) -> int:
@@ -155,10 +164,13 @@ class PathArguments(PairArguments):
     direction: DirectionField = "any"
     max_hops: MaxHops = None
     which: Annotated[int, Field(ge=1, le=MOST_PATHS, description="Rank of the path among the shortest ones.")] = 1
+    within_sabs: WithinSabs = ()
 
 
 class CommonAncestorsArguments(PairArguments):
     """Two concepts below others."""
+
+    within_sabs: WithinSabs = ()
 
 
 class SimilarityArguments(PairArguments):
@@ -190,6 +202,7 @@ class CompareArguments(Arguments):
     weight: Annotated[
         Weight, Field(description="Weight of a near concept: constant, λ; hops, λ to the power of its hops.")
     ] = "constant"
+    within_sabs: WithinSabs = ()
 
     @property
     def size(self) -> int:

@@ -87,6 +87,8 @@ class AgentTool:
         """
         if self.names_only and not names:
             raise NotAllowed(f"{self.name}: names are hidden here; give identifiers of concepts to the other tools")
+        if sabs := getattr(arguments, "within_sabs", ()):  # of tools that count hops
+            graph = graph.within(sabs)
         answer = self.compute(graph, arguments, names)
         fields = {"status": answer.status, **answer.fields, "names_hidden": not names}
         return bounded(with_release(graph.release, fields, answer.merged), answer.totals)
@@ -261,7 +263,7 @@ TOOLS: Mapping[str, AgentTool] = {
         AgentTool(
             "search", "Find concepts by name",
             "Find concepts by name or synonym, best first; other spellings and forms of words are found, too, and each "
-            "hit says how its name matches. Gives the identifiers (CUIs) that the other tools need.",
+            "hit says how its name matches. Gives the identifiers, such as CUIs, that the other tools need.",
             SearchArguments, _search, names_only=True,
         ),
         AgentTool(

@@ -50,7 +50,7 @@ def annotate(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="File for the concepts, ID,CUIs; - for stdout.", rich_help_panel=FILES_PANEL
+            "--output", "-o", help="File for the concepts, ID and CUIs; - for stdout.", rich_help_panel=FILES_PANEL
         ),
         FileUse.WRITES,
     ] = None,

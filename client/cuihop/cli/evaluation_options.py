@@ -138,8 +138,8 @@ LabelClassesOption = Annotated[
     list[str] | None,
     typer.Option(
         "--label-classes", metavar="NAME=FILE", rich_help_panel=FILES_PANEL,
-        help="Instead of --labels: classes of a label and their concepts (class,CUI), for the images of --concepts. "
-        "May be repeated.",
+        help="Instead of --labels: classes of a label and their concepts (class,concept), for the images of "
+        "--concepts. May be repeated.",
     ),
     FileUse.READS,
 ]  # fmt: skip

@@ -84,7 +84,7 @@ NamesOption = Annotated[
     Path | None,
     typer.Option(
         "--names", show_default=False,
-        help="Names of concepts where the graph has none: two columns of CSV or TSV, CUI and name.",
+        help="Names of concepts where the graph has none: two columns of CSV or TSV, concept and name.",
     ),
 ]  # fmt: skip
 

@@ -114,14 +114,14 @@ def neighbours(
     """
     if concepts or output is not None:
         if cui is not None or not concepts or output is None:
-            raise typer.BadParameter("give one CUI, or --concepts FILE with --output FILE")
+            raise typer.BadParameter("give one concept, or --concepts FILE with --output FILE")
         from cuihop.cli.neighbour_dictionary import write_neighbour_dictionary
 
         columns = (image_column, concept_column)
         write_neighbour_dictionary(concepts, columns, GraphSource(graph, within_sab), hops, direction, output, json)
         return
     if cui is None:
-        raise typer.BadParameter("give one CUI, or --concepts FILE with --output FILE")
+        raise typer.BadParameter("give one concept, or --concepts FILE with --output FILE")
     _show_neighbourhood(cui, GraphSource(graph, within_sab), hops, direction, limit, tree, json)
 
 

@@ -79,7 +79,7 @@ def score_annotated_texts(
         Path | None,
         typer.Option(
             "--map", rich_help_panel=FILES_PANEL,
-            help="Concepts of the identifiers in GOLD, such as MeSH: two columns, identifier and CUI.",
+            help="Concepts of the identifiers in GOLD, such as MeSH: two columns, identifier and concept.",
         ),
     ] = None,
     per_document: Annotated[

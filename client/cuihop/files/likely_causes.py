@@ -10,7 +10,7 @@ from cuihop.identifiers import looks_like_identifier
 __all__ = ["cause_of_columns", "cause_of_strange_name", "swapped_columns"]
 
 _ENDING = re.compile(r"(\.[A-Za-z][A-Za-z0-9]{0,4}){1,2}$")  # .jpg, .nii.gz; not the last number of 1.2.840
-_SWAPPED = "looks like a CUI: are the columns swapped?"
+_SWAPPED = "looks like a concept: are the columns swapped?"
 _SEPARATORS = {"\t": "a tab", "|": "'|'", ";": "';'", ",": "a comma"}
 
 
@@ -50,7 +50,7 @@ def swapped_columns(image: str, concepts: Collection[str]) -> str | None:
     """Advice for an image that looks like identifiers while its concepts do not; ``None`` for any other.
 
     >>> swapped_columns("C0040405;C0817096", ["ROCOv2_2023_test_000001"])
-    'looks like a CUI: are the columns swapped?'
+    'looks like a concept: are the columns swapped?'
     """
     listed = [part.strip() for part in image.split(";")]
     if all(map(looks_like_identifier, listed)) and concepts and not any(map(looks_like_identifier, concepts)):

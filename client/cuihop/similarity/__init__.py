@@ -9,3 +9,25 @@ Conventions that every measure shares, and on which values depend:
   number of nodes on its longest chain from the root.
 - Logarithms are natural.
 """
+
+from cuihop.similarity.hierarchy import (
+    CommonSubsumer,
+    Hierarchy,
+    HierarchyFacts,
+    PairSimilarity,
+    Placement,
+    Similarities,
+)
+from cuihop.similarity.options import INFORMATION_CONTENTS, SIMILARITY_MEASURES, SimilarityOptions
+
+__all__ = [
+    "INFORMATION_CONTENTS",
+    "SIMILARITY_MEASURES",
+    "CommonSubsumer",
+    "Hierarchy",
+    "HierarchyFacts",
+    "PairSimilarity",
+    "Placement",
+    "Similarities",
+    "SimilarityOptions",
+]

@@ -48,9 +48,9 @@ class HierarchyFacts:
     def account(self) -> str:
         """The hierarchy in one line."""
         cycles = counted(self.cycles, "cycle")
-        made = f"{cycles} with {self.concepts_in_cycles:,} concepts made one node each" if self.cycles else cycles
+        condensed = f"{cycles} with {self.concepts_in_cycles:,} concepts made one node each" if self.cycles else cycles
         root = f"a virtual root above {self.roots:,} roots" if self.virtual_root else "one root"
-        return f"{counted(self.nodes, 'node')}, {made}; {root}; depth {self.depth:,}"
+        return f"{counted(self.nodes, 'node')}, {condensed}; {root}; depth {self.depth:,}"
 
 
 @dataclass(frozen=True, slots=True)

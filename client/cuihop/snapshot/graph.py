@@ -290,13 +290,18 @@ class SnapshotGraph(ConceptGraph):
             self.neighbours([cui], hops=1, direction=direction, limit=1)
             self.pack([cui], hops=0, direction=direction)
             self.pack(some, hops=NEAR + 1, direction=direction)
-        self.hierarchy.pair(cui, cui)
-        self.hierarchy.similarities([(cui, cui)])
         if (index := self._names()) is not None:
             index.warm_up()
         if TERM_TABLE[0] in self._sections:
             options = AnnotationOptions(candidates=True, disambiguate="context")
             self.annotate("lung (L) without pneumonia", options)
+
+    def warm_up_hierarchy(self) -> None:
+        """Build the hierarchy and compile its searches, which takes seconds for a million concepts."""
+        if len(self._cuis):
+            cui = self._cuis[0]
+            self.hierarchy.pair(cui, cui)
+            self.hierarchy.similarities([(cui, cui)])
 
     # Identifiers
 

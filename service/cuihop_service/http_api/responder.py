@@ -133,7 +133,7 @@ class Responder:
             size=size,
             scope=scope,
             quick=quick,
-            content=content or (lambda: dict(request.query_params)),
+            content=content or (lambda: _query_parameters(request)),
         )
 
     def tag(self, path: str, query: str, digest: str, caller: Caller) -> str:
@@ -172,6 +172,12 @@ def request_info(request: Request, operation: str, **others: Any) -> RequestInfo
         caller=request.scope.get(CALLER),
         **others,
     )
+
+
+def _query_parameters(request: Request) -> dict[str, Any]:
+    """The query string: name → value, or all values of a repeated parameter."""
+    given = request.query_params
+    return {name: value if len(values := given.getlist(name)) == 1 else values for name, value in given.items()}
 
 
 def _check_release(demanded: str | None, served: str) -> None:

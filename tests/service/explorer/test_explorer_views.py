@@ -210,8 +210,8 @@ def test_the_card_tells_what_the_release_knows(explorer: Explorer, tmp_path: Pat
     expect(card.get_by_role("region", name="Children")).to_contain_text("0 children")
     expect(explorer["#release"]).to_contain_text("2026AB")
     expect(explorer["#tier"]).to_have_text("from index")
-    card.get_by_role("button", name="Copy CUI").click()
-    expect(card.get_by_role("button", name="Copy CUI")).to_have_text("Copied")
+    card.get_by_role("button", name="Copy identifier").click()
+    expect(card.get_by_role("button", name="Copy identifier")).to_have_text("Copied")
     assert explorer.page.evaluate("navigator.clipboard.readText()") == STEM
     assert json.loads(explorer.saved("JSON", tmp_path))["cui"] == STEM
     explorer.shot("concept")

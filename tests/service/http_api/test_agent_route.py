@@ -174,7 +174,7 @@ def test_the_audit_has_a_line_for_each_call(keys: Path, tmp_path: Path) -> None:
         assert any(line["operation"] == "agent_session" for line in lines)
     assert A not in short.read_text()
     assert [json.loads(line).get("request") for line in full.read_text().splitlines() if '"distances"' in line] == [
-        {**pairs, "direction": "any", "max_hops": None}
+        {**pairs, "direction": "any", "max_hops": None, "within_sabs": []}
     ]
 
 

@@ -32,7 +32,7 @@ export function textWidth(text, size = FONT_SIZE) {
 /** @param {Node} node @returns {Box} */
 export function box(node) {
   const lines = wrapped(node.text ?? [node.mark, node.name ?? node.cui].filter(Boolean).join(" "));
-  if (!node.text && !node.brief && node.name && node.cui) lines.push(node.cui);
+  if (!node.text && !node.brief && node.name && node.cui) lines.push(endOf(node.cui));
   const width = Math.max(64, ...lines.map((line) => pen.measureText(line).width)) + 2 * AROUND;
   return { ...node, lines, width: Math.ceil(width), height: lines.length * LINE + AROUND, x: 0, y: 0 };
 }
@@ -55,6 +55,13 @@ function shortened(line) {
   let end = line.length;
   while (end > 1 && pen.measureText(`${line.slice(0, end)}…`).width > WIDEST) end -= 1;
   return `${line.slice(0, end)}…`;
+}
+
+/** An identifier, of a long one its end: identifiers of one vocabulary begin alike. */
+function endOf(cui) {
+  let begin = 0;
+  while (pen.measureText(begin ? `…${cui.slice(begin)}` : cui).width > WIDEST) begin += 1;
+  return begin ? `…${cui.slice(begin)}` : cui;
 }
 
 /**

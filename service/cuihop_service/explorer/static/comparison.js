@@ -14,7 +14,7 @@ import { conceptsOfSimilarity, similarityPanel, similarityRows } from "./similar
 const PAUSE = 250; // ms after the last change
 const FARTHEST = 6;
 const NOT_USABLE = ["CONCEPT_NOT_FOUND", "CONCEPT_RETIRED", "INVALID_CUI"];
-const HEADS = ["Concept", "CUI", "In", "Counts", "Why"];
+const HEADS = ["Concept", "Identifier", "In", "Counts", "Why"];
 const MEANS = { matched: "matched: in A and B", near: "near: within n hops of the other set", alone: "alone: A on the left, B on the right", unknown: "unknown in this release" };
 
 const HOW = { matched: "matched", near: "near", alone: "alone", unknown: "unknown" };

@@ -7,8 +7,8 @@ import { Comparison, afterPause, ruleControls, ruleIn, ruleInAddress } from "./c
 /** @type {import("./main.js").View} */
 export async function comparisonView(app, place, query, signal) {
   const requested = {
-    a: listed(query.get("a") ?? "", app.release.identifiers).cuis,
-    b: listed(query.get("b") ?? "", app.release.identifiers).cuis,
+    a: inAddress(query.get("a"), app.release.identifiers),
+    b: inAddress(query.get("b"), app.release.identifiers),
     ...ruleIn(query),
     unknown: query.get("unknown") === "isolated" ? "isolated" : "error",
   };
@@ -47,6 +47,11 @@ export async function comparisonView(app, place, query, signal) {
   await ask();
 }
 
+/** Identifiers of an address, which have blanks between them: those that are not CUIs can hold commas and quotes. */
+function inAddress(text, identifiers) {
+  return identifiers === "cui" ? listed(text ?? "", identifiers).cuis : [...new Set((text ?? "").split(/[\s;|]+/).filter(Boolean))];
+}
+
 /** Identifiers in a text, each once, and what was left out: in rows of a concept file, the name of the image. */
 export function listed(text, identifiers) {
   const words = text.split(/[\s,;|"']+/).filter(Boolean);
@@ -58,7 +63,7 @@ export function listed(text, identifiers) {
 function setField(app, side, cuis, onchange) {
   const status = el("p", { class: "status", role: "status", id: `${side}-status` });
   const area = el("textarea", { id: `set-${side}`, rows: 3, spellcheck: "false", "aria-describedby": `${side}-status`,
-    placeholder: "C0006121; C0018670", value: cuis.join("; ") });
+    placeholder: app.release.identifiers === "cui" ? "C0006121; C0018670" : "identifiers with ; between them", value: cuis.join("; ") });
   const report = ({ cuis: found, left }) => {
     status.textContent = found.length || left.length
       ? counted(found.length, "concept") + (left.length ? `; left out: ${left.slice(0, 3).join(" ")}${left.length > 3 ? " …" : ""}` : "")

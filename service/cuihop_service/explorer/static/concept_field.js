@@ -26,7 +26,7 @@ export function conceptField(app, { label, hint, large = false, onchoose }) {
   const input = el("input", {
     id, type: "text", role: "combobox", autocomplete: "off", autocapitalize: "off", spellcheck: "false",
     "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": `${id}-list`,
-    "aria-describedby": `${id}-status`, placeholder: hint ?? "name, synonym or CUI",
+    "aria-describedby": `${id}-status`, placeholder: hint ?? "name, synonym or identifier",
   });
   const root = el(
     "div",
@@ -199,7 +199,8 @@ function option(choice, id, about, chosen) {
 /** What a text may mean: concepts by name, and what became of an identifier that is retired. */
 async function suggestions(app, typed, signal) {
   const text = app.release.identifiers === "cui" && /^c\d{7}$/i.test(typed) ? typed.toUpperCase() : typed;
-  const mayBeIdentifier = /\d/.test(text) && !/\s/.test(text);
+  const anyForm = app.release.identifiers !== "cui" && !app.release.names; // else the search finds those without a digit
+  const mayBeIdentifier = (anyForm || /\d/.test(text)) && !/\s/.test(text);
   const [hits, resolution] = await Promise.all([
     app.release.names ? app.service.get("v1/search", { text, limit: HITS }, signal).then((a) => a.hits) : [],
     mayBeIdentifier ? resolved(app, text, signal) : null,

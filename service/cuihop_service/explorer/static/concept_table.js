@@ -5,7 +5,7 @@ import { address, conceptAddress } from "./address.js";
 import { matching } from "./names.js";
 
 const ROWS = matchMedia("(max-width: 40rem)").matches ? 20 : 100; // rows are cards there
-const HEADS = ["Concept", "CUI", "Hops", "Vocabularies", "Semantic types", "Parents", "Children"];
+const HEADS = ["Concept", "Identifier", "Hops", "Vocabularies", "Semantic types", "Parents", "Children"];
 
 /**
  * The concepts around a centre, with a filter.
@@ -19,7 +19,7 @@ export function conceptTable(app, { centre, direction, total, concepts }, signal
   const more = el("p", {});
   const place = el("div", {});
   const filter = el("input", { id: "filter", type: "search", autocomplete: "off", spellcheck: "false",
-    "aria-describedby": "matches", placeholder: "part of a name, or a CUI", oninput: () => show(ROWS) });
+    "aria-describedby": "matches", placeholder: "part of a name, or an identifier", oninput: () => show(ROWS) });
   /** @type {Map<string, any>} */
   const records = new Map();
 

@@ -18,7 +18,7 @@ export async function conceptView(app, place, query, signal) {
   const field = conceptField(app, {
     label: "Search for a concept",
     large: true,
-    hint: app.release.names ? "name, synonym or CUI" : "CUI",
+    hint: app.release.names ? "name, synonym or identifier" : "identifier",
     onchoose: (chosen) => go(conceptAddress(chosen)),
   });
   const card = el("div", { id: "card" });
@@ -38,8 +38,9 @@ export async function conceptView(app, place, query, signal) {
   });
 }
 
-/** Concepts to begin with: general ones of medicine, as far as the release holds them. */
-const EXAMPLES = ["C0006121", "C0018670", "C0024109", "C0018787", "C0032285", "C0040405", "C0012634"];
+/** Concepts to begin with: general ones of medicine, and dog, cat and car of WordNet 3.0, as far as the release holds them. */
+const EXAMPLES = ["C0006121", "C0018670", "C0024109", "C0018787", "C0032285", "C0040405", "C0012634",
+  "02084071-n", "02121620-n", "02958343-n"];
 
 async function showExamples(app, place, signal) {
   const { resolutions } = await app.service.post("v1/resolutions", { cuis: EXAMPLES }, signal);
@@ -117,7 +118,7 @@ function showCard(app, card, requested, concept, signal) {
       concept.cui !== requested && el("p", { class: "notice" }, `${requested} is retired; this is its successor.`),
       el("h1", {}, title),
       el("p", { class: "row" }, el("code", { class: "cui" }, concept.cui),
-        copyButton("Copy CUI", concept.cui), concept.name && copyButton("Copy name", concept.name),
+        copyButton("Copy identifier", concept.cui), concept.name && copyButton("Copy name", concept.name),
         copyButton("Copy link", location.href)),
       concept.semantic_types.length > 0 && el("ul", { class: "chips", "aria-label": "Semantic types" },
         concept.semantic_types.map((type) => el("li", {}, type.name, " ", el("small", {}, type.tui)))),

@@ -12,7 +12,7 @@ const WORDS = {
   NOT_UNDERSTOOD: ["The answer was not one of cuihop's", "Something between this page and the service answered in its place, such as a proxy."],
   CONCEPT_NOT_FOUND: ["Unknown concept", "This release does not hold it. Search by name, or check the identifier."],
   CONCEPT_RETIRED: ["Retired concept", "It has no one successor in this release."],
-  INVALID_CUI: ["Not an identifier", "A CUI is the letter C and seven digits, as in C0006121."],
+  INVALID_CUI: ["Not an identifier", ""],
   RATE_LIMITED: ["Too many requests for now", ""],
   LIMIT_EXCEEDED: ["Larger than this service allows", ""],
   NOT_ALLOWED: ["Your key does not open this", "Ask whoever runs the service for a key with the scope that is named here."],

@@ -18,7 +18,7 @@ const VALUE_HEADS = ["Measure", "Value", "Formula"];
 const ANCESTOR_HEADS = ["Common ancestor", "Which", "Depth", "IC", "Hops from A", "Hops from B"];
 const PLACE_HEADS = ["Concept", "Depth", "Shortest depth", "Height", "Ancestors", "Descendants", "Leaves", "IC"];
 
-const shown = (number) => number === null ? "none" : number.toFixed(4);
+const rounded = (number) => number === null ? "none" : number.toFixed(4);
 
 /** The common ancestors of an answer with what each is, the lowest first. */
 function ancestors(found) {
@@ -47,14 +47,14 @@ export function similarityPanel(found, names) {
   const { hierarchy } = found;
   const place = (one) => tableRow(PLACE_HEADS, [
     [link(one.cui), one.cycle.length > 0 && ` in a cycle of ${one.cycle.length}`], one.depth, one.shortest_depth, one.height,
-    ...[one.ancestors, one.descendants, one.leaves].map(grouped), shown(one.ic),
+    ...[one.ancestors, one.descendants, one.leaves].map(grouped), rounded(one.ic),
   ], { "data-cui": one.cui });
   return el("section", { class: "card", id: "similarity" },
     el("h2", {}, "Similarity over the hierarchy"),
     table("Measures of similarity", VALUE_HEADS, Object.entries(found.values).map(([measure, value]) =>
-      tableRow(VALUE_HEADS, [measure, el("span", { "data-value": value }, shown(value)), MEASURES[measure] ?? ""], { "data-measure": measure }))),
+      tableRow(VALUE_HEADS, [measure, el("span", { "data-value": value }, rounded(value)), MEASURES[measure] ?? ""], { "data-measure": measure }))),
     table("Common ancestors", ANCESTOR_HEADS, ancestors(found).map((one) => tableRow(ANCESTOR_HEADS, [
-      one.cui === null ? "virtual root" : link(one.cui), one.which.join(", "), one.depth, shown(one.ic), one.hops_a, one.hops_b,
+      one.cui === null ? "virtual root" : link(one.cui), one.which.join(", "), one.depth, rounded(one.ic), one.hops_a, one.hops_b,
     ], { "data-cui": one.cui ?? "" }))),
     table("Places in the hierarchy", PLACE_HEADS, [place(found.a), place(found.b)]),
     el("p", { class: "hint" }, `Information content ${found.ic}; ${counted(hierarchy.nodes, "node")}, `,

@@ -1,0 +1,254 @@
+"""Edge lists: tables of a child and its parent in each row, in CSV, TSV or Parquet."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+from cuihop.errors import InputError, first_few
+from cuihop.files.arrow_tables import ArrowTable
+from cuihop.files.input_file import InputFile
+from cuihop.files.likely_causes import cause_of_columns
+from cuihop.files.text_lines import delimiter_of, quoted
+from cuihop.identifiers import EXPECTED, MISSING_VALUES, are_identifiers, is_identifier
+from cuihop.resources.progress import StepProgress
+from cuihop_loader.rejected_rows import RejectedRows
+from cuihop_loader.sources import EDGE_LIST, SourceFile
+from cuihop_loader.term_lines import TextTermFile
+from cuihop_loader.terms import TermRows
+
+__all__ = ["EdgeListFile"]
+
+_SPELLINGS: Mapping[str, Sequence[str]] = {
+    "child": ("child", "child_id", "subject_id"),
+    "parent": ("parent", "parent_id", "object_id"),
+    "child name": ("child_name", "name", "child_label", "subject_label"),
+    "parent name": ("parent_name", "parent_label", "object_label"),
+    "source": ("source", "sab"),
+    "predicate": ("predicate_id",),
+}
+"""Names of each column, in lower case; child and parent are required. ``…_id`` and ``…_label`` are those of SSSOM."""
+
+_IS_A = frozenset({"", "rdfs:subclassof", "skos:broader", "skos:broadmatch"})
+_EXPECTED = "a header with the columns child and parent"
+_COMPRESSED = re.compile(r"\.(?:gz|zst)$")
+
+_Columns: TypeAlias = list[list[str]]
+"""The texts of some rows, column by column in the order of `_SPELLINGS`."""
+
+
+class EdgeListFile(TextTermFile):
+    """A `cuihop_loader.terms.TermFile` of an edge list. The rows of one child need not be neighbours.
+
+    Attributes:
+        ontology: the source of rows that name none: the file's name in capitals.
+    """
+
+    role = EDGE_LIST
+    last_line_ends = False
+
+    def __init__(self, file: SourceFile, rejected: RejectedRows, progress: StepProgress | None) -> None:
+        super().__init__(file, rejected, progress)
+        self._in_parquet = file.parts[0].name.lower().endswith(".parquet")
+        self._header: Sequence[str] = ()
+        self._places: Sequence[int | None] = ()
+        self._delimiter = ","
+        self._identifiers: set[str] = set()  # those that are well formed
+
+    @property
+    def line_ends(self) -> str:
+        """``LF``, ``CRLF`` or ``mixed``, of the lines read so far; empty for Parquet."""
+        return "" if self._in_parquet else super().line_ends
+
+    def terms(self) -> Iterator[TermRows]:
+        """See `cuihop_loader.terms.TermFile`. A parent without a row of its own is a term too."""
+        children: set[str] = set()
+        parents: dict[str, None] = {}
+        names: dict[tuple[str, str, str], None] = {}  # of parents
+        read = False
+        for columns in self._table_columns() if self._in_parquet else self._text_columns():
+            read = True
+            child, parent, name, parent_name, source, _ = columns
+            children.update(child)
+            parents.update(dict.fromkeys(parent))
+            self.parentless += parent.count("")
+            if any(parent_name):
+                names.update(dict.fromkeys(zip(parent, parent_name, source, strict=True)))
+            yield TermRows(child, parent, name, source)
+        if not read and not self.bad and not self.skipped:
+            raise InputError("no rows in the file", file=str(self.file), expected=f"{_EXPECTED}, and rows under it")
+        found = [(*row, "") for row in names if all(row[:2])]
+        found += [(parent, "", "", "") for parent in parents if parent and parent not in children]
+        if found:
+            of_parents, texts, sources, none = (list(column) for column in zip(*found, strict=True))
+            yield TermRows(of_parents, none, texts, sources)
+
+    def _text_columns(self) -> Iterator[_Columns]:
+        """Columns of a text, block by block."""
+        for raw, terminated in self.blocks():
+            lines = None
+            if not self._header:
+                lines = self.lines_of(raw, terminated=terminated)
+                header = next((line for line in lines if line.strip() and not line.startswith(b"#")), None)
+                if header is None:
+                    continue
+                self._read_header(header.decode())
+            columns = self._split(raw) if lines is None and terminated else None
+            if columns is None:
+                lines = self.lines_of(raw, terminated=terminated) if lines is None else lines
+                columns = self._checked(self._texts_of(lines))
+            if columns[0]:
+                yield columns
+        if not self._header:
+            self._read_header("")
+
+    def _read_header(self, text: str) -> None:
+        in_tabs = _COMPRESSED.sub("", self.file.parts[0].name.lower()).endswith(".tsv")
+        self._delimiter = "\t" if in_tabs else delimiter_of(text)
+        self._choose(self._unquoted(text) or [], self.lines or None)
+
+    def _split(self, raw: bytes) -> _Columns | None:
+        """Columns of a block in which no line needs a second look, else ``None``: far faster than line by line."""
+        lines = raw.count(b"\n") + 1
+        crlf = raw.endswith(b"\r") and raw.count(b"\r\n") == lines - 1
+        try:
+            text = raw[:-1].decode().replace("\r\n", "\n") if crlf else raw.decode()
+        except UnicodeDecodeError:
+            return None
+        if '"' in text or "\0" in text or "\r" in text:
+            return None
+        fields = text.replace("\n", f"{self._delimiter}\0{self._delimiter}").split(self._delimiter)
+        width = len(self._header)
+        if len(fields) != (width + 1) * lines - 1 or fields[width :: width + 1].count("\0") != lines - 1:
+            return None
+        columns = self._sound([None if n is None else fields[n :: width + 1] for n in self._places], lines)
+        if columns is not None:
+            self.lines += lines
+            self._crlf += lines if crlf else 0
+        return columns
+
+    def _texts_of(self, lines: Iterator[bytes]) -> Iterator[tuple[int, bytes, Sequence[str]]]:
+        """Number, content and texts of each line that is not empty; lines of another width are rejected."""
+        width = len(self._header)
+        texts_of = itemgetter(*(width if place is None else place for place in self._places))
+        for raw in lines:
+            text = raw.decode()
+            fields = text.split(self._delimiter) if '"' not in text else self._unquoted(text)
+            if fields is None or not text.strip():
+                continue
+            if len(fields) == width:
+                yield self.lines, raw, texts_of([*fields, ""])
+            else:
+                found = f"{len(fields)} in {quoted(text)}"
+                column = min(len(fields), width) + 1
+                self.reject(self.lines, column, "wrong number of columns", raw, f"{width}, as in the header", found)
+
+    def _unquoted(self, text: str) -> list[str] | None:
+        """The fields of a line in which some are quoted; ``None`` for a line that was rejected."""
+        try:
+            return next(csv.reader([text], strict=True, delimiter=self._delimiter), [])
+        except csv.Error as error:
+            column = text.index('"') + 1 if '"' in text else 1
+            expected = "quotes closed in the line in which they open, and doubled inside"
+            self.reject(self.lines, column, f"not CSV: {error}", text.encode(), expected)
+            return None
+
+    def _table_columns(self) -> Iterator[_Columns]:
+        """Columns of a Parquet file, batch by batch."""
+        table = ArrowTable.of(InputFile(self.file.parts[0].path))
+        self._choose(table.names, None)
+        for first, batch in table.batches():
+            given = [None if place is None else _texts(table, first, batch, place) for place in self._places]
+            columns = self._sound(given, batch.num_rows)
+            if columns is None:
+                rows = zip(*(column or [""] * batch.num_rows for column in given), strict=True)
+                columns = self._checked((n, "\t".join(texts).encode(), texts) for n, texts in enumerate(rows, first))
+            if columns[0]:
+                yield columns
+            self.bytes = self.file.size
+            if self._progress is not None:
+                self._progress(str(self.file), self.bytes, self.file.size)
+
+    def _sound(self, given: Sequence[list[str] | None], rows: int) -> _Columns | None:
+        """The columns if each row of them counts, else ``None``. A column that the file lacks is empty."""
+        none = [""] * rows
+        columns = [none if column is None else list(map(str.strip, column)) for column in given]
+        child, parent, *_, predicate = columns
+        ends = set(child)
+        if "" in ends or not _IS_A.issuperset(map(str.lower, set(predicate))):
+            return None
+        new = ends.union(parent) - self._identifiers - {""}
+        if not (are_identifiers(new) and MISSING_VALUES.isdisjoint(map(str.lower, new))):
+            return None
+        self._identifiers |= new
+        return columns
+
+    def _checked(self, rows: Iterable[tuple[int, bytes, Sequence[str]]]) -> _Columns:
+        """Columns of the rows that count, each checked by itself: its number, its content and its texts."""
+        columns: _Columns = [[] for _ in _SPELLINGS]
+        for number, raw, given in rows:
+            texts = [text.strip() for text in given]
+            child, parent, *_, predicate = texts
+            if not self._is_valid(child, "child", number, raw) or (
+                parent and not self._is_valid(parent, "parent", number, raw)
+            ):
+                continue
+            if predicate.lower() not in _IS_A:
+                self.skipped["other predicate"] += 1
+                continue
+            for column, text in zip(columns, texts, strict=True):
+                column.append(text)
+        return columns
+
+    def _choose(self, names: Sequence[str], line: int | None) -> None:
+        """Choose the columns by their names.
+
+        Raises:
+            InputError: child or parent are absent, or there are two columns for one purpose.
+        """
+        plain = [name.strip().lower() for name in names]
+        found = {
+            purpose: [n for n, name in enumerate(plain) if name in spellings]
+            for purpose, spellings in _SPELLINGS.items()
+        }
+        for purpose, places in found.items():
+            spellings = " or ".join(_SPELLINGS[purpose])
+            problem, expected, advice = f"two columns for the {purpose}", f"one: {spellings}", None
+            if not places and purpose in ("child", "parent"):
+                problem = f"no column of the {purpose}"
+                expected = f"{_EXPECTED}; for the {purpose}: {spellings}"
+                advice = cause_of_columns(names, 2, self._delimiter)
+            elif len(places) < 2:
+                continue
+            header = quoted(", ".join(names))
+            raise InputError(problem, file=str(self.file), line=line, found=header, expected=expected, advice=advice)
+        self._header = names
+        self._places = [places[0] if places else None for places in found.values()]
+        others = [name.strip() or "(no name)" for n, name in enumerate(names) if n not in self._places]
+        if others:
+            self.warnings.append(f"{self.file}: columns that are not read: {first_few(others)}")
+
+    def _is_valid(self, text: str, purpose: str, number: int, raw: bytes) -> bool:
+        """True for an identifier; any other text rejects the row."""
+        missing = text.lower() in MISSING_VALUES
+        if is_identifier(text, "any") and not missing:
+            return True
+        problem = "a missing value in place of an identifier" if missing else "not an identifier"
+        column = self._header[self._places[list(_SPELLINGS).index(purpose)] or 0].strip()
+        self.reject(
+            None if self._in_parquet else number,
+            f"{column}, row {number:,}" if self._in_parquet else column,
+            problem if text else "an identifier is missing",
+            raw,
+            "an identifier, or an empty parent" if missing else EXPECTED["any"],
+            quoted(text),
+        )
+        return False
+
+
+def _texts(table: ArrowTable, first: int, batch: Any, place: int) -> list[str]:
+    texts, codes = table.texts(first, batch, place, null="")
+    return [texts[code] for code in codes.tolist()]
