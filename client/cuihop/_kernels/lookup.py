@@ -87,5 +87,5 @@ def _compared(texts: UInt8, row: int, wanted: bytes) -> int:
     for i in range(len(wanted)):
         difference = signed(texts[row, i]) - signed(wanted[i])
         if difference != 0:
-            return difference
-    return signed(texts[row, len(wanted)]) if len(wanted) < texts.shape[1] else 0
+            return int(difference)
+    return int(signed(texts[row, len(wanted)])) if len(wanted) < texts.shape[1] else 0
