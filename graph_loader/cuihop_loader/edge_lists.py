@@ -88,22 +88,27 @@ class EdgeListFile(TextTermFile):
 
     def _text_columns(self) -> Iterator[_Columns]:
         """Columns of a text, block by block."""
-        for raw, terminated in self.blocks():
-            lines = None
-            if not self._header:
-                lines = self.lines_of(raw, terminated=terminated)
-                header = next((line for line in lines if line.strip() and not line.startswith(b"#")), None)
-                if header is None:
-                    continue
-                self._read_header(header.decode())
-            columns = self._split(raw) if lines is None and terminated else None
+        for block, terminated in self.blocks():
+            raw = block if self._header else self._after_header(block, terminated=terminated)
+            if raw is None:
+                continue
+            columns = self._split(raw) if terminated else None
             if columns is None:
-                lines = self.lines_of(raw, terminated=terminated) if lines is None else lines
-                columns = self._checked(self._texts_of(lines))
+                columns = self._checked(self._texts_of(self.lines_of(raw, terminated=terminated)))
             if columns[0]:
                 yield columns
         if not self._header:
             self._read_header("")
+
+    def _after_header(self, block: bytes, *, terminated: bool) -> bytes | None:
+        """Read the header, and return the rest of the block; ``None`` where nothing is left of it."""
+        rest: bytes | None = block
+        while rest is not None and not self._header:
+            first, more, rest = rest.partition(b"\n") if b"\n" in rest else (rest, b"", None)
+            for line in self.lines_of(first, terminated=terminated or bool(more)):
+                if line.strip() and not line.startswith(b"#"):
+                    self._read_header(line.decode())
+        return rest
 
     def _read_header(self, text: str) -> None:
         in_tabs = _COMPRESSED.sub("", self.file.parts[0].name.lower()).endswith(".tsv")

@@ -22,11 +22,11 @@ class Term:
         name: ``None`` without one.
         synonyms: the exact ones; broad, narrow and related ones name something else.
         parents, alternatives, replaced_by, consider: identifiers.
-        classes: identifiers of the classes that an instance belongs to, as Berlin to city; parents too.
         umls: CUIs of its UMLS cross-references.
         obsolete: true for a term no longer in use.
         sab: the vocabulary that makes the statement; ``None`` for that of the file.
         defined: false where the statement only mentions the term, so that another must define it.
+        classes: identifiers of the classes that an instance belongs to, as Berlin to city; parents too.
     """
 
     id: str
@@ -34,7 +34,6 @@ class Term:
     name: str | None = None
     synonyms: list[str] = field(default_factory=list)
     parents: list[str] = field(default_factory=list)
-    classes: list[str] = field(default_factory=list)
     alternatives: list[str] = field(default_factory=list)
     replaced_by: list[str] = field(default_factory=list)
     consider: list[str] = field(default_factory=list)
@@ -42,6 +41,7 @@ class Term:
     obsolete: bool = False
     sab: str | None = None
     defined: bool = True
+    classes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

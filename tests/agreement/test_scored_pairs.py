@@ -78,7 +78,7 @@ WRONG = {
     "a,b,score\nx,y,nan\n": "no column of scores|not a score",
     "a,b,score\nx,y\n": "line 2.*wrong number of columns",
     "x y 3\n": "wrong number of columns",
-    "one,two,three,4\n": "columns of the terms cannot be told.*3 columns",
+    "one,two,three,4\n": "no two columns of terms.*3 columns",
     '{"a": "x", "b": "y", "score": 3}\n': "not CSV or TSV",
     f"a,b,score\n{'x' * 1001},y,3\n": "not a term",
 }

@@ -73,8 +73,8 @@ def test_counts_of_a_corpus(run: Run) -> None:
     ("arguments", "text"),
     [
         (("gold.tsv", "-m", "cosine"), "no such measure of similarity"),
+        (("gold.tsv", "--within-sab", "MSH"), "the vocabularies of the edges are not recorded; found release example"),
         (("gold.tsv", "--score-column", "9"), "no such column"),
-        (("gold.tsv", "--counts", "names.csv", "--ic", "Seco"), "corpus, or no --counts"),
         (("absent.tsv",), "no such file"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,8 @@ def test_an_identifier_is_an_argument_and_comes_back_as_it_is(program: Run, grap
     assert {found["cui"] for found in near} == {*IDENTIFIERS[max(n - 1, 0) : n], *IDENTIFIERS[n + 1 : n + 2]}
     relevance = answer("nn-iou", f"{cui};{ROOT}", ROOT)
     assert relevance["iou"] == (0.5 if n else 1.0)
+    similar = answer("similarity", cui, ROOT, options=("--measure", "path"))
+    assert similar["values"] == {"path": 1 / (1 + n)}
     shown = program("concept", "--graph", graph, "--", cui)
     assert "".join(cui.split()) in "".join(shown.out.split())  # a long one is wrapped
 
@@ -61,6 +64,15 @@ def test_files_of_pairs(program: Run, graph: Path, tmp_path: Path) -> None:
     assert done.code == 0, done.err
     rows = [line.split("\t") for line in (tmp_path / "hops.tsv").read_text().splitlines()]
     assert rows[-len(IDENTIFIERS) :] == [[cui, ROOT, str(n)] for n, cui in enumerate(IDENTIFIERS)]
+
+
+def test_counts_of_a_corpus(program: Run, graph: Path, tmp_path: Path) -> None:
+    counts = table(tmp_path / "counts.csv", [[cui, "1"] for cui in IDENTIFIERS], ["concept", "count"])
+    options = ("--measure", "Resnik", "--ic", "corpus", "--counts", counts, "--json")
+    done = program("similarity", "--graph", graph, *options, "--", IDENTIFIERS[1], IDENTIFIERS[-1])
+    assert done.code == 0, done.err
+    expected = -math.log(1 - 1 / len(IDENTIFIERS))  # all counts but that of the root are below the first
+    assert json.loads(done.out)["values"]["Resnik"] == pytest.approx(expected)
 
 
 def test_concepts_of_images_and_the_neighbour_dictionary(program: Run, graph: Path, tmp_path: Path) -> None:

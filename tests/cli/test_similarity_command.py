@@ -109,7 +109,7 @@ def test_counts_make_the_information_content_of_a_corpus(run: Run, graph: Snapsh
         ("C0042449,nan\n", "line 1, column 2: not a number"),
         ("C0042449,0\n", "holds no occurrence"),
         ("", "wrong number of columns"),
-        ("'C1',3\nC0042449,3\n", "line 1"),
+        ("C0042449;C0003483,3\nC0042449,3\n", "line 1, column 1: not an identifier"),
     ],
 )
 def test_wrong_counts_are_refused_with_their_place(text: str, place: str, tmp_path: Path) -> None:

@@ -3,8 +3,9 @@
 A ``console`` block shows commands behind ``$`` and, under each, its output; ``…`` stands for anything. A ``python``
 block is run as it is. The ``pycon`` blocks of a page are one session, and what they print is compared. Blocks of one
 page run in order in one folder, which holds real open data: ``umls/`` (RRF files), ``graph.cuihop`` (their snapshot),
-and the concept files of the ROCOv2 test images. A command that ends with ``&`` is a server: the next command waits
-until it is ready, and it is stopped at the end of the page. The ports 8080 and 50051 stand for free ones.
+the concept files of the ROCOv2 test images, and ``gold/`` (human scores of pairs of terms). A command that ends with
+``&`` is a server: the next command waits until it is ready, and it is stopped at the end of the page. The ports 8080
+and 50051 stand for free ones.
 """
 
 from __future__ import annotations
@@ -94,6 +95,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         umls.joinpath(name).write_bytes(gzip.decompress(shared(f"rrf_open/{name}.gz").read_bytes()))
     for name in ("test_concepts.csv", "test_concepts_manual.csv", "train_concepts.csv"):
         folder.joinpath(name).write_bytes(gzip.decompress(shared(f"rocov2/{name}.gz").read_bytes()))
+    shutil.copytree(shared("similarity_gold"), folder / "gold")
     loaded = cuihop_loader.load([umls])
     cuihop.SnapshotGraph(loaded.sections).save(folder / "graph.cuihop")
     return folder

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import networkx as nx
@@ -17,7 +18,8 @@ from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
 from cuihop.errors import InputError, LimitExceeded
-from cuihop_loader import Loaded, LoadOptions, load
+from cuihop_loader import Loaded, LoadOptions, load, term_lines
+from cuihop_loader.edge_lists import EdgeListFile
 from loader.rrf_made import concepts, edges, grades_of_names, sabs_of_edges, sabs_of_names
 
 ANIMALS = """child,parent,child_name,parent_name,source
@@ -168,10 +170,11 @@ def test_identifiers_stay_as_they_are(tmp_path: Path) -> None:
         ),
         min_size=1,
         max_size=30,
-    )
+    ),
+    st.sampled_from([8, 64, 1 << 20]),
 )
 def test_random_lists_against_networkx(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, str]]
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, str]], block: int
 ) -> None:
     expected = nx.DiGraph([(child, parent) for child, parent, _ in rows if child != parent])
     text = io.StringIO()
@@ -180,7 +183,9 @@ def test_random_lists_against_networkx(
     if not expected.edges:
         assert refused(folder, text.getvalue()).problem == "no is_a relation"
         return
-    graph = loaded(folder, text.getvalue())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(term_lines, "BLOCK_BYTES", block)  # many blocks, with and without a row that needs a second look
+        graph = loaded(folder, text.getvalue())
     assert edges(graph) == set(expected.edges)
     names = {(child, name) for child, _, name in rows if name}
     assert set(grades_of_names(graph)) == names
@@ -277,6 +282,33 @@ def test_parquet_that_is_none_or_holds_no_text(tmp_path: Path) -> None:
         load([path])
     assert (error.value.line, error.value.column) == (None, "child, row 2")
     assert edges(load([path], SKIP)) == {("a", "x"), ("d", "z")}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_bad_row_far_down_is_found_and_the_rest_read_fast(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    monkeypatch.setattr(term_lines, "BLOCK_BYTES", 4096)
+    rows = ["# comment", "child,parent,name", *(f"a{n},a{n // 2},Name {n}" for n in range(1, 3001))]
+    slow = EdgeListFile.lines_of
+    checked: list[int] = []
+
+    def noted(self: EdgeListFile, raw: bytes, *, terminated: bool) -> Iterator[bytes]:
+        for line in slow(self, raw, terminated=terminated):
+            checked.append(self.lines)
+            yield line
+
+    monkeypatch.setattr(EdgeListFile, "lines_of", noted)
+    good = loaded(tmp_path, "".join(row + end for row in rows))
+    assert (good.report.edges, good.report.names, checked) == (3000, 3000, [1, 2])
+    assert good.report.files[0].line_ends == ("LF" if end == "\n" else "CRLF")
+    rows[2000] = "a b,c,"
+    checked.clear()
+    error = refused(tmp_path, "".join(row + end for row in rows))
+    assert (error.line, error.column) == (2001, "child")
+    graph = loaded(tmp_path, "".join(row + end for row in rows), SKIP)
+    assert (graph.report.edges, graph.report.files[0].rows, graph.report.files[0].bad) == (2999, 3000, 1)
+    assert graph.report.files[0].line_ends == good.report.files[0].line_ends
 
 
 def test_too_many_sources(tmp_path: Path) -> None:

@@ -100,6 +100,14 @@ def test_every_option_reaches_the_load(run: Run, tmp_path: Path) -> None:
     assert run(umls, "-o", tmp_path / "g.cuihop", "--exclude-sab", "SRC", "--on-bad-row", "skip").returncode == 0
 
 
+def test_the_format_of_a_file_can_be_stated(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "pairs.txt").write_text("child,parent\na,b\n")
+    done = run(tmp_path / "pairs.txt", "-o", tmp_path / "g.cuihop", "--format", "edge-list", "--json")
+    assert (done.returncode, json.loads(done.stdout)["files"][0]["role"]) == (0, "edge list")
+    refused = run(tmp_path / "pairs.txt", "-o", tmp_path / "h.cuihop")
+    assert (refused.returncode, "--format" in refused.stderr) == (3, True)
+
+
 def test_an_error_is_one_line_with_its_exit_code(run: Run, tmp_path: Path) -> None:
     done = run(written(tmp_path / "umls", {"MRREL": [*GOOD, "bad|"]}), "-o", tmp_path / "g.cuihop")
     assert (done.returncode, done.stdout) == (3, "")

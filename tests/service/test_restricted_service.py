@@ -157,6 +157,19 @@ def test_a_service_that_ignores_the_field_is_noticed(
 
 
 @pytest.mark.parametrize("scheme", ["grpc", "http"])
+def test_the_hierarchy_of_a_restricted_remote_graph_is_that_of_these_edges(
+    scheme: str, service: RunningService
+) -> None:
+    expected = asserted_graph().within(["NCI"]).hierarchy
+    with connect(getattr(service, scheme)) as whole:
+        found = whole.within(["NCI"]).hierarchy
+        assert found.facts() == expected.facts() != whole.hierarchy.facts()
+        assert found.placements([ONE, TWO, THREE]) == expected.placements([ONE, TWO, THREE])
+        pairs = [(ONE, TWO), (THREE, TWO), (ONE, THREE)]
+        assert found.similarities(pairs).to_list() == expected.similarities(pairs).to_list()
+
+
+@pytest.mark.parametrize("scheme", ["grpc", "http"])
 def test_a_restricted_remote_graph_is_opened_again_from_a_pickle(scheme: str, service: RunningService) -> None:
     with connect(getattr(service, scheme)) as whole:
         within = whole.within(["NCI"])

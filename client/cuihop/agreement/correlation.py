@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from cuihop.evaluation.resampling import interval_of, resampled
 
-__all__ = ["Correlation", "Correlations", "correlations"]
+__all__ = ["FEWEST_PAIRS", "Correlation", "Correlations", "correlations"]
 
 Float64 = npt.NDArray[np.float64]
 
@@ -63,9 +63,9 @@ def correlations(scores: Float64, values: Float64, *, resamples: int, seed: int)
     """
     pairs, measures = values.shape
     if pairs < FEWEST_PAIRS:
-        nothing = np.full((1, measures), np.nan)
+        nothing: Float64 = np.full((1, measures), np.nan)
         return Correlations(nothing, nothing)
-    columns = np.round(np.column_stack((scores, values)), _DIGITS)
+    columns = np.column_stack((scores, values)).round(_DIGITS)
 
     def both(times: Float64) -> Float64:
         return np.stack((_spearman(columns, times), _pearson(columns, times)), axis=2)

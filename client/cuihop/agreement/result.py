@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.agreement.correlation import Correlation
+from cuihop.agreement.correlation import FEWEST_PAIRS, Correlation
 from cuihop.agreement.scored_pairs import ScoredPairs
 from cuihop.agreement.term_concepts import MappedTerms
 from cuihop.evaluation.means import number_text, p_text, signed_text, span_of
@@ -157,6 +157,8 @@ class Agreement:
             lines.append(f"hops: {counted(self.unreached, 'pair')} without a path, as one hop more than the longest")
         lines += [f"{each.measure}: {counted(each.undefined, 'pair')} without a value, left out"
                   for each in self.measures if each.undefined]  # fmt: skip
+        if any(each.pairs < FEWEST_PAIRS for each in self.measures):
+            lines.append(f"fewer than {FEWEST_PAIRS} pairs have no correlation")
         if BY_INFORMATION_CONTENT & set(names):
             lines.append(f"information content {self.options.ic}: {INFORMATION_CONTENTS[self.options.ic]}")
         if self.facts is not None:

@@ -150,7 +150,7 @@ def _places(records: Records, row: Sequence[str], score_column: str | None) -> _
     if terms is None:
         found = f"{counted(len(texts), 'column')} of text in {quoted(records.delimiter.join(row))}"
         advice = "A header names them: term1, term2 and score."
-        raise records.fault("the columns of the terms cannot be told", found, _EXPECTED, advice)
+        raise records.fault("no two columns of terms", found, _EXPECTED, advice)
     score = [n for n in score if n not in terms]
     if len(score) != 1:
         found = quoted(records.delimiter.join(records.names[n] for n in score) or records.delimiter.join(row))

@@ -13,16 +13,13 @@ from cuihop.agreement.result import Agreement
 from cuihop.agreement.scored_pairs import ScoredPairs
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_options import FILES_PANEL, ConfidenceOption, ResamplesOption, SeedOption
-from cuihop.cli.graph_option import GraphOption, opened_graph
+from cuihop.cli.graph_option import GraphOption, GraphSource, WithinSabOption, opened_graph
+from cuihop.cli.information_content import Content, ContentOption, CountsOption
 from cuihop.cli.output import JsonOption, console, print_json, print_table
-from cuihop.cli.similarity import ContentOption, CountsOption
-from cuihop.collection.concept_counts import ConceptCounts
 from cuihop.collection.concept_names import ConceptSynonyms
-from cuihop.errors import InputError
 from cuihop.files.written_files import write_whole
-from cuihop.graph import ConceptGraph
 from cuihop.notebooks.table import Table
-from cuihop.similarity.options import InformationContent, SimilarityOptions
+from cuihop.similarity.options import SimilarityOptions
 
 __all__ = ["agreement_with_people"]
 
@@ -36,6 +33,7 @@ def agreement_with_people(
         ),
     ],
     graph: GraphOption,
+    within_sab: WithinSabOption = None,
     measure: Annotated[
         list[str] | None,
         typer.Option(
@@ -82,8 +80,9 @@ def agreement_with_people(
     """
     files = {str(path): ScoredPairs.read(path, score_column=score_column) for path in gold}
     further = None if names is None else ConceptSynonyms.read(names)
-    with opened_graph(graph) as opened:
-        options, account = _options(opened, ic, counts)
+    with opened_graph(GraphSource(graph, within_sab)) as opened:
+        content = Content.of_options(opened, ic, counts)
+        options = SimilarityOptions(ic=content.ic, counts=content.counts)
         found = {
             name: agreement(
                 pairs, opened, measure or MEASURES, options=options, names=further, resamples=resamples,
@@ -96,7 +95,7 @@ def agreement_with_people(
     if unmapped is not None:
         terms = {name: Table(("term",), [(term,) for term in each.mapped.unmapped]) for name, each in found.items()}
         write_whole(unmapped, _stacked(found, terms).csv())
-    inputs = [*([] if further is None else [further.account]), *([account] if account else [])]
+    inputs = [*([] if further is None else [further.account]), *([content.counts_account] if content.counts else [])]
     if json:
         print_json({
             "agreements": [each.summary() for each in found.values()],
@@ -112,17 +111,6 @@ def agreement_with_people(
     for label, path in (("Values of each pair", per_pair), ("Terms without a concept", unmapped)):
         if path is not None:
             console().print(f"{label}: {path}")
-
-
-def _options(graph: ConceptGraph, ic: InformationContent | None, counts: Path | None) -> tuple[SimilarityOptions, str]:
-    """The information content, and the account of the counts."""
-    if counts is None:
-        return SimilarityOptions(ic=ic or "Sanchez"), ""
-    if ic not in (None, "corpus"):
-        raise InputError("counts are for the information content of a corpus", column="--ic", found=ic,
-                         expected="corpus, or no --counts")  # fmt: skip
-    used, account = ConceptCounts.read(counts).used_in(graph)
-    return SimilarityOptions(ic="corpus", counts=used), account
 
 
 def _stacked(found: Mapping[str, Agreement], tables: Mapping[str, Table]) -> Table:

@@ -12,8 +12,8 @@ import typer
 from cuihop.answer_fields import with_release
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.graph_option import GraphOption, GraphSource, WithinSabOption, note_merged, opened_graph
+from cuihop.cli.information_content import Content, ContentOption, CountsOption
 from cuihop.cli.output import JsonOption, note, print_json, print_table, progress
-from cuihop.cli.similarity import Content, ContentOption, CountsOption
 from cuihop.collection.concept_lists import ConceptList, read_concept_file
 from cuihop.errors import InputError
 from cuihop.files.text_lines import counted

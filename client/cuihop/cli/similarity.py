@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,6 +18,7 @@ from cuihop.cli.graph_option import (
     note_upper_case,
     opened_graph,
 )
+from cuihop.cli.information_content import Content, ContentOption, CountsOption
 from cuihop.cli.output import JsonOption, console, hops_text, print_json, print_table
 from cuihop.cli.pairs_file import PairAnswers
 from cuihop.cli.pairs_options import (
@@ -32,22 +31,19 @@ from cuihop.cli.pairs_options import (
     print_answers_of_file,
     upper_case_pair,
 )
-from cuihop.collection.concept_counts import ConceptCounts
 from cuihop.graph import ConceptGraph, Release
 from cuihop.identifiers import concept_set, in_upper_case
 from cuihop.notebooks.table import Table
 from cuihop.similarity.hierarchy import CommonSubsumer, HierarchyFacts, PairSimilarity, Placement
 from cuihop.similarity.options import (
     DISTANCES,
-    INFORMATION_CONTENTS,
     SIMILARITY_MEASURES,
-    InformationContent,
     SimilarityMeasure,
     SimilarityOptions,
     named_measure,
 )
 
-__all__ = ["Content", "ContentOption", "CountsOption", "similarity"]
+__all__ = ["similarity"]
 
 _PAIRS_AT_ONCE = 5_000
 _VIRTUAL_ROOT = "virtual root"
@@ -57,20 +53,6 @@ MeasureOption = Annotated[
     typer.Option(
         "--measure", "-m", help=f"Measure, also repeated: {', '.join(SIMILARITY_MEASURES)}. All by default.",
         show_default=False,
-    ),
-]  # fmt: skip
-ContentOption = Annotated[
-    InformationContent | None,
-    typer.Option(
-        "--ic", show_default=False,
-        help="Information content: Sanchez (the default) or Seco, of the graph; corpus, of --counts or of the service.",
-    ),
-]  # fmt: skip
-CountsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--counts", show_default=False,
-        help="Occurrences of concepts, for --ic corpus: two columns, concept and count; or images and their concepts.",
     ),
 ]  # fmt: skip
 
@@ -103,31 +85,6 @@ def similarity(
             _of_sets(opened, str(a), str(b), measures, content, json=json)
         else:
             _of_pair(opened, *upper_case_pair(a, b), measures, content, json=json)
-
-
-@dataclass(frozen=True)
-class Content:
-    """Information content, with counts of concepts that the graph holds, and their account."""
-
-    ic: InformationContent
-    counts: Mapping[str, float]
-    counts_account: str = ""
-
-    @classmethod
-    def of_options(cls, graph: ConceptGraph, ic: InformationContent | None, counts: Path | None) -> Content:
-        """From the options; counts without ``--ic`` are for ``corpus``."""
-        if counts is None:
-            return cls(ic or "Sanchez", {})
-        if ic not in (None, "corpus"):
-            raise typer.BadParameter(f"--counts goes with --ic corpus, not with {ic}")
-        used, account = ConceptCounts.read(counts).used_in(graph)
-        return cls("corpus", used, account)
-
-    @property
-    def account(self) -> str:
-        """The information content in one line."""
-        of_counts = f"; {self.counts_account}" if self.counts_account else ""
-        return f"information content {self.ic}: {INFORMATION_CONTENTS[self.ic]}{of_counts}"
 
 
 def _of_file(

@@ -123,7 +123,7 @@ class _NameRows:
 
     @property
     def form(self) -> str:
-        """How the file is read."""
+        """Form of the file, for its account."""
         return ", ".join(filter(None, (self.records.form, self.chosen.account)))
 
     def __iter__(self) -> Iterator[tuple[int, str, str]]:

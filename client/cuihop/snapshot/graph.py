@@ -297,7 +297,7 @@ class SnapshotGraph(ConceptGraph):
             self.annotate("lung (L) without pneumonia", options)
 
     def warm_up_hierarchy(self) -> None:
-        """Build the hierarchy and compile its searches, which takes seconds for a million concepts."""
+        """Build the hierarchy and compile its searches; minutes, for millions of concepts with many ancestors."""
         if len(self._cuis):
             cui = self._cuis[0]
             self.hierarchy.pair(cui, cui)

@@ -145,8 +145,8 @@ def best_match_averages(sets: SetPairs, similarities: Callable[[Int32], Float64]
     whole = np.minimum(a_sizes, b_sizes) > 0
     averages = np.where((np.maximum(a_sizes, b_sizes) > 0) & (not distance), 0.0, np.nan)
     owner = np.repeat(np.arange(len(sizes)), sizes)
-    kept = np.repeat(np.repeat(whole, 2), sizes)
-    sums = np.bincount(owner[kept], weights=best[kept], minlength=len(sizes))
+    filled = np.repeat(np.repeat(whole, 2), sizes)
+    sums = np.bincount(owner[filled], weights=best[filled], minlength=len(sizes))
     means = sums[np.repeat(whole, 2)] / sizes[np.repeat(whole, 2)]
     averages[whole] = (means[::2] + means[1::2]) / 2
     return averages

@@ -94,13 +94,13 @@ def write_pairs(
                 places = begin + np.arange(len(block))
                 columns = np.arange(block.shape[1])
                 near[columns == places[:, None] if top else columns <= places[:, None]] = np.nan
-            kept = ~np.isnan(near)
+            valued = ~np.isnan(near)
             if at_least is not None:
-                kept &= near >= sign * at_least
+                valued &= near >= sign * at_least
             if top is None:
-                rows, columns = np.nonzero(kept)
+                rows, columns = np.nonzero(valued)
             else:
-                rows, columns = _nearest(np.where(kept, near, -np.inf), top)
+                rows, columns = _nearest(np.where(valued, near, -np.inf), top)
             write(begin + rows, columns, block[rows, columns])
             count += len(rows)
     return count

@@ -44,6 +44,9 @@ def test_an_identifier_in_an_address_is_percent_encoded(service: RunningService,
     path = fetched("path", a=cui, b=ROOT)["path"]
     assert isinstance(path, list)
     assert [place["cui"] for place in path] == list(IDENTIFIERS[n::-1])
+    similarity = fetched("similarity", a=cui, b=ROOT)["values"]
+    assert isinstance(similarity, dict)
+    assert similarity["path"] == 1 / (1 + n)
     body = {"a": [cui], "b": [ROOT], "n": 1}
     relevance = json.loads(pool.request("POST", f"{service.http}/v1/relevance", json=body).data)
     assert relevance["nn_iou"] == (1.0 if n == 0 else 0.5 if n == 1 else 0.0)
