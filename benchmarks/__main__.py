@@ -80,6 +80,11 @@ MODULES = (
     ),
     Module("What does a measure take, beside plain Python and the usual tools?", "measures",
         ("--most", "100", "--queries", "100"),),
+    Module(
+        "How long does similarity take?", "similarity",
+        ("--terms", "300", "--subset", "30", "--pairs", "100", "--peers", "nxontology", "NetworkX", "semsimian"),
+        ("--million",),
+    ),
     Module("How long does one more letter take?", "search", ("--concepts", "5000", "--typed", "20")),
     Module(
         "How right and how fast is annotation?", "annotation", ("--names", "20000", "--texts", "200"),
