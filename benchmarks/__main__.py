@@ -51,6 +51,7 @@ class Module:
 
 MODULES = (
     Module("How long does it take to read is_a rows?", "load", ("--rows", "200000", "--release"), ("--release",)),
+    Module("How long does it take to load a million real terms?", "ontologies", ("--ontology", "PATO")),
     Module("How long does a new process take?", "start", ("--concepts", "2000", "--repeats", "1")),
     Module("How long does one exact distance take?", "distances",
            ("--concepts", "5000", "--pairs", "500", "--peers",
@@ -79,6 +80,11 @@ MODULES = (
     ),
     Module("What does a measure take, beside plain Python and the usual tools?", "measures",
         ("--most", "100", "--queries", "100"),),
+    Module(
+        "How long does similarity take?", "similarity",
+        ("--terms", "300", "--subset", "30", "--pairs", "100", "--peers", "nxontology", "NetworkX", "semsimian"),
+        ("--million",),
+    ),
     Module("How long does one more letter take?", "search", ("--concepts", "5000", "--typed", "20")),
     Module(
         "How right and how fast is annotation?", "annotation", ("--names", "20000", "--texts", "200"),

@@ -117,10 +117,14 @@ def _ontology_folder() -> Path:
     return Path(str(files("cellxgene_ontology_guide"))) / "data"
 
 
+def ontology_file(ontology: str) -> Path:
+    """The newest file of an ontology of cellxgene-ontology-guide."""
+    return max(_ontology_folder().glob(f"{ontology}-ontology-*.json.zst"))
+
+
 def ontology_terms(ontology: str) -> dict[str, dict[str, Any]]:
     """Terms of an ontology of cellxgene-ontology-guide: label, synonyms, ancestors with their distance."""
-    file = max(_ontology_folder().glob(f"{ontology}-ontology-*.json.zst"))
-    with opened_input(file).text() as opened:
+    with opened_input(ontology_file(ontology)).text() as opened:
         terms: dict[str, dict[str, Any]] = json.load(opened)
     return terms
 

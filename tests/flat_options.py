@@ -16,7 +16,7 @@ __all__ = ["FLAT", "evaluate_each_flat", "evaluate_flat", "grouped"]
 
 _GROUPS = {"nearness": Nearness, "resources": Resources}
 _DATA = ("corpus", "qrels", "labels")
-FLAT = {*_DATA, *(field.name for group in _GROUPS.values() for field in dataclasses.fields(group))}
+FLAT = {*_DATA, *(field.name for group in _GROUPS.values() for field in dataclasses.fields(group) if field.init)}
 """The names that stand in a value of their own."""
 
 
@@ -24,7 +24,7 @@ def grouped(options: Mapping[str, Any]) -> dict[str, Any]:
     """n, λ and the like as `Nearness`, threads and the like as `Resources`; the others as they are."""
     found = {name: value for name, value in options.items() if name not in FLAT}
     for name, group in _GROUPS.items():
-        given = {field.name for field in dataclasses.fields(group)} & options.keys()
+        given = {field.name for field in dataclasses.fields(group) if field.init} & options.keys()
         if given:
             found[name] = group(**{field: options[field] for field in given})
     return found

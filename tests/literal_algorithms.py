@@ -53,6 +53,22 @@ def weighted_nn_iou(A: frozenset[str], B: frozenset[str], dist: Distance, n: int
     return (len(A & B) + earned) / len(A | B)
 
 
+def nn_iou_by_similarity(
+    A: frozenset[str], B: frozenset[str], dist: Distance, similarity: Callable[[str, str], float], n: int, lam: float
+) -> float:
+    """A concept of one set only earns λ times the largest similarity · [d ≤ n] over the other set."""
+    if not A | B:
+        return 0.0
+
+    def weight(a: str, b: str) -> float:
+        hops = dist(a, b)
+        return similarity(a, b) if hops is not None and hops <= n else 0.0
+
+    earned = [max((weight(a, b) for b in B), default=0.0) for a in A - B]
+    earned += [max((weight(a, b) for a in A), default=0.0) for b in B - A]
+    return (len(A & B) + lam * math.fsum(earned)) / len(A | B)
+
+
 def bipartite_matching(A: frozenset[str], B: frozenset[str], dist: Distance) -> float:
     """The largest sum of 1 / (1 + d) of a one-to-one matching, divided by the size of the smaller set."""
     few, many = (A, B) if len(A) <= len(B) else (B, A)

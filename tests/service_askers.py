@@ -30,7 +30,11 @@ DIRECTIONS = {
 UNKNOWN = {
     "error": pb.UNKNOWN_CONCEPTS_ERROR, "isolated": pb.UNKNOWN_CONCEPTS_ISOLATED, "drop": pb.UNKNOWN_CONCEPTS_DROP
 }  # fmt: skip
-WEIGHTS = {"constant": pb.NEAR_WEIGHT_CONSTANT, "hops": pb.NEAR_WEIGHT_HOPS}
+WEIGHTS = {
+    "constant": pb.NEAR_WEIGHT_CONSTANT, "hops": pb.NEAR_WEIGHT_HOPS, "Lin": pb.NEAR_WEIGHT_LIN,
+    "Wu-Palmer": pb.NEAR_WEIGHT_WU_PALMER,
+}  # fmt: skip
+CONTENTS = {"Sanchez": pb.INFORMATION_CONTENT_SANCHEZ, "Seco": pb.INFORMATION_CONTENT_SECO}
 STATUSES = {
     pb.RESOLUTION_STATUS_CURRENT: "current",
     pb.RESOLUTION_STATUS_MERGED: "merged",
@@ -242,8 +246,9 @@ class GrpcAsker(Asker):
         direction: str = "any",
         unknown: str = "error",
         weight: str = "constant",
+        ic: str = "Sanchez",
     ) -> Any:
-        given: dict[str, Any] = {"lambda": lam, "weight": WEIGHTS[weight]}
+        given: dict[str, Any] = {"lambda": lam, "weight": WEIGHTS[weight], "ic": CONTENTS[ic]}
         return pb.RelevanceRule(n=n, direction=DIRECTIONS[direction], unknown=UNKNOWN[unknown], **given)
 
     def distance(self, a: str, b: str, direction: str = "any", max_hops: int | None = None) -> dict[str, Any]:

@@ -37,10 +37,12 @@ if TYPE_CHECKING:
     from cuihop.rankings.ranking import Ranking
     from cuihop.rankings.reading import read_ranking
     from cuihop.resources.resources import Resources
+    from cuihop.snapshot.all_similarities import AllSimilarities
     from cuihop.snapshot.graph import SnapshotGraph
     from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
 __all__ = [
+    "AllSimilarities",
     "AnnotationOptions",
     "ConceptGraph",
     "CuihopError",
@@ -74,6 +76,7 @@ __all__ = [
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
+    "AllSimilarities": "snapshot.all_similarities",
     "AnnotationOptions": "annotation.options",
     "ConceptGraph": "graph",
     "CuihopError": "errors",

@@ -219,6 +219,7 @@ def relevance_fields(overlap: ConceptOverlap) -> dict[str, Any]:
                 "cui": concept.cui,
                 "side": concept.side,
                 "witnesses": [{"cui": witness.cui, "hops": witness.hops} for witness in concept.witnesses],
+                "similarity": concept.similarity,
             }
             for concept in overlap.related
         ],
@@ -228,6 +229,7 @@ def relevance_fields(overlap: ConceptOverlap) -> dict[str, Any]:
         "n": overlap.n,
         "lambda": overlap.lam,
         "weight": overlap.weight,
+        "ic": overlap.ic,
         "direction": overlap.direction,
     }
 

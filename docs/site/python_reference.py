@@ -33,7 +33,7 @@ MODULES = {
         "cuihop.errors",
     ),
     "Measures": ("cuihop.measures", "cuihop.measures.nearness"),
-    "Similarity": ("cuihop.similarity", "cuihop.collection.concept_counts"),
+    "Similarity": ("cuihop.similarity", "cuihop.snapshot.all_similarities", "cuihop.collection.concept_counts"),
     "Evaluation": (
         "cuihop.collection.image_concepts",
         "cuihop.collection.concept_lists",

@@ -122,8 +122,8 @@ class AnnotatedTerm:
         for sab in self.schemes or (None,):
             yield Term(
                 identifier, line, names[0] if preferred else None, names[1:] if preferred else names,
-                self.parents, self.alternatives, self.replaced_by, self.consider, self.umls,
-                obsolete=self.obsolete, sab=sab, defined=self.is_class,
+                self.parents, alternatives=self.alternatives, replaced_by=self.replaced_by, consider=self.consider,
+                umls=self.umls, obsolete=self.obsolete, sab=sab, defined=self.is_class,
             )  # fmt: skip
             for child in () if self.obsolete else self.children:
                 yield Term(child, line, parents=[identifier], sab=sab, defined=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cuihop.errors import InputError
+from cuihop.errors import InputError, first_few
 from cuihop.resources.progress import StepProgress
 from cuihop_loader.json_stream import JsonStream, JsonTermFile, WrongValueError, flag_of, object_of, text_of, texts_of
 from cuihop_loader.rejected_rows import RejectedRows
@@ -33,7 +33,8 @@ class CellxgeneFile(JsonTermFile):
 
     def terms(self) -> Iterator[Term]:
         """See `cuihop_loader.terms.TermFile`."""
-        found = False
+        defined: set[str] = set()
+        ancestors: set[str] = set()
         with self.opened() as source:
             document = JsonStream(source, str(self.file))
             for identifier in document.members():
@@ -43,11 +44,17 @@ class CellxgeneFile(JsonTermFile):
                 except WrongValueError as wrong:
                     self.reject_value(document, record, wrong)
                     continue
-                found = True
+                defined.add(identifier)
+                ancestors.update(record.get("ancestors") or ())
                 yield term
             document.end()
-        if not found:
+        if not defined:
             raise InputError("no terms in the file", file=str(self.file), expected="an object of terms")
+        if outside := sorted(ancestors - defined):
+            self.warnings.append(
+                f"{len(outside):,} ancestors are no terms of the file, so the ways beyond the first of them are not in "
+                f"the graph: {first_few(outside)}"
+            )
 
 
 def _term(identifier: str, line: int, value: object) -> Term:

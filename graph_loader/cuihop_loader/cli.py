@@ -115,7 +115,7 @@ def load(
         list[str] | None,
         typer.Option(
             "--language",
-            help="Names in this language (LAT), preferred ones from the first given. May be repeated.",
+            help="Names in this language (LAT, or a tag: en), preferred ones from the first given. May be repeated.",
             show_default="ENG",
             rich_help_panel=_NAMES,
         ),

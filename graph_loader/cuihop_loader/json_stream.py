@@ -70,7 +70,12 @@ class JsonStream:
         while True:
             if self._next() != '"':
                 raise self._fault("not JSON", self._at, "the name of a member in quotation marks")
-            name = self.value()
+            end = self._text.find('"', self._at + 1)
+            name = self._text[self._at + 1 : end]
+            if end > 0 and name.isprintable() and "\\" not in name:
+                self._at = end + 1
+            else:
+                name = self.value()
             self._take(":", "a colon")
             yield name
             if self._comma_or("}"):

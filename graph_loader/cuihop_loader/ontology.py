@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+import gc
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,15 +91,16 @@ def read_ontology(
     readers = [_reader(source, options, rejected, progress) for source in sources]
     columns = TermColumns()
     ends = [0]  # of the statements of a parent, file by file
-    for reader, source in zip(readers, sources, strict=True):
-        name = str(source)
-        for term in reader.terms():
-            if isinstance(term, TermRows):
-                columns.add_rows(term)
-            else:
-                columns.add(term, name)
-        columns.end_file(reader.ontology)
-        ends.append(columns.parent_count)
+    with _no_garbage_collection():
+        for reader, source in zip(readers, sources, strict=True):
+            name = str(source)
+            for term in reader.terms():
+                if isinstance(term, TermRows):
+                    columns.add_rows(term)
+                else:
+                    columns.add(term, name)
+            columns.end_file(reader.ontology)
+            ends.append(columns.parent_count)
     projection = TermProjection(columns, identifiers)
     statements, parents = columns.parents
     sabs = list(columns.sabs)
@@ -141,6 +144,18 @@ def read_ontology(
         warnings=[*projection.warnings(), *(warning for reader in readers for warning in reader.warnings)],
         terms=projection.report(projection.undefined(parents[included])),
     )
+
+
+@contextlib.contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Pause the search for cycles of objects, of which a term has none: an eighth of the time of a million terms."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class _Fates:

@@ -35,7 +35,8 @@ class LoadOptions:
         identifiers: ``cui`` leaves rows with other identifiers out and counts them; ``any`` keeps them. ``None`` is
             ``cui`` for RRF files and ``any`` for all others.
         include_suppressed: rows with SUPPRESS other than N count too.
-        languages: names and definitions in these languages (LAT), the preferred name from the first that has one.
+        languages: names and definitions in these languages (LAT; for OWL and RDF also a tag such as ``en``), the
+            preferred name from the first that has one.
         synonyms: keep all names, not only the preferred one.
         definitions: keep definitions, where there is an MRDEF.
         release: name of the release; ``None`` for the one in the files.

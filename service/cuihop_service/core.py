@@ -26,17 +26,15 @@ from cuihop.graph import (
     resolved,
 )
 from cuihop.identifiers import EXPECTED, in_upper_case
-from cuihop.measures.nn_iou import (
-    ConceptOverlap,
+from cuihop.measures.near_weight import (
+    BY_SIMILARITY,
+    IntrinsicContent,
     Weight,
-    checked_lam,
-    checked_n,
-    checked_weight,
-    concept_overlap,
-    counts_by_hops,
     credit_of_near,
-    nn_iou_of_counts,
+    pair_similarities,
 )
+from cuihop.measures.nearness import Nearness
+from cuihop.measures.nn_iou import ConceptOverlap, concept_overlap, nn_iou_of_counts
 from cuihop.measures.resolution import Unknown, resolved_concepts
 from cuihop.snapshot.graph import SnapshotGraph
 from cuihop_service.callers import Caller
@@ -44,7 +42,7 @@ from cuihop_service.graph_holder import GraphHolder, Loan, ServedGraph
 from cuihop_service.keyed_pairs import KeyedPairs
 from cuihop_service.limits import Limits
 from cuihop_service.request_context import Answer, ConceptDescriptions, RelevanceRow, RequestContext
-from cuihop_service.similarity import CorpusCounts, SimilarityService
+from cuihop_service.similarity import CorpusCounts, SimilarityService, index_of
 
 __all__ = ["ConceptService"]
 
@@ -253,24 +251,28 @@ class ConceptService:
         b: Sequence[str],
         *,
         n: int = 1,
-        lam: float = 0.5,
+        lam: float | None = None,
         direction: str = "any",
         unknown: Unknown = "error",
         weight: Weight = "constant",
+        ic: IntrinsicContent = "Sanchez",
         context: RequestContext,
     ) -> Answer[ConceptOverlap]:
         """Overlap of two concept sets, with its reasons: see `cuihop.measures.nn_iou.concept_overlap`."""
-        n, lam, way = checked_n(n), checked_lam(lam), checked_direction(direction)
-        checked_weight(weight, n)
+        near = Nearness(n, lam, checked_direction(direction), unknown, weight, ic)
         self.check_sets(a, b)
         for concepts in (a, b):
             self.limits.check_identifiers(concepts)
             _check_upper_case(concepts)
-        self.limits.check_hops(n)
+        self.limits.check_hops(near.n)
         context.check()
         with self.lent() as served:
+            if weight in BY_SIMILARITY:
+                index_of(served)
             graph, tier = served.quickest
-            overlap = concept_overlap(a, b, graph, n, lam, way, unknown=unknown, weight=weight)
+            overlap = concept_overlap(
+                a, b, graph, near.n, near.lam, near.direction, unknown=unknown, weight=weight, ic=ic
+            )
             return Answer(overlap, served.digest, tier, overlap.resolved.merged)
 
     def relevances(
@@ -279,23 +281,25 @@ class ConceptService:
         corpus: Sequence[Sequence[str]],
         *,
         n: int = 1,
-        lam: float = 0.5,
+        lam: float | None = None,
         direction: str = "any",
         unknown: Unknown = "error",
         weight: Weight = "constant",
+        ic: IntrinsicContent = "Sanchez",
         context: RequestContext,
     ) -> Answer[RelevanceRow]:
         """IoU and nn-IoU of one concept set with each of many (Wei et al. 2025, equations 1 and 2)."""
-        n, lam, way = checked_n(n), checked_lam(lam), checked_direction(direction)
-        checked_weight(weight, n)
+        near = Nearness(n, lam, checked_direction(direction), unknown, weight, ic)
         self.limits.check("sets", len(corpus))
-        self.limits.check_hops(n)
+        self.limits.check_hops(near.n)
         for concepts in (query, *corpus):
             self.limits.check("set_concepts", len(concepts))
             self.limits.check_identifiers(concepts)
             _check_upper_case(concepts)
         context.check()
         with self.lent() as served:
+            if weight in BY_SIMILARITY:
+                index_of(served)
             graph, tier = served.quickest
             resolution = resolved_concepts({c for s in (query, *corpus) for c in s}, graph, unknown)
             A = resolution.concepts(query)
@@ -303,22 +307,30 @@ class ConceptService:
             others = set().union(*sets) - resolution.isolated if sets else set()
             pairs = [(a, b) for a in sorted(A - resolution.isolated) for b in sorted(others) if a != b]
             self.limits.check("comparisons", len(pairs))
-            near_a: dict[str, dict[str, int]] = {}
-            near_b: dict[str, int] = {}
+            by_similarity = weight in BY_SIMILARITY
+            best = max if by_similarity else min
+            near_a: dict[str, dict[str, float]] = {}
+            near_b: dict[str, float] = {}
             for part in _parts(pairs, _PAIRS_OF_INDEX if tier == "index" else _PAIRS_OF_CYPHER):
                 context.check()
-                for (a, b), hops in zip(part, graph.distances(part, direction=way, max_hops=n), strict=True):
-                    if hops is not None:
-                        near_a.setdefault(a, {})[b] = hops
-                        near_b[b] = min(hops, near_b.get(b, hops))
+                distances = graph.distances(part, direction=near.direction, max_hops=near.n)
+                strengths: dict[tuple[str, str], float] = {
+                    pair: hops for pair, hops in zip(part, distances, strict=True) if hops is not None
+                }
+                if by_similarity:
+                    values = pair_similarities(graph, strengths, weight, ic)
+                    strengths = dict(zip(strengths, values.tolist(), strict=True))
+                for (a, b), strength in strengths.items():
+                    near_a.setdefault(a, {})[b] = strength
+                    near_b[b] = best(strength, near_b.get(b, strength))
             iou, nn_iou = [], []
             for B in sets:
                 context.check()
                 shared, union = A & B, len(A | B)
-                nearest = [near_b[b] for b in B - shared if b in near_b]
-                for around in (near_a[a] for a in A - shared if a in near_a):
-                    nearest += sorted(around[b] for b in around.keys() & B)[:1]
-                credit = credit_of_near(counts_by_hops(nearest), lam, weight)
+                of_b = [near_b[b] for b in sorted(B - shared) if b in near_b]
+                around = ([near_a[a][b] for b in near_a[a].keys() & B] for a in sorted(A - shared) if a in near_a)
+                of_a = [best(found) for found in around if found]
+                credit = credit_of_near(of_a, of_b, near.lam, weight)
                 iou.append(nn_iou_of_counts(len(shared), 0, union, 0.0))
                 nn_iou.append(nn_iou_of_counts(len(shared), credit, union, 1.0))
             outside = tuple(sorted(resolution.isolated)), tuple(sorted(resolution.dropped))

@@ -20,7 +20,7 @@ from cuihop_service.graph_holder import Loan, ServedGraph
 from cuihop_service.limits import Limits
 from cuihop_service.request_context import Answer, RequestContext
 
-__all__ = ["CorpusCounts", "SimilarityService"]
+__all__ = ["CorpusCounts", "SimilarityService", "index_of"]
 
 _log = logging.getLogger("cuihop.service")
 
@@ -61,6 +61,20 @@ class CorpusCounts:
                     self._used.pop(next(iter(self._used)))
                 self._used[digest] = used
             return self._used[digest]
+
+
+def index_of(served: ServedGraph) -> SnapshotGraph:
+    """The release in memory, which similarity needs: the database would be read into memory whole.
+
+    Raises:
+        GraphUnavailable: there is none.
+    """
+    if served.index is None:
+        raise GraphUnavailable(
+            "similarity is computed from an index in memory, and this service has none, or not yet: "
+            "see the setting index"
+        )
+    return served.index
 
 
 class SimilarityService:
@@ -166,12 +180,7 @@ class SimilarityService:
     def _lent(self, context: RequestContext) -> Iterator[tuple[ServedGraph, SnapshotGraph]]:
         context.check()
         with self._lend() as served:
-            if served.index is None:  # the database would be read into memory whole
-                raise GraphUnavailable(
-                    "similarity is computed from an index in memory, and this service has none, or not yet: "
-                    "see the setting index"
-                )
-            yield served, served.index
+            yield served, index_of(served)
 
     def _options(self, measure: SimilarityMeasure, ic: InformationContent, index: SnapshotGraph) -> SimilarityOptions:
         """The options of a request, with the counts of the service."""

@@ -21,6 +21,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "annotate": ("input", "--graph", "g.cuihop"),
     "distance": ("--pairs", "input", "--graph", "g.cuihop"),
     "similarity": ("--pairs", "input", "--graph", "g.cuihop"),
+    "all-similarities": ("--concepts", "input", "--graph", "g.cuihop"),
     "names": ("input", "--names", "other", "--graph", "g.cuihop"),
     "neighbours": ("--concepts", "input", "--graph", "g.cuihop"),
     "neighbors": ("--concepts", "other", "--graph", "g.cuihop"),
@@ -53,7 +54,8 @@ WITH = {  # what an option needs beside it
     ("study", "checkpoint"): ("--out", "new"),
     ("irma-error", "plot"): ("--training", "other"),
 }
-FILE = {("compare", "report"): ".md", ("score-annotations", "report"): ".tex", ("concept-detection", "report"): ".md",
+FILE = {("all-similarities", "output"): ".tsv",
+        ("compare", "report"): ".md", ("score-annotations", "report"): ".tex", ("concept-detection", "report"): ".md",
         ("concept-detection", "plot"): ".svg",
         ("captions", "report"): ".md", ("captions", "plot"): ".svg",
         ("explain pair", "save"): ".svg", ("explain concepts", "save"): ".svg",

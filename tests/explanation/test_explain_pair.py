@@ -15,8 +15,8 @@ from concept_graph_contract import oracle
 from cuihop import ConceptGraph, connect, explain_pair
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui, LimitExceeded
 from cuihop.explanation import ExplainedConcept, Explanation
+from cuihop.measures.near_weight import Weight
 from cuihop.measures.nearness import Nearness
-from cuihop.measures.nn_iou import Weight
 from cuihop_server import running_service
 from cuihop_service.limits import Limits
 from example_graph import ISOLATED, UNKNOWN, example_graph
@@ -131,19 +131,19 @@ def test_the_json_is_stable(graph: ConceptGraph) -> None:
     assert read == {
         "release": {"name": "example", "digest": example_graph().release.digest},
         "titles": {"A": "left", "B": "right"},
-        "n": 1, "lambda": 0.5, "weight": "constant", "direction": "any", "look": 3,
+        "n": 1, "lambda": 0.5, "weight": "constant", "ic": None, "direction": "any", "look": 3,
         "A": [VESSELS, VEINS], "B": [VESSELS, STEM],
         "shared": 1, "near": 1, "union": 3, "iou": 1 / 3, "nn_iou": 0.5, "arithmetic": "(1 + 0.5 · 1) / 3",
         "concepts": [
             {"cui": VESSELS, "name": "Blood vessels", "side": "both", "match": "exact", "earned": 1.0, "partners": [],
-             "path": [], "outside": None, "given": []},
+             "path": [], "outside": None, "given": [], "similarity": None},
             {"cui": VEINS, "name": "Veins", "side": "A", "match": "near", "earned": 0.5,
              "partners": [{"cui": VESSELS, "name": "Blood vessels", "hops": 1}],
              "path": [{"cui": VEINS, "name": "Veins", "relation": None, "sabs": []},
                       {"cui": VESSELS, "name": "Blood vessels", "relation": "parent", "sabs": []}],
-             "outside": None, "given": []},
+             "outside": None, "given": [], "similarity": None},
             {"cui": STEM, "name": "Brain stem", "side": "B", "match": "none", "earned": 0.0, "partners": [],
-             "path": [], "outside": None, "given": []},
+             "path": [], "outside": None, "given": [], "similarity": None},
         ],
         "merged": {}, "unknown": [], "retired": [], "upper_case": {},
     }  # fmt: skip

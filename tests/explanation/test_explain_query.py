@@ -92,7 +92,7 @@ def test_the_json_is_stable() -> None:
     explained = explain_query(IMAGES, "query", example_graph(), above="near", below="exact", ranking=RUN, k=1)
     read = json.loads(explained.to_json())
     assert set(read) == {
-        "release", "query", "n", "lambda", "weight", "direction", "corpus", "difference", "above", "below",
+        "release", "query", "n", "lambda", "weight", "ic", "direction", "corpus", "difference", "above", "below",
         "concepts", "ranking", "inputs",
     }  # fmt: skip
     assert set(read["above"]) == {"image", "nn_iou", "iou", "explanation"}

@@ -155,6 +155,14 @@ def test_records_with_ancestors(tmp_path: Path) -> None:
     assert (found.report.terms.terms, found.report.terms.obsolete) == (3, 2)
 
 
+def test_ancestors_that_the_file_does_not_define_are_reported(tmp_path: Path) -> None:
+    records = {**RECORDS, "T:9": {"ancestors": {"T:1": 1, "X:1": 2}, "label": "lung"}}
+    found = loaded(tmp_path, "toy.json", json.dumps(records))
+    assert ["1 ancestors are no terms of the file" in warning for warning in found.report.warnings] == [True]
+    assert "X:1" in found.report.warnings[0]
+    assert loaded(tmp_path, "toy.json", json.dumps(RECORDS)).report.warnings == []
+
+
 @pytest.mark.parametrize(
     ("field", "value", "problem"),
     [

@@ -14,7 +14,8 @@ from collections_made import Case, cases
 from cuihop import Nearness, SnapshotGraph, evaluate
 from cuihop.collection.dataset import Dataset
 from cuihop.errors import InputError
-from cuihop.measures.nn_iou import LARGEST_WEIGHTED_N, Weight, nn_iou
+from cuihop.measures.near_weight import LARGEST_WEIGHTED_N, Weight
+from cuihop.measures.nn_iou import nn_iou
 from cuihop.relevance.baselines import top_k
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.relevance.relevance_index import Scores
@@ -72,9 +73,8 @@ def test_every_gain_of_a_collection_is_that_of_the_pair_to_the_last_bit(case: Ca
                     for image, gain in zip(images.corpus_names, scores.retrieved_gains[0][place].tolist(), strict=True):
                         found[images.query_names[row], image] = gain
 
-            index = images.index(
-                graph, hops=case.n, direction=case.direction, weight="hops", memory=MemoryBudget.of(memory)
-            )
+            nearness = Nearness(case.n, direction=case.direction, weight="hops")
+            index = images.index(graph, nearness, MemoryBudget.of(memory))
             index.score([case.lam], everything, all_images, receive, depth=everything)
             assert found == expected
 

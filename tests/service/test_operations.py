@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from cuihop import SnapshotGraph
-from cuihop.measures.nn_iou import nn_iou
+from cuihop.measures.nn_iou import concept_overlap, nn_iou
 from cuihop.remote.statuses import STATUSES
 from cuihop_server import RunningService, running_service
 from cuihop_service.limits import Limits
@@ -151,6 +151,20 @@ def test_near_concepts_can_weigh_less_with_each_hop(ask: Asker, graph: SnapshotG
     with pytest.raises(Refused, match="32 at most") as refused:
         ask.relevances(query, corpus, n=33, weight="hops")
     assert refused.value.reason == "INVALID_INPUT"
+
+
+@pytest.mark.parametrize(("weight", "ic"), [("Lin", "Sanchez"), ("Lin", "Seco"), ("Wu-Palmer", "Sanchez")])
+def test_near_concepts_can_weigh_their_similarity(ask: Asker, graph: SnapshotGraph, weight: Any, ic: Any) -> None:
+    query, corpus = ["C0006121"], [["C0006104", "C0018670"], ["C0018670", "C0042449"], ["C0926510"]]
+    row = ask.relevances(query, corpus, n=3, weight=weight, ic=ic)
+    pairs = [ask.relevance(query, one, n=3, weight=weight, ic=ic) for one in corpus]
+    overlaps = [concept_overlap(query, concepts, graph, 3, weight=weight, ic=ic) for concepts in corpus]
+    assert row["nn_iou"] == [pair["nn_iou"] for pair in pairs] == [overlap.nn_iou for overlap in overlaps]
+    half = ask.relevances(query, corpus, n=3, lam=0.5, weight=weight, ic=ic)
+    assert half["nn_iou"] == pytest.approx([value / 2 for value in row["nn_iou"]])  # nothing is shared
+    if weight != "Lin":
+        with pytest.raises(Refused, match="the weight Lin"):
+            ask.relevances(query, corpus, weight=weight, ic="Seco")
 
 
 @pytest.mark.parametrize("direction", ["any", "up", "down", "vertical"])

@@ -7,8 +7,8 @@ A heap holds the best so far, the worst of them at its root. Arguments that recu
 - ``member_*``: corpus set → its images, as ranks in the order of their names, ascending.
 - ``gains``, ``images``: the heap, shape (images wanted,).
 
-`cuihop._kernels.relevance` holds this code inlined. Numba does not notice that compiled code on disk was made from an
-older one: a change of this module must come with a change of that one.
+`cuihop._kernels.relevance` and `cuihop._kernels.weighted_relevance` hold this code inlined. Numba does not notice that
+compiled code on disk was made from an older one: a change of this module must come with a change of those.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from cuihop.measures.nn_iou import nn_iou_of_counts
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]
+UInt8 = npt.NDArray[np.uint8]
 Counters = npt.NDArray[Any]
 """uint8, uint16 or uint32; float64 for sums of weights."""
 
 NOBODY = np.int32(-1)
 """Placeholder for an image where a corpus has fewer than wanted."""
 
-_SETS_A_LOOK = 32  # sets compared with the bar together
+SETS_A_LOOK = 32  # sets compared with the bar together
 _ROUNDING = 1e-5  # far above the error of a gain in single precision, so that no image is missed
 
 gain_of_counts = compiled(nn_iou_of_counts)
@@ -64,7 +65,7 @@ def _sink(gains: Float64, images: Int32, size: int) -> None:
 
 
 @compiled
-def _enter(gain: float, members: Int32, low: int, high: int, gains: Float64, images: Int32) -> None:
+def enter(gain: float, members: Int32, low: int, high: int, gains: Float64, images: Int32) -> None:
     """Push the images of a set, ``members[low:high]``, onto the heap as far as they are good enough."""
     for j in range(low, high):
         if not _worse(gains[0], images[0], gain, members[j]):
@@ -72,6 +73,38 @@ def _enter(gain: float, members: Int32, low: int, high: int, gains: Float64, ima
         gains[0] = gain
         images[0] = members[j]
         _sink(gains, images, gains.size)
+
+
+@compiled
+def reaches(both: int, near: float, size: int, other_size: int, lam: float, least: float) -> bool:
+    """Compare the gain of one corpus set with a lower bound in single precision; false only where it is smaller."""
+    bar = np.float32(least - _ROUNDING)
+    common = np.float32(both)
+    needed = np.float32(size) * bar + bar * (np.float32(other_size) - common)
+    return bool(common + np.float32(lam) * np.float32(near) >= needed)
+
+
+@compiled
+def candidates(
+    shared: Counters, near: Counters, size: int, sizes: Counters, lam: float, least: float, flags: UInt8, found: Int32
+) -> int:
+    """List the corpus sets whose gain may reach a lower bound, ascending; their number.
+
+    Args:
+        flags: uint8, shape (corpus sets, up to the next multiple of 8), zeros beyond the sets. Scratch.
+        found: receives the list, int32, shape (corpus sets,).
+    """
+    for i in range(shared.size):
+        flags[i] = reaches(shared[i], near[i], size, sizes[i], lam, least)
+    eights = flags.view(np.uint64)
+    count = 0
+    for eight in range(eights.size):
+        if eights[eight]:
+            for i in range(8 * eight, 8 * eight + 8):
+                if flags[i]:
+                    found[count] = i
+                    count += 1
+    return count
 
 
 @compiled
@@ -96,7 +129,7 @@ def at_least(
         other = holders[i]
         both = int(shared[other])
         gain = gain_of_counts(both, near[other], size + int(sizes[other]) - both, lam)
-        _enter(gain, members, member_indptr[other], member_indptr[other + 1], gains, images)
+        enter(gain, members, member_indptr[other], member_indptr[other + 1], gains, images)
     return float(gains[0])
 
 
@@ -118,32 +151,34 @@ def best(
 
     ``least``: a lower bound of the last gain among them, or a negative number.
     """
-    wanted = gains.size
-    total = set_of.size
     gains.fill(-1.0)
-    images.fill(total)
-    single_lam = np.float32(lam)
-    for low in range(0, shared.size, _SETS_A_LOOK):
-        high = min(low + _SETS_A_LOOK, shared.size)
+    images.fill(set_of.size)
+    for low in range(0, shared.size, SETS_A_LOOK):
+        high = min(low + SETS_A_LOOK, shared.size)
         floor = max(least, gains[0])
-        bar = np.float32(floor - _ROUNDING)
-        bar_a = np.float32(size) * bar
         hits = 0
         for i in range(low, high):
-            both = np.float32(shared[i])
-            enough = both + single_lam * np.float32(near[i]) >= bar_a + bar * (np.float32(sizes[i]) - both)
-            hits += int(enough)
+            hits += int(reaches(shared[i], near[i], size, sizes[i], lam, floor))
         if hits == 0:
             continue
         for i in range(low, high):
-            both = np.float32(shared[i])
-            if both + single_lam * np.float32(near[i]) < bar_a + bar * (np.float32(sizes[i]) - both):
+            if not reaches(shared[i], near[i], size, sizes[i], lam, floor):
                 continue
             common = int(shared[i])
             gain = gain_of_counts(common, near[i], size + int(sizes[i]) - common, lam)
             if gain > 0.0 and gain >= floor:
-                _enter(gain, members, member_indptr[i], member_indptr[i + 1], gains, images)
-    # Images without any gain take the places that are left, in the order of their names.
+                enter(gain, members, member_indptr[i], member_indptr[i + 1], gains, images)
+    complete(shared, near, size, sizes, set_of, lam, gains, images)
+
+
+@compiled
+def complete(
+    shared: Counters, near: Counters, size: int, sizes: Counters, set_of: Int32, lam: float, gains: Float64,
+    images: Int32,
+) -> None:  # fmt: skip
+    """Give the places left in the heap to images without any gain, in the order of their names, and sort it."""
+    wanted = gains.size
+    total = set_of.size
     image = 0
     while image < total and gains[0] < 0.0:
         other = int(set_of[image])

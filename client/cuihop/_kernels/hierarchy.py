@@ -112,26 +112,35 @@ def depths(up_indptr: Int32, up_indices: Int32, root_depth: int) -> tuple[Int32,
 
 
 @compiled
-def relatives(up_indptr: Int32, up_indices: Int32, height: Int32) -> tuple[Int32, Int32, Int32]:
-    """Ancestors, descendants and leaves of each node, itself included: int32, shape (nodes,) each."""
-    nodes = up_indptr.size - 1
-    ancestors = np.zeros(nodes, dtype=np.int32)
-    descendants = np.zeros(nodes, dtype=np.int32)
-    leaves = np.zeros(nodes, dtype=np.int32)
-    mark = np.full(nodes, -1, dtype=np.int32)
-    queue = np.empty(nodes, dtype=np.int32)
-    for node in range(nodes):
+def relatives(
+    up_indptr: Int32,
+    up_indices: Int32,
+    height: Int32,
+    begin: int,
+    end: int,
+    ancestors: Int32,
+    descendants: Int32,
+    leaves: Int32,
+    mark: Int32,
+    queue: Int32,
+) -> None:
+    """Ancestors of the nodes from ``begin`` to ``end``, and what these add to descendants and leaves of all nodes.
+
+    Args:
+        ancestors, descendants, leaves: int32, shape (nodes,), each node itself included.
+        mark: holds no number from ``begin`` to ``end``.
+    """
+    for node in range(begin, end):
         is_leaf = height[node] == 0
-        filled = _ancestors(up_indptr, up_indices, node, mark, queue, node)
+        filled = ancestors_of(up_indptr, up_indices, node, mark, queue, node)
         ancestors[node] = filled
         for i in range(filled):
             descendants[queue[i]] += 1
             leaves[queue[i]] += is_leaf
-    return ancestors, descendants, leaves
 
 
 @compiled
-def _ancestors(up_indptr: Int32, up_indices: Int32, node: int, mark: Int32, queue: Int32, stamp: int) -> int:
+def ancestors_of(up_indptr: Int32, up_indices: Int32, node: int, mark: Int32, queue: Int32, stamp: int) -> int:
     """Fill the queue with a node and its ancestors, and return their number."""
     mark[node] = stamp
     queue[0] = node
@@ -157,7 +166,7 @@ def occurrences(up_indptr: Int32, up_indices: Int32, counts: Float64) -> Float64
     queue = np.empty(nodes, dtype=np.int32)
     for node in range(nodes):
         if counts[node] != 0.0:
-            for i in range(_ancestors(up_indptr, up_indices, node, mark, queue, node)):
+            for i in range(ancestors_of(up_indptr, up_indices, node, mark, queue, node)):
                 sums[queue[i]] += counts[node]
     return sums
 
@@ -276,14 +285,45 @@ def value_of(measure: int, found: Int64, sums: Float64, depth: Int32, ic: Float6
         return ratio(sums[0], sums[1])
     if measure == SIM_GIC:
         return ratio(sums[2], sums[3]) if np.isfinite(sums[3]) else np.nan
-    if not (np.isfinite(ic[x]) and np.isfinite(ic[y])):
+    return value_by_content(measure, ic[x], ic[y], 0.0 if found[6] == NONE else ic[found[6]])
+
+
+@compiled
+def value_by_content(measure: int, ic_x: float, ic_y: float, ic_mica: float) -> float:
+    """The value of Resnik, Lin or Jiang-Conrath; NaN where a concept has no information content."""
+    if not (np.isfinite(ic_x) and np.isfinite(ic_y)):
         return np.nan
-    mica = 0.0 if found[6] == NONE else ic[found[6]]
     if measure == RESNIK:
-        return mica
+        return ic_mica
     if measure == LIN:
-        return lin(ic[x], ic[y], mica)
-    return jiang_conrath(ic[x], ic[y], mica)
+        return lin(ic_x, ic_y, ic_mica)
+    return jiang_conrath(ic_x, ic_y, ic_mica)
+
+
+@compiled
+def similarity(
+    up_indptr: Int32,
+    up_indices: Int32,
+    depth: Int32,
+    ic: Float64,
+    first: Int32,
+    virtual_root: bool,
+    most: int,
+    measure: int,
+    x: int,
+    y: int,
+    marks: Int32,
+    hops: Int32,
+    queue: Int32,
+    stamp: int,
+) -> float:
+    """The value of a measure for two nodes; NaN for none."""
+    found = np.empty(9, dtype=np.int64)
+    sums = np.empty(4, dtype=np.float64)
+    common(
+        up_indptr, up_indices, depth, ic, first, virtual_root, x, y, marks, hops, queue, stamp, found, sums
+    )  # fmt: skip
+    return value_of(measure, found, sums, depth, ic, most, x, y)
 
 
 @compiled
@@ -305,14 +345,11 @@ def similarities(
     values: Float64,
 ) -> None:
     """The value of a measure for each pair of nodes; NaN for none. Pair i takes the stamp ``stamp + i``."""
-    found = np.empty(9, dtype=np.int64)
-    sums = np.empty(4, dtype=np.float64)
     for i in range(starts.size):
-        common(
-            up_indptr, up_indices, depth, ic, first, virtual_root, starts[i], ends[i], marks, hops, queue,
-            stamp + i, found, sums,
+        values[i] = similarity(
+            up_indptr, up_indices, depth, ic, first, virtual_root, most, measure, starts[i], ends[i], marks, hops,
+            queue, stamp + i,
         )  # fmt: skip
-        values[i] = value_of(measure, found, sums, depth, ic, most, starts[i], ends[i])
 
 
 @compiled

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from cuihop._kernels.jit import compiled
+from cuihop._kernels.jit import compiled, signed
 
 Int32 = npt.NDArray[np.int32]
+UInt8 = npt.NDArray[np.uint8]
 UInt64 = npt.NDArray[np.uint64]
 
 NOWHERE = -1
@@ -55,3 +56,36 @@ def two_places(keys: UInt64, one: int, other: int) -> tuple[int, int]:
         b += half * int(keys[b + half - 1] < second)
         length -= half
     return a if keys[a] == first else NOWHERE, b if keys[b] == second else NOWHERE
+
+
+@compiled
+def two_text_places(texts: UInt8, one: bytes, other: bytes) -> tuple[int, int]:
+    """The positions of two texts among ascending rows padded with zeros; `NOWHERE` for one that is in no row.
+
+    Args:
+        texts: uint8, shape (rows, width). one, other: at most that wide, without zeros.
+    """
+    return _text_place(texts, one), _text_place(texts, other)
+
+
+@compiled
+def _text_place(texts: UInt8, wanted: bytes) -> int:
+    low = 0
+    high = texts.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if _compared(texts, middle, wanted) < 0:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < texts.shape[0] and _compared(texts, low, wanted) == 0 else NOWHERE
+
+
+@compiled
+def _compared(texts: UInt8, row: int, wanted: bytes) -> int:
+    """Less than 0 where the row comes before the text, more where after, 0 where they are equal."""
+    for i in range(len(wanted)):
+        difference = signed(texts[row, i]) - signed(wanted[i])
+        if difference != 0:
+            return int(difference)
+    return int(signed(texts[row, len(wanted)])) if len(wanted) < texts.shape[1] else 0

@@ -104,14 +104,14 @@ def near_holders(
 
 
 @compiled
-def _add_line(counts: Counters, line: UInt8) -> None:
+def add_line(counts: Counters, line: UInt8) -> None:
     """Add 1 to the counter of each set of a line."""
     for i in range(counts.size):
         counts[i] += line[i]
 
 
 @compiled
-def _add_row(counts: Counters, sets: Int32, low: int, high: int) -> None:
+def add_row(counts: Counters, sets: Int32, low: int, high: int) -> None:
     """Add 1 to the counter of each of ``sets[low:high]``."""
     for i in range(low, high):
         counts[sets[i]] += 1
@@ -169,13 +169,13 @@ def _count(
     for i in range(low, high):
         a = query_concepts[i]
         if holder_line[a] >= 0:
-            _add_line(shared, lines[holder_line[a]])
+            add_line(shared, lines[holder_line[a]])
         else:
-            _add_row(shared, holders, holder_indptr[a], holder_indptr[a + 1])
+            add_row(shared, holders, holder_indptr[a], holder_indptr[a + 1])
         if near_holder_line[a] >= 0:
-            _add_line(near, lines[near_holder_line[a]])
+            add_line(near, lines[near_holder_line[a]])
         elif near_holder_line[a] == ROW:
-            _add_row(near, near_holders, near_holder_indptr[a], near_holder_indptr[a + 1])
+            add_row(near, near_holders, near_holder_indptr[a], near_holder_indptr[a + 1])
         else:
             _add_near_holders(near, a, near_indptr, near_indices, holder_indptr, holders, seen)
         for j in range(near_indptr[a], near_indptr[a + 1]):
@@ -183,50 +183,74 @@ def _count(
             if stamps[b] != stamp:
                 stamps[b] = stamp
                 if holder_line[b] >= 0:
-                    _add_line(near, lines[holder_line[b]])
+                    add_line(near, lines[holder_line[b]])
                 else:
-                    _add_row(near, holders, holder_indptr[b], holder_indptr[b + 1])
+                    add_row(near, holders, holder_indptr[b], holder_indptr[b + 1])
 
 
 @compiled
-def _rarest(concepts: Int32, holder_indptr: Int64, wanted: int) -> np.int32:
+def rarest(concepts: Int32, holder_indptr: Int64, wanted: int) -> np.int32:
     """The concept with the fewest sets among those with as many as wanted, or `NOBODY`."""
-    rarest = NOBODY
+    found = NOBODY
     for i in range(concepts.size):
         a = concepts[i]
         length = holder_indptr[a + 1] - holder_indptr[a]
-        if length >= wanted and (rarest == NOBODY or length < holder_indptr[rarest + 1] - holder_indptr[rarest]):
-            rarest = a
-    return rarest
+        if length >= wanted and (found == NOBODY or length < holder_indptr[found + 1] - holder_indptr[found]):
+            found = a
+    return found
 
 
 @compiled
-def _choose(
+def lower_bound(
     shared: Counters,
     near: Counters,
     size: int,
     sizes: Counters,
-    rarest: np.int32,
+    of_rarest: np.int32,
     holder_indptr: Int64,
     holders: Int32,
     member_indptr: Int64,
     members: Int32,
+    lam: float,
+    best_gains: Float64,
+    best_images: Int32,
+) -> float:
+    """Lower bound of the last gain among the best of one query: -1, or that of the images left in the heap."""
+    if of_rarest == NOBODY:
+        return -1.0
+    begin = holder_indptr[of_rarest]
+    return at_least(
+        shared, near, size, sizes, holders, begin, min(begin + _FIRST_SETS, holder_indptr[of_rarest + 1]),
+        member_indptr, members, lam, best_gains, best_images,
+    )  # fmt: skip
+
+
+@compiled
+def choose(
+    shared: Counters,
+    near: Counters,
+    size: int,
+    sizes: Counters,
+    member_indptr: Int64,
+    members: Int32,
     set_of: Int32,
     lam: float,
+    least: float,
     targets: Int32,
     best_gains: Float64,
     best_images: Int32,
     target_gains: Float64,
 ) -> None:
     """Choose the best images of one query for one λ, and look up the gains of its targets, shape (rows, depth)."""
-    least = -1.0
-    if rarest != NOBODY:
-        begin = holder_indptr[rarest]
-        least = at_least(
-            shared, near, size, sizes, holders, begin, min(begin + _FIRST_SETS, holder_indptr[rarest + 1]),
-            member_indptr, members, lam, best_gains, best_images,
-        )  # fmt: skip
     best(shared, near, size, sizes, member_indptr, members, set_of, lam, least, best_gains, best_images)
+    look_up(shared, near, size, sizes, lam, targets, target_gains)
+
+
+@compiled
+def look_up(
+    shared: Counters, near: Counters, size: int, sizes: Counters, lam: float, targets: Int32, target_gains: Float64
+) -> None:
+    """Look up the gains of the targets of one query, shape (rows, depth)."""
     for row in range(targets.shape[0]):
         for rank in range(targets.shape[1]):
             other = targets[row, rank]
@@ -286,14 +310,17 @@ def score(
             query, query_indptr, query_concepts, near_indptr, near_indices, holder_indptr, holders, holder_line,
             near_holder_indptr, near_holders, near_holder_line, lines, shared, near, seen, stamps,
         )  # fmt: skip
-        rarest = _rarest(query_concepts[low:high], holder_indptr, best_gains.shape[2])
+        rarest_concept = rarest(query_concepts[low:high], holder_indptr, best_gains.shape[2])
         start = target_indptr[row]
         end = target_indptr[row + 1]
         for level in range(lams.size):
-            _choose(
-                shared, near, high - low, sizes, rarest, holder_indptr, holders, member_indptr, members, set_of,
-                lams[level], targets[start:end], best_gains[level, row], best_images[level, row],
-                target_gains[level, start:end],
+            least = lower_bound(
+                shared, near, high - low, sizes, rarest_concept, holder_indptr, holders, member_indptr, members,
+                lams[level], best_gains[level, row], best_images[level, row],
+            )  # fmt: skip
+            choose(
+                shared, near, high - low, sizes, member_indptr, members, set_of, lams[level], least,
+                targets[start:end], best_gains[level, row], best_images[level, row], target_gains[level, start:end],
             )  # fmt: skip
 
 
@@ -358,14 +385,17 @@ def score_by_hops(
                 for _ in range(layer):
                     power *= lams[level]
                 _add_weights(sums[level], within, nearer, power)
-        rarest = _rarest(query_concepts[low:high], holder_indptr, best_gains.shape[2])
+        rarest_concept = rarest(query_concepts[low:high], holder_indptr, best_gains.shape[2])
         start = target_indptr[row]
         end = target_indptr[row + 1]
         for level in range(lams.size):
-            _choose(
-                shared, sums[level], high - low, sizes, rarest, holder_indptr, holders, member_indptr, members,
-                set_of, 1.0, targets[start:end], best_gains[level, row], best_images[level, row],
-                target_gains[level, start:end],
+            least = lower_bound(
+                shared, sums[level], high - low, sizes, rarest_concept, holder_indptr, holders, member_indptr,
+                members, 1.0, best_gains[level, row], best_images[level, row],
+            )  # fmt: skip
+            choose(
+                shared, sums[level], high - low, sizes, member_indptr, members, set_of, 1.0, least,
+                targets[start:end], best_gains[level, row], best_images[level, row], target_gains[level, start:end],
             )  # fmt: skip
 
 

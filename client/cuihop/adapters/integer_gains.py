@@ -84,7 +84,7 @@ def to_integer_gains(
                 if gain > 0.0 and (grade := rounding.grade(gain, scale))
             }
 
-    collection.index(graph, hops=nearness.n, direction=nearness.direction, weight=nearness.weight).score(
+    collection.index(graph, nearness).score(
         [nearness.lam], len(names) + 1, lambda places: np.empty((len(places), 0), dtype=np.int32), receive
     )
     return IntegerGains(

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 from cuihop.adapters import pytrec_eval
 from cuihop.collection.dataset import Dataset
@@ -27,6 +27,7 @@ from cuihop.evaluation.result import EmptyIdeal, Evaluation
 from cuihop.files.text_lines import quoted
 from cuihop.graph import ConceptGraph
 from cuihop.measures.measure import Measure
+from cuihop.measures.near_weight import IntrinsicContent, Weight
 from cuihop.measures.nearness import Nearness
 from cuihop.rankings.in_memory import scored_ranking
 from cuihop.rankings.ranking import Ranking, Ties, checked_ties
@@ -84,7 +85,14 @@ class _NnCUI(_ConceptMeasure):
         "n": _measures.ParamInfo(dtype=int, desc="most hops to a near concept; the provider's unless given"),
         "λ": _measures.ParamInfo(dtype=float, desc="weight of a near concept (or lam); the provider's unless given"),
         "weight": _measures.ParamInfo(
-            dtype=str, choices=["constant", "hops"], desc="constant: λ; hops: λ^hops; the provider's unless given"
+            dtype=str,
+            choices=list(get_args(Weight)),
+            desc="constant: λ; hops: λ^hops; Lin, Wu-Palmer: λ · similarity; the provider's unless given",
+        ),
+        "ic": _measures.ParamInfo(
+            dtype=str,
+            choices=list(get_args(IntrinsicContent)),
+            desc="information content of the weight Lin; the provider's unless given",
         ),
     }
 
@@ -131,6 +139,7 @@ class ConceptProvider(_providers.Provider):
             n=_providers.base.Any(),
             λ=_providers.base.Any(),
             weight=_providers.base.Any(),
+            ic=_providers.base.Any(),
         ),
         _CUI(cutoff=_providers.base.Any(required=True)),
     ]

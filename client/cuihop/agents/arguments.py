@@ -12,7 +12,7 @@ from cuihop.errors import InputError
 from cuihop.files.text_lines import shortened
 from cuihop.graph import MOST_PATHS, MOST_SABS, Direction
 from cuihop.identifiers import MAX_LENGTH
-from cuihop.measures.nn_iou import Weight
+from cuihop.measures.near_weight import IntrinsicContent, Weight
 from cuihop.measures.resolution import Unknown
 
 __all__ = [
@@ -188,9 +188,15 @@ class CompareArguments(Arguments):
     b: ConceptSet
     n: Annotated[Hops, Field(description="A concept is near within this many hops. 0 gives IoU.")] = 1
     lam: Annotated[
-        float,
-        Field(alias="lambda", strict=True, ge=0, le=1, description="λ, the weight of a near concept. 0 gives IoU."),
-    ] = 0.5
+        float | None,
+        Field(
+            alias="lambda",
+            strict=True,
+            ge=0,
+            le=1,
+            description="λ, the weight of a near concept. 0 gives IoU. null: 1 for Lin and Wu-Palmer, else 0.5.",
+        ),
+    ] = None
     direction: DirectionField = "any"
     unknown: Annotated[
         Unknown,
@@ -200,8 +206,13 @@ class CompareArguments(Arguments):
         ),
     ] = "error"
     weight: Annotated[
-        Weight, Field(description="Weight of a near concept: constant, λ; hops, λ to the power of its hops.")
+        Weight,
+        Field(
+            description="Weight of a near concept: constant, λ; hops, λ to the power of its hops; Lin or Wu-Palmer, "
+            "λ times its similarity over the hierarchy."
+        ),
     ] = "constant"
+    ic: Annotated[IntrinsicContent, Field(description="Information content of the weight Lin.")] = "Sanchez"
     within_sabs: WithinSabs = ()
 
     @property

@@ -239,7 +239,7 @@ def _compare(graph: ConceptGraph, arguments: CompareArguments, names: bool) -> _
         return faults
     overlap = concept_overlap(
         arguments.a, arguments.b, graph, arguments.n, arguments.lam, arguments.direction, unknown=arguments.unknown,
-        weight=arguments.weight,
+        weight=arguments.weight, ic=arguments.ic,
     )  # fmt: skip
     fields = relevance_fields(overlap)
     listed = [*fields["shared"][:MOST_ROWS], *(row["cui"] for row in fields["related"][:MOST_ROWS])]

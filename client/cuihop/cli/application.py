@@ -21,6 +21,7 @@ COMMANDS_GROUP = "cuihop.commands"
 _OWN = {
     "distance": "distance:distance",
     "similarity": "similarity:similarity",
+    "all-similarities": "all_similarities:all_similarities",
     "path": "paths:path",
     "neighbours": "paths:neighbours",
     "ancestors": "paths:ancestors",
@@ -54,8 +55,8 @@ _PANEL_OF = {
     name: panel
     for panel, names in {
         "Ask the graph": (
-            "search", "concept", "names", "annotate", "distance", "similarity", "path", "neighbours", "ancestors",
-            "descendants", "common-ancestors",
+            "search", "concept", "names", "annotate", "distance", "similarity", "all-similarities", "path",
+            "neighbours", "ancestors", "descendants", "common-ancestors",
         ),
         "Evaluate retrieval": (
             "nn-iou", "evaluate", "compare", "explain", "study", "pool", "fuse", "measures", "concept-detection",

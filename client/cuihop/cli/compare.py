@@ -48,10 +48,11 @@ from cuihop.cli.evaluation_options import (
     measures_option,
 )
 from cuihop.cli.graph_option import (
+    ContentOption,
     DirectionOption,
     GraphSource,
-    LambdaOption,
     UnknownOption,
+    WeightedLambdaOption,
     WeightOption,
     WithinSabOption,
 )
@@ -148,8 +149,9 @@ def compare_systems(
         ),
     ] = None,
     hops: HopsOption = 1,
-    lam: LambdaOption = 0.5,
+    lam: WeightedLambdaOption = None,
     weight: WeightOption = "constant",
+    ic: ContentOption = "Sanchez",
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
     missing: MissingOption = "error",
@@ -201,7 +203,7 @@ def compare_systems(
             measures=measures_named(measure or measured or "nn-CUI@5,10,30"), concepts=concepts, graph=chosen,
             corpus=corpus, corpus_embeddings=corpus_embeddings or [], qrels=qrels, grades=grades_in_words(grades),
             labels=label_source, columns=columns, ties=ties, order=order, similarity=similarity,
-            nearness=Nearness(hops, lam, direction, unknown, weight),
+            nearness=Nearness(hops, lam, direction, unknown, weight, ic),
             of_queries={"missing": missing, "empty_ideal": empty_ideal, "query_image": query_image},
             resources=Resources(threads, memory),
         )  # fmt: skip

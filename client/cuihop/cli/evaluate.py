@@ -41,10 +41,11 @@ from cuihop.cli.evaluation_options import (
     TiesOption,
 )
 from cuihop.cli.graph_option import (
+    ContentOption,
     DirectionOption,
     GraphSource,
-    LambdaOption,
     UnknownOption,
+    WeightedLambdaOption,
     WeightOption,
     WithinSabOption,
     advised_on_unknown,
@@ -135,8 +136,9 @@ def evaluate_ranking(
     measure: MeasuresOption = None,
     by: ByOption = None,
     hops: HopsOption = 1,
-    lam: LambdaOption = 0.5,
+    lam: WeightedLambdaOption = None,
     weight: WeightOption = "constant",
+    ic: ContentOption = "Sanchez",
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
     missing: MissingOption = "error",
@@ -176,7 +178,9 @@ def evaluate_ranking(
     if concepts is None and ranking is not None:
         evaluation = _judged(criteria, data, ranking, source, work)
     else:
-        evaluation = _by_concepts(criteria, data, source, chosen, Nearness(hops, lam, direction, unknown, weight), work)
+        evaluation = _by_concepts(
+            criteria, data, source, chosen, Nearness(hops, lam, direction, unknown, weight, ic), work
+        )
     if output is not None:
         evaluation.to_csv(output)
     if card is not None:

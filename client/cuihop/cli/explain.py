@@ -19,12 +19,13 @@ from cuihop.cli.evaluation_options import (
     TiesOption,
 )
 from cuihop.cli.graph_option import (
+    ContentOption,
     DirectionOption,
     GraphOption,
     GraphSource,
-    LambdaOption,
     NamesOption,
     UnknownOption,
+    WeightedLambdaOption,
     WeightOption,
     WithinSabOption,
     advised_on_unknown,
@@ -104,8 +105,9 @@ def pair(
     image_column: ImageColumnOption = None,
     concept_column: ConceptColumnOption = None,
     hops: ThresholdOption = 1,
-    lam: LambdaOption = 0.5,
+    lam: WeightedLambdaOption = None,
     weight: WeightOption = "constant",
+    ic: ContentOption = "Sanchez",
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
     look: LookOption = 3,
@@ -121,7 +123,8 @@ def pair(
     other = own if corpus is None else ImageConcepts.read(corpus, **columns)
     sets = (_concepts(own, a), _concepts(other, b))
     files = [own] if other is own else [own, other]
-    nearness, grid = Nearness(hops, lam, direction, unknown, weight), _grid(sensitivity, hops, lam, hubs)
+    nearness = Nearness(hops, lam, direction, unknown, weight, ic)
+    grid = _grid(sensitivity, nearness, hubs)
     _explain_sets(sets, (a, b), files, (GraphSource(graph, within_sab), names), nearness, look, grid, save, json)
 
 
@@ -132,8 +135,9 @@ def concepts(
     graph: GraphOption,
     within_sab: WithinSabOption = None,
     hops: ThresholdOption = 1,
-    lam: LambdaOption = 0.5,
+    lam: WeightedLambdaOption = None,
     weight: WeightOption = "constant",
+    ic: ContentOption = "Sanchez",
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
     look: LookOption = 3,
@@ -144,7 +148,8 @@ def concepts(
     json: JsonOption = False,
 ) -> None:
     """Explain the nn-IoU of two lists of concepts."""
-    nearness, grid = Nearness(hops, lam, direction, unknown, weight), _grid(sensitivity, hops, lam, hubs)
+    nearness = Nearness(hops, lam, direction, unknown, weight, ic)
+    grid = _grid(sensitivity, nearness, hubs)
     _explain_sets((a, b), ("A", "B"), [], (GraphSource(graph, within_sab), names), nearness, look, grid, save, json)
 
 
@@ -186,8 +191,9 @@ def query(
     ties: TiesOption = "name",
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="The cut-off K of DCG@K.")] = 10,
     hops: ThresholdOption = 1,
-    lam: LambdaOption = 0.5,
+    lam: WeightedLambdaOption = None,
     weight: WeightOption = "constant",
+    ic: ContentOption = "Sanchez",
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
     look: LookOption = 3,
@@ -207,8 +213,8 @@ def query(
             ranking, tuple(queries), None if held is None else tuple(held), ties=ties, similarity=similarity,
             corpus_embeddings=corpus_embeddings,
         )  # fmt: skip
-    data, nearness = Dataset(queries, held), Nearness(hops, lam, direction, unknown, weight)
-    grid = _grid(sensitivity, hops, lam, hubs)
+    data, nearness = Dataset(queries, held), Nearness(hops, lam, direction, unknown, weight, ic)
+    grid = _grid(sensitivity, nearness, hubs)
     with _opened(GraphSource(graph, within_sab), names) as opened:
         if query is None:
             query = _worst_query(data, ranked, opened, k, nearness)
@@ -256,9 +262,9 @@ def _worst_query(
     return str(query)
 
 
-def _grid(sensitivity: bool, hops: int, lam: float, hubs: list[int] | None) -> Grid | None:
+def _grid(sensitivity: bool, nearness: Nearness, hubs: list[int] | None) -> Grid | None:
     """The values of ``--sensitivity``; ``None`` without it."""
-    return Grid([*NS, hops], [*LAMS, lam], hubs or HUBS) if sensitivity else None
+    return Grid([*NS, nearness.n], [*LAMS, nearness.lam], hubs or HUBS) if sensitivity else None
 
 
 def _explain_sets(

@@ -18,10 +18,11 @@ from cuihop.collection.concept_names import ConceptNames
 from cuihop.connection import connect
 from cuihop.errors import ConceptError, InvalidCui, first_few
 from cuihop.graph import ConceptGraph, Direction
-from cuihop.measures.nn_iou import Weight
+from cuihop.measures.near_weight import IntrinsicContent, Weight
 from cuihop.measures.resolution import Unknown
 
 __all__ = [
+    "ContentOption",
     "DirectionOption",
     "GraphOption",
     "GraphSource",
@@ -30,6 +31,7 @@ __all__ = [
     "NamesOption",
     "UnknownOption",
     "WeightOption",
+    "WeightedLambdaOption",
     "WithinSabOption",
     "advised_on_unknown",
     "note_dropped",
@@ -68,9 +70,21 @@ MaxHopsOption = Annotated[
     int | None, typer.Option("--max-hops", min=0, help="Bound of the search; a longer distance counts as no path.")
 ]
 LambdaOption = Annotated[float, typer.Option("--lambda", min=0.0, max=1.0, help="Weight λ of a near concept.")]
-WeightOption = Annotated[
-    Weight, typer.Option("--weight", help="Weight of a near concept: constant, λ; or hops, λ to the power of its hops.")
+WeightedLambdaOption = Annotated[
+    float | None,
+    typer.Option(
+        "--lambda", min=0.0, max=1.0, show_default="0.5; 1 for Lin and Wu-Palmer", help="Weight λ of a near concept."
+    ),
 ]
+WeightOption = Annotated[
+    Weight,
+    typer.Option(
+        "--weight",
+        help="Weight of a near concept: constant, λ; hops, λ to the power of its hops; Lin or Wu-Palmer, λ times its "
+        "similarity over the hierarchy.",
+    ),
+]
+ContentOption = Annotated[IntrinsicContent, typer.Option("--ic", help="Information content of the weight Lin.")]
 UnknownOption = Annotated[
     Unknown,
     typer.Option(

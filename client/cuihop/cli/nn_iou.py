@@ -10,12 +10,13 @@ import typer
 from cuihop.added_names import names_of
 from cuihop.answer_fields import relevance_fields, with_release
 from cuihop.cli.graph_option import (
+    ContentOption,
     DirectionOption,
     GraphOption,
     GraphSource,
-    LambdaOption,
     NamesOption,
     UnknownOption,
+    WeightedLambdaOption,
     WeightOption,
     WithinSabOption,
     advised_on_unknown,
@@ -28,7 +29,7 @@ from cuihop.cli.output import JsonOption, console, hops_text, note, print_json, 
 from cuihop.files.text_lines import direction_text
 from cuihop.identifiers import concept_set
 from cuihop.measures import ConceptOverlap, concept_overlap
-from cuihop.measures.nn_iou import arithmetic_text, earned_text, nearness_text
+from cuihop.measures.near_weight import arithmetic_text, earned_text, nearness_text
 from cuihop.measures.resolution import check_some_known
 from cuihop.notebooks.table import Table
 
@@ -43,8 +44,9 @@ def nn_iou(
     graph: GraphOption,
     within_sab: WithinSabOption = None,
     hops: ThresholdOption = 1,
-    lam: LambdaOption = 0.5,
+    lam: WeightedLambdaOption = None,
     weight: WeightOption = "constant",
+    ic: ContentOption = "Sanchez",
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
     names: NamesOption = None,
@@ -52,7 +54,7 @@ def nn_iou(
 ) -> None:
     """Compute IoU and nn-IoU of two concept sets, and list the near concepts."""
     with opened_graph(GraphSource(graph, within_sab), names) as opened, advised_on_unknown():
-        overlap = concept_overlap(a, b, opened, hops, lam, direction, unknown=unknown, weight=weight)
+        overlap = concept_overlap(a, b, opened, hops, lam, direction, unknown=unknown, weight=weight, ic=ic)
         check_some_known(overlap.resolved, Counter((*concept_set(a), *concept_set(b))), opened)
         held = sorted((overlap.A | overlap.B) - overlap.resolved.isolated)
         named = names_of(opened, held, overlap.resolved.isolated)
@@ -84,7 +86,7 @@ def _show(overlap: ConceptOverlap, names: dict[str, str | None]) -> None:
         elif cui in near:
             # The distance always goes from A to B, also for a concept of B.
             because = ", ".join(f"{hops_text(w.hops)} {_WAY[side]} {named(w.cui)}" for w in near[cui].witnesses)
-            earned = earned_text(near[cui].witnesses[0].hops, overlap.lam, overlap.weight)
+            earned = earned_text(near[cui].strength, overlap.lam, overlap.weight)
             rows.append((named(cui), side, earned, because))
         else:
             rows.append((named(cui), side, "0", f"no concept of the other set within {hops_text(overlap.n)}"))
@@ -93,7 +95,9 @@ def _show(overlap: ConceptOverlap, names: dict[str, str | None]) -> None:
     screen = console()
     screen.print(f"IoU     {overlap.iou:.4f}  = {len(overlap.shared)} / {union}")
     arithmetic = arithmetic_text(len(overlap.shared), overlap.near, union, overlap.lam, overlap.weight)
-    parameters = nearness_text(overlap.n, f"{overlap.lam:g}", overlap.weight, direction_text(overlap.direction))
+    parameters = nearness_text(
+        overlap.n, f"{overlap.lam:g}", overlap.weight, overlap.ic, direction_text(overlap.direction)
+    )
     screen.print(f"nn-IoU  {overlap.nn_iou:.4f}  = {arithmetic}   ({parameters})")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cuihop.cli.graph_option import note_dropped, note_merged, note_upper_case
 from cuihop.cli.output import console, hops_text, note, print_table
 from cuihop.files.text_lines import counted, direction_text
-from cuihop.measures.nn_iou import earned_text, nearness_text
+from cuihop.measures.near_weight import earned_text, nearness_text, weight_text
 from cuihop.notebooks.table import Table
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def print_pair(result: Explanation) -> None:
         whole.width = _WHOLE_LINES
     whole.print(tree, soft_wrap=False)
     screen.print(
-        f"({result.shared} shared + {'λ^hops' if result.weight == 'hops' else 'λ'} · {result.near} near) / "
+        f"({result.shared} shared + {weight_text(result.weight, result.ic)} · {result.near} near) / "
         f"{result.union} in the union; {_nearness_text(result)}"
     )
     screen.print(f"paths run from {title_a} to {title_b}: ↑ to a parent, ↓ to a child")
@@ -73,7 +73,7 @@ def _concept_text(result: Explanation, concept: ExplainedConcept) -> str:
     """A concept, its share of nn-IoU, and the reason."""
     earned = f"{concept.earned:g}"
     if concept.match == "near":
-        earned = earned_text(concept.partners[0].hops, result.lam, result.weight)
+        earned = earned_text(concept.strength, result.lam, result.weight)
     line = f"{earned}  {concept.cui} {concept.name or ''}".rstrip()
     if concept.given:
         line += f" (given as {', '.join(concept.given)}, retired)"
@@ -96,7 +96,7 @@ def _concept_text(result: Explanation, concept: ExplainedConcept) -> str:
 
 
 def _nearness_text(result: Explanation) -> str:
-    return nearness_text(result.n, f"{result.lam:g}", result.weight, direction_text(result.direction))
+    return nearness_text(result.n, f"{result.lam:g}", result.weight, result.ic, direction_text(result.direction))
 
 
 def _path_text(concept: ExplainedConcept) -> str:

@@ -28,11 +28,12 @@ from cuihop.cli.evaluation_options import (
     QueryImageOption,
 )
 from cuihop.cli.graph_option import (
+    ContentOption,
     DirectionOption,
     GraphOption,
     GraphSource,
-    LambdaOption,
     UnknownOption,
+    WeightedLambdaOption,
     WeightOption,
     WithinSabOption,
     advised_on_unknown,
@@ -116,8 +117,9 @@ def study(
         typer.Option("--hops", "--n", "-n", min=0, help="Hop threshold n of near concepts.",
                      rich_help_panel=_MEASURES),
     ] = 1,
-    lam: LambdaOption = 0.5,
+    lam: WeightedLambdaOption = None,
     weight: WeightOption = "constant",
+    ic: ContentOption = "Sanchez",
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
     empty_ideal: EmptyIdealOption = "zero",
@@ -165,7 +167,7 @@ def study(
     with whole_folder(out, overwrite=overwrite) as folder, opened_graph(GraphSource(graph, within_sab)) as opened:
         label_table = label_source.read([read], opened, unknown)
         study_inputs = StudyInputs(
-            read, opened, label_table, files, order=order, nearness=Nearness(n, lam, direction, unknown, weight),
+            read, opened, label_table, files, order=order, nearness=Nearness(n, lam, direction, unknown, weight, ic),
             empty_ideal=empty_ideal, query_image=query_image, seed=seed, resources=Resources(threads, memory),
         )  # fmt: skip
         started = datetime.now(UTC)

@@ -40,6 +40,7 @@ _PARAMETERS = (
         "n",
         "lambda",
         "weight",
+        "ic",
         "direction",
         "unknown",
         "missing",

@@ -9,7 +9,7 @@ from cuihop.errors import first_few
 from cuihop.evaluation.counts import EvaluationCounts, JudgedCounts
 from cuihop.files.text_lines import counted, direction_text
 from cuihop.graph import Release
-from cuihop.measures.nn_iou import nearness_text
+from cuihop.measures.near_weight import nearness_text
 from cuihop.measures.resolution import treated_text
 
 __all__ = ["account_by_concepts", "account_by_judgements"]
@@ -25,7 +25,7 @@ def account_by_concepts(
     )
     if counts.empty_ideal:
         way = direction_text(parameters["direction"])
-        yield nearness_text(parameters["n"], parameters["lambda"], parameters["weight"], way)
+        yield nearness_text(parameters["n"], parameters["lambda"], parameters["weight"], parameters["ic"], way)
     if release is not None:
         yield f"release {release.name}, digest {release.digest[:12]}"
     if parameters["unknown"] == "drop" and release is not None and counts.identifiers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.evaluation.means import relevance_name
-from cuihop.graph import ConceptGraph
+from cuihop.graph import ConceptGraph, Direction
 from cuihop.measures.dcg import cumulated_gains
 from cuihop.measures.measure import Measure
 from cuihop.measures.ndcg import normalised
+from cuihop.measures.near_weight import BY_SIMILARITY, IntrinsicContent, Weight, checked_ic, checked_weight
 from cuihop.measures.nearness import Nearness
-from cuihop.measures.nn_iou import Weight, checked_weight
 from cuihop.rankings.ranking import Ranking
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.relevance.relevance_index import Scores
@@ -31,27 +31,40 @@ Float64 = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """The gain of a relevant image: nn-IoU with this n, λ and weight of near concepts, or IoU (λ = 0)."""
+    """The gain of a relevant image: nn-IoU with this n, λ and weight of near concepts, or IoU (λ = 0).
+
+    ``ic``: information content of the weight ``Lin``.
+    """
 
     name: str
     hops: int
     lam: float
     weight: Weight = "constant"
+    ic: IntrinsicContent = "Sanchez"
 
     @property
     def part(self) -> int:
-        """The number of the pass, in checkpoints too: n, or -n for the weight ``hops``."""
-        return -self.hops if self.weight == "hops" else self.hops
+        """The number of the pass, in checkpoints too: n, -n for ``hops``, n + a multiple of 2³² for a similarity."""
+        if self.weight == "hops":
+            return -self.hops
+        if self.weight in BY_SIMILARITY:
+            return self.hops + (_PASSES.index((self.weight, self.ic)) + 1 << 32)
+        return self.hops
+
+    def nearness(self, direction: Direction) -> Nearness:
+        """The parameters of the pass, and λ."""
+        return Nearness(self.hops, self.lam, direction, weight=self.weight, ic=self.ic)
+
+
+_PASSES: tuple[tuple[Weight, IntrinsicContent], ...] = (("Lin", "Sanchez"), ("Lin", "Seco"), ("Wu-Palmer", "Sanchez"))
 
 
 def gains_of(measures: Sequence[Measure], nearness: Nearness) -> dict[Measure, Gain]:
     """The gain of each measure. IoU, which is nn-IoU with λ = 0, shares the pass of another gain."""
     found = {measure: _gain(measure, nearness) for measure in measures}
     others = [gain for measure, gain in found.items() if measure.family == "nn-CUI"]
-    shared = min(others, key=lambda gain: (gain.hops, gain.weight), default=Gain("", 0, 0.0))
-    return {
-        m: Gain(gain.name, shared.hops, 0.0, shared.weight) if m.family == "CUI" else gain for m, gain in found.items()
-    }
+    shared = min(others, key=lambda gain: (gain.hops, gain.weight, gain.ic), default=Gain("", 0, 0.0))
+    return {m: replace(shared, name=gain.name, lam=0.0) if m.family == "CUI" else gain for m, gain in found.items()}
 
 
 def _gain(measure: Measure, nearness: Nearness) -> Gain:
@@ -62,9 +75,12 @@ def _gain(measure: Measure, nearness: Nearness) -> Gain:
         )  # fmt: skip
     if measure.family == "CUI":
         return Gain(relevance_name(measure), 0, 0.0)
-    n, lam = measure.values.get("n", nearness.n), measure.values.get("λ", nearness.lam)
-    weight = cast(Weight, measure.values.get("weight", nearness.weight))
-    return Gain(relevance_name(measure), int(n), float(lam), checked_weight(weight, int(n)))
+    values = measure.values
+    n = int(values.get("n", nearness.n))
+    weight = checked_weight(cast(Weight, values.get("weight", nearness.weight)), n)
+    lam = nearness.lam_of(weight) if "weight" in values else nearness.lam
+    ic = cast(IntrinsicContent, values.get("ic", nearness.ic if weight == "Lin" else "Sanchez"))
+    return Gain(relevance_name(measure), n, float(values.get("λ", lam)), weight, checked_ic(ic, weight))
 
 
 @dataclass(frozen=True)
@@ -124,9 +140,7 @@ class Gains:
             Float64, shape (rankings, queries, measures), and float64, shape (queries, levels).
         """
         images, depth, part = self.images, self.depth, levels[0].part
-        index = images.index(
-            self.graph, hops=levels[0].hops, direction=self.nearness.direction, weight=levels[0].weight, memory=memory
-        )
+        index = images.index(self.graph, levels[0].nearness(self.nearness.direction), memory)
         of_rankings = len(rankings) * len(measures)
         found = np.empty((len(images.queries), of_rankings + len(levels)), dtype=np.float64)
         done = [] if saved is None else saved.of_part(part)

@@ -203,7 +203,7 @@ class _Installation:
             return iou(*sides)
         near: dict[str, Any] = {**common, "n": nearness.n, "lam": nearness.lam}
         if case["measure"] == "nn-IoU":
-            return nn_iou(a, b, graph, **near, weight=nearness.weight)
+            return nn_iou(a, b, graph, **near, weight=nearness.weight, ic=nearness.ic)
         measures = {"nn-precision": nn_precision, "nn-recall": nn_recall, "nn-F1": nn_f1}
         return measures[case["measure"]](a, b, graph, **near)
 
@@ -253,7 +253,12 @@ def _resolved(graph: SnapshotGraph, identifiers: list[str], nearness: Nearness) 
 
 def _nearness(case: Mapping[str, Any]) -> Nearness:
     return Nearness(
-        case.get("n", 0), case.get("lambda", 0.0), case["direction"], case["unknown"], case.get("weight", "constant")
+        case.get("n", 0),
+        case.get("lambda", 0.0),
+        case["direction"],
+        case["unknown"],
+        case.get("weight", "constant"),
+        case.get("ic", "Sanchez"),
     )
 
 

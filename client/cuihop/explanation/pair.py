@@ -7,15 +7,22 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cuihop.added_names import names_of
 from cuihop.explanation.picture import figure_of_pairs
 from cuihop.explanation.values import MATCHES, ExplainedConcept, ExplainedPair, Match, Partner, PathStep, Side
 from cuihop.graph import ConceptGraph
+from cuihop.measures.near_weight import BY_SIMILARITY, used_ic, weight_of
 from cuihop.measures.nearness import Nearness
-from cuihop.measures.nn_iou import ConceptOverlap, RelatedConcept, checked_n, concept_overlap, weight_at
+from cuihop.measures.nn_iou import (
+    ConceptOverlap,
+    RelatedConcept,
+    checked_n,
+    concept_overlap,
+    related_by_similarity,
+)
 from cuihop.notebooks.figures import notebook_svg, save_picture
 
 if TYPE_CHECKING:
@@ -92,6 +99,9 @@ def explain_pair(
     """
     n, look = nearness.n, checked_n(look, "look")
     overlap = concept_overlap(A, B, graph, n + look, direction=nearness.direction, unknown=nearness.unknown)
+    if nearness.weight in BY_SIMILARITY:
+        near = related_by_similarity(overlap.related, graph, n, nearness.weight, nearness.ic)
+        overlap = replace(overlap, related=near)
     paths = {
         ends: [(path.start, None, ()), *((step.cui, step.relation, step.sabs) for step in path.steps)]
         for ends in sorted({_ends(r) for r in overlap.related if r.witnesses[0].hops <= n})
@@ -110,6 +120,7 @@ def explain_pair(
         resolved=overlap.resolved,
         release=graph.release,
         weight=nearness.weight,
+        ic=used_ic(nearness.ic, nearness.weight),
     )
 
 
@@ -142,8 +153,9 @@ def _concepts(
         match: Match = "exact" if side == "both" else "near" if nearest is not None and nearest <= n else "none"
         steps = paths[_ends(related[cui])] if match == "near" else ()
         earned = 1.0 if match == "exact" else 0.0
-        if match == "near" and nearest is not None:
-            earned = weight_at(nearest, nearness.lam, nearness.weight)
+        similarity = related[cui].similarity if match == "near" else None
+        if match == "near":
+            earned = weight_of(related[cui].strength, nearness.lam, nearness.weight)
         return ExplainedConcept(
             cui=cui,
             name=names.get(cui),
@@ -158,6 +170,7 @@ def _concepts(
             path=tuple(PathStep(at, names.get(at), relation, sabs) for at, relation, sabs in steps),
             outside=outside.get(cui),
             given=tuple(given.get(cui, ())),
+            similarity=similarity,
         )
 
     sides: tuple[tuple[Side, frozenset[str]], ...] = (

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cuihop.files.text_lines import counted, direction_text
-from cuihop.measures.nn_iou import Weight, nearness_text, power_text
+from cuihop.measures.near_weight import nearness_text, power_text, weight_text
 from cuihop.notebooks.figures import drawing
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["figure_of_pairs"]
 
-_WEIGHTS: dict[Weight, str] = {"constant": "λ", "hops": "λ^hops"}
 _STYLE: dict[Match, dict[str, Any]] = {
     "exact": {"colour": "#0072B2", "fill": "#E3F1FA", "line": "solid", "width": 1.8},
     "near": {"colour": "#B34700", "fill": "#FDF0E6", "line": (0, (5, 2)), "width": 1.2},
@@ -113,15 +112,16 @@ class _Picture:
         self._draw_joints(axes)
         for side, boxes in self._boxes.items():
             for concept, block in boxes:
-                _draw_box(axes, side, concept, block, self._explanation.weight)
+                _draw_box(axes, side, concept, block, self._explanation)
         self._draw_foot(axes)
 
     def _draw_head(self, axes: Axes) -> None:
         pair = self._explanation
         value = f"nn-IoU = {pair.arithmetic} = {pair.nn_iou:.4f}"
+        way = direction_text(pair.direction)
         small = (
-            f"(shared + {_WEIGHTS[pair.weight]} · near) / union;  "
-            f"{nearness_text(pair.n, f'{pair.lam:g}', pair.weight, direction_text(pair.direction))};  "
+            f"(shared + {weight_text(pair.weight, pair.ic)} · near) / union;  "
+            f"{nearness_text(pair.n, f'{pair.lam:g}', pair.weight, pair.ic, way)};  "
             f"IoU = {pair.iou:.4f};  release {pair.release.name}, digest {pair.release.digest[:12]}"
         )
         _write(axes, _WIDTH / 2, 0.22, value, size=13, weight="bold")
@@ -150,9 +150,10 @@ class _Picture:
     def _draw_foot(self, axes: Axes) -> None:
         y = self.height - 0.34
         pair = self._explanation
+        weight = weight_text(pair.weight, pair.ic)
         legend: tuple[tuple[Match, str], ...] = (
             ("exact", f"1: in both ({pair.shared})"),
-            ("near", f"{_WEIGHTS[pair.weight]}: a concept of the other within {counted(pair.n, 'hop')} ({pair.near})"),
+            ("near", f"{weight}: a concept of the other within {counted(pair.n, 'hop')} ({pair.near})"),
             ("none", f"0: none so near ({pair.count('none')})"),
         )
         x = _MARGIN
@@ -249,7 +250,7 @@ def _path_lines(path: Sequence[PathStep]) -> list[str]:
     return _wrapped(f"{counted(len(arrows), 'hop')}:  {steps}", _LANE_TEXT)
 
 
-def _draw_box(axes: Axes, side: str, concept: ExplainedConcept, block: _Block, weight: Weight) -> None:
+def _draw_box(axes: Axes, side: str, concept: ExplainedConcept, block: _Block, pair: ExplainedPair) -> None:
     style = _STYLE[concept.match]
     x = _MARGIN if side == "A" else _WIDTH - _MARGIN - _BOX
     _frame(
@@ -257,8 +258,10 @@ def _draw_box(axes: Axes, side: str, concept: ExplainedConcept, block: _Block, w
         linestyle=style["line"], linewidth=style["width"],
     )  # fmt: skip
     _write_lines(axes, x + (0.1 if side == "A" else 0.4), block, align="left", colour="#111111")
-    hops = concept.partners[0].hops if concept.match == "near" and weight == "hops" else 1
-    earned = {"exact": "1", "near": power_text("λ", hops), "none": "0"}[concept.match]
+    near = f"{concept.earned:.2f}"
+    if concept.similarity is None:
+        near = power_text("λ", concept.partners[0].hops if concept.match == "near" and pair.weight == "hops" else 1)
+    earned = {"exact": "1", "near": near, "none": "0"}[concept.match]
     at = x + _BOX - 0.18 if side == "A" else x + 0.18
     _write(axes, at, block.middle, earned, size=11, weight="bold", colour=style["colour"])
 

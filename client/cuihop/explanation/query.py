@@ -13,7 +13,7 @@ import numpy as np
 
 from cuihop.explanation.pair import Explanation, explain_pair
 from cuihop.explanation.picture import figure_of_pairs
-from cuihop.explanation.query_gains import Float64, Int64, QueryGains, QueryImages, hops_to_corpus
+from cuihop.explanation.query_gains import Float64, Int64, QueryGains, QueryImages, hops_to_corpus, similarities_of
 from cuihop.explanation.values import ExplainedConcept, plain
 from cuihop.graph import ConceptGraph
 from cuihop.measures.dcg import checked_k, cumulated_gains
@@ -197,6 +197,7 @@ class QueryExplanation:
             "n": pair.n,
             "lambda": pair.lam,
             "weight": pair.weight,
+            "ic": pair.ic,
             "direction": pair.direction,
             "corpus": self.corpus,
             "difference": self.difference,
@@ -274,7 +275,8 @@ def explain_query(
     inputs = QueryImages.of(images, query, graph, ranking, nearness.unknown)
     inputs.check_images(above, below)
     hops = hops_to_corpus(inputs.concepts, inputs.images, graph, nearness.n, nearness.direction)
-    gains = QueryGains.of(query, inputs.concepts, inputs.images, hops, nearness.n)
+    similarities = similarities_of(hops, graph, nearness)
+    gains = QueryGains.of(query, inputs.concepts, inputs.images, hops, nearness.n, similarities)
 
     def pair(image: str) -> Explanation:
         return explain_pair(

@@ -13,7 +13,15 @@ from cuihop.errors import InputError
 from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import quoted
 from cuihop.graph import ConceptGraph, Direction
-from cuihop.measures.nn_iou import Weight, credit_of_near, nn_iou_of_counts
+from cuihop.measures.near_weight import (
+    BY_SIMILARITY,
+    Weight,
+    credit_of_near,
+    pair_similarities,
+    strengths_of_near,
+)
+from cuihop.measures.nearness import Nearness
+from cuihop.measures.nn_iou import nn_iou_of_counts
 from cuihop.measures.resolution import Unknown
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking
@@ -129,6 +137,9 @@ def _no_image(image: str, role: str, images: ImageConcepts) -> InputError:
 Hops = Mapping[tuple[str, str], int]
 """(concept of the query, concept of the corpus) → hops between them; pairs farther apart are absent."""
 
+Similarities = Mapping[tuple[str, str], float]
+"""The same pairs → their similarity."""
+
 
 @dataclass(frozen=True, eq=False)
 class QueryGains:
@@ -139,6 +150,7 @@ class QueryGains:
         others: int64: rows of the images without the query, by name, the order of equal gains.
         shared, union: int64, shape (images,): sizes of intersection and union.
         near: int64, shape (images, largest n + 1): concepts that are near within 0, 1, … hops.
+        similar: float64, same shape: for a weight by similarity, the sum of their largest similarities.
     """
 
     names: tuple[str, ...]
@@ -146,9 +158,13 @@ class QueryGains:
     shared: Int64
     union: Int64
     near: Int64
+    similar: Float64 | None = None
 
     @classmethod
-    def of(cls, query: str, concepts: frozenset[str], images: ImageCollection, hops: Hops, largest: int) -> QueryGains:
+    def of(
+        cls, query: str, concepts: frozenset[str], images: ImageCollection, hops: Hops, largest: int,
+        similarities: Similarities | None = None,
+    ) -> QueryGains:  # fmt: skip
         """Count the concepts of every image.
 
         Args:
@@ -156,6 +172,7 @@ class QueryGains:
             images: the corpus.
             hops: distances from the query's concepts, complete up to ``largest``.
             largest: the largest n of later calls of `gains`.
+            similarities: of the same pairs, for a weight by similarity.
         """
         nearest: dict[str, int] = {}
         around: dict[str, list[tuple[int, str]]] = {}
@@ -181,15 +198,19 @@ class QueryGains:
             np.array([shared for shared, _, _ in rows], dtype=np.int64),
             np.array([union for _, union, _ in rows], dtype=np.int64),
             np.array([near for _, _, near in rows], dtype=np.int64),
+            None if similarities is None else _similar(concepts, images, hops, similarities, largest),
         )
 
     def gains(self, n: int, lam: float, weight: Weight = "constant") -> Float64:
         """The nn-IoU of every image with the query: float64, shape (images,)."""
+        if weight in BY_SIMILARITY and self.similar is not None:
+            columns = self.shared.tolist(), self.similar[:, n].tolist(), self.union.tolist()
+            return np.array([nn_iou_of_counts(*row, lam) for row in zip(*columns, strict=True)], dtype=np.float64)
         near = np.diff(self.near[:, : n + 1], axis=1)
         counts = np.column_stack([self.shared, self.union, near])
         distinct, which = np.unique(counts, axis=0, return_inverse=True)
         values = [
-            nn_iou_of_counts(shared, credit_of_near(by_hops, lam, weight), union, 1.0)
+            nn_iou_of_counts(shared, credit_of_near(_repeated(by_hops), [], lam, weight), union, 1.0)
             for shared, union, *by_hops in distinct.tolist()
         ]
         return np.array(values, dtype=np.float64)[which.ravel()]
@@ -197,6 +218,23 @@ class QueryGains:
     def ideal(self, gains: Float64) -> Int64:
         """The rows of `others`, best first; equal gains by name."""
         return self.others[np.argsort(-gains[self.others], kind="stable")]
+
+
+def _repeated(counts: Sequence[int]) -> list[int]:
+    """Each of 1, 2, … as often as its count says."""
+    return [hops for hops, count in enumerate(counts, start=1) for _ in range(count)]
+
+
+def _similar(
+    concepts: frozenset[str], images: ImageCollection, hops: Hops, similarities: Similarities, largest: int
+) -> Float64:
+    """Sums of the largest similarities of near concepts within 0, 1, … hops: float64, shape (images, largest n + 1)."""
+    sums: dict[frozenset[str], list[float]] = {held: [] for held in images.corpus_sets}
+    for n in range(largest + 1):
+        within = {pair: value for pair, value in similarities.items() if hops.get(pair, n + 1) <= n}
+        for held, found in sums.items():
+            found.append(credit_of_near(*strengths_of_near(concepts, held, within, "Lin"), 1.0, "Lin"))
+    return np.array([sums[held] for held in images.corpus_sets], dtype=np.float64)
 
 
 def _first(found: Sequence[tuple[int, str]], held: Collection[str]) -> int | None:
@@ -213,3 +251,11 @@ def hops_to_corpus(
     pairs = [(a, b) for a in sorted(concepts - isolated) for b in sorted(held) if a != b]
     found = graph.distances(pairs, direction=direction, max_hops=largest)
     return {pair: hops for pair, hops in zip(pairs, found, strict=True) if hops is not None}
+
+
+def similarities_of(hops: Hops, graph: ConceptGraph, nearness: Nearness) -> Similarities | None:
+    """The similarity of each pair within n hops, for a weight by similarity; ``None`` for another."""
+    if nearness.weight not in BY_SIMILARITY:
+        return None
+    pairs = list(hops)
+    return dict(zip(pairs, pair_similarities(graph, pairs, nearness.weight, nearness.ic).tolist(), strict=True))

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,12 +10,13 @@ from typing import Any
 from cuihop.errors import InputError
 from cuihop.explanation.hub_free import HubFree, checked_hubs
 from cuihop.explanation.query import dcg_of_query, rank_of
-from cuihop.explanation.query_gains import Hops, QueryGains, QueryImages, hops_to_corpus
+from cuihop.explanation.query_gains import Hops, QueryGains, QueryImages, hops_to_corpus, similarities_of
 from cuihop.graph import ConceptGraph, Direction, Release
 from cuihop.identifiers import concept_set
 from cuihop.measures.dcg import checked_k
+from cuihop.measures.near_weight import checked_lam, checked_weight, credit_of_near, strengths_of_near
 from cuihop.measures.nearness import Nearness
-from cuihop.measures.nn_iou import checked_lam, checked_n, checked_weight, credit_of_near, nn_iou_of_counts
+from cuihop.measures.nn_iou import checked_n, nn_iou_of_counts
 from cuihop.measures.resolution import resolved_concepts
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking
@@ -240,15 +240,17 @@ def sensitivity_of_pair(
     if hubs:
         region = HubFree(graph, held_a, held_b, bound=ns[-1], direction=direction, most=hubs[-1])
         without = [(most, region.hops(most)) for most in hubs]
+    similarities = similarities_of(distances, graph, nearness)
     for most, hops in [(None, distances), *without]:
         for n in ns:
-            near = [_near(A, B, hops, bound) for bound in range(n + 1)]
-            by_hops = [len(within) - len(nearer) for nearer, within in itertools.pairwise(near)]
+            near = _near(A, B, hops, n)
+            within = {pair: d if similarities is None else similarities[pair] for pair, d in hops.items() if d <= n}
+            strengths = strengths_of_near(A, B, within, nearness.weight)
             for lam in lams:
-                value = nn_iou_of_counts(shared, credit_of_near(by_hops, lam, nearness.weight), union, 1.0)
-                settings.append(PairSetting(most, n, lam, len(near[n]), value))
+                value = nn_iou_of_counts(shared, credit_of_near(*strengths, lam, nearness.weight), union, 1.0)
+                settings.append(PairSetting(most, n, lam, len(near), value))
             if most is not None:
-                lost += [(most, n, cui) for cui in sorted(_near(A, B, distances, n) - near[n])]
+                lost += [(most, n, cui) for cui in sorted(_near(A, B, distances, n) - near)]
     children = {} if region is None else {cui: region.children[cui] for cui in held_a | held_b}
     many = sorted((cui for cui in children if children[cui] > hubs[0]), key=lambda cui: (-children[cui], cui))
     named = sorted({*many, *(cui for _, _, cui in lost)})
@@ -304,8 +306,9 @@ def sensitivity_of_query(
     if hubs:
         region = HubFree(graph, inputs.concepts - isolated, held, bound=ns[-1], direction=direction, most=hubs[-1])
         without = [(most, region.hops(most)) for most in hubs]
+    similarities = similarities_of(distances, graph, nearness)
     for most, hops in [(None, distances), *without]:
-        counts = QueryGains.of(query, inputs.concepts, inputs.images, hops, ns[-1])
+        counts = QueryGains.of(query, inputs.concepts, inputs.images, hops, ns[-1], similarities)
         for n in ns:
             for lam in lams:
                 gains = counts.gains(n, lam, nearness.weight)

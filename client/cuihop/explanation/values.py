@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
 from cuihop.graph import Direction, Release
-from cuihop.measures.nn_iou import Weight, arithmetic_text, counts_by_hops, credit_of_near, nn_iou_of_counts
+from cuihop.measures.near_weight import IntrinsicContent, Weight, arithmetic_text, credit_of_near
+from cuihop.measures.nn_iou import nn_iou_of_counts
 from cuihop.measures.resolution import ResolvedConcepts
 
 __all__ = ["MATCHES", "ExplainedConcept", "ExplainedPair", "Match", "Partner", "PathStep", "Side", "plain"]
@@ -16,7 +17,7 @@ Side: TypeAlias = Literal["A", "B", "both"]
 """The set that holds a concept, or both."""
 
 Match: TypeAlias = Literal["exact", "near", "none"]
-"""``exact``: both sets hold the concept, it earns 1; ``near``: the other has one within n hops, it earns λ or λ^hops;
+"""``exact``: both sets hold the concept, it earns 1; ``near``: the other has one within n hops, it earns its weight;
 ``none``: 0."""
 
 MATCHES: tuple[Match, ...] = ("exact", "near", "none")
@@ -57,12 +58,14 @@ class ExplainedConcept:
         match: the reason for its part.
         earned: 1, the weight of the near concept, or 0.
         partners: for ``near``, every concept of the other set within n hops; for ``none``, those at the smallest
-            distance beyond n, empty if none is within ``n + look`` hops. Nearest first, then by identifier. Printed
-            and drawn is the first; those as near as the first are ties.
+            distance beyond n, empty if none is within ``n + look`` hops. Nearest first, then by identifier; for a
+            weight by similarity, most similar first. Printed and drawn is the first; those as near as the first are
+            ties of a weight by hops.
         path: for ``near``, a shortest path between the concept and its first partner, from the concept of A to the
             one of B, both ends included; of several, the first in the order of their identifiers.
         outside: ``unknown`` or ``retired`` for a concept outside the graph, which matches only itself.
         given: the retired identifiers in the sets that were replaced by it.
+        similarity: for ``near`` and a weight by similarity, to the first partner.
     """
 
     cui: str
@@ -74,10 +77,18 @@ class ExplainedConcept:
     path: tuple[PathStep, ...]
     outside: Literal["unknown", "retired"] | None
     given: tuple[str, ...]
+    similarity: float | None = None
+
+    @property
+    def strength(self) -> float:
+        """Of a near concept, the hops or the similarity behind its weight: see `credit_of_near`."""
+        return self.partners[0].hops if self.similarity is None else self.similarity
 
     @property
     def nearest(self) -> tuple[Partner, ...]:
-        """The partners at the smallest distance: more than one is a tie."""
+        """The partners at the smallest distance: more than one is a tie. Of a weight by similarity, the first."""
+        if self.similarity is not None:
+            return self.partners[:1]
         return tuple(partner for partner in self.partners if partner.hops == self.partners[0].hops)
 
 
@@ -89,7 +100,8 @@ class ExplainedPair:
         concepts: of the union: those of both sets, then those of A, then those of B; within a set ``near`` before
             ``none``, then by identifier.
         titles: names of A and B, such as those of two images.
-        n, lam, direction, weight: the parameters. Hops go from a concept of A to one of B.
+        n, lam, direction, weight, ic: the parameters; ``ic`` is ``None`` for a weight that has none. Hops go from a
+            concept of A to one of B.
         look: hops beyond n within which the nearest partner of a concept that earned nothing was sought.
         resolved: the resolved identifiers.
         release: of the graph.
@@ -104,6 +116,7 @@ class ExplainedPair:
     resolved: ResolvedConcepts
     release: Release
     weight: Weight = "constant"
+    ic: IntrinsicContent | None = None
 
     @property
     def A(self) -> tuple[str, ...]:
@@ -130,9 +143,11 @@ class ExplainedPair:
         return self.count("near")
 
     @property
-    def near_by_hops(self) -> tuple[int, ...]:
-        """Number of near concepts whose first partner is 1, 2, … hops away."""
-        return counts_by_hops([concept.partners[0].hops for concept in self.concepts if concept.match == "near"])
+    def near_strengths(self) -> tuple[list[float], list[float]]:
+        """Hops or similarities of the near concepts of A and of B, for `credit_of_near`."""
+        near = [concept for concept in self.concepts if concept.match == "near"]
+        of_a, of_b = ([concept.strength for concept in near if concept.side == side] for side in ("A", "B"))
+        return of_a, of_b
 
     @property
     def union(self) -> int:
@@ -147,12 +162,14 @@ class ExplainedPair:
     @property
     def nn_iou(self) -> float:
         """(|A ∩ B| + the weights of rel_n(A, B)) / |A ∪ B|: equal to `cuihop.nn_iou` to the last bit."""
-        return nn_iou_of_counts(self.shared, credit_of_near(self.near_by_hops, self.lam, self.weight), self.union, 1.0)
+        return nn_iou_of_counts(
+            self.shared, credit_of_near(*self.near_strengths, self.lam, self.weight), self.union, 1.0
+        )
 
     @property
     def arithmetic(self) -> str:
         """The sum spelled out, as in ``(1 + 0.5 · 2) / 3``."""
-        return arithmetic_text(self.shared, self.near_by_hops, self.union, self.lam, self.weight)
+        return arithmetic_text(self.shared, self.near_strengths, self.union, self.lam, self.weight)
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain values; the keys are documented in docs/explain.md and stable."""
@@ -162,6 +179,7 @@ class ExplainedPair:
             "n": self.n,
             "lambda": self.lam,
             "weight": self.weight,
+            "ic": self.ic,
             "direction": self.direction,
             "look": self.look,
             "A": list(self.A),

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from cuihop.measures.family import Family
-from cuihop.measures.nn_iou import HOPS, LAMBDA, WEIGHT
+from cuihop.measures.nn_iou import HOPS, IC, LAMBDA, WEIGHT
 
 __all__ = ["CUI", "NN_CUI"]
 
 CUI = Family("CUI", "mean NDCG@K with the gain IoU", "concepts", "needed")
 NN_CUI = Family(
-    "nn-CUI", "mean NDCG@K with the gain nn-IoU", "concepts", "needed", (HOPS, LAMBDA, WEIGHT), spellings=("nnCUI",)
+    "nn-CUI",
+    "mean NDCG@K with the gain nn-IoU",
+    "concepts",
+    "needed",
+    (HOPS, LAMBDA, WEIGHT, IC),
+    spellings=("nnCUI",),
 )

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cuihop.errors import InputError
 from cuihop.graph import Direction, checked_direction
-from cuihop.measures.nn_iou import Weight, checked_lam, checked_n, checked_weight
+from cuihop.measures.near_weight import IntrinsicContent, Weight, checked_ic, checked_lam, checked_weight, used_ic
+from cuihop.measures.nn_iou import checked_n
 from cuihop.measures.resolution import Unknown, checked_unknown
 
 __all__ = ["Nearness"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Nearness:
     """Hop threshold of near concepts, and their weight (Wei, Kurtz, Cloppet 2025, equation 2).
+
+    Args:
+        lam: ``None`` is 1 for a weight by similarity, and 0.5 for another.
 
     Attributes:
         n: hop threshold, 0 or more; 0 gives IoU.
@@ -23,27 +27,46 @@ class Nearness:
         direction: direction of the hops, from a concept of the query to one of the image.
         unknown: ``error`` refuses identifiers that the graph does not hold; ``isolated`` lets each match only
             itself; ``drop`` leaves them out of the sets.
-        weight: of a near concept: ``constant``, λ; or ``hops``, λ^d where its nearest concept is d hops away.
+        weight: of a near concept: ``constant``, λ; ``hops``, λ^d where its nearest concept is d hops away; ``Lin`` or
+            ``Wu-Palmer``, λ times its largest similarity to a concept within n hops.
+        ic: information content of ``Lin``; other weights have none.
 
     Raises:
         InputError: a value is out of its range.
 
-    >>> Nearness(n=2).lam
-    0.5
+    >>> Nearness(n=2).lam, Nearness(n=2, weight="Lin").lam
+    (0.5, 1.0)
     """
 
-    n: int = 1
-    lam: float = 0.5
-    direction: Direction = "any"
-    unknown: Unknown = "error"
-    weight: Weight = "constant"
+    n: int
+    lam: float
+    direction: Direction
+    unknown: Unknown
+    weight: Weight
+    ic: IntrinsicContent
+    _given: float | None = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n", checked_n(self.n))
-        object.__setattr__(self, "lam", checked_lam(self.lam))
-        object.__setattr__(self, "direction", checked_direction(self.direction))
-        checked_unknown(self.unknown)
-        checked_weight(self.weight, self.n)
+    def __init__(
+        self,
+        n: int = 1,
+        lam: float | None = None,
+        direction: Direction = "any",
+        unknown: Unknown = "error",
+        weight: Weight = "constant",
+        ic: IntrinsicContent = "Sanchez",
+    ) -> None:
+        n = checked_n(n)
+        values = {
+            "n": n, "weight": checked_weight(weight, n), "lam": checked_lam(lam, weight), "_given": lam,
+            "direction": checked_direction(direction), "unknown": checked_unknown(unknown),
+            "ic": checked_ic(ic, weight),
+        }  # fmt: skip
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def lam_of(self, weight: Weight) -> float:
+        """λ of a measure with another weight: as given, or its default."""
+        return checked_lam(self._given, weight)
 
     def for_nn_f1(self) -> Nearness:
         """The same, where nn-F1 has such parameters.
@@ -62,6 +85,6 @@ class Nearness:
     def fields(self) -> dict[str, Any]:
         """Name → value, as in JSON and checkpoints."""
         return {
-            "n": self.n, "lambda": self.lam, "weight": self.weight, "direction": self.direction,
-            "unknown": self.unknown,
+            "n": self.n, "lambda": self.lam, "weight": self.weight, "ic": used_ic(self.ic, self.weight),
+            "direction": self.direction, "unknown": self.unknown,
         }  # fmt: skip

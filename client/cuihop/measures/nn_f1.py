@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.measures.family import Family
 from cuihop.measures.match_counts import MatchCounts
-from cuihop.measures.nn_iou import HOPS, LAMBDA, checked_lam, concept_overlap
+from cuihop.measures.near_weight import checked_lam
+from cuihop.measures.nn_iou import HOPS, LAMBDA, concept_overlap
 from cuihop.measures.resolution import Unknown
 
 __all__ = ["DOCUMENT_F1", "FAMILY", "match_counts", "nn_f1", "nn_precision", "nn_recall"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -68,7 +69,7 @@ def top_k(
         collections = [collection.query_sets] if collection.one else [collection.query_sets, collection.corpus_sets]
         budget.take("images and their concepts", sum(map(bytes_of, collections)))
     else:
-        job |= {"n": hops, "lambda": lam, "weight": nearness.weight}
+        job |= {"n": hops, "lambda": lam, "weight": nearness.weight, "ic": nearness.ic}
     with open_checkpoint(resources.checkpoint, job, keep=resources.keep_checkpoint) as saved:
         work = RankingWork(budget, resources.threads, resources.progress, saved)
         if by == "tf-idf":
@@ -76,9 +77,7 @@ def top_k(
         elif by == "bm" and graph is not None:
             rows = rows_by_matching(collection, graph, depth, work, direction=nearness.direction)
         else:
-            index = collection.index(
-                graph, hops=hops, direction=nearness.direction, weight=nearness.weight, memory=budget
-            )
+            index = collection.index(graph, replace(nearness, n=hops), budget)
             rows = _rows_by_overlap(collection, index, lam, depth, work)
     return _ranking_of(rows, collection, f"by {by}")
 

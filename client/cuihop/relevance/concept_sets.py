@@ -64,11 +64,13 @@ class SetRows:
 
     Attributes:
         indptr: int64, sets: int32: the rows. line: int32, shape (concepts,): the line of each, or a code of the kernel.
+        units: uint8, as long as ``sets``, for a weight by similarity; see `cuihop._kernels.weighted_relevance`.
     """
 
     indptr: Int64
     sets: Int32
     line: Int32
+    units: UInt8 | None = None
 
 
 def rows_and_lines(
@@ -77,6 +79,7 @@ def rows_and_lines(
     near: Sequence[tuple[Int64, Int32]],
     holders: tuple[Int64, Int32],
     room: int,
+    units: UInt8 | None = None,
 ) -> tuple[SetRows, list[SetRows], UInt8]:
     """Sets that hold a concept, sets that hold a near one, and the lines of all: uint8, shape (lines, corpus sets).
 
@@ -85,8 +88,9 @@ def rows_and_lines(
         near: concept → near concepts, for one or several n. holders: concept → the sets of the corpus that hold it.
             Compressed rows.
         room: bytes. Rows that do not fit are left out; concepts that many queries have come first.
+        units: uint8, as long as the values of ``near``, for a weight by similarity.
     """
-    from cuihop._kernels import relevance
+    from cuihop._kernels import relevance, weighted_relevance
 
     sets, concepts = len(corpus), len(holders[0]) - 1
     lengths = np.diff(holders[0])
@@ -101,7 +105,7 @@ def rows_and_lines(
         found = np.zeros(concepts, dtype=np.int64)
         no_rows = np.full(concepts, relevance.NOT_KEPT, dtype=np.int32)
         _sets_near(of_n, holders, sets, no_rows, found, np.zeros(concepts + 1, dtype=np.int64), _NO_ROW, _NO_LINE)
-        kind, bytes_taken = _kinds(first, found, sets, room)
+        kind, bytes_taken = _kinds(first, found, sets, room, 4 if units is None else 5)
         room -= bytes_taken
         kind[kind >= 0] += stored
         stored += int((kind >= 0).sum())
@@ -114,8 +118,15 @@ def rows_and_lines(
     for of_n, kind, found in zip(near, kinds, lengths_near, strict=True):
         indptr = bounds_of(np.where(kind == relevance.ROW, found, 0))
         row = np.empty(int(indptr[-1]), dtype=np.int32)
-        _sets_near(of_n, holders, sets, kind, found, indptr, row, lines)
-        rows.append(SetRows(indptr, row, kind))
+        if units is None:
+            _sets_near(of_n, holders, sets, kind, found, indptr, row, lines)
+            rows.append(SetRows(indptr, row, kind))
+        else:
+            of_row, seen = np.empty(len(row), dtype=np.uint8), np.zeros(sets, dtype=np.int32)
+            weighted_relevance.near_holders_in_units(
+                *of_n, units, *holders, kind, seen, np.empty(sets, dtype=np.uint8), indptr, row, of_row, lines
+            )
+            rows.append(SetRows(indptr, row, kind, of_row))
     return SetRows(*holders, line), rows, lines
 
 
@@ -134,15 +145,15 @@ def _sets_near(
     relevance.near_holders(*near, *holders, kinds, seen, lengths, indptr, rows, lines)
 
 
-def _kinds(first: Int64, lengths: Int64, sets: int, room: int) -> tuple[Int32, int]:
+def _kinds(first: Int64, lengths: Int64, sets: int, room: int, bytes_of_set: int) -> tuple[Int32, int]:
     """The line of each concept counted from 0, or a code of the kernel, by the lengths of the rows; and their bytes.
 
-    ``first``: the concepts, most used first.
+    ``first``: the concepts, most used first. ``bytes_of_set``: of a set in a row.
     """
     from cuihop._kernels import relevance
 
     wide = lengths * _SETS_OF_A_ROW > sets
-    sizes = np.where(wide, sets, lengths * 4)
+    sizes = np.where(wide, sets, lengths * bytes_of_set)
     fitting = np.zeros(len(lengths), dtype=np.bool_)
     fitting[first] = np.cumsum(sizes[first]) <= room
     fitting |= lengths == 0

@@ -16,8 +16,8 @@ from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.image_names import own_rows
 from cuihop.errors import InputError, checked_choice
 from cuihop.files.content_digest import content_digest
-from cuihop.graph import ConceptGraph, Direction
-from cuihop.measures.nn_iou import Weight
+from cuihop.graph import ConceptGraph
+from cuihop.measures.nearness import Nearness
 from cuihop.measures.resolution import ResolvedConcepts, Unknown, check_some_known, resolved_concepts
 from cuihop.rankings.ranking import QueryImage
 from cuihop.relevance.relevance_index import RelevanceIndex
@@ -123,10 +123,7 @@ class ImageCollection:
     def index(
         self,
         graph: ConceptGraph | None,
-        *,
-        hops: int,
-        direction: Direction,
-        weight: Weight = "constant",
+        nearness: Nearness,
         memory: MemoryBudget | None = None,
     ) -> RelevanceIndex:
         """The index of the gains."""
@@ -135,9 +132,7 @@ class ImageCollection:
             self.corpus_sets,
             self.corpus_names,
             graph,
-            hops=hops,
-            direction=direction,
+            nearness,
             isolated=self.resolved.isolated,
-            weight=weight,
             memory=memory,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Collection, Sequence, Set
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.graph import ConceptGraph, Direction
-from cuihop.measures.nn_iou import Weight
+from cuihop.measures.near_weight import BY_SIMILARITY, pair_similarities
+from cuihop.measures.nearness import Nearness
 from cuihop.relevance.concept_sets import ConceptSets, SetRows, bytes_of, grouped, rows_and_lines, transposed
 from cuihop.resources.cores import checked_threads, in_order
 from cuihop.resources.memory_budget import DEFAULT_MEMORY, MemoryBudget
@@ -27,6 +29,7 @@ UInt8 = npt.NDArray[np.uint8]
 
 _SETS_A_BLOCK = 128  # a compiled call cannot be interrupted: some hundredths of a second on 60,000 images
 _BYTES_A_NEAR_CONCEPT = 16  # of one pair of near concepts: in the pack, in the rows made from it, and in transit
+_BYTES_A_SIMILARITY = 48  # of such a pair: its number, once and among the distinct ones, and its similarity
 _GAINS_A_BLOCK = 1 << 17  # fewer sets where many images of each are wanted: bounds the memory of a block
 
 
@@ -71,10 +74,8 @@ class RelevanceIndex:
     Args:
         queries, corpus: the concepts of each image. Pass one object twice where they are the same.
         names: of the corpus' images; decides between equal gains.
-        graph: the source of distances; may be ``None`` for ``hops=0``.
-        hops: n.
-        direction: direction of the hops from a concept of the query to one of the corpus.
-        weight: of a near concept.
+        graph: the source of distances; may be ``None`` for n = 0.
+        nearness: n, direction of the hops from a concept of the query to one of the corpus, weight of a near concept.
         isolated: the concepts that the graph does not hold.
         memory: allowance of the index, its threads and their results. Tables that only make it faster are stored as far
             as there is room.
@@ -89,11 +90,9 @@ class RelevanceIndex:
         corpus: Sequence[Collection[str]],
         names: Sequence[str],
         graph: ConceptGraph | None,
+        nearness: Nearness,
         *,
-        hops: int,
-        direction: Direction,
         isolated: Collection[str],
-        weight: Weight = "constant",
         memory: MemoryBudget | None = None,
     ) -> None:
         self._memory = memory or MemoryBudget.of(DEFAULT_MEMORY)
@@ -110,8 +109,12 @@ class RelevanceIndex:
         members, images = grouped(self._corpus.of[self._by_name], len(self._corpus))
         self._members = members, images.astype(np.int32)
         self._holders = transposed(self._corpus, self._concepts)
-        self._by_hops = weight == "hops" and hops > 0
-        self._near = self._neighbourhoods(in_graph, graph, hops, direction)
+        self._by_hops = nearness.weight == "hops" and nearness.n > 0
+        self._near = self._neighbourhoods(in_graph, graph, nearness.n, nearness.direction)
+        self._similarity: _Similarity | None = None
+        if nearness.weight in BY_SIMILARITY and graph is not None and len(self._near[0][1]):
+            self._memory.take("similarities of near concepts", len(self._near[0][1]) * _BYTES_A_SIMILARITY)
+            self._near[0], self._similarity = _similar(self._near[0], in_graph, graph, nearness)
         self._askers = grouped(self._queries.of, len(self._queries))
 
     def _neighbourhoods(
@@ -176,28 +179,40 @@ class RelevanceIndex:
         Raises:
             LimitExceeded: the memory allowed is not enough for one thread.
         """
-        from cuihop._kernels import relevance
+        from cuihop._kernels import relevance, weighted_relevance
         from cuihop._kernels.best_images import NOBODY
 
         askers, queries = self._askers
         levels = np.array(lams, dtype=np.float64)
         blocks = self._blocks(wanted)
-        sets = len(self._corpus)
         counter = relevance.counter_type(self._queries.largest, self._corpus.largest)
         most = max(int(askers[last] - askers[first]) for first, last in blocks)
-        near_kinds = 2 if self._by_hops else 1
-        a_thread = ((1 + near_kinds) * np.dtype(counter).itemsize + 1) * sets + 4 * self._concepts * len(self._near)
-        a_thread += 8 * sets * len(levels) * self._by_hops
+        shapes = self._scratch_shapes(len(levels))
+        a_thread = sum(math.prod(shape) * np.dtype(kind).itemsize for shape, kind in shapes)
         a_thread += _SETS_A_BLOCK * wanted * len(levels) * 12 + most * (wanted + depth) * (len(levels) * 24 + 32)
         self._memory.take("blocks of queries", a_thread)
         count = min(checked_threads(threads), len(blocks), 1 + self._memory.left // a_thread)
         self._memory.take("blocks of queries", (count - 1) * a_thread)
+        similarity = self._similarity
         holders, of_near, lines = rows_and_lines(
-            self._queries, self._corpus, self._near, self._holders, self._memory.left
-        )
+            self._queries, self._corpus, self._near, self._holders, self._memory.left,
+            None if similarity is None else similarity.units,
+        )  # fmt: skip
         near, near_holders = self._near[0], of_near[0]
         if self._by_hops:
             near, near_holders = _in_layers(self._near), _rows_in_layers(of_near)
+        kernel: Any = relevance.score_by_hops if self._by_hops else relevance.score
+        tables: tuple[Any, ...] = (
+            *near, holders.indptr, holders.sets, holders.line, near_holders.indptr, near_holders.sets,
+            near_holders.line, lines,
+        )  # fmt: skip
+        if similarity is not None:
+            kernel = weighted_relevance.score_by_similarity
+            tables = (
+                *near, similarity.weights, similarity.units, holders.indptr, holders.sets, holders.line,
+                near_holders.indptr, near_holders.sets, near_holders.units, near_holders.line, lines,
+                self._corpus.indptr, self._corpus.concepts,
+            )  # fmt: skip
         sizes = np.diff(self._corpus.indptr).astype(counter)
         by_rank = np.ascontiguousarray(self._corpus.of[self._by_name])
         free: deque[tuple[npt.NDArray[Any], ...]] = deque()
@@ -215,12 +230,10 @@ class RelevanceIndex:
             try:
                 scratch = free.pop()
             except IndexError:
-                scratch = self._scratch(counter, len(levels))
-            kernel: Any = relevance.score_by_hops if self._by_hops else relevance.score
+                scratch = tuple(np.zeros(shape, dtype=kind) for shape, kind in shapes)
             kernel(
-                first, self._queries.indptr, self._queries.concepts, *near, holders.indptr, holders.sets,
-                holders.line, near_holders.indptr, near_holders.sets, near_holders.line, lines,
-                sizes, *self._members, by_rank, levels, askers[first : last + 1] - askers[first], retrieved_sets,
+                first, self._queries.indptr, self._queries.concepts, *tables, sizes, *self._members, by_rank, levels,
+                askers[first : last + 1] - askers[first], retrieved_sets,
                 *scratch, best_gains, best_images, retrieved_gains,
             )  # fmt: skip
             free.append(scratch)
@@ -234,23 +247,69 @@ class RelevanceIndex:
             if progress is not None:
                 progress(queries_done, len(queries))
 
-    def _scratch(self, counter: npt.DTypeLike, levels: int) -> tuple[npt.NDArray[Any], ...]:
-        """Scratch of one thread: see the kernels."""
-        sets, layers = len(self._corpus), len(self._near)
-        if not self._by_hops:
-            return (
-                np.empty(sets, dtype=counter),
-                np.empty(sets, dtype=counter),
-                np.empty(sets, dtype=np.uint8),
-                np.zeros(self._concepts, dtype=np.int32),
-            )
-        return (
-            np.empty(sets, dtype=counter),
-            np.empty((2, sets), dtype=counter),
-            np.empty(sets, dtype=np.uint8),
-            np.zeros((layers, self._concepts), dtype=np.int32),
-            np.empty((levels, sets), dtype=np.float64),
-        )
+    def _scratch_shapes(self, levels: int) -> list[tuple[tuple[int, ...], npt.DTypeLike]]:
+        """Shapes and types of the scratch of one thread: see the kernels."""
+        from cuihop._kernels import relevance, weighted_relevance
+
+        sets, concepts = len(self._corpus), self._concepts
+        largest = self._queries.largest, self._corpus.largest
+        counter = relevance.counter_type(*largest)
+        if self._similarity is None:
+            layers = (len(self._near),) if self._by_hops else ()
+            near = (2, sets) if self._by_hops else (sets,)
+            shapes = [((sets,), counter), (near, counter), ((sets,), np.uint8), ((*layers, concepts), np.int32)]
+            return [*shapes, ((levels, sets), np.float64)] if self._by_hops else shapes
+        bound = relevance.counter_type(*(size * weighted_relevance.UNITS for size in largest))
+        links = self._similarity.links(self._queries, self._near[0])
+        return [
+            ((sets,), counter), ((sets,), bound), ((sets,), np.float64), ((sets + -sets % 8,), np.uint8),
+            *[((sets,), np.int32)] * 2, ((sets,), np.uint8),
+            *[((concepts,), np.int32)] * 3, ((concepts,), np.float64), ((concepts,), np.uint8),
+            ((concepts,), np.int32), ((links,), np.int32), ((links,), np.int32), ((links,), np.float64),
+            ((max(1, self._queries.largest),), np.float64),
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Similarity:
+    """Similarities of near concepts, as long as their compressed rows.
+
+    Attributes:
+        weights: float64, above 0. units: uint8, rounded up; see `cuihop._kernels.weighted_relevance`.
+    """
+
+    weights: Float64
+    units: UInt8
+
+    @staticmethod
+    def links(queries: ConceptSets, near: tuple[Int64, Int32]) -> int:
+        """The most near concepts of all concepts of one query set, at least 1."""
+        ends = np.concatenate([[0], np.cumsum(np.diff(near[0])[queries.concepts])])
+        return int((ends[queries.indptr[1:]] - ends[queries.indptr[:-1]]).max(initial=1))
+
+
+def _similar(
+    near: tuple[Int64, Int32], concepts: Sequence[str], graph: ConceptGraph, nearness: Nearness
+) -> tuple[tuple[Int64, Int32], _Similarity]:
+    """The near concepts with a similarity above 0, and these similarities. Each two concepts are compared once.
+
+    Args:
+        near: compressed rows. concepts: the identifiers of their first numbers.
+    """
+    from cuihop._kernels.weighted_relevance import UNITS
+
+    rows = np.repeat(np.arange(len(near[0]) - 1, dtype=np.int64), np.diff(near[0]))
+    keys = np.minimum(rows, near[1]) * len(concepts) + np.maximum(rows, near[1])
+    pairs, place = np.unique(keys, return_inverse=True)
+    ends = (divmod(pair, len(concepts)) for pair in pairs.tolist())
+    values = pair_similarities(graph, ((concepts[a], concepts[b]) for a, b in ends), nearness.weight, nearness.ic)[
+        place.ravel()
+    ]
+    similar = values > 0.0
+    indptr = bounds_of(np.bincount(rows[similar], minlength=len(near[0]) - 1))
+    weights = values[similar]
+    units = np.minimum(np.ceil(weights * UNITS), UNITS).astype(np.uint8)
+    return (indptr, np.ascontiguousarray(near[1][similar])), _Similarity(weights, units)
 
 
 def _in_layers(rows: Sequence[tuple[Int64, Int32]]) -> tuple[Int64, Int32]:

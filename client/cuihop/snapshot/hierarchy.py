@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
@@ -31,11 +31,11 @@ from cuihop.similarity.options import (
     SimilarityOptions,
 )
 from cuihop.snapshot.file import Sections
+from cuihop.snapshot.hierarchy_tables import HierarchyTables
 from cuihop.snapshot.identifier_table import IdentifierTable
 from cuihop.snapshot.set_similarity import SetPairs, ancestor_overlaps, best_match_averages
-from cuihop.snapshot.string_table import bounds_of
 
-__all__ = ["BuiltHierarchy", "HierarchyTables", "SnapshotHierarchy"]
+__all__ = ["BuiltHierarchy", "SnapshotHierarchy"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -45,92 +45,6 @@ _PAIRS_A_CALL = 4096  # a compiled call cannot be interrupted
 _LAST_STAMP = 2**31 - 2
 _CORPORA = 4
 _NUMBERS = {measure: number for number, measure in enumerate(SIMILARITY_MEASURES)}
-
-
-@dataclass(frozen=True, eq=False)
-class HierarchyTables:
-    """The hierarchy as arrays. A parent has a smaller number than its child.
-
-    Attributes:
-        node_of: int32, shape (concepts,): the node of each concept.
-        member_indptr, members: int32: node → its concepts, ascending; compressed rows.
-        up_indptr, up_indices: int32: node → its parents, ascending; compressed rows.
-        depth, shortest_depth, height: int32, shape (nodes,), as in `Placement`.
-        ancestors, descendants, leaves: int32, shape (nodes,): their numbers, the node itself included.
-        facts: the hierarchy as a whole.
-    """
-
-    node_of: Int32
-    member_indptr: Int32
-    members: Int32
-    up_indptr: Int32
-    up_indices: Int32
-    depth: Int32
-    shortest_depth: Int32
-    height: Int32
-    ancestors: Int32
-    descendants: Int32
-    leaves: Int32
-    facts: HierarchyFacts
-
-    @property
-    def first(self) -> Int32:
-        """The first concept of each node."""
-        return self.members[self.member_indptr[:-1]]
-
-    @classmethod
-    def of(cls, sections: Sections) -> HierarchyTables:
-        """The hierarchy of the edges of a snapshot."""
-        from cuihop._kernels import hierarchy as kernel
-
-        up_indptr, up_indices = sections["up_indptr"], sections["up_indices"]
-        node_of, nodes = kernel.strong_components(up_indptr, up_indices)
-        member_indptr = bounds_of(np.bincount(node_of, minlength=nodes), np.int32)
-        members = np.argsort(node_of, kind="stable").astype(np.int32)
-        children = np.repeat(node_of, np.diff(up_indptr))
-        parents = node_of[up_indices]
-        between = children != parents
-        edges = np.unique(children[between].astype(np.int64) << 32 | parents[between])
-        indptr = bounds_of(np.bincount(edges >> 32, minlength=nodes), np.int32)
-        indices = (edges & 0xFFFFFFFF).astype(np.int32)
-        roots = int(np.count_nonzero(np.diff(indptr) == 0))
-        root_depth = 2 if roots > 1 else 1
-        depth, shortest, height = kernel.depths(indptr, indices, root_depth)
-        ancestors, descendants, leaves = kernel.relatives(indptr, indices, height)
-        sizes = np.diff(member_indptr)
-        facts = HierarchyFacts(
-            nodes=nodes,
-            cycles=int(np.count_nonzero(sizes > 1)),
-            concepts_in_cycles=int(sizes[sizes > 1].sum()),
-            roots=roots,
-            leaves=int(np.count_nonzero(height == 0)),
-            depth=int(depth.max(initial=1)) - 1,
-        )
-        return cls(
-            node_of, member_indptr, members, indptr, indices, depth, shortest, height, ancestors, descendants, leaves,
-            facts,
-        )  # fmt: skip
-
-    def information_content(self, ic: InformationContent, occurrences: Float64) -> Float64:
-        """Information content of each node: see `cuihop.similarity.options.INFORMATION_CONTENTS`.
-
-        Args:
-            ic: which.
-            occurrences: for ``corpus``, those of the concepts of each node. A node that does not occur, nor any of its
-                descendants, has an infinite one.
-        """
-        from cuihop._kernels import hierarchy as kernel
-
-        if ic == "Seco":
-            nodes = self.facts.nodes
-            content = 1.0 - np.log(self.descendants) / np.log(nodes) if nodes > 1 else np.zeros(nodes)
-        elif ic == "Sanchez":
-            content = np.log(self.facts.leaves + 1.0) - np.log(self.leaves / self.ancestors + 1.0)
-        else:
-            sums = kernel.occurrences(self.up_indptr, self.up_indices, occurrences)
-            with np.errstate(divide="ignore"):
-                content = np.log(occurrences.sum()) - np.log(sums)
-        return np.maximum(content, 0.0)  # rounding may leave a root just below 0
 
 
 class _Scratch:
@@ -165,11 +79,19 @@ class BuiltHierarchy:
     @contextmanager
     def scratch(self) -> Iterator[_Scratch]:
         """Working memory until the block ends."""
-        try:
-            scratch = self._free.pop()
-        except IndexError:
-            scratch = _Scratch(self.tables.facts.nodes)
+        scratch = self.borrow()
         yield scratch
+        self.give_back(scratch)
+
+    def borrow(self) -> _Scratch:
+        """Exclusive working memory. Return it with `give_back`, but not after an error."""
+        try:
+            return self._free.pop()
+        except IndexError:
+            return _Scratch(self.tables.facts.nodes)
+
+    def give_back(self, scratch: _Scratch) -> None:
+        """Return working memory to the pool."""
         self._free.append(scratch)
 
     def information_content(self, options: SimilarityOptions, places: Callable[[Sequence[str]], Int32]) -> Float64:
@@ -179,6 +101,9 @@ class BuiltHierarchy:
             options: which. places: the number of each concept counted.
         """
         key = (options.ic, frozenset(options.counts.items()))
+        found = self._contents.get(key)
+        if found is not None:
+            return found
         with self._lock:
             if key not in self._contents:
                 occurrences = np.bincount(
@@ -218,6 +143,14 @@ class SnapshotHierarchy(Hierarchy):
     def tables(self) -> HierarchyTables:
         """The hierarchy as arrays."""
         return self._built.tables
+
+    def places(self, cuis: Sequence[str]) -> tuple[Int32, dict[str, str]]:
+        """The number of each concept, and successors of retired ones; errors as `similarities`."""
+        return self._places(cuis)
+
+    def identifiers(self) -> list[str]:
+        """All concepts, in the order of their identifiers."""
+        return self._cuis.at(np.arange(len(self._cuis)))
 
     def facts(self) -> HierarchyFacts:
         """See `Hierarchy.facts`."""
@@ -268,6 +201,23 @@ class SnapshotHierarchy(Hierarchy):
         places, merged = self._places(ends_of_pairs(pairs))
         values = self.of_places(places, options)
         return Similarities(values, ~np.isnan(values), options, merged)
+
+    def similarity(self, a: str, b: str, options: SimilarityOptions | None = None) -> float | None:
+        """See `Hierarchy.similarity`. One pair skips the preparation of a batch; the answer is the same."""
+        options = options or SimilarityOptions()
+        places = None if options.measure == "path" else self._cuis.two_places(a, b)
+        if places is None:
+            return super().similarity(a, b, options)
+        from cuihop._kernels import hierarchy as kernel
+
+        tables, content, scratch = self.tables, self.information_content(options), self._built.borrow()
+        value = kernel.similarity(
+            tables.up_indptr, tables.up_indices, tables.depth, content, self._built.first, tables.facts.virtual_root,
+            tables.facts.depth, _NUMBERS[options.measure], int(tables.node_of[places[0]]),
+            int(tables.node_of[places[1]]), scratch.marks, scratch.hops, scratch.queue, scratch.stamps(1),
+        )  # fmt: skip
+        self._built.give_back(scratch)
+        return None if math.isnan(value) else value
 
     def of_places(self, places: Int32, options: SimilarityOptions) -> Float64:
         """Similarities of numbered concepts listed as start, end, start, end, …; NaN for no value."""

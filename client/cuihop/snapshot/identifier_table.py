@@ -49,6 +49,7 @@ class IdentifierTable:
         self._stored = stored
         self.keys = cast("npt.NDArray[np.uint64]", stored) if stored.dtype.kind == "u" else None
         """The identifiers as ascending numbers, where none is longer than 8 bytes."""
+        self._texts: npt.NDArray[np.uint8] | None = None
         self._width = _SHORT if stored.dtype.kind == "u" else stored.dtype.itemsize
 
     @classmethod
@@ -86,6 +87,24 @@ class IdentifierTable:
             return None if not both.isascii() or "\0" in both else _two_numbers(both.encode())
         a, b = IdentifierTable.key(one), IdentifierTable.key(other)
         return None if a is None or b is None else (a, b)
+
+    def two_places(self, one: str, other: str) -> tuple[int, int] | None:
+        """The positions of two identifiers; ``None`` where the table lacks one, or they are no text."""
+        if not (isinstance(one, str) and isinstance(other, str)) or not len(self):
+            return None
+        from cuihop._kernels import lookup
+
+        if self.keys is not None:
+            keys = self.keys_of_two(one, other)
+            found = (lookup.NOWHERE, lookup.NOWHERE) if keys is None else lookup.two_places(self.keys, *keys)
+        else:
+            both = one + other
+            if not both.isascii() or "\0" in both or max(len(one), len(other)) > self._width:
+                return None
+            if self._texts is None:
+                self._texts = np.ascontiguousarray(self._stored).view(np.uint8).reshape(len(self), self._width)
+            found = lookup.two_text_places(self._texts, one.encode(), other.encode())
+        return None if lookup.NOWHERE in found else found
 
     def as_bytes(self) -> npt.NDArray[np.bytes_]:
         """All identifiers, dtype ``S``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -137,15 +137,13 @@ def _pass(
     found = np.empty((len(images.queries), 1 + len(lams) * len(judges)), dtype=np.int64)
     memory = resources.budget()
     memory.take("values of the queries", found.nbytes)
-    index = images.index(
-        inputs.graph, hops=n, direction=inputs.nearness.direction, weight=inputs.nearness.weight, memory=memory
-    )
+    index = images.index(inputs.graph, replace(inputs.nearness, n=n), memory)
     job = {
         "work": "ablation", **images.depends(inputs.graph), "n": n, "λ": lams, "direction": inputs.nearness.direction,
         "content of labels": None if inputs.labels is None else inputs.labels.digest, "labels": list(inputs.label_sets),
         "agreement of labels": None if inputs.labels is None else inputs.labels.agreement,
         "λ of the study": inputs.nearness.lam, "unknown": inputs.nearness.unknown,
-        "weight": inputs.nearness.weight,
+        "weight": inputs.nearness.weight, "ic": inputs.nearness.ic,
     }  # fmt: skip
     with open_checkpoint(resources.checkpoint, job, keep=True) as saved:
         done = [] if saved is None else saved.finished

@@ -15,6 +15,7 @@ import numpy as np
 
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.evaluation.evaluate import evaluate
+from cuihop.measures.near_weight import BY_SIMILARITY, pair_similarities
 from cuihop.rankings.ranking import QueryImage, Ranking
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.resources.cores import cores
@@ -22,10 +23,11 @@ from cuihop.resources.resources import Resources
 from cuihop.study.inputs import DEPTH, ProgressOf, StudyInputs
 from cuihop.study.rankings import ranked_by
 
-__all__ = ["Cost", "costs", "gain", "gain_by_hops", "ndcg", "rel"]
+__all__ = ["Cost", "costs", "gain", "gain_by_hops", "gain_by_similarity", "ndcg", "rel"]
 
 Near = Callable[[str, str], bool]
 Hops = Callable[[str, str], int | None]
+Similarity = Callable[[str, str], float]
 Gain = Callable[[AbstractSet[str], AbstractSet[str]], float]
 
 
@@ -58,6 +60,16 @@ def gain_by_hops(A: AbstractSet[str], B: AbstractSet[str], hops: Hops, lam: floa
         for concept in concepts:
             found = [d for other in others if (d := between(concept, other)) is not None]
             earned += lam ** min(found) if found else 0.0
+    return (len(shared) + earned) / len(union) if union else 0.0
+
+
+def gain_by_similarity(A: AbstractSet[str], B: AbstractSet[str], similarity: Similarity, lam: float) -> float:
+    """`gain` with the weight λ times the largest similarity to a near concept."""
+    shared, union = A & B, A | B
+    earned = 0.0
+    for concepts, others, between in ((A - shared, B, similarity), (B - shared, A, lambda b, a: similarity(a, b))):
+        for concept in sorted(concepts):
+            earned += lam * max((between(concept, other) for other in others), default=0.0)
     return (len(shared) + earned) / len(union) if union else 0.0
 
 
@@ -177,6 +189,11 @@ def _prepared(inputs: StudyInputs, images: ImageCollection) -> Gain:
     lam = inputs.nearness.lam
     if inputs.nearness.weight == "hops":
         return lambda A, B: gain_by_hops(A, B, lambda a, b: near.get(a, {a: 0}).get(b), lam)
+    if inputs.nearness.weight in BY_SIMILARITY:
+        pairs = [(a, b) for a, around in near.items() for b in around]
+        values = pair_similarities(inputs.graph, pairs, inputs.nearness.weight, inputs.nearness.ic)
+        of_pair = dict(zip(pairs, values.tolist(), strict=True))
+        return lambda A, B: gain_by_similarity(A, B, lambda a, b: of_pair.get((a, b), 0.0), lam)
     return lambda A, B: gain(A, B, lambda a, b: b in near.get(a, (a,)), lam)
 
 
@@ -190,8 +207,15 @@ def _on_the_fly(inputs: StudyInputs, images: ImageCollection) -> Gain:
         return graph.distance(a, b, direction=direction, max_hops=n)
 
     lam = inputs.nearness.lam
-    if inputs.nearness.weight == "hops":
+    weight, ic = inputs.nearness.weight, inputs.nearness.ic
+    if weight == "hops":
         return lambda A, B: gain_by_hops(A, B, hops, lam)
+    if weight in BY_SIMILARITY:
+
+        def similarity(a: str, b: str) -> float:
+            return 0.0 if hops(a, b) is None else float(pair_similarities(graph, [(a, b)], weight, ic)[0])
+
+        return lambda A, B: gain_by_similarity(A, B, similarity, lam)
     return lambda A, B: gain(A, B, lambda a, b: hops(a, b) is not None, lam)
 
 

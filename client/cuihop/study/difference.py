@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.comparison.paired_tests import holm, randomisation_tests
+from cuihop.measures.nearness import Nearness
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.relevance.relevance_index import Scores
 from cuihop.study.cross_evaluation import IOU, NN_IOU, CrossEvaluation, Interval
@@ -162,7 +163,7 @@ def _rel(
     sizes = np.array([len(concepts) for concepts in images.query_sets], dtype=np.int64)
     memory = inputs.resources.budget()
     memory.take("rankings", rows.nbytes + found.nbytes)
-    index = images.index(inputs.graph, hops=inputs.nearness.n, direction=inputs.nearness.direction, memory=memory)
+    index = images.index(inputs.graph, Nearness(inputs.nearness.n, direction=inputs.nearness.direction), memory)
 
     def receive(scores: Scores) -> None:
         iou, most = scores.retrieved_gains  # λ = 0 and λ = 1

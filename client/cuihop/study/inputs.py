@@ -13,6 +13,7 @@ from cuihop.evaluation.result import EmptyIdeal
 from cuihop.files.input_file import Readable, opened_input
 from cuihop.graph import ConceptGraph
 from cuihop.measures.measure import Measure, measures_named
+from cuihop.measures.near_weight import weight_text
 from cuihop.measures.nearness import Nearness
 from cuihop.rankings.ranking import Order, QueryImage
 from cuihop.relevance.image_collection import ImageCollection
@@ -72,9 +73,9 @@ class StudyInputs:
     @property
     def nn_iou(self) -> str:
         """The parameters of nn-IoU, for captions."""
-        return f"n = {self.nearness.n}, λ = {self.nearness.lam}" + (
-            ", weight λ^hops" if self.nearness.weight == "hops" else ""
-        )
+        near = self.nearness
+        weighted = "" if near.weight == "constant" else f", weight {weight_text(near.weight, near.ic)}"
+        return f"n = {near.n}, λ = {near.lam}{weighted}"
 
     @cached_property
     def collection(self) -> ImageCollection:

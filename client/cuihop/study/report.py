@@ -10,6 +10,7 @@ import numpy as np
 from cuihop.evaluation.result import Evaluation
 from cuihop.files.text_lines import direction_text
 from cuihop.graph import Release
+from cuihop.measures.near_weight import weight_text
 from cuihop.measures.resolution import treated_text
 from cuihop.notebooks.table import Table, marked
 from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
@@ -70,7 +71,7 @@ def _conditions(inputs: StudyInputs, first: Evaluation | None) -> Iterator[str]:
     rows += [
         *_release(inputs.graph.release),
         ("n, λ", f"{inputs.nearness.n}, {inputs.nearness.lam}"),
-        ("weight of a near concept", "λ^hops" if inputs.nearness.weight == "hops" else "λ"),
+        ("weight of a near concept", weight_text(inputs.nearness.weight, inputs.nearness.ic)),
         ("hops", direction_text(inputs.nearness.direction)),
         ("unknown identifiers", inputs.nearness.unknown),
         ("queries for which nothing is relevant", "left out" if inputs.empty_ideal == "skip" else "scored 0"),

@@ -307,6 +307,10 @@ class _NearWeightEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_NearWeight
     """λ."""
     NEAR_WEIGHT_HOPS: _NearWeight.ValueType  # 2
     """λ^d, where the nearest concept of the other set is d hops away."""
+    NEAR_WEIGHT_LIN: _NearWeight.ValueType  # 3
+    """λ times the largest similarity of Lin to a concept of the other set within n hops."""
+    NEAR_WEIGHT_WU_PALMER: _NearWeight.ValueType  # 4
+    """λ times the largest similarity of Wu and Palmer to a concept of the other set within n hops."""
 
 class NearWeight(_NearWeight, metaclass=_NearWeightEnumTypeWrapper):
     """Weight of a near concept in relevance calls."""
@@ -317,6 +321,10 @@ NEAR_WEIGHT_CONSTANT: NearWeight.ValueType  # 1
 """λ."""
 NEAR_WEIGHT_HOPS: NearWeight.ValueType  # 2
 """λ^d, where the nearest concept of the other set is d hops away."""
+NEAR_WEIGHT_LIN: NearWeight.ValueType  # 3
+"""λ times the largest similarity of Lin to a concept of the other set within n hops."""
+NEAR_WEIGHT_WU_PALMER: NearWeight.ValueType  # 4
+"""λ times the largest similarity of Wu and Palmer to a concept of the other set within n hops."""
 Global___NearWeight: _TypeAlias = NearWeight  # noqa: Y015
 
 class _SimilarityMeasure:
@@ -1240,6 +1248,7 @@ class RelevanceRule(_message.Message):
     UNKNOWN_FIELD_NUMBER: _builtins.int
     WEIGHT_FIELD_NUMBER: _builtins.int
     WITHIN_SABS_FIELD_NUMBER: _builtins.int
+    IC_FIELD_NUMBER: _builtins.int
     n: _builtins.int
     """The most hops between near concepts. Unset: 1. 0 gives IoU."""
     direction: Global___Direction.ValueType
@@ -1248,6 +1257,8 @@ class RelevanceRule(_message.Message):
     """Treatment of unknown and retired identifiers."""
     weight: Global___NearWeight.ValueType
     """Weight of a near concept. NEAR_WEIGHT_HOPS takes an n of at most 32."""
+    ic: Global___InformationContent.ValueType
+    """Information content of NEAR_WEIGHT_LIN: INFORMATION_CONTENT_SANCHEZ or INFORMATION_CONTENT_SECO."""
     @_builtins.property
     def within_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """As in SearchBounds."""
@@ -1260,10 +1271,11 @@ class RelevanceRule(_message.Message):
         unknown: Global___UnknownConcepts.ValueType = ...,
         weight: Global___NearWeight.ValueType = ...,
         within_sabs: _abc.Iterable[_builtins.str] | None = ...,
+        ic: Global___InformationContent.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_lambda", b"_lambda", "_n", b"_n", "lambda", b"lambda", "n", b"n"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lambda", b"_lambda", "_n", b"_n", "direction", b"direction", "lambda", b"lambda", "n", b"n", "unknown", b"unknown", "weight", b"weight", "within_sabs", b"within_sabs"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lambda", b"_lambda", "_n", b"_n", "direction", b"direction", "ic", b"ic", "lambda", b"lambda", "n", b"n", "unknown", b"unknown", "weight", b"weight", "within_sabs", b"within_sabs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__lambda: _TypeAlias = _typing.Literal["lambda"]  # noqa: Y015
     _WhichOneofArgType__lambda: _TypeAlias = _typing.Literal["_lambda", b"_lambda"]  # noqa: Y015
@@ -1314,7 +1326,7 @@ Global___SetRelevanceRequest: _TypeAlias = SetRelevanceRequest  # noqa: Y015
 
 @_typing.final
 class RelatedConcept(_message.Message):
-    """A concept that counts λ, with its witnesses."""
+    """A near concept, with its witnesses."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1345,13 +1357,18 @@ class RelatedConcept(_message.Message):
     SIDE_FIELD_NUMBER: _builtins.int
     WITNESSES_FIELD_NUMBER: _builtins.int
     HOPS_FIELD_NUMBER: _builtins.int
+    SIMILARITY_FIELD_NUMBER: _builtins.int
     cui: _builtins.str
     """A concept of one set only."""
     side: Global___RelatedConcept.Side.ValueType
     """The set that holds it."""
+    similarity: _builtins.float
+    """The similarity to the first witness, for a weight by similarity."""
     @_builtins.property
     def witnesses(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The concepts of the other set within n hops, nearest first, then by identifier."""
+        """The concepts of the other set within n hops, nearest first, then by identifier; for a weight by similarity, most
+        similar first. The first determines the weight.
+        """
 
     @_builtins.property
     def hops(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
@@ -1364,12 +1381,15 @@ class RelatedConcept(_message.Message):
         side: Global___RelatedConcept.Side.ValueType = ...,
         witnesses: _abc.Iterable[_builtins.str] | None = ...,
         hops: _abc.Iterable[_builtins.int] | None = ...,
+        similarity: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_similarity", b"_similarity", "similarity", b"similarity"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cui", b"cui", "hops", b"hops", "side", b"side", "witnesses", b"witnesses"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_similarity", b"_similarity", "cui", b"cui", "hops", b"hops", "side", b"side", "similarity", b"similarity", "witnesses", b"witnesses"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__similarity: _TypeAlias = _typing.Literal["similarity"]  # noqa: Y015
+    _WhichOneofArgType__similarity: _TypeAlias = _typing.Literal["_similarity", b"_similarity"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__similarity) -> _WhichOneofReturnType__similarity | None: ...
 
 Global___RelatedConcept: _TypeAlias = RelatedConcept  # noqa: Y015
 
@@ -1411,7 +1431,7 @@ class SetRelevanceResponse(_message.Message):
     iou: _builtins.float
     """|A ∩ B| / |A ∪ B|."""
     nn_iou: _builtins.float
-    """(|A ∩ B| + λ |rel_n(A, B)|) / |A ∪ B|."""
+    """(|A ∩ B| + the weights of rel_n(A, B)) / |A ∪ B|."""
     union: _builtins.int
     """|A ∪ B|."""
     @_builtins.property

@@ -25,7 +25,8 @@ from cuihop.graph import (
     Resolution,
     SearchHit,
 )
-from cuihop.measures.nn_iou import ConceptOverlap, Weight
+from cuihop.measures.near_weight import IntrinsicContent, Weight
+from cuihop.measures.nn_iou import ConceptOverlap
 from cuihop.measures.resolution import Unknown
 from cuihop.remote.statuses import ERROR_DOMAIN, status_of
 from cuihop_api.v1 import concept_graph_pb2 as pb
@@ -67,6 +68,13 @@ _WEIGHTS: dict[int, Weight] = {
     pb.NEAR_WEIGHT_UNSPECIFIED: "constant",
     pb.NEAR_WEIGHT_CONSTANT: "constant",
     pb.NEAR_WEIGHT_HOPS: "hops",
+    pb.NEAR_WEIGHT_LIN: "Lin",
+    pb.NEAR_WEIGHT_WU_PALMER: "Wu-Palmer",
+}
+_CONTENTS: dict[int, IntrinsicContent] = {
+    pb.INFORMATION_CONTENT_UNSPECIFIED: "Sanchez",
+    pb.INFORMATION_CONTENT_SANCHEZ: "Sanchez",
+    pb.INFORMATION_CONTENT_SECO: "Seco",
 }
 _LARGEST_CUI = 9_999_999
 _FAULTS_LISTED = 1_000
@@ -142,13 +150,19 @@ def rule(message: pb.RelevanceRule) -> dict[str, Any]:
             "not a weight of near concepts", column="weight", found=str(message.weight),
             expected="a value of cuihop_api.v1.NearWeight",
         )  # fmt: skip
-    n, lam = optional(message, "n"), optional(message, "lambda")
+    if message.ic not in _CONTENTS:
+        raise InputError(
+            "not an intrinsic information content", column="ic", found=str(message.ic),
+            expected="INFORMATION_CONTENT_SANCHEZ or INFORMATION_CONTENT_SECO",
+        )  # fmt: skip
+    n = optional(message, "n")
     return {
         "n": 1 if n is None else n,
-        "lam": 0.5 if lam is None else lam,
+        "lam": optional(message, "lambda"),
         "direction": way(message.direction),
         "unknown": _UNKNOWN[message.unknown],
         "weight": _WEIGHTS[message.weight],
+        "ic": _CONTENTS[message.ic],
     }
 
 
@@ -222,6 +236,7 @@ def overlap_message(answer: Answer[ConceptOverlap]) -> pb.SetRelevanceResponse:
                 side=_SIDES[r.side],
                 witnesses=[w.cui for w in r.witnesses],
                 hops=[w.hops for w in r.witnesses],
+                similarity=r.similarity,
             )
             for r in overlap.related
         ],

@@ -18,7 +18,7 @@ from pydantic import (
 
 from cuihop.annotation.options import CONTEXTS, DISAMBIGUATIONS, AnnotationOptions, Context, Disambiguation
 from cuihop.graph import MOST_SABS, Direction
-from cuihop.measures.nn_iou import Weight
+from cuihop.measures.near_weight import IntrinsicContent, Weight
 from cuihop.measures.resolution import Unknown
 from cuihop.similarity.options import (
     INFORMATION_CONTENTS,
@@ -74,7 +74,14 @@ Pairs = Annotated[list[Pair], FailFast(), WrapValidator(_as_keys)]  # or `KeyedP
 Cuis = Annotated[CuiList, Field(description="Identifiers.", examples=[["C0006121", "C0018670"]])]
 N = Annotated[Hops, Field(description="A concept is near within this many hops. 0 gives IoU.")]
 Lambda = Annotated[
-    float, Field(alias="lambda", strict=True, ge=0, le=1, description="λ, the weight of a near concept. 0 gives IoU.")
+    float | None,
+    Field(
+        alias="lambda",
+        strict=True,
+        ge=0,
+        le=1,
+        description="λ, the weight of a near concept. 0 gives IoU. null: 1 for Lin and Wu-Palmer, else 0.5.",
+    ),
 ]
 _MOST_FIELDS = 50
 
@@ -86,8 +93,13 @@ UnknownField = Annotated[
     ),
 ]
 WeightField = Annotated[
-    Weight, Field(description="Weight of a near concept: constant, λ; hops, λ to the power of its hops.")
+    Weight,
+    Field(
+        description="Weight of a near concept: constant, λ; hops, λ to the power of its hops; Lin or Wu-Palmer, λ "
+        "times its largest similarity to a concept of the other set within n hops."
+    ),
 ]
+IntrinsicField = Annotated[IntrinsicContent, Field(description="Information content of the weight Lin.")]
 
 
 WITHIN_SABS = (
@@ -160,16 +172,18 @@ class RuleRequest(RestrictedRequest):
     """The relevance rule."""
 
     n: N = 1
-    lam: Lambda = 0.5
+    lam: Lambda = None
     direction: DirectionField = "any"
     unknown: UnknownField = "error"
     weight: WeightField = "constant"
+    ic: IntrinsicField = "Sanchez"
 
     @property
     def rule(self) -> dict[str, Any]:
         """The rule as the core takes it."""
         return {
-            "n": self.n, "lam": self.lam, "direction": self.direction, "unknown": self.unknown, "weight": self.weight
+            "n": self.n, "lam": self.lam, "direction": self.direction, "unknown": self.unknown, "weight": self.weight,
+            "ic": self.ic,
         }  # fmt: skip
 
 

@@ -198,6 +198,7 @@ class RelatedBody(BaseModel):
     cui: str
     side: Literal["A", "B"]
     witnesses: list[NeighbourBody]
+    similarity: float | None = Field(None, description="To the first witness, for a weight by similarity.")
 
 
 class RelevanceBody(AnswerBody):
@@ -213,6 +214,7 @@ class RelevanceBody(AnswerBody):
     n: int
     lam: float = Field(alias="lambda")
     weight: str
+    ic: str | None = Field(None, description="Information content of the weight; null where it has none.")
     direction: str
 
 
