@@ -89,8 +89,7 @@ class ServiceSettings(BaseSettings):
     )
     information_content_counts: Path | None = Field(
         None,
-        description="A file of concepts and counts, or of images and concepts, for similarity by the information "
-        "content corpus. Without it that is refused.",
+        description="Counts of concepts, for the information content corpus.",
     )
     explorer: bool = Field(True, description="Serve the web explorer at /. Its pages hold no data.")
     mcp: bool = Field(
