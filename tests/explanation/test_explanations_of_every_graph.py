@@ -36,7 +36,7 @@ def graphs(neo4j_server: LocalServer) -> Iterator[list[ConceptGraph]]:
 
 @pytest.mark.xdist_group("neo4j")
 @pytest.mark.parametrize(
-    ("direction", "weight"), [*((direction, "constant") for direction in DIRECTIONS), ("any", "hops")]
+    ("direction", "weight"), [*((direction, "constant") for direction in DIRECTIONS), ("any", "hops"), ("any", "Lin")]
 )
 def test_every_graph_explains_alike(direction: Direction, weight: Weight, graphs: list[ConceptGraph]) -> None:
     def explanations(graph: ConceptGraph) -> list[object]:
