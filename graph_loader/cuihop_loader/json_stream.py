@@ -150,6 +150,8 @@ class JsonStream:
 
     def _next(self) -> str:
         """The next character that is no white space; empty at the end."""
+        if self._at < len(self._text) and (sign := self._text[self._at]) > " ":
+            return sign
         while True:
             match = _SPACE.match(self._text, self._at)
             self._at = match.end() if match else self._at
