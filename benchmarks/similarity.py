@@ -38,6 +38,7 @@ from measurement import Measurement, arguments_of, peak_megabytes, require
 
 HPO3 = "hpo3==1.5.1"  # 2025-12
 MEASURES: tuple[SimilarityMeasure, ...] = ("simUI", "Resnik")
+PATH = SimilarityOptions("path-lcs")
 Pairs = list[tuple[str, str]]
 _HPO3 = """
 import json, resource, sys, time
@@ -105,7 +106,8 @@ class Task(NamedTuple):
 
 
 Peer = Callable[[Task], dict[str, float]]
-"""Seconds: ``pair`` and ``batch`` for a pair by Resnik, ``simUI`` and ``Resnik`` for a pair of all against all."""
+"""Seconds: ``pair`` and ``batch`` for a pair by Resnik, ``path`` for one by path-lcs; by measure for a pair of all
+against all."""
 
 
 def _nxontology(task: Task) -> dict[str, float]:
@@ -185,9 +187,52 @@ def _hpo3(task: Task) -> dict[str, float]:
     return {"pair": one, "batch": batch, "Resnik": every}
 
 
+def _wn(task: Task) -> dict[str, float]:
+    import wn
+    import wn._config
+    import wn.similarity
+
+    parents: dict[str, list[str]] = {}
+    for child, parent in task.edges:
+        parents.setdefault(child, []).append(parent)
+        parents.setdefault(parent, [])
+    named = {term: f"hp-{term.removeprefix('HP:')}-n" for term in parents}
+    synsets = "".join(
+        f'<Synset id="{named[term]}" ili="" partOfSpeech="n">'
+        + "".join(f'<SynsetRelation relType="hypernym" target="{named[parent]}"/>' for parent in above)
+        + "</Synset>"
+        for term, above in parents.items()
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "hp.xml"
+        file.write_text(
+            '<?xml version="1.0" encoding="UTF-8"?>\n'
+            '<!DOCTYPE LexicalResource SYSTEM "http://globalwordnet.github.io/schemas/WN-LMF-1.0.dtd">\n'
+            '<LexicalResource><Lexicon id="hp" label="HPO" language="en" email="-" license="-" version="1">'
+            f"{synsets}</Lexicon></LexicalResource>",
+            encoding="utf-8",
+        )
+        wn._config.config.data_directory = folder
+        wn.add(file, progress_handler=None)
+        lexicon = wn.Wordnet("hp:1")
+        pairs = [(lexicon.synset(named[a]), lexicon.synset(named[b])) for a, b in task.pairs[:100]]
+        found: list[float] = []
+        took = spent(lambda: found.extend(wn.similarity.path(a, b) for a, b in pairs)).processor / len(pairs)
+    hierarchy = SnapshotGraph.of(task.edges).hierarchy
+    expected = hierarchy.similarities(task.pairs[:100], PATH).to_list()
+    require(bool(np.allclose(_numbers(expected), found, rtol=1e-12)), "wn has the values of cuihop")
+    return {"path": took}
+
+
 PEERS: dict[str, Peer] = {
-    "nxontology": _nxontology, "NetworkX": _networkx, "semsimian": _semsimian, "hpo3": _hpo3,
+    "nxontology": _nxontology, "NetworkX": _networkx, "semsimian": _semsimian, "hpo3": _hpo3, "wn": _wn,
 }  # fmt: skip
+
+OF_PAIRS = {
+    "pair": ("a pair by Resnik", "µs"),
+    "batch": ("a batch of pairs by Resnik", "µs a pair"),
+    "path": ("a pair by path-lcs", "µs"),
+}
 
 
 def ours(task: Task, results: Measurement) -> None:
@@ -200,7 +245,10 @@ def ours(task: Task, results: Measurement) -> None:
     one = spent(lambda: [hierarchy.similarity(a, b, options) for a, b in task.pairs]).processor / len(task.pairs)
     many = task.pairs * max(1, 100_000 // len(task.pairs))
     batch = spent(lambda: hierarchy.similarities(many, options)).processor / len(many)
+    hierarchy.similarity(*task.pairs[0], PATH)
+    path = spent(lambda: [hierarchy.similarity(a, b, PATH) for a, b in task.pairs]).processor / len(task.pairs)
     _keep(results, "a pair by Resnik", "cuihop", one * 1e6, "µs")
+    _keep(results, "a pair by path-lcs", "cuihop", path * 1e6, "µs")
     _keep(results, "a batch of pairs by Resnik", "cuihop", batch * 1e6, "µs a pair")
     chosen = hierarchy.identifiers()[: task.terms]
     both = 0.0
@@ -277,16 +325,16 @@ def main() -> None:
     pairs = [(chance.choice(terms), chance.choice(terms)) for _ in range(options.pairs)]
     whole = len({term for edge in edges for term in edge})
     task = Task(edges, pairs, chance.sample(terms, options.subset), options.terms or whole)
-    packages = ["networkx", *({"nxontology", "semsimian"} & set(options.peers))]
+    packages = ["networkx", *({"nxontology", "semsimian", "wn"} & set(options.peers))]
     results = Measurement(sorted(packages))
     print(f"HPO: {whole:,} terms, {len(edges):,} edges; all with all of {task.terms:,}; times of the processor")
     ours(task, results)
     for name in options.peers:
         found = PEERS[name](task)
         for kind, seconds in found.items():
-            if kind in ("pair", "batch"):
-                question = "a pair by Resnik" if kind == "pair" else "a batch of pairs by Resnik"
-                _keep(results, question, name, seconds * 1e6, "µs" if kind == "pair" else "µs a pair")
+            if kind in OF_PAIRS:
+                question, unit = OF_PAIRS[kind]
+                _keep(results, question, name, seconds * 1e6, unit)
             else:
                 _keep(results, f"all with all by {kind}", f"{name} (extrapolated)", seconds * task.terms**2,
                       "s of processor")  # fmt: skip
