@@ -82,7 +82,7 @@ MODULES = (
         ("--most", "100", "--queries", "100"),),
     Module(
         "How long does similarity take?", "similarity",
-        ("--terms", "300", "--subset", "30", "--pairs", "100", "--peers", "nxontology", "NetworkX", "semsimian"),
+        ("--terms", "300", "--subset", "30", "--pairs", "100", "--peers", "nxontology", "NetworkX", "semsimian", "wn"),
         ("--million",),
     ),
     Module("How long does one more letter take?", "search", ("--concepts", "5000", "--typed", "20")),

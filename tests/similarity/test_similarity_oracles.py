@@ -19,7 +19,6 @@ from __future__ import annotations
 import functools
 import gzip
 import math
-import os
 import random
 import re
 from pathlib import Path
@@ -37,7 +36,7 @@ from nxontology.examples import create_metal_nxo
 from cuihop import SnapshotGraph
 from cuihop.similarity.options import InformationContent, SimilarityMeasure, SimilarityOptions
 from cuihop_loader.demo import ontology
-from shared_data import shared
+from shared_data import shared, wordnet
 
 _LEXICOGRAPHER_FILES = 45  # of WordNet 3: NLTK wants a line for each, and their names do not matter here
 
@@ -179,10 +178,7 @@ class _WordNet(WordNetCorpusReader):  # type: ignore[misc]
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The multilingual functions")
 def test_nouns_of_wordnet_have_the_values_of_nltk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = Path(os.environ.get("CUIHOP_WORDNET", "/usr/share/wordnet"))
-    if not (source / "data.noun").exists():
-        pytest.skip(f"WordNet is absent: {source} (install Debian's wordnet-base, or set CUIHOP_WORDNET to its folder)")
-    for file in source.iterdir():
+    for file in wordnet().iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     for name in ("cntlist.rev", "index.sense", *(f"{kind}.exc" for kind in ("noun", "verb", "adj", "adv"))):
         (tmp_path / name).touch()

@@ -24,6 +24,7 @@ from cuihop.similarity.hierarchy import (
     Similarities,
 )
 from cuihop.similarity.options import (
+    BY_INFORMATION_CONTENT,
     DISTANCES,
     SIMILARITY_MEASURES,
     InformationContent,
@@ -72,6 +73,7 @@ class BuiltHierarchy:
     def __init__(self, sections: Sections) -> None:
         self.tables = HierarchyTables.of(sections)
         self.first = self.tables.first
+        self.zeros = np.zeros(self.tables.facts.nodes, dtype=np.float64)
         self._contents: dict[object, Float64] = {}
         self._lock = Lock()
         self._free: deque[_Scratch] = deque()
@@ -170,6 +172,10 @@ class SnapshotHierarchy(Hierarchy):
             )  # fmt: skip
         return self._built.information_content(options, lambda cuis: self._places(cuis)[0])
 
+    def _needed_content(self, options: SimilarityOptions) -> Float64:
+        """Information content where the measure depends on it; zeros elsewhere, since counting relatives takes time."""
+        return self.information_content(options) if options.measure in BY_INFORMATION_CONTENT else self._built.zeros
+
     def placements(
         self, cuis: Sequence[str], *, ic: InformationContent = "Sanchez", counts: Mapping[str, float] | None = None
     ) -> list[Placement]:
@@ -210,7 +216,7 @@ class SnapshotHierarchy(Hierarchy):
             return super().similarity(a, b, options)
         from cuihop._kernels import hierarchy as kernel
 
-        tables, content, scratch = self.tables, self.information_content(options), self._built.borrow()
+        tables, content, scratch = self.tables, self._needed_content(options), self._built.borrow()
         value = kernel.similarity(
             tables.up_indptr, tables.up_indices, tables.depth, content, self._built.first, tables.facts.virtual_root,
             tables.facts.depth, _NUMBERS[options.measure], int(tables.node_of[places[0]]),
@@ -229,7 +235,7 @@ class SnapshotHierarchy(Hierarchy):
         tables = self.tables
         nodes = tables.node_of[places]
         starts, ends = np.ascontiguousarray(nodes[::2]), np.ascontiguousarray(nodes[1::2])
-        content = self.information_content(options)
+        content = self._needed_content(options)
         values = np.empty(len(starts), dtype=np.float64)
 
         def answer(begin: int) -> None:
