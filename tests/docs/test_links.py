@@ -19,6 +19,7 @@ FORMS = {
     "metacpan.org": r"/pod/\w+(::\w+)*",
     "modelcontextprotocol.io": r"",
     "networkx.org": r"",
+    "obofoundry.org": r"/ontology/\w+\.html",
     "uts.nlm.nih.gov": r"/uts/(signup-login|assets/LicenseAgreement\.pdf)",
     "www.ebi.ac.uk": r"/ols4",
     "www.nlm.nih.gov": r"/research/umls/(licensedcontent/umlsknowledgesources\.html)?",

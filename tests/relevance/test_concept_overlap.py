@@ -209,7 +209,7 @@ def test_a_cui_in_lower_case_is_read_in_upper_case(graph: SnapshotGraph) -> None
 # Arguments that are none
 
 
-@pytest.mark.parametrize("lam", [-0.1, 1.1, float("nan"), float("inf"), "half", None])
+@pytest.mark.parametrize("lam", [-0.1, 1.1, float("nan"), float("inf"), "half"])
 def test_lambda_out_of_range(graph: SnapshotGraph, lam: float) -> None:
     with pytest.raises(InputError, match="from 0 to 1"):
         nn_iou(VEINS, VESSELS, graph, lam=lam)
