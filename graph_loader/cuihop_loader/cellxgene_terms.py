@@ -18,6 +18,7 @@ from cuihop_loader.terms import Term
 
 __all__ = ["CellxgeneFile"]
 
+_INTEGERS = {int}
 _NAME = re.compile(r"(?P<ontology>.+?)-ontology-(?P<version>.+?)\.json", re.IGNORECASE)
 
 
@@ -60,7 +61,7 @@ class CellxgeneFile(JsonTermFile):
 def _term(identifier: str, line: int, value: object) -> Term:
     record = object_of(value, identifier)
     ancestors = object_of(record.get("ancestors"), "ancestors")
-    if ancestors and (set(map(type, ancestors.values())) != {int} or min(ancestors.values()) < 1):
+    if ancestors and (set(map(type, ancestors.values())) != _INTEGERS or min(ancestors.values()) < 1):
         raise WrongValueError("ancestors", ancestors, "identifiers with distances from 1")
     successor = text_of(record, "replaced_by")
     return Term(

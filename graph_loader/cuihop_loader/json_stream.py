@@ -8,7 +8,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+import numpy as np
+
 from cuihop.errors import InputError
+from cuihop.resources.optional_packages import installed_by
 from cuihop_loader.term_lines import TextTermFile
 
 __all__ = [
@@ -31,6 +34,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SHOWN = 40
 _DOWNLOAD = "Download it again"
+_NO_BYTES = np.empty(0, dtype=np.uint8)
 
 
 class JsonStream:
@@ -45,10 +49,17 @@ class JsonStream:
     """
 
     def __init__(self, source: BinaryIO, name: str) -> None:
+        with installed_by("cuihop[loader]"):
+            import orjson
+
+        from cuihop_loader._kernels.json_values import end_of_object
+
         self._source = source
         self._name = name
         self._decode_bytes = codecs.getincrementaldecoder("utf-8")().decode
         self._decode_value = json.JSONDecoder().raw_decode
+        self._decode_object, self._end_of_object = orjson.loads, end_of_object
+        self._bytes = _NO_BYTES  # the text, where it is ASCII
         self._text = ""
         self._at = 0
         self._ended = False
@@ -102,8 +113,10 @@ class JsonStream:
         Raises:
             InputError: it breaks the syntax of JSON, is larger than `LARGEST_VALUE` or nested too deeply.
         """
-        self._next()
+        sign = self._next()
         self.line, self.column = self._position(self._at)
+        if sign == "{" and (found := self._object()) is not None:
+            return found
         while True:
             try:
                 value, end = self._decode_value(self._text, self._at)
@@ -125,6 +138,21 @@ class JsonStream:
                 raise self._fault("half of a surrogate pair", self._at, "Unicode text")
             self._at = end
             return value
+
+    def _object(self) -> dict[str, Any] | None:
+        """The object at the cursor, decoded by orjson in a third of the time; ``None`` where `value` has to look.
+
+        What orjson refuses is decoded again, for the place of the fault. It accepts no more than JSON.
+        """
+        end = self._end_of_object(self._bytes, self._at) if len(self._bytes) else 0
+        if not end:
+            return None
+        try:
+            found: dict[str, Any] = self._decode_object(self._text[self._at : end])
+        except ValueError:
+            return None
+        self._at = end
+        return found
 
     def end(self) -> None:
         """Check that nothing follows the document.
@@ -179,6 +207,7 @@ class JsonStream:
             raise self._fault("not UTF-8", len(self._text), "UTF-8 text", found) from None
         self._text = self._text[self._at :] + text
         self._moved()
+        self._bytes = np.frombuffer(self._text.encode(), dtype=np.uint8) if self._text.isascii() else _NO_BYTES
         return bool(text) or self._more()
 
     def _moved(self) -> None:

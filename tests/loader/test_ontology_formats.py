@@ -7,6 +7,7 @@ OBO, OBO Graph JSON and RDF/XML.
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import warnings
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ from typing import Any
 
 import networkx as nx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
 from cuihop.errors import InputError
@@ -511,3 +514,16 @@ def test_envo_doid_and_hpo_have_the_edges_of_their_files() -> None:
         assert found.report.terms.terms == len(identifiers)
         if not found.report.terms.several_cuis:
             assert edges(found) == {(child, parent) for child, parent in is_a if parent not in obsolete}
+
+
+_PLAIN = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text(max_size=5)
+_VALUES = st.recursive(
+    _PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+)
+
+
+@given(value=st.dictionaries(st.text(max_size=3), _VALUES, max_size=4), ascii_only=st.booleans())
+def test_members_of_a_document_are_those_of_the_standard_library(value: dict[str, object], ascii_only: bool) -> None:
+    text = json.dumps({"first": value, "second": value}, ensure_ascii=ascii_only)
+    document = json_stream.JsonStream(io.BytesIO(text.encode()), "x.json")
+    assert {name: document.value() for name in document.members()} == {"first": value, "second": value}

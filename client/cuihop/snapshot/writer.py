@@ -15,6 +15,7 @@ import numpy.typing as npt
 from cuihop.errors import InputError, SnapshotError
 from cuihop.graph import Release
 from cuihop.identifiers import EXPECTED, Identifiers, is_identifier
+from cuihop.resources.cores import in_order
 from cuihop.snapshot.file import Sections, write_sections
 from cuihop.snapshot.identifier_table import IdentifierTable, identifier_array
 from cuihop.snapshot.layout import NAME_SOURCES
@@ -287,8 +288,9 @@ def sections_of(
         arrays |= dict(zip(NAME_SOURCES, (tables.name_grades, tables.name_sab_sets, indptr, in_sets), strict=True))
     if len(tables.names):
         descendants = counted_descendants(arrays)
-        arrays |= name_index_sections(arrays, descendants)
-        arrays |= term_table_sections(arrays, descendants)
+        made = in_order(lambda make: make(arrays, descendants), (name_index_sections, term_table_sections))
+        for sections in list(made):
+            arrays |= sections
     return Sections(meta, arrays)
 
 
