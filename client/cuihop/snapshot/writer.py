@@ -288,8 +288,8 @@ def sections_of(
         arrays |= dict(zip(NAME_SOURCES, (tables.name_grades, tables.name_sab_sets, indptr, in_sets), strict=True))
     if len(tables.names):
         descendants = counted_descendants(arrays)
-        made = in_order(lambda make: make(arrays, descendants), (name_index_sections, term_table_sections))
-        for sections in list(made):
+        indexes = in_order(lambda build: build(arrays, descendants), (name_index_sections, term_table_sections))
+        for sections in list(indexes):
             arrays |= sections
     return Sections(meta, arrays)
 
