@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 
 import networkx as nx
@@ -16,7 +17,7 @@ from cuihop import SnapshotGraph
 from cuihop.snapshot import distance_engines
 from cuihop.snapshot.distance_engines import Landmarks, landmarks_of
 from cuihop.snapshot.index_builder import build_index
-from cuihop.snapshot.scratch import ScratchPool
+from cuihop.snapshot.scratch import Scratch, ScratchPool
 from examples import examples
 
 
@@ -32,7 +33,7 @@ def graph_of(concepts: int, edges: list[tuple[int, int]], landmarks: int) -> Sna
 
 def landmarks_of_graph(graph: SnapshotGraph, count: int = 16) -> Landmarks | None:
     rows = graph.sections["any_indptr"], graph.sections["any_indices"]
-    return landmarks_of(rows, count, ScratchPool(graph.release.concepts))
+    return landmarks_of(rows, count, ScratchPool(partial(Scratch, graph.release.concepts)))
 
 
 @st.composite
@@ -117,7 +118,7 @@ def test_landmarks_are_the_greatest_hubs_with_the_hops_to_them() -> None:
 def builds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     threads: list[int] = []
 
-    def counting(rows: tuple[np.ndarray, np.ndarray], count: int, scratch: ScratchPool) -> Landmarks | None:
+    def counting(rows: tuple[np.ndarray, np.ndarray], count: int, scratch: ScratchPool[Scratch]) -> Landmarks | None:
         threads.append(threading.get_ident())
         return landmarks_of(rows, count, scratch)
 

@@ -6,6 +6,7 @@ down. Numbers that rise need a reason.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from cuihop import SnapshotGraph
 from cuihop._kernels import bfs, labels, landmarks, lookup
 from cuihop.snapshot.distance_engines import landmarks_of
 from cuihop.snapshot.index_builder import build_index
-from cuihop.snapshot.scratch import ScratchPool
+from cuihop.snapshot.scratch import Scratch, ScratchPool
 
 PAIRS = 200
 SEARCHED, SEARCHED_WITHIN_2 = 15_595, 1_034  # edges, of all pairs together
@@ -80,7 +81,9 @@ def test_landmarks_shorten_searches(
     monkeypatch.setattr(bfs, "meeting", bfs.meeting.py_func)  # type: ignore[attr-defined]
     meeting = landmarks.meeting.py_func  # type: ignore[attr-defined]
     indptr, indices = graph.sections["any_indptr"], counted(graph.sections["any_indices"])
-    found = landmarks_of((indptr, graph.sections["any_indices"]), 16, ScratchPool(graph.release.concepts))
+    found = landmarks_of(
+        (indptr, graph.sections["any_indices"]), 16, ScratchPool(partial(Scratch, graph.release.concepts))
+    )
     assert found is not None
     mark, queue = np.zeros(graph.release.concepts, np.int32), np.empty(graph.release.concepts, np.int32)
     mark[found.numbers] = 2**31 - 1

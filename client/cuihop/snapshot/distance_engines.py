@@ -30,7 +30,7 @@ from cuihop.resources.cores import in_threads
 from cuihop.snapshot.distance_index import DistanceIndex, Tables
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import IdentifierTable
-from cuihop.snapshot.scratch import ScratchPool
+from cuihop.snapshot.scratch import Scratch, ScratchPool
 
 __all__ = [
     "LANDMARKS", "DistanceEngines", "Landmarks", "PlainTurns", "compiled_searches", "landmarks_of", "most_hops",
@@ -65,7 +65,7 @@ class DistanceEngines:
         scratch: memory for searches.
     """
 
-    def __init__(self, sections: Sections, cuis: IdentifierTable, scratch: ScratchPool) -> None:
+    def __init__(self, sections: Sections, cuis: IdentifierTable, scratch: ScratchPool[Scratch]) -> None:
         self.index: DistanceIndex | None = None
         self._sections = sections
         self._cuis = cuis
@@ -276,7 +276,7 @@ class Landmarks(NamedTuple):
     hops_to: npt.NDArray[np.uint8]
 
 
-def landmarks_of(rows: tuple[Int32, Int32], count: int, scratch: ScratchPool) -> Landmarks | None:
+def landmarks_of(rows: tuple[Int32, Int32], count: int, scratch: ScratchPool[Scratch]) -> Landmarks | None:
     """Build the landmarks of a graph; ``None`` where it has no edge, or where a concept is more than 254 hops away.
 
     Args:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from cuihop.resources.cores import in_threads
 from cuihop.resources.interruption import check_interruption
 from cuihop.snapshot.distance_index import Tables
-from cuihop.snapshot.scratch import ScratchPool
+from cuihop.snapshot.scratch import Scratch, ScratchPool
 from cuihop.snapshot.string_table import bounds_of
 
 __all__ = ["NEAR", "TOGETHER", "packed", "united"]
@@ -56,7 +56,7 @@ def packed(
     tables: Tables | None,
     places: Int32,
     bound: int,
-    scratch: ScratchPool,
+    scratch: ScratchPool[Scratch],
 ) -> tuple[Int64, Int32, UInt8]:
     """Distances up to a bound among some nodes.
 

@@ -60,7 +60,7 @@ from cuihop.snapshot.identifier_table import MANY, IdentifierTable
 from cuihop.snapshot.layout import NAME_INDEX, SNAPSHOT, TERM_TABLE
 from cuihop.snapshot.name_index import NameIndex, check_name_index, name_search
 from cuihop.snapshot.restriction import sections_within
-from cuihop.snapshot.scratch import ScratchPool
+from cuihop.snapshot.scratch import Scratch, ScratchPool
 from cuihop.snapshot.string_table import folded_query
 from cuihop.snapshot.term_table import TermTable, term_table
 from cuihop.snapshot.writer import check_digest, sections_of, tables_of_edges, write_snapshot
@@ -106,7 +106,7 @@ class SnapshotGraph(ConceptGraph):
         self._release = Release(**facts)
         self._cuis = IdentifierTable(sections["cuis"])
         self._records = ConceptRecords(sections, self._cuis)
-        self._scratch = ScratchPool(len(self._cuis))
+        self._scratch = ScratchPool(functools.partial(Scratch, len(self._cuis)))
         self._name_index: NameIndex | None = None
         self._annotator: Annotator | None = None
         self._annotator_lock = Lock()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from threading import Lock
 
 import numpy as np
@@ -34,6 +32,7 @@ from cuihop.similarity.options import (
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.hierarchy_tables import HierarchyTables
 from cuihop.snapshot.identifier_table import IdentifierTable
+from cuihop.snapshot.scratch import ScratchPool
 from cuihop.snapshot.set_similarity import SetPairs, ancestor_overlaps, best_match_averages
 
 __all__ = ["BuiltHierarchy", "SnapshotHierarchy"]
@@ -76,25 +75,8 @@ class BuiltHierarchy:
         self.zeros = np.zeros(self.tables.facts.nodes, dtype=np.float64)
         self._contents: dict[object, Float64] = {}
         self._lock = Lock()
-        self._free: deque[_Scratch] = deque()
-
-    @contextmanager
-    def scratch(self) -> Iterator[_Scratch]:
-        """Working memory until the block ends."""
-        scratch = self.borrow()
-        yield scratch
-        self.give_back(scratch)
-
-    def borrow(self) -> _Scratch:
-        """Exclusive working memory. Return it with `give_back`, but not after an error."""
-        try:
-            return self._free.pop()
-        except IndexError:
-            return _Scratch(self.tables.facts.nodes)
-
-    def give_back(self, scratch: _Scratch) -> None:
-        """Return working memory to the pool."""
-        self._free.append(scratch)
+        nodes = self.tables.facts.nodes
+        self.scratch = ScratchPool(lambda: _Scratch(nodes))
 
     def information_content(self, options: SimilarityOptions, places: Callable[[Sequence[str]], Int32]) -> Float64:
         """Information content of each node, float64; infinite where it does not occur.
@@ -216,13 +198,13 @@ class SnapshotHierarchy(Hierarchy):
             return super().similarity(a, b, options)
         from cuihop._kernels import hierarchy as kernel
 
-        tables, content, scratch = self.tables, self._needed_content(options), self._built.borrow()
+        tables, content, scratch = self.tables, self._needed_content(options), self._built.scratch.borrow()
         value = kernel.similarity(
             tables.up_indptr, tables.up_indices, tables.depth, content, self._built.first, tables.facts.virtual_root,
             tables.facts.depth, _NUMBERS[options.measure], int(tables.node_of[places[0]]),
             int(tables.node_of[places[1]]), scratch.marks, scratch.hops, scratch.queue, scratch.stamps(1),
         )  # fmt: skip
-        self._built.give_back(scratch)
+        self._built.scratch.give_back(scratch)
         return None if math.isnan(value) else value
 
     def of_places(self, places: Int32, options: SimilarityOptions) -> Float64:
@@ -240,7 +222,7 @@ class SnapshotHierarchy(Hierarchy):
 
         def answer(begin: int) -> None:
             part = slice(begin, begin + _PAIRS_A_CALL)
-            with self._built.scratch() as scratch:
+            with self._built.scratch.lent() as scratch:
                 kernel.similarities(
                     tables.up_indptr, tables.up_indices, tables.depth, content, self._built.first,
                     tables.facts.virtual_root, tables.facts.depth, _NUMBERS[options.measure], starts[part], ends[part],
@@ -277,7 +259,7 @@ class SnapshotHierarchy(Hierarchy):
         tables = self.tables
         x, y = (int(node) for node in tables.node_of[places])
         found, sums = np.empty(9, dtype=np.int64), np.empty(4, dtype=np.float64)
-        with self._built.scratch() as scratch:
+        with self._built.scratch.lent() as scratch:
             stamp = scratch.stamps(1)
             kernel.common(
                 tables.up_indptr, tables.up_indices, tables.depth, content, self._built.first,

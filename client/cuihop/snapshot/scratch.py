@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Generic, TypeVar
 
 import numpy as np
 
 __all__ = ["Scratch", "ScratchPool"]
+
+Lent = TypeVar("Lent")
 
 _LAST_STAMP = 2**31 - 2
 
@@ -32,21 +35,21 @@ class Scratch:
         return first
 
 
-class ScratchPool:
-    """Scratch memory for a graph: as many arrays as there were searches at the same time."""
+class ScratchPool(Generic[Lent]):
+    """Scratch memory for a graph: as much as there were searches at the same time, made by a call without arguments."""
 
-    def __init__(self, nodes: int) -> None:
-        self._nodes = nodes
-        self._free: deque[Scratch] = deque()
+    def __init__(self, make: Callable[[], Lent]) -> None:
+        self._make = make
+        self._free: deque[Lent] = deque()
 
-    def borrow(self) -> Scratch:
+    def borrow(self) -> Lent:
         """Exclusive scratch memory. Return it with `give_back`, but not after an error."""
         try:
             return self._free.pop()
         except IndexError:
-            return Scratch(self._nodes)
+            return self._make()
 
-    def give_back(self, scratch: Scratch) -> None:
+    def give_back(self, scratch: Lent) -> None:
         """Return scratch memory to the pool."""
         self._free.append(scratch)
 
@@ -55,7 +58,7 @@ class ScratchPool:
         self._free.clear()
 
     @contextmanager
-    def lent(self) -> Iterator[Scratch]:
+    def lent(self) -> Iterator[Lent]:
         """Scratch memory until the block ends."""
         scratch = self.borrow()
         yield scratch
