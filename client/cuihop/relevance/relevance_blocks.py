@@ -79,7 +79,7 @@ def blocks_of_sets(askers: Int64, wanted: int) -> list[tuple[int, int]]:
 
 
 def bytes_of_block(shapes: Shapes, levels: int, wanted: int, depth: int, queries: int) -> int:
-    """Memory of one thread: its scratch, and the results of a block of so many queries."""
+    """Memory of one thread: its scratch, and the results of a block with this number of queries."""
     scratch = sum(math.prod(shape) * np.dtype(kind).itemsize for shape, kind in shapes)
     return scratch + _SETS_A_BLOCK * wanted * levels * 12 + queries * (wanted + depth) * (levels * 24 + 32)
 
