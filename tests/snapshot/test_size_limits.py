@@ -20,7 +20,7 @@ from cuihop_tools.synthetic_release import SyntheticRelease, write
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("release")
-    write(folder, SyntheticRelease(concepts=300, rows=5000))
+    write(folder, SyntheticRelease(concepts=300, rows=5000, names=9000))
     return folder
 
 
@@ -82,9 +82,9 @@ def test_labels_too_large_for_the_memory_are_refused(
     release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = SnapshotGraph(load([release]).sections)
-    graph.sections["any_indices"]
     monkeypatch.setattr(index_builder, "_BYTES_OF_A_ROOT", 0)
-    (tmp_path / "meminfo").write_text("MemAvailable: 20 kB\n", encoding="ascii")
+    for_edges = graph.sections["any_indices"].nbytes // 1024 + 1
+    (tmp_path / "meminfo").write_text(f"MemAvailable: {for_edges} kB\n", encoding="ascii")
     monkeypatch.setattr(room, "_MEMINFO", tmp_path / "meminfo")
     with pytest.raises(LimitExceeded, match=r"the labels of \d hops.*distances are searched"):
         index_builder.build_index(graph, roots=0)

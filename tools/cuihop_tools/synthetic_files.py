@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -82,6 +82,11 @@ def _rendered(file: BinaryIO, rows: int, longest: int, render: Callable[[UInt8, 
         file.write(out[:size].data)
 
 
+def _renderer(render: Callable[..., int], columns: tuple[Any, ...]) -> Callable[[UInt8, int, int], int]:
+    """Rendering of rows of these columns."""
+    return lambda out, first, last: render(out, first, last, *columns)
+
+
 def _relations(file: BinaryIO, rows: SyntheticRows) -> None:
     texts, (_, rela, sab, suppress, *_) = _listed(RELS, RELAS, SABS, SUPPRESS)
     for part in rows.parts():
@@ -98,10 +103,7 @@ def _relations(file: BinaryIO, rows: SyntheticRows) -> None:
             texts.blob.copy(),
             texts.offsets,
         )
-        _rendered(
-            file, len(part.rel), _LONGEST_ROW,
-            lambda out, first, last, columns=columns: _relation_rows(out, first, last, *columns),
-        )  # fmt: skip
+        _rendered(file, len(part.rel), _LONGEST_ROW, _renderer(_relation_rows, columns))
 
 
 def _names(file: BinaryIO, rows: SyntheticRows) -> None:
@@ -157,7 +159,7 @@ def _names_of_part(file: BinaryIO, rows: SyntheticRows, first_concept: int, coun
         texts.blob.copy(),
         texts.offsets,
     )
-    _rendered(file, len(concept), _LONGEST_ROW, lambda out, first, last: _name_rows(out, first, last, *columns))
+    _rendered(file, len(concept), _LONGEST_ROW, _renderer(_name_rows, columns))
     return len(concept)
 
 
@@ -168,7 +170,7 @@ def _column(values: npt.NDArray[np.generic], start: int) -> UInt8:
 def _types(file: BinaryIO, rows: SyntheticRows) -> None:
     texts, _ = _listed(["|".join(kind) for kind in _TYPES])
     columns = rows.numbers, rows.release.digits, rows.release.seed, texts.blob.copy(), texts.offsets
-    _rendered(file, len(rows.numbers), _LONGEST_ROW, lambda out, first, last: _type_rows(out, first, last, *columns))
+    _rendered(file, len(rows.numbers), _LONGEST_ROW, _renderer(_type_rows, columns))
 
 
 def _vocabularies(path: Path) -> None:
@@ -189,7 +191,7 @@ def _history(file: BinaryIO, rows: SyntheticRows) -> None:
     gaps = np.flatnonzero(np.diff(numbers) > 1)[: rows.release.concepts // 10]
     texts, _ = _listed(["SY", "SY", "SY", "SY", "DEL", "DEL", "RO", "RB", "RN", "SY"])
     columns = numbers, gaps, rows.release.digits, rows.release.seed, texts.blob.copy(), texts.offsets
-    _rendered(file, len(gaps), _LONGEST_ROW, lambda out, first, last: _history_rows(out, first, last, *columns))
+    _rendered(file, len(gaps), _LONGEST_ROW, _renderer(_history_rows, columns))
 
 
 @compiled

@@ -138,7 +138,7 @@ def loop_rows(loops: Int32, seed: int, chosen: Int64, cuis: Int32, columns: UInt
 
 @compiled
 def _below(random: np.uint64, bound: int, bits: int) -> int:
-    return (signed(random >> np.uint64(64 - bits)) * bound) >> bits
+    return int((signed(random >> np.uint64(64 - bits)) * bound) >> bits)
 
 
 @compiled
