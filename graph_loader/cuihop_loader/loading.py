@@ -34,7 +34,7 @@ __all__ = ["Loaded", "load", "load_to"]
 _DEFAULTS = LoadOptions()
 _UNVERSIONED = "unversioned"
 _LARGE = ("MRREL", "MRCONSO")
-_LEAST_OF_RELATIONS, _LEAST_OF_NAMES = 0.1, 0.3  # bytes of memory for each byte, half of what was measured
+_LEAST_OF_RELATIONS, _LEAST_OF_NAMES = 0.1, 0.3  # bytes of memory for each byte, below what was measured
 _LEAST_DISK = 0.05  # bytes of the snapshot for each byte
 _LEAST_UNPACKED = 3  # bytes for each compressed one
 _CYCLES = 5
@@ -106,7 +106,7 @@ def _release_bytes(files: Mapping[str, Sequence[SourceFile]], *roles: str) -> in
 
 
 def _check_memory(files: Mapping[str, Sequence[SourceFile]], options: LoadOptions) -> None:
-    """Refuse a release for which half the memory that was measured is not available: see docs/loading.md."""
+    """Refuse a release for which a third of the memory that was measured is not available: see docs/loading.md."""
     names = _release_bytes(files, "MRCONSO") * (_LEAST_OF_NAMES if options.synonyms else _LEAST_OF_NAMES / 2)
     check_memory(
         int(names + _release_bytes(files, "MRREL") * _LEAST_OF_RELATIONS),
