@@ -118,7 +118,7 @@ def _rows_by_tfidf(images: ImageCollection, depth: int, work: RankingWork) -> In
     numbers = {
         c: i
         for i, c in enumerate(
-            sorted({c for sets in (images.query_sets, images.corpus_sets) for one in sets for c in one})
+            sorted({c for sets in (images.query_sets, images.corpus_sets) for one in sets.distinct for c in one})
         )
     }
     corpus = ConceptSets.numbered(images.corpus_sets, numbers)
