@@ -42,6 +42,15 @@ class DistinctSets(Sequence[frozenset[str]]):
         parts = DistinctSets.of_images(map(mapping, self.distinct))
         return DistinctSets(parts.distinct, parts.of[self.of])
 
+    def at(self, places: Int64) -> DistinctSets:
+        """The sets of the images at some places."""
+        of = self.of[places]
+        used, first, numbers = np.unique(of, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        ranks = np.empty(len(used), dtype=np.int32)
+        ranks[order] = np.arange(len(used))
+        return DistinctSets(tuple(map(self.distinct.__getitem__, used[order].tolist())), ranks[numbers.reshape(-1)])
+
     @overload
     def __getitem__(self, image: int) -> frozenset[str]: ...
     @overload
