@@ -58,7 +58,7 @@ class DistinctSets(Sequence[frozenset[str]]):
     def __getitem__(self, image: int | slice) -> frozenset[str] | list[frozenset[str]]:
         if isinstance(image, slice):
             return [self.distinct[number] for number in self.of[image].tolist()]
-        return self.distinct[self.of[image]]
+        return self.distinct[int(self.of[image])]
 
     def __iter__(self) -> Iterator[frozenset[str]]:
         return map(self.distinct.__getitem__, self.of.tolist())
