@@ -36,7 +36,9 @@ ConceptSet = tuple[str, ...]
 _TRIES = 8
 _BEGUN = (5_000, 20_000)
 _LARGEST = 1_000_000
-_MODALITIES = frozenset("C0040405 C1306645 C0024485 C0041618 C0002978".split())  # CT, X-ray, MRI, ultrasound, angiography
+_MODALITIES = frozenset(
+    ["C0040405", "C1306645", "C0024485", "C0041618", "C0002978"]
+)  # CT, X-ray, MRI, ultrasound, angiography
 _CHECKED = (5_000, 40_000, 79_793)
 
 
@@ -159,8 +161,7 @@ def _gains(sets: Sequence[ConceptSet], near: dict[str, set[str]]) -> dict[str, f
             gains.append(((shared + 0.5 * related) / (len(A) + len(B) - shared), times))
         gains.sort(reverse=True)
         every.append(sum(times for gain, times in gains if gain > 0) / len(sets))
-        values, times = zip(*gains[:31], strict=True)
-        best.append(np.repeat(values, times)[:31])
+        best.append([gain for gain, times in gains[:31] for _ in range(min(times, 31))])
     return {
         "images with a gain, of all": float(np.mean(every)),
         "gain of the best other image": float(np.mean([gains[1] for gains in best])),

@@ -5,9 +5,10 @@
     python benchmarks/evaluation.py [--data ../shared/data] [--images COUNT] [--scales …] [--hops …]
 
 Queries and corpus are the images of ROCOv2 (test: 9,927; train: 59,962), and as many as ImageCLEFmedical caption 2025
-has, 116,635, drawn as `drawn_images` says. The graph is the open one. The ranking is 30 images at random, so that finding the ideals is the work. Each line is a process of its own,
-which does the job once on a few images before, so that compiled code is there; its time is that of `evaluate` alone,
-index included, its memory that of the whole process, interpreter and images included.
+has, 116,635, drawn as `drawn_images` says. The graph is the open one. The ranking is 30 images at random, so that
+finding the ideals is the work. Each line is a process of its own, which does the job once on a few images before, so
+that compiled code is there; its time is that of `evaluate` alone, index included, its memory that of the whole process,
+interpreter and images included.
 
 Beside it, on the test images: products of sparse matrices by SciPy, in blocks; and Python sets with a dictionary of
 neighbours (`by_sets`), which answer 200 queries drawn once for all, three times: the median, extrapolated to all
@@ -73,7 +74,8 @@ def images_of(scale: str, data: Path, count: int | None) -> dict[str, frozenset[
 def random_rows(total: int) -> npt.NDArray[np.int32]:
     """Thirty images at random for each of so many queries, as row numbers: quickly, and never the query itself."""
     steps = np.random.default_rng(1).integers(1, total // DEPTH, (total, DEPTH)).cumsum(axis=1)
-    return ((np.arange(total)[:, np.newaxis] + steps) % total).astype(np.int32)
+    rows: npt.NDArray[np.int32] = ((np.arange(total)[:, np.newaxis] + steps) % total).astype(np.int32)
+    return rows
 
 
 def random_lists(images: Mapping[str, frozenset[str]]) -> Ranking:

@@ -33,7 +33,7 @@ import numpy as np
 from benchmark_data import add_data_option
 from cuihop.resources.cores import cores
 from drawn_images import ConceptSet, drawn_sets, named, rocov2_sets, write_images
-from evaluation import CUT_OFFS, DEPTH, LAM, ndcg, neighbourhoods, open_graph, random_rows
+from evaluation import CUT_OFFS, DEPTH, LAM, Float64, ndcg, neighbourhoods, open_graph, random_rows
 from measurement import Measurement, arguments_of, require
 
 _CHECKED = 3
@@ -48,7 +48,7 @@ finally:
 """
 
 
-def oracle(sets: Sequence[ConceptSet], near: dict[str, set[str]], query: int, listed: Sequence[int]) -> np.ndarray:
+def oracle(sets: Sequence[ConceptSet], near: dict[str, set[str]], query: int, listed: Sequence[int]) -> Float64:
     """nn-CUI@{5,10,30} of one query in Python sets, ideal over the whole corpus."""
     A = frozenset(sets[query])
     around = frozenset().union(*(near[concept] for concept in A))
@@ -60,7 +60,8 @@ def oracle(sets: Sequence[ConceptSet], near: dict[str, set[str]], query: int, li
             related = len((B - A) & around) + sum(not near[concept].isdisjoint(B) for concept in A - B)
             gains[held] = (shared + LAM * related) / (len(A) + len(B) - shared)
     best = sorted((gains[held] for place, held in enumerate(sets) if place != query), reverse=True)[:DEPTH]
-    return ndcg(np.array([[gains[sets[row]] for row in listed]]), np.array([best]))[0]
+    values: Float64 = ndcg(np.array([[gains[sets[row]] for row in listed]]), np.array([best]))[0]
+    return values
 
 
 def measured(folder: Path, size: int, hops: int, ranking: Path) -> dict[str, Any]:

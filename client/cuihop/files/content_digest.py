@@ -27,7 +27,7 @@ def content_digest(value: object) -> str:
 def digest_of_mapping(values: Mapping[str, Value], plain: Callable[[Value], object]) -> str:
     """`content_digest` of the same keys with ``plain(value)`` each; neither that mapping nor its text is stored.
 
-    >>> digest_of_mapping({"b": frozenset("xy"), "a": frozenset()}, sorted) == content_digest({"a": [], "b": ["x", "y"]})
+    >>> digest_of_mapping({"b": frozenset("x"), "a": frozenset()}, sorted) == content_digest({"a": [], "b": ["x"]})
     True
     """
     texts: dict[Value, str] = {}

@@ -260,7 +260,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
     @classmethod
     def from_entries(
         cls,
-        owners: Int64,
+        owners: npt.NDArray[np.int32 | np.int64],
         rows: Int32,
         queries: Sequence[str],
         corpus: Sequence[str],
@@ -278,15 +278,13 @@ class Ranking(Mapping[str, tuple[str, ...]]):
             queries, corpus, source, form, query_image: as in the attributes.
             depth: number of images for each query; all without it.
         """
-        own = own_rows(queries, corpus)
-        listed = np.zeros(len(queries), dtype=np.bool_)
-        listed[owners] = True
-        itself = rows == own[owners]
-        self_retrieved = np.zeros(len(queries), dtype=np.bool_)
-        self_retrieved[owners[itself]] = True
-        if query_image == "exclude":
-            owners, rows = owners[~itself], rows[~itself]
-        rows, indptr = first_of_each(rows, np.bincount(owners, minlength=len(queries)), depth)
+        itself = rows == own_rows(queries, corpus)[owners]
+        lengths = np.bincount(owners, minlength=len(queries))
+        themselves = np.bincount(owners[itself], minlength=len(queries))
+        listed, self_retrieved = lengths > 0, themselves > 0
+        if query_image == "exclude" and itself.any():
+            rows, lengths = rows[~itself], lengths - themselves
+        rows, indptr = first_of_each(rows, lengths, depth)
         rows = np.ascontiguousarray(rows)
         return cls(
             tuple(queries), tuple(corpus), indptr, rows, listed, self_retrieved, source, other_queries, form=form,
@@ -305,7 +303,7 @@ def first_of_each(places: Places, lengths: Int64, depth: int | None) -> tuple[Pl
     Returns:
         The remaining places, and int64, shape (queries + 1,).
     """
-    if depth is not None:
+    if depth is not None and lengths.max(initial=0) > depth:
         ranks = np.arange(len(places)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         places, lengths = places[ranks < depth], np.minimum(lengths, depth)
     return places, bounds_of(lengths)
