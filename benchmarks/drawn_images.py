@@ -7,7 +7,7 @@
 Up to 79,793 images they are those of ROCOv2, all splits, shuffled. Each further image takes the set of an earlier one,
 drawn at random. Where that image was the first with its set, a *new* set is made with probability d: one concept, but
 the most frequent, in practice the modality, is replaced by a concept of a ROCOv2 image that has the most frequent one
-too. d is the share of the distinct sets that occur once in the images begun with. So drawn, the number of
+too; where the set is there already, the same is tried with another distinct set of as many concepts. d is the share of the distinct sets that occur once in the images begun with. So drawn, the number of
 distinct sets follows Heaps' law S(N) ∝ N^d (the process of Pitman and Yor with θ = 0), and the chance that the next
 image has a new set is at the beginning that of Good and Turing. Of ROCOv2 are: the distribution of the number of
 concepts, the frequency of concepts, their co-occurrence, the correlation with the modality, and the frequency of sets.
@@ -33,7 +33,7 @@ from measurement import Measurement, arguments_of
 __all__ = ["drawn_sets", "named", "rocov2_sets", "write_images"]
 
 ConceptSet = tuple[str, ...]
-_TRIES = 8
+_TRIES = 50
 _BEGUN = (5_000, 20_000)
 _LARGEST = 1_000_000
 _MODALITIES = frozenset(
@@ -69,17 +69,22 @@ def drawn_sets(begun: Sequence[ConceptSet], count: int) -> list[ConceptSet]:
         for concept in held:
             holders[concept].append(held)
     sets, first_of = list(begun[:count]), dict[ConceptSet, int]()
+    distinct = defaultdict[int, list[ConceptSet]](list)  # of each size
     for image, held in enumerate(sets):
-        first_of.setdefault(held, image)
+        if first_of.setdefault(held, image) == image:
+            distinct[len(held)].append(held)
     while len(sets) < count:
         drawn = int(rng.random() * len(sets))
         held = sets[drawn]
         if first_of[held] == drawn and rng.random() < d:
-            for _ in range(_TRIES):
-                held = _replaced(held, frequency, holders, rng)
-                if held not in first_of:
-                    break
-        first_of.setdefault(held, len(sets))
+            tries = 0
+            while (new := _replaced(held, frequency, holders, rng)) in first_of:
+                tries += 1
+                alike = distinct[len(held) + (tries % _TRIES == 0)]
+                held = alike[int(rng.random() * len(alike))]
+            held = new
+            first_of[held] = len(sets)
+            distinct[len(held)].append(held)
         sets.append(held)
     return sets
 
