@@ -113,6 +113,6 @@ def test_a_file_larger_than_the_free_disk_is_refused_before_it_is_written(
 ) -> None:
     path = tmp_path / "graph.cuihop"
     monkeypatch.setattr("shutil.disk_usage", lambda folder: type("Usage", (), {"free": 1000}))
-    with pytest.raises(OutputError, match=r"the disk has 1,000 bytes free, and [0-9,]+ bytes are needed"):
+    with pytest.raises(OutputError, match=r"[0-9,]+ bytes are needed, and 1,000 are free"):
         load_to(path, [release])
     assert not list(tmp_path.iterdir())

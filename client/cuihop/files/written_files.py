@@ -154,7 +154,8 @@ def check_free_disk(path: Path, needed: int) -> None:
     """
     free = shutil.disk_usage(real_target(path).parent).free
     if needed > free:
-        raise OutputError(f"{path}: not written: the disk has {free:,} bytes free, and {needed:,} bytes are needed")
+        problem = os.strerror(errno.ENOSPC)
+        raise OutputError(f"{path}: not written: {problem}; {needed:,} bytes are needed, and {free:,} are free")
 
 
 @contextlib.contextmanager
