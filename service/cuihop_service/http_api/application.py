@@ -18,7 +18,7 @@ import cuihop
 from cuihop.errors import CuihopError
 from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
-from cuihop_service.http_api.middleware import AllowedHosts, AuthenticateFirst, BodyLimits, SecurityHeaders
+from cuihop_service.http_api.middleware import AllowedHosts, AnswerHeaders, AuthenticateFirst, BodyLimits
 from cuihop_service.http_api.problems import (
     fault_response,
     input_error,
@@ -82,7 +82,13 @@ def application(
         served = holder.current
         readiness = {
             "status": holder.state,
-            "release": None if served is None else {"name": served.release.name, "digest": served.digest},
+            "release": None
+            if served is None
+            else {
+                "name": served.release.name,
+                "digest": served.digest,
+                "activation": None if holder.activation is None else holder.activation.number,
+            },
             "indexed": holder.indexed,
             "trouble": holder.trouble,
         }
@@ -115,7 +121,7 @@ def application(
     app.add_middleware(AuthenticateFirst, admission=admission)
     if "*" not in hosts:
         app.add_middleware(AllowedHosts, hosts=hosts)
-    app.add_middleware(SecurityHeaders)
+    app.add_middleware(AnswerHeaders)
     return app
 
 

@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.responses import Response
 
 from cuihop.annotation.options import AnnotationOptions
-from cuihop.errors import CuihopError, InputError, RateLimited
+from cuihop.errors import CuihopError, InputError, RateLimited, ReleaseBehind
 from cuihop.files.text_lines import shortened
 from cuihop.remote.statuses import error_fields, status_of
 from cuihop_service.http_api.response_models import ProblemBody
@@ -72,7 +72,7 @@ def problem_response(error: CuihopError, request_id: str) -> Response:
     """The response to an error."""
     document = problem(error, request_id)
     headers = {"Cache-Control": "no-store"}
-    if isinstance(error, RateLimited):
+    if isinstance(error, RateLimited | ReleaseBehind):
         headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
     if document["status"] == 401:
         headers["WWW-Authenticate"] = "Bearer"

@@ -429,7 +429,7 @@ def routes(responder: Responder) -> APIRouter:
         within = responder.within(within_sabs).core
 
         def work(context: RequestContext) -> bytes:
-            with within.lent() as served:
+            with within.lent(context) as served:
                 return orjson.dumps(
                     response_models.release_fields(served, core.limits, names=core.sees_names(context.caller))
                 )
