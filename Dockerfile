@@ -42,9 +42,12 @@ RUN /opt/cuihop/bin/python -c "import importlib, pkgutil; [importlib.import_modu
     for root in ('cuihop', 'cuihop_service') \
     for module in pkgutil.walk_packages(importlib.import_module(root).__path__, f'{root}.') \
     if not module.name.endswith(('.__main__', '.ir_measures'))]"
-# What came after the packages: a layer that is small enough to be fetched with each version.
+# What came after the packages: a layer that is small enough to be fetched with each version. The bytecode of Python's own
+# library is in it, which the base image leaves out, and which each start would compile anew.
 WORKDIR /
-RUN mkdir added && find opt/cuihop -cnewer /before -type f -exec cp --parents --preserve=timestamps --target-directory=added {} +
+RUN mkdir added && { find opt/cuihop -type f -cnewer /before \
+        && find usr/local/lib -name site-packages -prune -o -type f -name '*.pyc' -print; } > list \
+    && xargs --arg-file=list cp --parents --preserve=timestamps --target-directory=added
 
 FROM python:3.13-slim-bookworm
 RUN groupadd --gid 10001 cuihop \

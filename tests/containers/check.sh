@@ -21,16 +21,16 @@ began=$(date +%s)
 passed() { echo "ok   $(($(date +%s) - began)) s   $1"; checks=$((checks + 1)); }
 failed() {
     echo "FAIL $(($(date +%s) - began)) s   $1" >&2
-    { docker compose --profile service ps --all; docker compose --profile service logs --tail 20; } >&2 || true
+    { docker compose "${profiles[@]}" ps --all; docker compose "${profiles[@]}" logs --tail 20; } >&2 || true
     for name in "${alone[@]}"; do echo "--- $name" >&2; docker logs --tail 20 "$name" >&2 || true; done
     exit 1
 }
 finish() {
     docker rm --force --volumes "${alone[@]}" > /dev/null 2>&1 || true
-    docker compose --profile service down --volumes > /dev/null 2>&1 || true
+    docker compose "${profiles[@]}" down --volumes > /dev/null 2>&1 || true
     rm -rf "$work"
 }
-checks=0 alone=()
+checks=0 alone=() profiles=(--profile service --profile replicas)
 project=$work/project
 
 # The documentation's programs: the client, cuihop where the ports are, and sudo, which a check in a container lacks.
@@ -42,7 +42,7 @@ wrapper sudo "exec"
 wrapper curl "exec ${ON_NET:-} $(command -v curl)"
 [ "$(id -u)" = 0 ] || rm "$work/bin/sudo"
 PATH=$work/bin:$PATH
-unset NEO4J_PASSWORD NEO4J_PASSWORD_FILE REDIS_PASSWORD CUIHOP_KEYS CUIHOP_WORKERS COMPOSE_FILE COMPOSE_PROFILES
+unset NEO4J_PASSWORD NEO4J_PASSWORD_FILE REDIS_PASSWORD CUIHOP_KEYS CUIHOP_WORKERS CUIHOP_IMAGE COMPOSE_FILE COMPOSE_PROFILES
 export COMPOSE_PROJECT_NAME=cuihop-check NEO4J_HEAP=1g NEO4J_PAGE_CACHE=256m
 trap finish EXIT  # not before the project has its name: volumes of others are not touched
 
