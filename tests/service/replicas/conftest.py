@@ -18,8 +18,8 @@ def department(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Department]
     activate(RELEASES[0], store)
     key = new_key_in(keys, "evaluation", "read")
     with new_redis(tmp_path_factory) as redis:
-        shared = ("--keys-file", str(keys), "--drain-delay", "3", "--proxies", "127.0.0.1", "--log-requests")
-        shared = (*shared, "--rate-pairs", "100000000")
+        guarded = ("--keys-file", str(keys), "--proxies", "127.0.0.1", "--rate-pairs", "100000000")
+        shared = (*guarded, "--drain-delay", "3", "--log-requests")
         environment = {"CUIHOP_REDIS": redis.address}
         replicas = [
             Replica(store, folder / f"replica{number}", (*shared, "--watch-seconds", seconds), environment)

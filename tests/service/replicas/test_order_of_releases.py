@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from cuihop_api.v1 import concept_graph_pb2 as pb
 from guarded_service import bearer, refused, stub
 from replica_callers import (
     PAIR,
+    PAIRS,
     RELEASES,
     Department,
     GrpcCaller,
@@ -90,8 +92,8 @@ def test_a_replica_whose_own_file_is_behind_refuses_and_the_proxy_asks_the_other
         with stub(replicas[1]) as service:
             request = pb.DistanceRequest(a=PAIR[0], b=PAIR[1])
             metadata = ((ACTIVATION_HEADER, ahead.seen or ""),)
-            status, reason, details = refused(lambda: service.Distance(request, metadata=metadata))
-        assert (status, reason) == (grpc.StatusCode.UNAVAILABLE, "RELEASE_BEHIND")
+            code, reason, details = refused(lambda: service.Distance(request, metadata=metadata))
+        assert (code, reason) == (grpc.StatusCode.UNAVAILABLE, "RELEASE_BEHIND")
         assert details["RetryInfo"].retry_delay.seconds == 1
         for proxy in (cluster.haproxy, cluster.nginx):
             through = HttpCaller(proxy.http_port)
@@ -151,6 +153,20 @@ def test_the_library_sends_what_it_has_seen(department: Department) -> None:
             one.close()
 
 
+def test_each_answer_of_a_stream_has_its_activation(department: Department) -> None:
+    replica = department.cluster.replicas[0]
+    caller = HttpCaller(replica.http_port, department.key)
+    lines = caller.send("/v1/distances/stream", {"pairs": PAIRS})[2].splitlines()
+    assert [json.loads(line)["activation"] for line in lines] == [caller.seen]
+    caller.close()
+    pairs = [pb.ConceptPair(a=a, b=b) for a, b in PAIRS]
+    batch = pb.StreamDistancesRequest(batch=pb.DistancesRequest(pairs=pairs))
+    with stub(replica) as service:
+        answers = service.StreamDistances(iter([batch, batch]), metadata=bearer(department.key))
+        assert [answer.batch.provenance.activation for answer in answers] == [caller.seen] * 2
+        assert dict(answers.trailing_metadata())[ACTIVATION_HEADER] == caller.seen
+
+
 @pytest.mark.parametrize("given", ["", "x", "7", "-1-0123456789abcdef", "9999999999999999999-0123456789abcdef"])
 def test_a_malformed_activation_is_an_error_of_the_caller(department: Department, given: str) -> None:
     replica = department.cluster.replicas[0]
@@ -161,8 +177,8 @@ def test_a_malformed_activation_is_an_error_of_the_caller(department: Department
     caller.close()
     metadata = (*bearer(department.key), (ACTIVATION_HEADER, given))
     with stub(replica) as service:
-        status, reason, _ = refused(lambda: service.GetRelease(pb.GetReleaseRequest(), metadata=metadata))
-    assert (status, reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_INPUT")
+        code, reason, _ = refused(lambda: service.GetRelease(pb.GetReleaseRequest(), metadata=metadata))
+    assert (code, reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_INPUT")
 
 
 def test_an_activation_that_no_store_has_delays_nobody_else(department: Department) -> None:
