@@ -1,4 +1,4 @@
-"""HAProxy and nginx before two replicas, started from the configurations in ``deploy`` with other ports.
+"""HAProxy, nginx and Envoy before two replicas, started from the configurations in ``deploy`` with other ports.
 
 Where a proxy is missing the tests skip and say so; where ``CUIHOP_REQUIRE_PROXIES=1`` is set they fail instead.
 """
@@ -6,10 +6,12 @@ Where a proxy is missing the tests skip and say so; where ``CUIHOP_REQUIRE_PROXI
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +24,7 @@ from shared_data import ROOT
 
 __all__ = ["PROXIES", "Proxy", "free_ports", "running_proxy"]
 
-PROXIES = ("haproxy", "nginx")
+PROXIES = ("haproxy", "nginx", "envoy")
 _HTTP, _GRPC = (8081, 8082), (50061, 50062)
 """Ports of the replicas in the configurations."""
 
@@ -49,13 +51,6 @@ def free_ports(number: int) -> list[int]:
         return [one.getsockname()[1] for one in held]
 
 
-def _replaced(text: str, values: Mapping[str, str]) -> str:
-    for old, new in values.items():
-        assert old in text, f"{old} is not in the configuration"
-        text = text.replace(old, new)
-    return text
-
-
 @contextmanager
 def running_proxy(name: str, replicas: Sequence[tuple[int, int]], folder: Path) -> Iterator[Proxy]:
     """A proxy before two replicas.
@@ -65,7 +60,8 @@ def running_proxy(name: str, replicas: Sequence[tuple[int, int]], folder: Path) 
         replicas: ports for HTTP and gRPC of each.
         folder: of its files.
     """
-    executable = shutil.which(name) or shutil.which(f"/usr/sbin/{name}")
+    places = [str(Path(sys.executable).parent), os.environ["PATH"], "/usr/sbin"]
+    executable = shutil.which(name, path=os.pathsep.join(places))
     if executable is None:
         problem = f"no proxy can be started: {name} not found"
         if os.environ.get("CUIHOP_REQUIRE_PROXIES") == "1":
@@ -80,35 +76,28 @@ def running_proxy(name: str, replicas: Sequence[tuple[int, int]], folder: Path) 
     chain, key = folder / "cuihop.crt", folder / "cuihop.key"
     chain.write_bytes(b"".join(part.bytes() for part in certificate.cert_chain_pems))
     certificate.private_key_pem.write_to_path(key)
-    own = {"127.0.0.1:8080": f"127.0.0.1:{http}", "127.0.0.1:50051": f"127.0.0.1:{grpc}"}
-    with_tls = {"8443 ssl": f"127.0.0.1:{https} ssl", "50443 ssl": f"127.0.0.1:{grpcs} ssl"}
-    servers = {
-        f"127.0.0.1:{old}": f"127.0.0.1:{replica[place]}"
-        for place, ports in enumerate((_HTTP, _GRPC))
-        for old, replica in zip(ports, replicas, strict=True)
+    ports = {8080: http, 8443: https, 50051: grpc, 50443: grpcs} | {
+        old: replica[place]
+        for place, olds in enumerate((_HTTP, _GRPC))
+        for old, replica in zip(olds, replicas, strict=True)
     }
+    text = next((ROOT / "deploy" / name).iterdir()).read_text(encoding="utf-8")
+    text = re.sub(r"/etc/(?:haproxy|nginx|envoy)/|/var/log/nginx/", f"{folder}/", text)
+    main = folder / "proxy.conf"
     if name == "haproxy":
-        both = folder / "cuihop.pem"
-        certificate.private_key_and_cert_chain_pem.write_to_path(both)
-        with_tls = {f":{port}": text for port, text in with_tls.items()}
-        checks = {f"port {port} ": f"port {replica[0]} " for port, replica in zip(_HTTP, replicas, strict=True)}
-        files = {"/etc/haproxy/cuihop.pem": str(both)}
-        text = (ROOT / "deploy/haproxy/haproxy.cfg").read_text(encoding="utf-8")
-        main = folder / "haproxy.cfg"
-        main.write_text(_replaced(text, {**own, **with_tls, **servers, **checks, **files}))
+        certificate.private_key_and_cert_chain_pem.write_to_path(folder / "cuihop.pem")
         command = [executable, "-db", "-f", str(main)]
-    else:
-        files = {"/etc/nginx/": f"{folder}/", "/var/log/nginx/": f"{folder}/"}
-        text = (ROOT / "deploy/nginx/cuihop.conf").read_text(encoding="utf-8")
-        (folder / "cuihop.conf").write_text(_replaced(text, {**own, **with_tls, **servers, **files}))
+    elif name == "nginx":
+        text = re.sub(r"listen (\d+) ssl", r"listen 127.0.0.1:\1 ssl", text)
         parts = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
         folders = "\n".join(f"{part}_temp_path {folder}/{part};" for part in parts)
-        main = folder / "nginx.conf"
-        main.write_text(
-            f"daemon off; master_process off; pid {folder}/pid; error_log stderr;\n"
-            f"events {{ worker_connections 1024; }}\nhttp {{ {folders}\ninclude {folder}/cuihop.conf; }}\n"
-        )
+        text = f"daemon off; master_process off; pid {folder}/pid; events {{}}\nhttp {{ {folders}\n{text}}}\n"
         command = [executable, "-e", "stderr", "-c", str(main)]
+    else:
+        command = [executable, "-c", str(main), "--disable-hot-restart", "--concurrency", "1", "--log-level", "warning"]
+    assert all(str(port) in text for port in ports)
+    text = re.sub("|".join(map(str, ports)), lambda found: str(ports[int(found[0])]), text)
+    main.write_text(text, encoding="utf-8")
     with proxy.log.open("w") as out:
         process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
     try:

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from itertools import pairwise
+from functools import partial
+from itertools import cycle, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_service.callers import Rate
 from guarded_service import bearer, new_key_in
-from proxies import Proxy, free_ports, running_proxy
+from proxies import PROXIES, Proxy, free_ports, running_proxy
 from redis_server import RedisServer
 from served_program import Program, program
 
@@ -92,11 +93,10 @@ class Replica:
 
 @dataclass
 class Cluster:
-    """Two replicas and both proxies."""
+    """Two replicas behind each of the proxies, by their names."""
 
     replicas: list[Replica]
-    haproxy: Proxy
-    nginx: Proxy
+    proxies: dict[str, Proxy]
 
 
 @dataclass
@@ -126,12 +126,13 @@ def running_replicas(replicas: list[Replica]) -> Iterator[list[Replica]]:
 
 
 @contextmanager
-def running_cluster(replicas: list[Replica], folder: Path) -> Iterator[Cluster]:
-    """The replicas behind both proxies."""
+def running_cluster(replicas: list[Replica], folder: Path, names: Sequence[str] = PROXIES) -> Iterator[Cluster]:
+    """The replicas behind the proxies."""
     with running_replicas(replicas), ExitStack() as stack:
         ports = [(replica.http_port, replica.grpc_port) for replica in replicas]
-        proxies = [stack.enter_context(running_proxy(name, ports, folder / name)) for name in ("haproxy", "nginx")]
-        yield Cluster(replicas, *proxies)
+        yield Cluster(
+            replicas, {name: stack.enter_context(running_proxy(name, ports, folder / name)) for name in names}
+        )
 
 
 @dataclass
@@ -231,18 +232,14 @@ class LibraryCaller:
         self._graph.close()
 
 
-def callers_of(cluster: Cluster, key: str | None = None, each: int = 2) -> dict[str, list[Callable[[], Any]]]:
-    """Makers of callers, by their way to the replicas."""
-    haproxy, nginx = cluster.haproxy, cluster.nginx
-    ways: dict[str, Callable[[], Any]] = {
-        "HTTP through HAProxy": lambda: HttpCaller(haproxy.http_port, key),
-        "gRPC through HAProxy": lambda: GrpcCaller(haproxy.grpc_port, key),
-        "HTTP through nginx": lambda: HttpCaller(nginx.http_port, key),
-        "gRPC through nginx": lambda: GrpcCaller(nginx.grpc_port, key),
-    }
-    makers = {way: [make] * each for way, make in ways.items()}
-    makers["library, HTTP through HAProxy"] = [lambda: LibraryCaller(f"http://127.0.0.1:{haproxy.http_port}", key)]
-    makers["library, gRPC through nginx"] = [lambda: LibraryCaller(f"grpc://127.0.0.1:{nginx.grpc_port}", key)]
+def callers_of(cluster: Cluster, key: str | None = None) -> dict[str, list[Callable[[], Any]]]:
+    """Makers of callers, by their way to the replicas: over HTTP, over gRPC, and by the library."""
+    makers: dict[str, list[Callable[[], Any]]] = {}
+    for proxy, scheme in zip(cluster.proxies.values(), cycle(("http", "grpc")), strict=False):
+        makers[f"HTTP through {proxy.name}"] = [partial(HttpCaller, proxy.http_port, key)] * 2
+        makers[f"gRPC through {proxy.name}"] = [partial(GrpcCaller, proxy.grpc_port, key)] * 2
+        address = f"{scheme}://127.0.0.1:{proxy.http_port if scheme == 'http' else proxy.grpc_port}"
+        makers[f"library, {scheme} through {proxy.name}"] = [partial(LibraryCaller, address, key)]
     return makers
 
 

@@ -68,7 +68,7 @@ def program(store: Path | str, folder: Path, *arguments: str, **environment: str
         )  # fmt: skip
     try:
         pattern = re.compile(r"serving http://(\S+) and grpc://(\S+)")
-        wait_for(lambda: pattern.search(log.read_text()) is not None or process.poll() is not None)
+        wait_for(lambda: pattern.search(log.read_text()) is not None or process.poll() is not None, 180)
         found = pattern.search(log.read_text())
         assert found is not None, log.read_text()
         yield Program(process, log, found[1], found[2])

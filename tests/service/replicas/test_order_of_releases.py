@@ -95,7 +95,7 @@ def test_a_replica_whose_own_file_is_behind_refuses_and_the_proxy_asks_the_other
             code, reason, details = refused(lambda: service.Distance(request, metadata=metadata))
         assert (code, reason) == (grpc.StatusCode.UNAVAILABLE, "RELEASE_BEHIND")
         assert details["RetryInfo"].retry_delay.seconds == 1
-        for proxy in (cluster.haproxy, cluster.nginx):
+        for proxy in cluster.proxies.values():
             through = HttpCaller(proxy.http_port)
             through.seen = ahead.seen
             assert {through.ask(turn)[0] for turn in range(8)} == {B}
@@ -190,7 +190,7 @@ def test_an_activation_that_no_store_has_delays_nobody_else(department: Departme
     for _ in range(3):
         assert caller.send(DISTANCE)[0] == 503
         assert other.send(DISTANCE)[0] == 200
-    for proxy in (department.cluster.haproxy, department.cluster.nginx):
+    for proxy in department.cluster.proxies.values():
         through = HttpCaller(proxy.http_port, department.key)
         through.seen = far
         assert through.send(DISTANCE)[0] == 503

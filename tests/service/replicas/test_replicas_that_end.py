@@ -28,7 +28,7 @@ def test_a_killed_replica_fails_no_request_and_is_asked_again_when_it_is_back(de
     assert [failure for failure in load.failures if "gRPC" not in failure] == []
     assert sum(load.failures.values()) <= len(load.digests)
     before = [requests_of(replica) for replica in (first, second)]
-    for proxy in (department.cluster.haproxy, department.cluster.nginx):
+    for proxy in department.cluster.proxies.values():
         caller = HttpCaller(proxy.http_port, department.key)
         for turn in range(8):
             caller.ask(turn)
@@ -73,14 +73,14 @@ def test_a_replica_without_a_release_is_passed_over_and_one_that_lost_its_file_g
     with running_cluster(replicas, tmp_path) as cluster:
         ready = [HttpCaller(replica.http_port) for replica in replicas]
         assert [caller.send("/health/ready")[0] for caller in ready] == [200, 503]
-        with load_by(callers_of(cluster, each=1)) as load:
+        with load_by(callers_of(cluster)) as load:
             time.sleep(1.0)
         assert {failure for failure in load.failures if "HTTP" in failure} == set()
         assert load.wrong == []
         store.unlink()
         wait_for(lambda: ready[0].send("/health/ready")[2]["status"] == "degraded")
         assert ready[0].send("/health/ready")[0] == 200
-        through = HttpCaller(cluster.haproxy.http_port)
+        through = HttpCaller(cluster.proxies["haproxy"].http_port)
         assert through.ask(0)[0] == RELEASES[0].release.digest
         for caller in (*ready, through):
             caller.close()

@@ -14,21 +14,16 @@ from cuihop.remote.settings import RemoteSettings
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_service.guard.key_file import changed_keys
 from guarded_service import refused
-from proxies import PROXIES, Proxy
+from proxies import PROXIES
 from replica_callers import PAIR, PAIRS, Department, HttpCaller
 
 DISTANCE = f"/v1/distance?a={PAIR[0]}&b={PAIR[1]}"
 _SECONDS = 3.0  # "within seconds": the file of keys is read once a second
 
 
-def proxy_of(department: Department, name: str) -> Proxy:
-    proxy: Proxy = getattr(department.cluster, name)
-    return proxy
-
-
 @pytest.mark.parametrize("name", PROXIES)
 def test_one_key_opens_all_replicas_and_no_key_none(department: Department, name: str) -> None:
-    proxy = proxy_of(department, name)
+    proxy = department.cluster.proxies[name]
     caller = HttpCaller(proxy.http_port, department.key)
     assert [caller.send(DISTANCE)[0] for _ in range(4)] == [200] * 4
     caller.key = None
@@ -50,7 +45,7 @@ def test_one_key_opens_all_replicas_and_no_key_none(department: Department, name
 
 def test_a_revoked_key_is_refused_by_all_replicas_within_seconds(department: Department) -> None:
     key = department.new_key("leaked")
-    caller = HttpCaller(department.cluster.haproxy.http_port, key)
+    caller = HttpCaller(department.cluster.proxies["haproxy"].http_port, key)
     deadline = time.monotonic() + _SECONDS
     while [caller.send(DISTANCE)[0] for _ in range(4)] != [200] * 4:
         assert time.monotonic() < deadline
@@ -71,7 +66,7 @@ def test_a_rate_holds_over_both_replicas_together_and_in_each_alone_while_redis_
     time.sleep(_SECONDS)  # for both replicas to read the file
 
     def answers(key: str) -> list[int]:
-        caller = HttpCaller(department.cluster.haproxy.http_port, key)
+        caller = HttpCaller(department.cluster.proxies["haproxy"].http_port, key)
         found = [caller.send("/v1/distances", {"pairs": pairs})[0] for _ in range(26)]
         caller.close()
         return found
@@ -90,7 +85,7 @@ def test_a_rate_holds_over_both_replicas_together_and_in_each_alone_while_redis_
 
 @pytest.mark.parametrize("name", PROXIES)
 def test_tls_ends_at_the_proxy(department: Department, name: str) -> None:
-    proxy = proxy_of(department, name)
+    proxy = department.cluster.proxies[name]
     context = ssl.create_default_context(cafile=str(proxy.authority))
     connection = http.client.HTTPSConnection("localhost", proxy.https_port, context=context, timeout=20)
     headers = {"Authorization": f"Bearer {department.key}", "X-Request-Id": f"mine-{name}"}
@@ -111,7 +106,7 @@ def test_tls_ends_at_the_proxy(department: Department, name: str) -> None:
 
 
 def test_no_log_of_a_proxy_has_a_concept_or_a_key(department: Department) -> None:
-    for proxy in (department.cluster.haproxy, department.cluster.nginx):
+    for proxy in department.cluster.proxies.values():
         caller = HttpCaller(proxy.http_port, department.key)
         caller.send(DISTANCE, **{"X-Request-Id": "looked-for"})
         caller.close()
