@@ -181,6 +181,7 @@ class ConceptGraphHandlers:
         async for request in request_iterator:
             rpc.head = replace(rpc.head, caller=None)  # a key may be revoked while its stream goes on
             batch = await self._batch(request.batch, rpc)
+            batch.provenance.activation = str(rpc.head.session.served or "")
             yield pb.StreamDistancesResponse(sequence=request.sequence, batch=batch)
 
     async def Path(self, request: pb.PathRequest, rpc: Rpc) -> pb.PathResponse:
@@ -301,7 +302,9 @@ class ConceptGraphHandlers:
     ) -> AsyncIterator[pb.AnnotateResponse]:
         async for request in request_iterator:
             rpc.head = replace(rpc.head, caller=None)  # a key may be revoked while its stream goes on
-            yield await self._annotated(request, rpc)
+            answer = await self._annotated(request, rpc)
+            answer.provenance.activation = str(rpc.head.session.served or "")
+            yield answer
 
     async def _annotated(self, request: pb.AnnotateRequest, rpc: Rpc) -> pb.AnnotateResponse:
         def work(context: RequestContext) -> pb.AnnotateResponse:

@@ -24,6 +24,7 @@ from cuihop_service.http_api.problems import (
     input_error,
     other_response,
     problem_response,
+    with_activations,
     with_problems_as_sent,
 )
 from cuihop_service.http_api.responder import Responder, request_id_of, request_info
@@ -148,7 +149,7 @@ class _Documented(FastAPI):
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
-            self.openapi_schema = with_problems_as_sent(super().openapi())
+            self.openapi_schema = with_activations(with_problems_as_sent(super().openapi()))
         return self.openapi_schema
 
 

@@ -19,11 +19,12 @@ from cuihop_service.request_context import FAULT, Cancelled
 
 __all__ = [
     "PROBLEM", "fault_response", "input_error", "other_response", "problem", "problem_response", "problem_responses",
-    "with_problems_as_sent",
+    "with_activations", "with_problems_as_sent",
 ]  # fmt: skip
 
 PROBLEM = "application/problem+json"
 
+_ACTIVATION = "X-Release-Activation"
 _GONE = 499  # the caller has gone
 
 
@@ -47,6 +48,28 @@ def with_problems_as_sent(document: dict[str, Any]) -> dict[str, Any]:
                 content = answer.get("content", {})
                 if PROBLEM in content:
                     content[PROBLEM] = content.pop("application/json")
+    return document
+
+
+def with_activations(document: dict[str, Any]) -> dict[str, Any]:
+    """An OpenAPI document in which every operation has the header for the order of releases, in request and answer."""
+    schema = {"type": "string", "examples": ["1795412345678901234-9d9b3233636c4a1f"]}
+    answered = {
+        "description": "When the release of the answer became the active one: nanoseconds, `-`, and the beginning "
+        "of its digest. Absent where no release was used.",
+        "schema": schema,
+    }
+    sent = {
+        "name": _ACTIVATION,
+        "in": "header",
+        "description": "The value with the largest number that the caller has seen, unchanged. The answer then comes "
+        "from no older release; a replica that has none so new refuses with 503, RELEASE_BEHIND.",
+        "schema": schema,
+    }
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            operation.setdefault("parameters", []).append(sent)
+            operation["responses"]["200"].setdefault("headers", {})[_ACTIVATION] = answered
     return document
 
 
