@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the image, starts docker-compose.yml from empty volumes by the commands of the documentation, and breaks it: no
 # release, a wrong password, a cache folder that is full or read-only, a proxy in the environment, no database.
-# About four minutes; needs the ports 7474, 7687, 8080 and 50051 of this machine.
+# Then two replicas behind a proxy, replaced and switched under load: replicas.sh.
+# About seven minutes; needs the ports 7474, 7687, 8080, 8443, 50051 and 50443 of this machine.
 #
 # Runs with any Docker engine of version 25 or later. Two hooks for one that is not reached as usual:
 #   DOCKER   the client (default: docker)
@@ -159,6 +160,11 @@ done
 [ "$(docker compose --profile service ps --format '{{.Name}}' | wc -l)" = 3 ] || failed "compose needs more than .env"
 passed "service and Redis: no root, no capabilities, read-only"
 
+memory=$(documented operations.md "## The image and its memory" 1)
+run "$memory" "$memory"
+grep -q '^[1-9][0-9]* MB$' "$work/out" || failed "no memory"
+passed "memory of two workers and their supervisor, as documented: $(cat "$work/out")"
+
 # What is not as it should be: each in a service of its own, all at once
 
 openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=cuihop.example.org -keyout "$work/tls.key" -out "$work/tls.crt" 2> /dev/null
@@ -222,4 +228,6 @@ if NEO4J_PASSWORD=$password cuihop releases list --server bolt://localhost:7687 
 curl -sf -H "Authorization: Bearer $key" "http://127.0.0.1:8080$distance" | grep -q '"hops":3,' || failed "the graph is gone"
 passed "down and up again with the password changed as documented: the graph is still there"
 
+# shellcheck source=tests/containers/replicas.sh
+. "$checkout/tests/containers/replicas.sh"
 echo "$checks passed, 0 failed"

@@ -1,18 +1,20 @@
 """Callers of the replicas of docker-compose.yml, and the releases that they compare answers with.
 
-`replica_load.py write FOLDER` writes the releases as snapshots. `replica_load.py ask KEY NUMBER...` asks all the time, by
-HTTP and gRPC, until it gets SIGTERM. The numbers are those of the releases that are active meanwhile, in their order.
-Then it prints what was counted, and ends with 1 where a request failed, where an answer was not that of the release
-which it names, or where a caller got an older release after a newer one or did not get the last one.
+`replica_load.py write FOLDER` writes the releases as snapshots. `replica_load.py ask KEY NUMBER...` asks all the time,
+by HTTP and gRPC, until it gets SIGTERM. The numbers are those of the releases that are active meanwhile, in their
+order. Then it prints what was counted, and ends with 1 where a request failed, where an answer was not that of the
+release which it names, or where a caller got an older release after a newer one or did not get the last one.
 """
 
 from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "service" / "replicas")]
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the helpers of the tests
 
 from replica_callers import RELEASES, GrpcCaller, HttpCaller, LibraryCaller, load_by
 
@@ -20,7 +22,7 @@ _HTTP, _GRPC = 8080, 50051
 
 
 def ask(key: str, order: list[str]) -> int:
-    makers = {
+    makers: dict[str, list[Callable[[], Any]]] = {
         "HTTP": [lambda: HttpCaller(_HTTP, key)] * 3,
         "gRPC": [lambda: GrpcCaller(_GRPC, key)] * 2,
         "library, HTTP": [lambda: LibraryCaller(f"http://127.0.0.1:{_HTTP}", key)],
