@@ -81,9 +81,10 @@ def running_proxy(name: str, replicas: Sequence[tuple[int, int]], folder: Path) 
         for place, olds in enumerate((_HTTP, _GRPC))
         for old, replica in zip(olds, replicas, strict=True)
     }
-    text = next((ROOT / "deploy" / name).iterdir()).read_text(encoding="utf-8")
-    text = re.sub(r"/etc/(?:haproxy|nginx|envoy)/|/var/log/nginx/", f"{folder}/", text)
-    main = folder / "proxy.conf"
+    (configuration,) = (ROOT / "deploy" / name).iterdir()
+    text = configuration.read_text(encoding="utf-8")
+    text = re.sub(r"/etc/(?:haproxy|nginx|envoy)/|/var/log/nginx/|/dev/shm/", f"{folder}/", text)
+    main = folder / configuration.name
     if name == "haproxy":
         certificate.private_key_and_cert_chain_pem.write_to_path(folder / "cuihop.pem")
         command = [executable, "-db", "-f", str(main)]
@@ -95,6 +96,7 @@ def running_proxy(name: str, replicas: Sequence[tuple[int, int]], folder: Path) 
         command = [executable, "-e", "stderr", "-c", str(main)]
     else:
         command = [executable, "-c", str(main), "--disable-hot-restart", "--concurrency", "1", "--log-level", "warning"]
+        command += ["--file-flush-interval-msec", "50"]
     assert all(str(port) in text for port in ports)
     text = re.sub("|".join(map(str, ports)), lambda found: str(ports[int(found[0])]), text)
     main.write_text(text, encoding="utf-8")

@@ -281,23 +281,26 @@ def load_by(makers: Mapping[str, Sequence[Callable[[], Any]]]) -> Iterator[Load]
     load, over = Load(), threading.Event()
 
     def run(way: str, name: str, make: Callable[[], Any]) -> None:
-        caller, digests, seconds = make(), load.digests[name], load.seconds[way]
+        caller, digests, seconds = None, load.digests[name], load.seconds[way]
         turn = 0
         while not over.is_set():
             begun = time.perf_counter()
             try:
+                caller = caller or make()
                 digest, hops = caller.ask(turn)
             except Exception as error:  # counted, whatever it is
-                load.failures[f"{way}: {type(error).__name__}: {str(error)[:300]}"] += 1
-                caller.close()
-                caller = make()
+                load.failures[f"{way}, turn {turn % 2}: {type(error).__name__}: {str(error)[:300]}"] += 1
+                if caller is not None:
+                    caller.close()
+                caller = None
             else:
                 seconds.append(time.perf_counter() - begun)
                 digests.append(digest)
                 if hops != list(TRUE[digest].distances(PAIRS[: len(hops)])):
                     load.wrong.append((name, digest, hops))
             turn += 1
-        caller.close()
+        if caller is not None:
+            caller.close()
 
     threads = []
     for way, each in makers.items():

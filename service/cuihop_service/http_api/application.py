@@ -88,7 +88,7 @@ def application(
             else {
                 "name": served.release.name,
                 "digest": served.digest,
-                "activation": None if holder.activation is None else holder.activation.number,
+                "activation": None if holder.activation is None else str(holder.activation),
             },
             "indexed": holder.indexed,
             "trouble": holder.trouble,

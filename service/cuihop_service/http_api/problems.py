@@ -62,6 +62,7 @@ def with_activations(document: dict[str, Any]) -> dict[str, Any]:
     sent = {
         "name": _ACTIVATION,
         "in": "header",
+        "required": False,
         "description": "The value with the largest number that the caller has seen, unchanged. The answer then comes "
         "from no older release; a replica that has none so new refuses with 503, RELEASE_BEHIND.",
         "schema": schema,
