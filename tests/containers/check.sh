@@ -122,7 +122,10 @@ docker exec "$neo4j" sh -c '[ "$(id -u)" = 7474 ] && grep -q "CapBnd:.*000000000
 passed "Neo4j: no root, no capabilities"
 
 docker compose --profile service build --quiet > "$work/out" 2>&1 || { tail -20 "$work/out" >&2; failed "the image is not built"; }
-passed "the image is built: $(docker image ls cuihop --format '{{.Size}}')"
+own=$(docker history --human=false --no-trunc --format '{{.Size}} {{.CreatedBy}}' cuihop \
+    | awk '/ COPY .*\/(opt\/cuihop|added) / {sum += $1} END {printf "%.0f", sum / 1000000}')
+[ "$own" -le 330 ] || failed "our layers of the image have $own MB"
+passed "the image is built: $(docker image ls cuihop:latest --format '{{.Size}}'), $own MB of it ours"
 
 # An empty database first
 
