@@ -132,7 +132,7 @@ passed "the image is built: $(docker image ls cuihop:latest --format '{{.Size}}'
 cuihop keys create alone --file "$work/alone/keys.json" > "$work/alone/key" 2> /dev/null
 chown -R 10001 "$work/alone" 2> /dev/null || sudo chown -R 10001 "$work/alone"
 start_alone cuihop-check-empty --env CUIHOP_WORKERS=2 cuihop
-within 120 "nothing said of the empty database" says cuihop-check-empty /health/ready "503 .*unavailable.*no release"
+within 300 "nothing said of the empty database" says cuihop-check-empty /health/ready "503 .*unavailable.*no release"
 never_restarted cuihop-check-empty
 passed "on an empty database the service says so"
 
@@ -140,7 +140,7 @@ rest=$(sed '1,/compose up/d' <<< "$order")
 run "$rest" "$rest"
 passed "the documented order: loaded, stored, keys made, the service is healthy"
 
-within 60 "not ready after the load" says cuihop-check-empty "$distance" '"hops":3'
+within 300 "not ready after the load" says cuihop-check-empty "$distance" '"hops":3'
 never_restarted cuihop-check-empty
 docker stop --time 30 cuihop-check-empty > /dev/null
 passed "the service that was started first answers, without a restart"
@@ -153,7 +153,7 @@ cuihop keys create metrics --scope metrics --file keys/keys.json > metrics.key 2
 curl -sf -H "Authorization: Bearer $key" "http://127.0.0.1:8080$distance" | grep -q '"hops":3,' || failed "HTTP"
 CUIHOP_API_KEY=$key cuihop distance C0006121 C0018670 --graph grpc://127.0.0.1:50051 | grep -q '^3 hops' || failed "gRPC"
 metrics() { curl -sf -H "Authorization: Bearer $(cat metrics.key)" http://127.0.0.1:8080/metrics | grep -q "$1"; }
-within 30 "metrics" metrics '^cuihop_workers{state="ready"} 2.0'
+within 120 "metrics" metrics '^cuihop_workers{state="ready"} 2.0'
 passed "HTTP and gRPC answer 3, with a key only; metrics count two workers"
 
 for service in service redis; do
@@ -180,26 +180,26 @@ start_alone cuihop-check-wrong --env NEO4J_PASSWORD=not-the-password --env CUIHO
 start_alone cuihop-check-read-only --volume cuihop-check-cache:/var/cache/cuihop:ro cuihop
 start_alone cuihop-check-full --tmpfs /var/cache/cuihop:size=8m,uid=10001,gid=10001 --entrypoint sh cuihop \
     -c 'cat /dev/zero > /var/cache/cuihop/filler; exec cuihop serve'
-within 120 "nothing said of the wrong password" says cuihop-check-wrong /health/ready "503 .*refuses user 'neo4j'"
+within 300 "nothing said of the wrong password" says cuihop-check-wrong /health/ready "503 .*refuses user 'neo4j'"
 for _ in 1 2 3 4 5 6 7 8; do
     NEO4J_PASSWORD=$password cuihop releases list --server bolt://localhost:7687 > /dev/null 2>&1 || failed "the user neo4j is locked"
 done
 never_restarted cuihop-check-wrong
 passed "a wrong password is named, and locks nobody out"
 
-within 120 "nothing said of the read-only folder" says cuihop-check-read-only /health/ready '"degraded".*no index'
+within 300 "nothing said of the read-only folder" says cuihop-check-read-only /health/ready '"degraded".*no index'
 says cuihop-check-read-only "$distance" '"hops":3.*"tier":"cypher"' || failed "no answer by Cypher"
-within 60 "degraded, and not healthy" healthy cuihop-check-read-only
+within 300 "degraded, and not healthy" healthy cuihop-check-read-only
 passed "a read-only cache folder: degraded, answers by Cypher"
 
-within 120 "nothing said of the full folder" says cuihop-check-full /health/ready '"degraded".*no index'
+within 300 "nothing said of the full folder" says cuihop-check-full /health/ready '"degraded".*no index'
 says cuihop-check-full "$distance" '"hops":3.*"tier":"c' || failed "no answer by Cypher"
 docker exec cuihop-check-full rm /var/cache/cuihop/filler
-within 60 "not recovered when there was room" says cuihop-check-full "$distance" '"hops":3.*"tier":"index"'
+within 300 "not recovered when there was room" says cuihop-check-full "$distance" '"hops":3.*"tier":"index"'
 never_restarted cuihop-check-full
 passed "a full cache folder: degraded, answers by Cypher; with room again by its index"
 
-within 120 "a proxy, TLS or a host name made it unhealthy" healthy cuihop-check-proxy
+within 300 "a proxy, TLS or a host name made it unhealthy" healthy cuihop-check-proxy
 passed "healthy behind a proxy in the environment, with TLS, a host name and a read-only cache folder"
 docker rm --force --volumes "${alone[@]}" > /dev/null
 docker volume rm cuihop-check-cache > /dev/null
@@ -217,7 +217,7 @@ cp graph.cuihop 2025AB.cuihop
 bulk=$(documented neo4j.md "### From files, with Docker" 1)
 run "$bulk" "export NEO4J_PASSWORD=$password CUIHOP_NEO4J=bolt://localhost:7687
 $bulk"
-within 30 "not ready after the import" ready ready
+within 120 "not ready after the import" ready ready
 passed "filled from files, as documented"
 
 change=$(documented operations.md "### Passwords" 1)

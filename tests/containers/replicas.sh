@@ -47,10 +47,10 @@ for replica in replica1 replica2; do [ "$(image_of $replica)" != "$before" ] || 
 ask 0 1 0
 cuihop store release1.cuihop --server bolt://localhost:7687 > /dev/null 2>&1 || failed "store"
 release="2 hops"
-within 120 "a replica does not serve the new release" both serves
+within 300 "a replica does not serve the new release" both serves
 cuihop releases rollback --server bolt://localhost:7687 > /dev/null 2>&1 || failed "rollback"
 release="1 hops"
-within 120 "a replica does not serve the release before" both serves
+within 300 "a replica does not serve the release before" both serves
 asked_enough "the release switched, and rolled back"
 
 mkdir -p tls
