@@ -7,10 +7,11 @@
 Up to 79,793 images they are those of ROCOv2, all splits, shuffled. Each further image takes the set of an earlier one,
 drawn at random. Where that image was the first with its set, a *new* set is made with probability d: one concept, but
 the most frequent, in practice the modality, is replaced by a concept of a ROCOv2 image that has the most frequent one
-too; where the set is there already, the same is tried with another distinct set of as many concepts. d is the share of the distinct sets that occur once in the images begun with. So drawn, the number of
-distinct sets follows Heaps' law S(N) ∝ N^d (the process of Pitman and Yor with θ = 0), and the chance that the next
-image has a new set is at the beginning that of Good and Turing. Of ROCOv2 are: the distribution of the number of
-concepts, the frequency of concepts, their co-occurrence, the correlation with the modality, and the frequency of sets.
+too; where the set is there already, the same is tried with another distinct set of as many concepts. d is the share of
+the distinct sets that occur once in the images begun with. So drawn, the number of distinct sets follows Heaps' law
+S(N) ∝ N^d (the process of Pitman and Yor with θ = 0), and the chance that the next image has a new set is at the
+beginning that of Good and Turing. Of ROCOv2 are: the distribution of the number of concepts, the frequency of concepts,
+their co-occurrence, the correlation with the modality, and the frequency of sets.
 
 No public collection of a million images has such concepts, so S(10⁶) is an extrapolation. This program shows its
 error on images that it has not seen: it draws 79,793 from 5,000 and from 20,000 of ROCOv2, and compares.
