@@ -33,6 +33,7 @@ class Member(BoltProxy):
         reads, writes: transactions begun with each access mode.
         bookmarks: sent with the latest transaction that only reads.
         given: the latest bookmark that a write got.
+        texts: the beginnings of the queries that it got.
         refusal: code of the error that meets transactions which may write; ``None``: they are accepted.
         tables: false where it refuses to give routing tables.
     """
@@ -43,6 +44,7 @@ class Member(BoltProxy):
         self.reads = self.writes = 0
         self.bookmarks: set[str] = set()
         self.given: str | None = None
+        self.texts: list[bytes] = []
         self.refusal: str | None = None
         self.tables = True
         super().__init__(server)
@@ -58,16 +60,19 @@ class Member(BoltProxy):
 
     def _pair(self, client: socket.socket, server: socket.socket) -> None:
         self._open += [client, server]
-        with suppress(OSError):
+        with client, server, suppress(OSError):
             _exactly(client, 16, skip=4)
             server.sendall(bytes.fromhex("6060b017") + _ONLY_BOLT_5_4)
             client.sendall(_exactly(server, 4))
             conversation = _Conversation(self, client, server)
-            threading.Thread(target=conversation.replies, daemon=True).start()
-            conversation.requests()
-        for end in (client, server):
+            replies = threading.Thread(target=conversation.replies, daemon=True)
+            replies.start()
             with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
+                conversation.requests()
+            for end in (client, server):
+                with suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+            replies.join()
 
     @property
     def table(self) -> dict[str, Any]:
@@ -98,6 +103,8 @@ class _Conversation:
             if tag == _ROUTE and not self._member.tables:
                 self._refuse("Neo.ClientError.Procedure.ProcedureNotFound", "no routing table here")
                 continue
+            if tag == _RUN:
+                self._member.texts.append(message[:200])
             if tag == _BEGIN or (tag == _RUN and not self._in_transaction):
                 self._write = _READ_MODE not in message
                 if self._write and self._member.refusal:
@@ -121,7 +128,7 @@ class _Conversation:
         with suppress(OSError):
             for message in _messages(self._server):
                 if message[1] == _SUCCESS and message[2:6] == b"\xa1\x82rt":
-                    message = bytes([0xB1, _SUCCESS]) + _packed({"rt": self._member.table})  # noqa: PLW2901
+                    message = bytes([0xB1, _SUCCESS]) + _packed({"rt": self._member.table})
                 elif message[1] == _SUCCESS and self._write and (found := _BOOKMARK.search(message)):
                     self._member.given = found[0].decode()
                 self._client.sendall(_framed(message))
@@ -227,5 +234,5 @@ def _packed(value: Any) -> bytes:
         return bytes([0x90 + len(value)]) + b"".join(map(_packed, value))
     if isinstance(value, int):
         return struct.pack(">Bh", 0xC9, value)
-    text = value.encode()
+    text: bytes = value.encode()
     return bytes([0xD0, len(text)]) + text

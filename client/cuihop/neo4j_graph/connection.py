@@ -7,7 +7,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, LiteralString, Self, TypeVar
@@ -35,6 +35,7 @@ __all__ = ["Neo4jConnection", "Neo4jSettings"]
 Result = TypeVar("Result")
 
 _RETRY_SECONDS = 0.5
+_MEMBERS_TRIED = 3
 _ELECTION_SECONDS = 10.0
 _POSITION_PAUSE_SECONDS = 30.0
 
@@ -135,6 +136,7 @@ class Neo4jConnection:
         self._login = Login(settings.address, settings.user, settings.password, settings.password_file)
         self._routed = is_routed_address(settings.address)
         self._bookmarks = bookmarks_of(settings.address, settings.database) if self._routed else None
+        self._members_tried = _MEMBERS_TRIED if self._routed else 1
         self._position_due = 0.0  # on the monotonic clock
         with self._translated_errors():
             self._driver = self._new_driver(self._login, settings.connections)
@@ -145,9 +147,8 @@ class Neo4jConnection:
             settings.address,
             auth=auth,
             max_connection_pool_size=connections,
-            connection_acquisition_timeout=settings.acquisition_timeout,
-            # within the time for a connection, one member may be dead, and another one takes the request
-            connection_timeout=min(10.0, settings.acquisition_timeout / (3 if self._routed else 1)),
+            connection_acquisition_timeout=settings.acquisition_timeout / self._members_tried,
+            connection_timeout=min(10.0, settings.acquisition_timeout / self._members_tried),
             liveness_check_timeout=settings.idle_time,
             max_transaction_retry_time=settings.retry_time,
             notifications_min_severity="OFF",
@@ -171,7 +172,7 @@ class Neo4jConnection:
         """
         bounded = neo4j.unit_of_work(timeout=self.settings.timeout if timeout is None else timeout)(work)
         with self._translated_errors(), self._session(neo4j.READ_ACCESS) as session:
-            return session.execute_read(bounded)
+            return self._connected(lambda: session.execute_read(bounded))
 
     def read_named(
         self, name: str, work: Callable[[neo4j.ManagedTransaction], Result], *, timeout: float, **session: Any
@@ -179,7 +180,7 @@ class Neo4jConnection:
         """Like `read`, in a transaction that `end` can end by its name; ``session``: more session settings."""
         bounded = neo4j.unit_of_work(metadata={"cuihop": name}, timeout=timeout)(work)
         with self._translated_errors(), self._session(neo4j.READ_ACCESS, **session) as opened:
-            return opened.execute_read(bounded)
+            return self._connected(lambda: opened.execute_read(bounded))
 
     def member(self, tx: neo4j.ManagedTransaction) -> str | None:
         """The address of the member of the cluster that runs the transaction; ``None`` without routing."""
@@ -203,9 +204,9 @@ class Neo4jConnection:
         bounded = neo4j.unit_of_work(timeout=self.settings.timeout if timeout is None else timeout)(work)
         with self._translated_errors(), self._session(neo4j.WRITE_ACCESS) as session:
             try:
-                return session.execute_write(bounded)
+                return self._connected(lambda: session.execute_write(bounded))
             except exceptions.IncompleteCommit:
-                return session.execute_write(bounded)
+                return self._connected(lambda: session.execute_write(bounded))
 
     def run_alone(self, text: LiteralString, **parameters: Any) -> list[neo4j.Record]:
         """The rows of a statement outside explicit transactions: schema, ``IN TRANSACTIONS``.
@@ -215,7 +216,7 @@ class Neo4jConnection:
 
         def attempt() -> list[neo4j.Record]:
             with self._session(neo4j.WRITE_ACCESS) as session:
-                return list(session.run(text, parameters))
+                return list(self._connected(lambda: session.run(text, parameters)))
 
         with self._translated_errors():
             return _repeated(attempt, self.settings.retry_time)
@@ -246,7 +247,7 @@ class Neo4jConnection:
                 with self._driver.session(
                     database=self.settings.database, default_access_mode=neo4j.WRITE_ACCESS
                 ) as leader:
-                    with leader.begin_transaction(timeout=self.settings.timeout) as tx:
+                    with self._connected(lambda: leader.begin_transaction(timeout=self.settings.timeout)) as tx:
                         tx.run("RETURN 1").consume()
                         tx.commit()
                     return list(leader.last_bookmarks().raw_values)
@@ -278,7 +279,21 @@ class Neo4jConnection:
 
     def _try_password(self) -> None:
         with self._new_driver(self._login.get_auth(), 1) as driver:
-            driver.verify_connectivity()
+            if not self._routed:
+                driver.verify_connectivity()
+                return
+            with driver.session(database=self.settings.database, default_access_mode=neo4j.READ_ACCESS) as session:
+                self._connected(lambda: session.run("RETURN 1").consume())
+
+    def _connected(self, request: Callable[[], Result]) -> Result:
+        """The result of a request, tried on other members of the cluster where the first ones do not answer.
+
+        The time for a connection is divided among them. The driver leaves out members that took theirs in vain.
+        """
+        for _ in range(self._members_tried - 1):
+            with suppress(exceptions.ConnectionAcquisitionTimeoutError):
+                return request()
+        return request()
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:
@@ -289,9 +304,10 @@ class Neo4jConnection:
                 self._position_due = 0.0
             raise self._as_ours(error) from error
         except exceptions.ConnectionAcquisitionTimeoutError as error:
+            silence = ", or members of the cluster did not answer" if self._routed else ""
             raise GraphUnavailable(
                 f"{self.settings.address}: all {self.settings.connections} connections stayed in use for "
-                f"{self.settings.acquisition_timeout:g} s"
+                f"{self.settings.acquisition_timeout:g} s{silence}"
             ) from error
         except (exceptions.DriverError, OSError, ValueError) as error:
             self._login.doubt()
