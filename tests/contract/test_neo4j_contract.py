@@ -26,7 +26,7 @@ class TestNeo4j(ConceptGraphContract):
 class TestNeo4jCluster(ConceptGraphContract):
     """The same over ``neo4j://``: loads by the leader, all else by followers."""
 
-    random_graphs = 2
+    random_graphs = 5
     pairs_a_thread = 2
     every_published = 50
 

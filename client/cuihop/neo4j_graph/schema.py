@@ -38,6 +38,7 @@ _OPTIONAL = {
 }  # added after the schema; searches take longer without the first, and find fewer forms without the second
 _INDEX_PATIENCE_SECONDS = 3600
 _OPENING_RETRY_SECONDS = 2.0
+_COUNT_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,9 @@ def check_counts(connection: Neo4jConnection, number: int, release: Release) -> 
     Raises:
         ReleaseMismatch: there are more or fewer than it states.
     """
-    row = connection.read(lambda tx: tx.run(cypher.STORED_COUNTS, release=number).single(strict=True))
+    row = connection.read(
+        lambda tx: tx.run(cypher.STORED_COUNTS, release=number).single(strict=True), timeout=_COUNT_SECONDS
+    )
     if (row["concepts"], row["edges"]) != (release.concepts, release.edges):
         raise ReleaseMismatch(
             f"release {number} has {row['concepts']:,} concepts and {row['edges']:,} edges where it was read, and was "
