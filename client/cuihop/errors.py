@@ -240,6 +240,10 @@ class RateLimited(LimitExceeded):
         self.retry_after = retry_after
 
 
+class ClusterError(CuihopError):
+    """A cluster cannot be reached, or its processes ended before the work did."""
+
+
 class AccessError(CuihopError):
     """The owner of the graph does not allow it."""
 

@@ -107,7 +107,7 @@ def test_pairs_that_are_passed_over_do_not_change_the_ranking() -> None:
 @given(cases(), st.sampled_from(["min", "max", "mean"]))
 def test_every_divisor_ranks_as_the_measure_of_two_sets(case: Case, by: DividedBy) -> None:
     images = ImageCollection.of(Dataset(case.queries, case.corpus), case.graph, "isolated")
-    work = RankingWork(MemoryBudget.of("2GB"), threads=1)
+    work = RankingWork(MemoryBudget.of("2GB"), Resources(threads=1))
     rows = rows_by_matching(images, case.graph, len(case.held), work, by=by, direction=case.direction)
     dist = case.distance()
     for place, (query, A) in enumerate(case.queries.items()):

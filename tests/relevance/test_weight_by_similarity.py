@@ -26,7 +26,7 @@ from cuihop.measures.near_weight import IntrinsicContent, Weight, credit_of_near
 from cuihop.measures.nn_iou import concept_overlap, nn_iou
 from cuihop.relevance.baselines import top_k
 from cuihop.relevance.image_collection import ImageCollection
-from cuihop.relevance.relevance_index import Scores
+from cuihop.relevance.relevance_blocks import Scores
 from cuihop.resources.memory_budget import MemoryBudget
 from cuihop.resources.resources import Resources
 from cuihop.similarity.options import SimilarityOptions

@@ -276,8 +276,9 @@ def test_values_come_back_as_they_were(tmp_path: Path) -> None:
     with Checkpoint(tmp_path / "blocks", {"n": 1}) as first:
         first.add(FinishedBlock(2, 7, np.array([4, 1], dtype=np.int64), values))
     with Checkpoint(tmp_path / "blocks", {"n": 1}) as second:
-        (block,) = second.of_part(2)
-        assert second.of_part(1) == []
+        assert list(second.taken(1)) == []
+        (block,) = second.taken(2)
+        assert list(second.taken(2)) == []
     assert (block.number, block.queries.tolist(), block.values.tobytes()) == (7, [4, 1], values.tobytes())
 
 

@@ -12,7 +12,7 @@ from cuihop.errors import InputError
 from cuihop.graph import ConceptGraph
 from cuihop.measures.nearness import Nearness
 from cuihop.relevance.image_collection import ImageCollection
-from cuihop.relevance.relevance_index import Scores
+from cuihop.relevance.relevance_blocks import Scores
 
 __all__ = ["IntegerGains", "to_integer_gains"]
 

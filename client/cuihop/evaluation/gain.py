@@ -17,16 +17,19 @@ from cuihop.measures.measure import Measure
 from cuihop.measures.ndcg import normalised
 from cuihop.measures.near_weight import BY_SIMILARITY, IntrinsicContent, Weight, checked_ic, checked_weight
 from cuihop.measures.nearness import Nearness
-from cuihop.rankings.ranking import Ranking
+from cuihop.rankings.ranking import Ranking, first_rows
 from cuihop.relevance.image_collection import ImageCollection
-from cuihop.relevance.relevance_index import Scores
-from cuihop.resources.checkpoint import Checkpoint, FinishedBlock
+from cuihop.relevance.relevance_blocks import RelevanceWork
+from cuihop.resources.block_work import BlockStore
+from cuihop.resources.checkpoint import Checkpoint
 from cuihop.resources.memory_budget import MemoryBudget
 from cuihop.resources.resources import Resources
 
 __all__ = ["Gain", "Gains", "gains_of"]
 
 Float64 = npt.NDArray[np.float64]
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,44 +143,55 @@ class Gains:
             Float64, shape (rankings, queries, measures), and float64, shape (queries, levels).
         """
         images, depth, part = self.images, self.depth, levels[0].part
-        index = images.index(self.graph, levels[0].nearness(self.nearness.direction), memory)
         of_rankings = len(rankings) * len(measures)
-        found = np.empty((len(images.queries), of_rankings + len(levels)), dtype=np.float64)
-        done = [] if saved is None else saved.of_part(part)
-        for block in done:
-            found[block.queries] = block.values
+        found = np.full((len(images.queries), of_rankings + len(levels)), np.nan, dtype=np.float64)
 
-        def retrieved(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-            return np.concatenate([ranking.top(depth, places) for ranking in rankings], axis=1)
+        def store(places: Int64, values: Float64) -> None:
+            found[places] = values
 
-        def receive(scores: Scores) -> None:
-            values = self._values(scores, levels, measures, len(rankings))
-            found[scores.queries] = values
-            if saved is not None:
-                saved.add(FinishedBlock(part, scores.block, scores.queries, values))
-
-        index.score(
-            [gain.lam for gain in levels], depth + 1, retrieved, receive, depth=depth * len(rankings),
-            threads=resources.threads, progress=resources.progress, done={block.number for block in done},
-        )  # fmt: skip
+        blocks = BlockStore(store, len(found), places=resources.places, saved=saved, part=part)
+        if not blocks.complete:
+            nearness = levels[0].nearness(self.nearness.direction)
+            index = images.index(self.graph, nearness, memory, resources.places)
+            lams = [gain.lam for gain in levels]
+            scored = index.blocks(lams, depth + 1, depth=depth * len(rankings), threads=resources.threads)
+            of_measures = [(levels.index(gain), min(measure.k or depth, depth)) for measure, gain in measures.items()]
+            heads = [(ranking.indptr, ranking.rows) for ranking in rankings]
+            work = _GainBlocks(scored, images.own_rows, heads, depth, of_measures, self.empty)
+            blocks.fill(work, progress=resources.progress, cluster=resources.cluster)
         values = found[:, :of_rankings].reshape(len(found), len(rankings), len(measures))
         return values.transpose(1, 0, 2), found[:, of_rankings:]
 
-    def _values(
-        self, scores: Scores, levels: Sequence[Gain], measures: Mapping[Measure, Gain], rankings: int
-    ) -> Float64:
-        """Of each query: the measures of each ranking, one ranking after the other, then the levels."""
-        queries, depth = len(scores.queries), self.depth
-        values = np.empty((queries, rankings, len(measures)), dtype=np.float64)
-        largest = np.empty((queries, len(levels)), dtype=np.float64)
-        for level, gain in enumerate(levels):
-            best, _ = scores.best_others(level, self.images.own_rows[scores.queries])
+
+@dataclass(frozen=True, eq=False)
+class _GainBlocks(RelevanceWork):
+    """Measures by concepts, in blocks of queries.
+
+    Attributes:
+        heads: the rankings in compressed rows. depth: number of images of a ranking that gain.
+        measures: level and K of each. empty: the value of a query whose IDCG is 0.
+    """
+
+    heads: Sequence[tuple[Int64, Int32]]
+    depth: int
+    measures: Sequence[tuple[int, int]]
+    empty: float
+
+    def values(self, number: int) -> Float64:
+        """Of each query: the measures of each ranking, one after the other; then the best gain of each level."""
+        places = self.places(number)
+        retrieved = np.concatenate([first_rows(*head, self.depth, places) for head in self.heads], axis=1)
+        scores = self.scored.scores(number, retrieved)
+        queries, depth, rankings = len(places), self.depth, len(self.heads)
+        values = np.empty((queries, rankings, len(self.measures)), dtype=np.float64)
+        largest = np.empty((queries, len(self.scored.levels)), dtype=np.float64)
+        for level in range(len(self.scored.levels)):
+            best, _ = scores.best_others(level, self.own_rows[places])
             largest[:, level] = best[:, 0]
             ideal = cumulated_gains(best)[:, np.newaxis]
             gained = cumulated_gains(scores.retrieved_gains[level].reshape(queries, rankings, depth))
-            for column, (measure, of) in enumerate(measures.items()):
-                if of == gain:
-                    last = min(measure.k or depth, depth) - 1
-                    ideals = np.broadcast_to(ideal[..., last], gained.shape[:2])
-                    values[..., column] = normalised(gained[..., last], ideals, empty=self.empty)
+            for column, (of, k) in enumerate(self.measures):
+                if of == level:
+                    ideals = np.broadcast_to(ideal[..., k - 1], gained.shape[:2])
+                    values[..., column] = normalised(gained[..., k - 1], ideals, empty=self.empty)
         return np.concatenate([values.reshape(queries, -1), largest], axis=1)

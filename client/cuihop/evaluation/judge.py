@@ -24,9 +24,10 @@ from cuihop.evaluation.result import EmptyIdeal, Missing, missing_rankings
 from cuihop.measures.judged_rankings import JudgedRankings, Pools, blocks
 from cuihop.measures.measure import Measure
 from cuihop.measures.registry import FAMILIES
-from cuihop.rankings.blocks import RankingInBlocks, bytes_of_rank
+from cuihop.rankings.blocks import RankingInBlocks, VectorBlocks, bytes_of_rank
 from cuihop.rankings.ranking import Ranking, first_of_each
-from cuihop.resources.checkpoint import Checkpoint, FinishedBlock, open_checkpoint
+from cuihop.resources.block_work import BlockStore
+from cuihop.resources.checkpoint import Checkpoint, open_checkpoint
 from cuihop.resources.resources import Resources
 
 __all__ = ["JudgedSystem", "JudgedValues", "Truth", "depth_of", "judge", "judged_system"]
@@ -201,38 +202,41 @@ def _judged_in_blocks(
         query_image=ranking.query_image,
     )  # fmt: skip
     counted = judge(empty, truth)
-    values = np.empty((queries, len(truth.measures)), dtype=np.float64)
-    first = np.empty((queries, head), dtype=np.int32)
-    relevance = {name: np.empty((queries, 3), dtype=np.int64) for name in counted.relevance}
+    values = np.full((queries, len(truth.measures)), np.nan)
+    first = np.full((queries, head), -1, dtype=np.int32)
+    relevance = {name: np.zeros((queries, 3), dtype=np.int64) for name in counted.relevance}
 
-    def store(places: slice | Int64, parts: Sequence[npt.NDArray[Any]]) -> None:
+    widths = np.cumsum([len(truth.measures), head, *(3 for _ in relevance)])
+
+    def store(places: Int64, columns: Float64) -> None:
+        parts = np.split(columns, widths[:-1], axis=1)
         values[places], first[places] = parts[0], parts[1]
         for counts, part in zip(relevance.values(), parts[2:], strict=True):
             counts[places] = part
 
-    widths = np.cumsum([len(truth.measures), head, *(3 for _ in relevance)])
-    done = set()
-    for finished in [] if saved is None else saved.finished:
-        store(finished.queries, np.split(finished.values, widths[:-1], axis=1))
-        done.add(finished.number)
-
-    def judge_block(number: int, block: slice) -> None:
-        part = ranking.ranking_of(block)
-        judged = judge(part, truth)
-        places = np.arange(block.stop - block.start)
-        parts: list[npt.NDArray[Any]] = [judged.values, part.top(head, places), *judged.relevance.values()]
-        store(block, parts)
-        if saved is not None:
-            columns = np.concatenate([part.astype(np.float64) for part in parts], axis=1)
-            saved.add(FinishedBlock(0, number, places + block.start, columns))
-
-    for _ in ranking.in_order(judge_block, done=done, threads=resources.threads, progress=resources.progress):
-        pass
-    lengths = np.minimum(ranking.lengths, head)
+    blocks = BlockStore(store, queries, places=resources.places, saved=saved)
+    if not blocks.complete:
+        ranking.fill(blocks, _JudgedBlocks.of(ranking, resources, truth, head), resources)
+    lengths = (first >= 0).sum(axis=1)
     heads = Ranking.from_lists(
         first[first >= 0], lengths, ranking.queries, ranking.corpus, ranking.source, ranking.form, ranking.query_image
     )
     return dataclasses.replace(counted, values=values, relevance=relevance), heads
+
+
+@dataclass(frozen=True, eq=False)
+class _JudgedBlocks(VectorBlocks):
+    """Rankings that are judged block by block. ``head``: number of images of each query that gain."""
+
+    truth: Truth
+    head: int
+
+    def values(self, number: int) -> Float64:
+        """Of each query: the values of the measures, its first images, and the counts of relevant ones."""
+        part = self.ranking.ranking_of(self.slices[number])
+        judged = judge(part, self.truth)
+        first = part.top(self.head, np.arange(len(part.queries)))
+        return np.concatenate([judged.values, first, *judged.relevance.values()], axis=1, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.files.content_digest import content_digest
 from cuihop.rankings.ranking import QueryImage, Ranking
-from cuihop.resources.checkpoint import FinishedBlock, open_checkpoint
-from cuihop.resources.cores import checked_threads, in_order
+from cuihop.resources.block_work import BlockStore
+from cuihop.resources.checkpoint import open_checkpoint
+from cuihop.resources.cores import checked_threads
 from cuihop.resources.memory_budget import MemoryBudget
-from cuihop.resources.progress import Progress
 from cuihop.resources.resources import Resources
 from cuihop.resources.versions import versions
 from cuihop.snapshot.string_table import bounds_of
 
-__all__ = ["BYTES_OF_A_BLOCK", "RESULTS_OF_BLOCKS", "NearestRows", "RankingInBlocks", "bytes_of_rank"]
+__all__ = ["BYTES_OF_A_BLOCK", "RESULTS_OF_BLOCKS", "NearestRows", "RankingInBlocks", "VectorBlocks", "bytes_of_rank"]
 
 BYTES_OF_A_BLOCK = 24  # of one image in the ranking of one query, while its block is ranked and judged
 RESULTS_OF_BLOCKS = 1024  # bytes for each query: values of many measures, or some hundred images
 
 _DEFAULT = Resources()
 
-T = TypeVar("T")
-
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+Float64 = npt.NDArray[np.float64]
 
 
 class NearestRows(Protocol):
@@ -99,11 +98,14 @@ class RankingInBlocks:
         """SHA-256 of everything that the order depends on."""
         return content_digest(dict(self.depends))
 
-    @property
-    def blocks(self) -> Sequence[slice]:
-        """Places of the queries of each block."""
+    def blocks(self, places: Int64 | None = None) -> Sequence[slice]:
+        """Places of the queries of each block; of all, or of some, ascending."""
         step, total = self.nearest.step, len(self.queries)
-        return [slice(first, min(first + step, total)) for first in range(0, total, step)]
+        if places is None:
+            return [slice(first, min(first + step, total)) for first in range(0, total, step)]
+        ends = np.flatnonzero(np.diff(places, append=-1) != 1) + 1  # of each run of neighbours
+        runs = zip(places[np.concatenate([[0], ends[:-1]])].tolist(), places[ends - 1].tolist(), strict=True)
+        return [slice(at, min(at + step, last + 1)) for first, last in runs for at in range(first, last + 1, step)]
 
     def ranking_of(self, block: slice) -> Ranking:
         """The ranking of some queries, held in memory."""
@@ -116,33 +118,15 @@ class RankingInBlocks:
     def list_of(self, query: str) -> tuple[str, ...]:
         """The images retrieved for one of the queries, best first; only its block is computed."""
         place = self.queries.index(query)
-        return self.ranking_of(next(block for block in self.blocks if place < block.stop))[query]
+        return self.ranking_of(next(block for block in self.blocks() if place < block.stop))[query]
 
-    def in_order(
-        self,
-        call: Callable[[int, slice], T],
-        *,
-        done: Collection[int] = frozenset(),
-        threads: int | None = None,
-        progress: Progress | None = None,
-    ) -> Iterator[T]:
-        """Results of the call for each number and block that is not done, on all cores that there is memory for."""
+    def fill(self, blocks: BlockStore, work: VectorBlocks, resources: Resources) -> None:
+        """Compute the blocks that are not finished; see `BlockStore.fill`."""
         from threadpoolctl import threadpool_limits
 
-        blocks = self.blocks
-        finished = sum(blocks[number].stop - blocks[number].start for number in done)
-        if progress is not None and done:
-            progress(finished, len(self.queries))
-        left = [number for number in range(len(blocks)) if number not in done]
-        allowed = checked_threads(threads)
-        count = max(1, min(allowed, self.nearest.threads, len(left)))
         # Threads of products of matrices beside those of the blocks would wait for each other.
-        with threadpool_limits(max(1, allowed // count), user_api="blas"):
-            for number, found in zip(left, in_order(lambda n: call(n, blocks[n]), left, count), strict=True):
-                finished += blocks[number].stop - blocks[number].start
-                if progress is not None:
-                    progress(finished, len(self.queries))
-                yield found
+        with threadpool_limits(max(1, checked_threads(resources.threads) // work.threads), user_api="blas"):
+            blocks.fill(work, progress=resources.progress, cluster=resources.cluster)
 
     def take_results(self, memory: MemoryBudget, size: int) -> None:
         """Count bytes of results in, beyond those that are set apart already.
@@ -166,31 +150,51 @@ class RankingInBlocks:
         total = int(self.lengths.sum())
         self.take_results(self.memory.copy(), total * bytes_of_rank(in_checkpoint=checkpoint is not None))
         ends = bounds_of(self.lengths)
-        rows = np.empty(total, dtype=np.int32)
+        rows = np.full(total, -1, dtype=np.int32)
 
-        def put(block: slice, found: Int32) -> None:
-            rows[ends[block.start] : ends[block.stop]] = found[found >= 0]
+        def put(places: Int64, values: Float64) -> None:
+            found = values.astype(np.int32)
+            rows[ends[places[0]] : ends[places[-1] + 1]] = found[found >= 0]
 
         job = {"work": "ranking", **self.depends} if checkpoint is not None else {}
         with open_checkpoint(checkpoint, job, keep=resources.keep_checkpoint) as saved:
-            done = set()
-            while saved is not None and saved.finished:
-                finished = saved.finished.pop()
-                put(self.blocks[finished.number], finished.values.astype(np.int32))
-                done.add(finished.number)
-
-            def make(number: int, block: slice) -> None:
-                found = self.nearest.rows(block)
-                put(block, found)
-                if saved is not None:
-                    places = np.arange(block.start, block.stop)
-                    saved.add(FinishedBlock(0, number, places, found.astype(np.float64)))
-
-            for _ in self.in_order(make, done=done, threads=resources.threads, progress=resources.progress):
-                pass
+            blocks = BlockStore(put, len(self.queries), places=resources.places, saved=saved)
+            if not blocks.complete:
+                self.fill(blocks, VectorBlocks.of(self, resources), resources)
         return Ranking.from_lists(
             rows, self.lengths, self.queries, self.corpus, self.source, self.form, self.query_image
         )
+
+
+@dataclass(frozen=True, eq=False)
+class VectorBlocks:
+    """Searches for the nearest images, in blocks of queries: a `cuihop.resources.block_work.BlockWork`.
+
+    Attributes:
+        ranking: the ranking. slices: the queries of each block. threads: number that there is memory for.
+    """
+
+    ranking: RankingInBlocks
+    slices: Sequence[slice]
+    threads: int
+
+    @classmethod
+    def of(cls, ranking: RankingInBlocks, resources: Resources, *others: Any) -> Self:
+        """The blocks of a ranking that the resources are for; without what only a checkpoint needs."""
+        slices = ranking.blocks(resources.places)
+        threads = max(1, min(checked_threads(resources.threads), ranking.nearest.threads, len(slices)))
+        return cls(replace(ranking, content=dict), slices, threads, *others)
+
+    def __len__(self) -> int:
+        return len(self.slices)
+
+    def places(self, number: int) -> Int64:
+        """Places of the queries of a block."""
+        return np.arange(self.slices[number].start, self.slices[number].stop)
+
+    def values(self, number: int) -> Float64:
+        """Places in the corpus, nearest first; -1 beyond the end."""
+        return self.ranking.nearest.rows(self.slices[number]).astype(np.float64)
 
 
 def bytes_of_rank(*, in_checkpoint: bool) -> int:

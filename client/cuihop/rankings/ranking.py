@@ -28,6 +28,7 @@ __all__ = [
     "checked_order",
     "checked_ties",
     "first_of_each",
+    "first_rows",
     "lists_summary",
 ]
 
@@ -130,11 +131,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
 
     def top(self, k: int, places: Int64) -> Int32:
         """The first k of some queries as places in the corpus: int32, shape (places, k); -1 beyond the end."""
-        ranks = self.indptr[places, np.newaxis] + np.arange(k)
-        inside = ranks < self.indptr[places + 1, np.newaxis]
-        table = np.full(inside.shape, -1, dtype=np.int32)
-        table[inside] = self.rows[ranks[inside]]
-        return table
+        return first_rows(self.indptr, self.rows, k, places)
 
     @classmethod
     def of(
@@ -268,6 +265,15 @@ def first_of_each(places: Places, lengths: Int64, depth: int | None) -> tuple[Pl
         ranks = np.arange(len(places)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         places, lengths = places[ranks < depth], np.minimum(lengths, depth)
     return places, bounds_of(lengths)
+
+
+def first_rows(indptr: Int64, rows: Int32, k: int, places: Int64) -> Int32:
+    """The first k images of some queries of a ranking in compressed rows: see `Ranking.top`."""
+    ranks = indptr[places, np.newaxis] + np.arange(k)
+    inside = ranks < indptr[places + 1, np.newaxis]
+    table = np.full(inside.shape, -1, dtype=np.int32)
+    table[inside] = rows[ranks[inside]]
+    return table
 
 
 def lists_summary(lengths: Int64) -> str:

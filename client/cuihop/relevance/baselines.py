@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -17,9 +17,9 @@ from cuihop.rankings.ranking import QueryImage, Ranking
 from cuihop.relevance.concept_sets import ConceptSets, bytes_of
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.relevance.matching_gains import rows_by_matching
-from cuihop.relevance.rank_by_gain import Float64, Int32, RankingWork, rank_by_gain
-from cuihop.relevance.relevance_index import RelevanceIndex, Scores
-from cuihop.resources.checkpoint import FinishedBlock, open_checkpoint
+from cuihop.relevance.rank_by_gain import Float64, Int32, Int64, RankingWork, rank_by_gain
+from cuihop.relevance.relevance_blocks import RelevanceWork
+from cuihop.resources.checkpoint import open_checkpoint
 from cuihop.resources.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.resources.resources import Resources
 from cuihop.snapshot.string_table import bounds_of
@@ -71,42 +71,38 @@ def top_k(
     else:
         job |= {"n": hops, "lambda": lam, "weight": nearness.weight, "ic": nearness.ic}
     with open_checkpoint(resources.checkpoint, job, keep=resources.keep_checkpoint) as saved:
-        work = RankingWork(budget, resources.threads, resources.progress, saved)
+        work = RankingWork(budget, resources, saved)
         if by == "tf-idf":
             rows = _rows_by_tfidf(collection, depth, work)
         elif by == "bm" and graph is not None:
             rows = rows_by_matching(collection, graph, depth, work, direction=nearness.direction)
         else:
-            index = collection.index(graph, replace(nearness, n=hops), budget)
-            rows = _rows_by_overlap(collection, index, lam, depth, work)
+            rows = _rows_by_overlap(collection, graph, replace(nearness, n=hops, lam=lam), depth, work)
     return _ranking_of(rows, collection, f"by {by}")
 
 
 def _rows_by_overlap(
-    images: ImageCollection, index: RelevanceIndex, lam: float, depth: int, work: RankingWork
+    images: ImageCollection, graph: ConceptGraph | None, nearness: Nearness, depth: int, work: RankingWork
 ) -> Int32:
     """The images of the largest nn-IoU or IoU for each query: int32, shape (queries, depth)."""
-    rows = np.empty((len(images.queries), depth), dtype=np.int32)
-
-    def receive(scores: Scores) -> None:
-        found = scores.best_others(0, images.own_rows[scores.queries])[1]
-        rows[scores.queries] = found
-        if work.saved is not None:
-            work.saved.add(FinishedBlock(0, scores.block, scores.queries, found.astype(np.float64)))
-
-    done = [] if work.saved is None else work.saved.finished
-    for block in done:
-        rows[block.queries] = block.values.astype(np.int32)
-    index.score(
-        [lam],
-        depth + 1,
-        lambda places: np.empty((len(places), 0), dtype=np.int32),
-        receive,
-        threads=work.threads,
-        progress=work.progress,
-        done={block.number for block in done},
-    )
+    rows = np.full((len(images.queries), depth), -1, dtype=np.int32)
+    blocks = work.blocks(rows)
+    if not blocks.complete:
+        resources = work.resources
+        index = images.index(graph, nearness, work.memory, resources.places)
+        scored = index.blocks([nearness.lam], depth + 1, threads=resources.threads)
+        found = _OverlapBlocks(scored, images.own_rows)
+        blocks.fill(found, progress=resources.progress, cluster=resources.cluster)
     return rows
+
+
+@dataclass(frozen=True, eq=False)
+class _OverlapBlocks(RelevanceWork):
+    """The images of the largest gain, in blocks of queries."""
+
+    def values(self, number: int) -> Float64:
+        """Places in the corpus, the best image first."""
+        return self.best(number)[0][1].astype(np.float64)
 
 
 def _rows_by_tfidf(images: ImageCollection, depth: int, work: RankingWork) -> Int32:
@@ -115,14 +111,9 @@ def _rows_by_tfidf(images: ImageCollection, depth: int, work: RankingWork) -> In
     A concept weighs ln((1 + N) / (1 + N_c)) + 1, where N_c of the N images of the corpus have it (scikit-learn's
     ``TfidfTransformer`` with its defaults). Each image has a concept once or not at all.
     """
-    numbers = {
-        c: i
-        for i, c in enumerate(
-            sorted({c for sets in (images.query_sets, images.corpus_sets) for one in sets for c in one})
-        )
-    }
-    corpus = ConceptSets.numbered(images.corpus_sets, numbers)
-    queries = corpus if images.one else ConceptSets.numbered(images.query_sets, numbers)
+    occurring = sorted({c for sets in (images.query_sets, images.corpus_sets) for one in sets for c in one})
+    numbers = {concept: number for number, concept in enumerate(occurring)}
+    queries, corpus = images.numbered_sets(numbers, work.resources.places)
     owners = np.repeat(np.arange(len(corpus)), corpus.sizes)
     order = np.argsort(corpus.concepts, kind="stable")
     ends = bounds_of(np.bincount(corpus.concepts, minlength=len(numbers)))
@@ -130,19 +121,36 @@ def _rows_by_tfidf(images: ImageCollection, depth: int, work: RankingWork) -> In
     having = np.bincount(corpus.concepts, weights=times[owners], minlength=len(numbers))
     squares = (np.log((1 + len(images.corpus_names)) / (1 + having)) + 1) ** 2
     lengths, query_lengths = _vector_lengths(corpus, squares), _vector_lengths(queries, squares)
-
-    def gains(first: int, last: int) -> Float64:
-        found = np.zeros((last - first, len(corpus)), dtype=np.float64)
-        for query in range(first, last):
-            row = found[query - first]
-            for concept in queries.concepts[queries.indptr[query] : queries.indptr[query + 1]]:
-                row[owners[order[ends[concept] : ends[concept + 1]]]] += squares[concept]
-            row /= lengths * query_lengths[query]
-        return found
-
+    gains = _Cosines(queries, ends, owners[order], squares, lengths, query_lengths)
     return rank_by_gain(
         images, queries, corpus, depth, gains, bytes_a_pair=8, bytes_a_thread=16 * len(corpus), work=work
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Cosines:
+    """Cosines of blocks of query sets with all corpus sets.
+
+    Attributes:
+        queries: the query sets. ends, holders: concept → the sets of the corpus that hold it, in compressed rows.
+        squares: of the weight of each concept. lengths, query_lengths: of the vectors.
+    """
+
+    queries: ConceptSets
+    ends: Int64
+    holders: Int64
+    squares: Float64
+    lengths: Float64
+    query_lengths: Float64
+
+    def __call__(self, first: int, last: int) -> Float64:
+        found = np.zeros((last - first, len(self.lengths)), dtype=np.float64)
+        for query in range(first, last):
+            row = found[query - first]
+            for concept in self.queries.concepts[self.queries.indptr[query] : self.queries.indptr[query + 1]]:
+                row[self.holders[self.ends[concept] : self.ends[concept + 1]]] += self.squares[concept]
+            row /= self.lengths * self.query_lengths[query]
+        return found
 
 
 def _vector_lengths(sets: ConceptSets, squares: Float64) -> Float64:

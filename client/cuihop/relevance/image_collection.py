@@ -20,6 +20,7 @@ from cuihop.graph import ConceptGraph
 from cuihop.measures.nearness import Nearness
 from cuihop.measures.resolution import ResolvedConcepts, Unknown, check_some_known, resolved_concepts
 from cuihop.rankings.ranking import QueryImage
+from cuihop.relevance.concept_sets import ConceptSets
 from cuihop.relevance.relevance_index import RelevanceIndex
 from cuihop.resources.memory_budget import MemoryBudget
 from cuihop.resources.versions import versions
@@ -120,19 +121,34 @@ class ImageCollection:
             "release digest": None if graph is None else graph.release.digest,
         }
 
+    def numbered_sets(
+        self, numbers: dict[str, int], places: npt.NDArray[np.int64] | None = None
+    ) -> tuple[ConceptSets, ConceptSets]:
+        """Distinct concept sets of the queries, or of those at some places, and of the corpus.
+
+        Args:
+            numbers: of each concept.
+        """
+        corpus = ConceptSets.numbered(self.corpus_sets, numbers)
+        if places is not None:
+            return ConceptSets.numbered([self.query_sets[place] for place in places.tolist()], numbers), corpus
+        return (corpus if self.one else ConceptSets.numbered(self.query_sets, numbers)), corpus
+
     def index(
         self,
         graph: ConceptGraph | None,
         nearness: Nearness,
         memory: MemoryBudget | None = None,
+        places: npt.NDArray[np.int64] | None = None,
     ) -> RelevanceIndex:
-        """The index of the gains."""
+        """The index of the gains; of the queries at some places, or of all."""
         return RelevanceIndex(
-            self.query_sets,
+            self.query_sets if places is None else [self.query_sets[place] for place in places.tolist()],
             self.corpus_sets,
             self.corpus_names,
             graph,
             nearness,
             isolated=self.resolved.isolated,
             memory=memory,
+            places=places,
         )

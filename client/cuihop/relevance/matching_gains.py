@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,8 +46,7 @@ def rows_by_matching(
     held = len(ordered)
     ordered += [c for c in occurring if c in images.resolved.isolated]
     numbers = {concept: number for number, concept in enumerate(ordered)}
-    corpus = ConceptSets.numbered(images.corpus_sets, numbers)
-    queries = corpus if images.one else ConceptSets.numbered(images.query_sets, numbers)
+    queries, corpus = images.numbered_sets(numbers, work.resources.places)
     work.memory.take("distances of concepts", len(ordered) ** 2 + held**2 * _BYTES_ON_THE_WAY)
     hops = _hops(ordered, held, graph, direction)
     gains = _Gains(queries, corpus, hops, by, depth + 1)  # one more: the query may be among them
@@ -88,6 +88,9 @@ class _Gains:
         self._hops = hops
         self._weight_of, self._scale = _weights(hops)
         self._thread = threading.local()
+
+    def __reduce__(self) -> tuple[type[_Gains], tuple[Any, ...]]:
+        return _Gains, (self._queries, self._corpus, self._hops, self._by, self._wanted)
 
     def __call__(self, first: int, last: int) -> Float64:
         from cuihop._kernels.assignment import bounds, solve

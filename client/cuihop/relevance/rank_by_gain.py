@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.relevance.concept_sets import ConceptSets
+from cuihop.relevance.concept_sets import ConceptSets, grouped
 from cuihop.relevance.image_collection import ImageCollection
-from cuihop.resources.checkpoint import Checkpoint, FinishedBlock
-from cuihop.resources.cores import checked_threads, in_order
+from cuihop.resources.block_work import BlockStore
+from cuihop.resources.checkpoint import Checkpoint
+from cuihop.resources.cores import checked_threads
 from cuihop.resources.memory_budget import MemoryBudget
-from cuihop.resources.progress import Progress
-from cuihop.snapshot.string_table import bounds_of
+from cuihop.resources.resources import Resources
 
 __all__ = ["Gains", "RankingWork", "rank_by_gain"]
 
@@ -36,15 +37,20 @@ class RankingWork:
     """Resources of a ranking by gain, opened; no place in it depends on them.
 
     Attributes:
-        memory: its allowance. threads: at most; ``None`` is one for each core.
-        progress: called after each block with the number of finished queries and of all queries.
-        saved: the finished blocks.
+        memory: its allowance. resources: threads, progress and more. saved: the finished blocks.
     """
 
     memory: MemoryBudget
-    threads: int | None = None
-    progress: Progress | None = None
+    resources: Resources = Resources()
     saved: Checkpoint | None = None
+
+    def blocks(self, rows: Int32) -> BlockStore:
+        """The finished blocks, put into rows of places in the corpus, and those to come."""
+
+        def store(places: Int64, values: Float64) -> None:
+            rows[places] = values.astype(np.int32)
+
+        return BlockStore(store, len(rows), places=self.resources.places, saved=self.saved)
 
 
 def rank_by_gain(
@@ -74,41 +80,69 @@ def rank_by_gain(
         LimitExceeded: the memory allowed is not enough for one thread.
     """
     names = images.corpus_names
-    by_name = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int32)
-    set_of = corpus.of[by_name]
-    askers = np.argsort(queries.of, kind="stable")
-    ends = bounds_of(np.bincount(queries.of, minlength=len(queries)))
-    largest = min(depth + 1, len(names))  # one more: the query may be among them
     rows = np.full((len(images.query_names), depth), -1, dtype=np.int32)
+    blocks = work.blocks(rows)
+    if blocks.complete:
+        return rows
+    by_name = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int32)
     a_thread = bytes_a_thread + _SETS_A_BLOCK * len(corpus) * bytes_a_pair + len(names) * _BYTES_AN_IMAGE
     work.memory.take("gains of a block", a_thread)
-    threads = min(checked_threads(work.threads), 1 + work.memory.left // a_thread)
-    done = set()
-    for finished in [] if work.saved is None else work.saved.finished:
-        rows[finished.queries] = finished.values.astype(np.int32)
-        done.add(finished.number)
+    threads = min(checked_threads(work.resources.threads), 1 + work.memory.left // a_thread)
+    found = _RankedBlocks(
+        gains, len(queries), corpus.of[by_name], by_name, grouped(queries.of, len(queries)), images.own_rows,
+        work.resources.places, depth, threads,
+    )  # fmt: skip
+    blocks.fill(found, progress=work.resources.progress, cluster=work.resources.cluster)
+    return rows
 
-    def block(number: int) -> int:
+
+@dataclass(frozen=True, eq=False)
+class _RankedBlocks:
+    """The images of the largest gain, in blocks of query sets.
+
+    Attributes:
+        gains: of a block. sets: number of query sets. set_of: the set of each image of the corpus, by name; by_name:
+            its place. askers: set → its queries, in compressed rows. own_rows: the place of each query in the corpus.
+        query_places: as in `cuihop.relevance.relevance_blocks.RelevanceBlocks`. depth: number of images.
+        threads: number that there is memory for.
+    """
+
+    gains: Gains
+    sets: int
+    set_of: Int32
+    by_name: Int32
+    askers: tuple[Int64, Int64]
+    own_rows: Int32
+    query_places: Int64 | None
+    depth: int
+    threads: int
+
+    def __len__(self) -> int:
+        return math.ceil(self.sets / _SETS_A_BLOCK)
+
+    def _bounds(self, number: int) -> tuple[int, int]:
         first = number * _SETS_A_BLOCK
-        last = min(first + _SETS_A_BLOCK, len(queries))
-        if number in done:
-            return int(ends[last])
-        for offset, of_sets in enumerate(gains(first, last)):
-            of_images = of_sets[set_of]
+        return first, min(first + _SETS_A_BLOCK, self.sets)
+
+    def places(self, number: int) -> Int64:
+        first, last = self._bounds(number)
+        here = self.askers[1][self.askers[0][first] : self.askers[0][last]]
+        return here if self.query_places is None else self.query_places[here]
+
+    def values(self, number: int) -> Float64:
+        """Places in the corpus, the best image first; -1 where it has fewer."""
+        first, last = self._bounds(number)
+        places = self.places(number)
+        rows = np.full((len(places), self.depth), -1.0)
+        largest = min(self.depth + 1, len(self.by_name))  # one more: the query may be among them
+        ends = self.askers[0] - self.askers[0][first]
+        for offset, of_sets in enumerate(self.gains(first, last)):
+            of_images = of_sets[self.set_of]
             some = of_images[of_images > 0]  # most gains may be 0: equal values are slow to partition
             least = np.partition(some, len(some) - largest)[len(some) - largest] if len(some) > largest else 0.0
             candidates = np.flatnonzero(of_images >= least)
-            best = by_name[candidates[np.argsort(-of_images[candidates], kind="stable")[:largest]]]
-            for query in askers[ends[first + offset] : ends[first + offset + 1]]:
-                others = best[best != images.own_rows[query]][:depth]
-                rows[query, : len(others)] = others
-        if work.saved is not None:
-            here = askers[ends[first] : ends[last]]
-            work.saved.add(FinishedBlock(0, number, here, rows[here].astype(np.float64)))
-        return int(ends[last])
-
-    images.own_rows  # noqa: B018 - computed once, before threads need it
-    for ranked in in_order(block, range(-(-len(queries) // _SETS_A_BLOCK)), threads):
-        if work.progress is not None:
-            work.progress(ranked, len(rows))
-    return rows
+            best = self.by_name[candidates[np.argsort(-of_images[candidates], kind="stable")[:largest]]]
+            for row in range(ends[first + offset], ends[first + offset + 1]):
+                others = best[best != self.own_rows[places[row]]][: self.depth]
+                rows[row, : len(others)] = others
+        return rows

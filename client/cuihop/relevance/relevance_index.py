@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections import deque
-from collections.abc import Callable, Collection, Sequence, Set
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,57 +13,28 @@ from cuihop.graph import ConceptGraph, Direction
 from cuihop.measures.near_weight import BY_SIMILARITY, pair_similarities
 from cuihop.measures.nearness import Nearness
 from cuihop.relevance.concept_sets import ConceptSets, SetRows, bytes_of, grouped, rows_and_lines, transposed
+from cuihop.relevance.relevance_blocks import (
+    Kind,
+    RelevanceBlocks,
+    Scores,
+    Shapes,
+    blocks_of_sets,
+    bytes_of_block,
+)
 from cuihop.resources.cores import checked_threads, in_order
 from cuihop.resources.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.resources.progress import Progress
 from cuihop.snapshot.string_table import bounds_of
 
-__all__ = ["RelevanceIndex", "Scores"]
+__all__ = ["RelevanceIndex"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]
 UInt8 = npt.NDArray[np.uint8]
 
-_SETS_A_BLOCK = 128  # a compiled call cannot be interrupted: some hundredths of a second on 60,000 images
 _BYTES_A_NEAR_CONCEPT = 16  # of one pair of near concepts: in the pack, in the rows made from it, and in transit
 _BYTES_A_SIMILARITY = 48  # of such a pair: its number, once and among the distinct ones, and its similarity
-_GAINS_A_BLOCK = 1 << 17  # fewer sets where many images of each are wanted: bounds the memory of a block
-
-
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """Results of the kernel for a block of queries.
-
-    Attributes:
-        block: its number. Blocks depend on the images and on the number wanted, not on threads or memory.
-        queries: int64, shape (queries of the block,): their places.
-        best_gains: float64, shape (λ, queries, wanted): the largest gains of the corpus, descending; 0 beyond its end.
-        best_rows: int32, same shape: their images, as places in the corpus; of equal gains, the first by name comes
-            first. -1 beyond the end.
-        retrieved_gains: float64, shape (λ, queries, depth): the gains of the retrieved images.
-    """
-
-    block: int
-    queries: Int64
-    best_gains: Float64
-    best_rows: Int32
-    retrieved_gains: Float64
-
-    def best_others(self, level: int, own: Int32) -> tuple[Float64, Int32]:
-        """The best gains and rows for one λ without the queries themselves: one fewer than wanted.
-
-        Args:
-            level: place of the λ.
-            own: int32, shape (queries of the block,): the place of each query in the corpus, -1 if it is not there.
-        """
-        gains, rows = self.best_gains[level], self.best_rows[level]
-        others = rows.shape[1] - 1
-        itself = (rows == own[:, np.newaxis]) & (rows >= 0)
-        left_out = np.where(itself.any(axis=1), itself.argmax(axis=1), others)
-        ranks = np.arange(others)
-        ranks = ranks + (ranks >= left_out[:, np.newaxis])
-        return np.take_along_axis(gains, ranks, axis=1), np.take_along_axis(rows, ranks, axis=1)
 
 
 class RelevanceIndex:
@@ -79,6 +48,7 @@ class RelevanceIndex:
         isolated: the concepts that the graph does not hold.
         memory: allowance of the index, its threads and their results. Tables that only make it faster are stored as far
             as there is room.
+        places: int64, shape (queries,): the places of these queries among all; without it, 0, 1, 2, ….
 
     Raises:
         LimitExceeded: the memory allowed is not enough.
@@ -94,8 +64,10 @@ class RelevanceIndex:
         *,
         isolated: Collection[str],
         memory: MemoryBudget | None = None,
+        places: Int64 | None = None,
     ) -> None:
         self._memory = memory or MemoryBudget.of(DEFAULT_MEMORY)
+        self._places = places
         collections = [corpus] if queries is corpus else [queries, corpus]
         self._memory.take("images and their concepts", sum(map(bytes_of, collections)))
         concepts = sorted({concept for images in collections for image in images for concept in image})
@@ -137,59 +109,27 @@ class RelevanceIndex:
             found.append((indptr, np.ascontiguousarray(pack.indices[near])))
         return found
 
-    def _blocks(self, wanted: int) -> list[tuple[int, int]]:
-        """Query sets, first and one past the last, that are scored at once."""
-        askers = self._askers[0]
-        found: list[tuple[int, int]] = []
-        first = 0
-        for last in range(1, len(self._queries) + 1):
-            full = last - first == _SETS_A_BLOCK or last == len(self._queries)
-            if full or (askers[last + 1] - askers[first]) * wanted > _GAINS_A_BLOCK:
-                found.append((first, last))
-                first = last
-        return found
-
-    def score(
-        self,
-        lams: Sequence[float],
-        wanted: int,
-        retrieved: Callable[[Int64], Int32],
-        receive: Callable[[Scores], None],
-        *,
-        depth: int = 0,
-        threads: int | None = None,
-        progress: Progress | None = None,
-        done: Set[int] = frozenset(),
-    ) -> None:
-        """Score every query against the whole corpus, block by block.
-
-        The numbers do not depend on the threads. An interrupt stops after the blocks that are under way.
+    def blocks(
+        self, lams: Sequence[float], wanted: int, *, depth: int = 0, threads: int | None = None
+    ) -> RelevanceBlocks:
+        """Every query against the whole corpus, in blocks of query sets. No number depends on the threads.
 
         Args:
             lams: the values of λ.
             wanted: number of the best images.
-            retrieved: the images that gain: from places of queries, int64, shape (queries,), to places in the corpus,
-                int32, shape (queries, depth); -1 for none.
-            receive: called with each block. As ``retrieved``, in any order and from several threads at once.
-            depth: number of images that ``retrieved`` gives for each query.
+            depth: number of images of each query that gain beside them.
             threads: at most; ``None`` is one for each core. Fewer where memory is short.
-            progress: called after each block.
-            done: numbers of blocks that are left out.
 
         Raises:
             LimitExceeded: the memory allowed is not enough for one thread.
         """
-        from cuihop._kernels import relevance, weighted_relevance
-        from cuihop._kernels.best_images import NOBODY
+        from cuihop._kernels import relevance
 
-        askers, queries = self._askers
-        levels = np.array(lams, dtype=np.float64)
-        blocks = self._blocks(wanted)
-        counter = relevance.counter_type(self._queries.largest, self._corpus.largest)
+        askers = self._askers[0]
+        blocks = blocks_of_sets(askers, wanted)
         most = max(int(askers[last] - askers[first]) for first, last in blocks)
-        shapes = self._scratch_shapes(len(levels))
-        a_thread = sum(math.prod(shape) * np.dtype(kind).itemsize for shape, kind in shapes)
-        a_thread += _SETS_A_BLOCK * wanted * len(levels) * 12 + most * (wanted + depth) * (len(levels) * 24 + 32)
+        shapes = self._scratch_shapes(len(lams))
+        a_thread = bytes_of_block(shapes, len(lams), wanted, depth, most)
         self._memory.take("blocks of queries", a_thread)
         count = min(checked_threads(threads), len(blocks), 1 + self._memory.left // a_thread)
         self._memory.take("blocks of queries", (count - 1) * a_thread)
@@ -201,53 +141,62 @@ class RelevanceIndex:
         near, near_holders = self._near[0], of_near[0]
         if self._by_hops:
             near, near_holders = _in_layers(self._near), _rows_in_layers(of_near)
-        kernel: Any = relevance.score_by_hops if self._by_hops else relevance.score
+        kind: Kind = "hops" if self._by_hops else "constant"
         tables: tuple[Any, ...] = (
             *near, holders.indptr, holders.sets, holders.line, near_holders.indptr, near_holders.sets,
             near_holders.line, lines,
         )  # fmt: skip
         if similarity is not None:
-            kernel = weighted_relevance.score_by_similarity
+            kind = "similarity"
             tables = (
                 *near, similarity.weights, similarity.units, holders.indptr, holders.sets, holders.line,
                 near_holders.indptr, near_holders.sets, near_holders.units, near_holders.line, lines,
                 self._corpus.indptr, self._corpus.concepts,
             )  # fmt: skip
-        sizes = np.diff(self._corpus.indptr).astype(counter)
+        sizes = np.diff(self._corpus.indptr).astype(relevance.counter_type(self._queries.largest, self._corpus.largest))
         by_rank = np.ascontiguousarray(self._corpus.of[self._by_name])
-        free: deque[tuple[npt.NDArray[Any], ...]] = deque()
+        return RelevanceBlocks(
+            kind, tables, self._queries, self._corpus.of, sizes, self._members, self._by_name, by_rank, self._askers,
+            self._places, np.array(lams, dtype=np.float64), wanted, blocks, shapes, count,
+        )  # fmt: skip
+
+    def score(
+        self,
+        lams: Sequence[float],
+        wanted: int,
+        retrieved: Callable[[Int64], Int32],
+        receive: Callable[[Scores], None],
+        *,
+        depth: int = 0,
+        threads: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """Score every query block by block, in threads. An interrupt stops after the blocks that are under way.
+
+        Args:
+            lams, wanted, depth, threads: as in `blocks`.
+            retrieved: the images that gain: from places of queries, int64, shape (queries,), to places in the corpus,
+                int32, shape (queries, depth); -1 for none.
+            receive: called with each block. As ``retrieved``, in any order and from several threads at once.
+            progress: called after each block.
+
+        Raises:
+            LimitExceeded: the memory allowed is not enough for one thread.
+        """
+        blocks = self.blocks(lams, wanted, depth=depth, threads=threads)
 
         def block(number: int) -> int:
-            first, last = blocks[number]
-            if number in done:
-                return int(askers[last])
-            here = queries[askers[first] : askers[last]]
-            best_gains = np.empty((len(levels), last - first, wanted), dtype=np.float64)
-            best_images = np.empty(best_gains.shape, dtype=np.int32)
-            rows = retrieved(here)
-            retrieved_sets = np.where(rows >= 0, self._corpus.of[rows], np.int32(-1))
-            retrieved_gains = np.zeros((len(levels), *rows.shape), dtype=np.float64)
-            try:
-                scratch = free.pop()
-            except IndexError:
-                scratch = tuple(np.zeros(shape, dtype=kind) for shape, kind in shapes)
-            kernel(
-                first, self._queries.indptr, self._queries.concepts, *tables, sizes, *self._members, by_rank, levels,
-                askers[first : last + 1] - askers[first], retrieved_sets,
-                *scratch, best_gains, best_images, retrieved_gains,
-            )  # fmt: skip
-            free.append(scratch)
-            own_set = self._queries.of[here] - first
-            images = best_images[:, own_set]
-            best_rows = np.where(images >= 0, self._by_name[images], NOBODY)
-            receive(Scores(number, here, best_gains[:, own_set], best_rows, retrieved_gains))
-            return int(askers[last])
+            places = blocks.places(number)
+            receive(blocks.scores(number, retrieved(places)))
+            return len(places)
 
-        for queries_done in in_order(block, range(len(blocks)), count):
+        finished = 0
+        for queries in in_order(block, range(len(blocks)), blocks.threads):
+            finished += queries
             if progress is not None:
-                progress(queries_done, len(queries))
+                progress(finished, len(self._askers[1]))
 
-    def _scratch_shapes(self, levels: int) -> list[tuple[tuple[int, ...], npt.DTypeLike]]:
+    def _scratch_shapes(self, levels: int) -> Shapes:
         """Shapes and types of the scratch of one thread: see the kernels."""
         from cuihop._kernels import relevance, weighted_relevance
 

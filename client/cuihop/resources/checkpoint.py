@@ -101,9 +101,15 @@ class Checkpoint:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def of_part(self, part: int) -> list[FinishedBlock]:
-        """Finished blocks of a part of the job."""
-        return [block for block in self.finished if block.part == part]
+    def taken(self, part: int) -> Iterator[FinishedBlock]:
+        """The finished blocks of a part of the job, each once: its memory is released then."""
+        self.finished, blocks = [], self.finished
+        while blocks:
+            block = blocks.pop()
+            if block.part == part:
+                yield block
+            else:
+                self.finished.append(block)
 
     def add(self, block: FinishedBlock) -> None:
         """Append a finished block, from any thread.

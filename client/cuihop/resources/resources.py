@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.resources.block_work import Cluster
 from cuihop.resources.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.resources.progress import Progress
 
@@ -22,6 +26,8 @@ class Resources:
         checkpoint: file of finished blocks. Where it exists, from an interrupted run on the same inputs, its blocks are
             not computed again. Removed at the end.
         keep_checkpoint: keep that file at the end.
+        places: the places of the queries to compute, those of a shard; ``None`` is all. The others have no values.
+        cluster: processes that compute the blocks; ``None`` is threads of this process.
 
     >>> Resources(memory="500MB").budget().allowed
     500000000
@@ -32,6 +38,8 @@ class Resources:
     progress: Progress | None = None
     checkpoint: str | Path | None = None
     keep_checkpoint: bool = False
+    places: npt.NDArray[np.int64] | None = None
+    cluster: Cluster | None = None
 
     def budget(self) -> MemoryBudget:
         """A fresh account of the memory allowed.

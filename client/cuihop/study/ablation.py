@@ -14,8 +14,9 @@ from cuihop.evaluation.label_grades import LabelGrades
 from cuihop.evaluation.means import mean_of
 from cuihop.rankings.ranking import QueryImage
 from cuihop.relevance.image_collection import ImageCollection
-from cuihop.relevance.relevance_index import Scores
-from cuihop.resources.checkpoint import FinishedBlock, open_checkpoint
+from cuihop.relevance.relevance_blocks import RelevanceWork
+from cuihop.resources.block_work import BlockStore
+from cuihop.resources.checkpoint import open_checkpoint
 from cuihop.resources.resources import Resources
 from cuihop.study.checkpoint import StudyCheckpoint
 from cuihop.study.inputs import DEPTH, ProgressOf, StudyInputs
@@ -133,11 +134,9 @@ def _pass(
     """All λ of one n, that of the study among them."""
     lams = [*LAMBDAS, *({inputs.nearness.lam} - {*LAMBDAS})]
     depth = min(DEPTH, len(images.corpus))
-    own = images.own_rows
-    found = np.empty((len(images.queries), 1 + len(lams) * len(judges)), dtype=np.int64)
+    found = np.zeros((len(images.queries), 1 + len(lams) * len(judges)), dtype=np.int64)
     memory = resources.budget()
     memory.take("values of the queries", found.nbytes)
-    index = images.index(inputs.graph, replace(inputs.nearness, n=n), memory)
     job = {
         "work": "ablation", **images.depends(inputs.graph), "n": n, "λ": lams, "direction": inputs.nearness.direction,
         "content of labels": None if inputs.labels is None else inputs.labels.digest, "labels": list(inputs.label_sets),
@@ -146,23 +145,37 @@ def _pass(
         "weight": inputs.nearness.weight, "ic": inputs.nearness.ic,
     }  # fmt: skip
     with open_checkpoint(resources.checkpoint, job, keep=True) as saved:
-        done = [] if saved is None else saved.finished
-        for block in done:
-            found[block.queries] = block.values
 
-        def receive(scores: Scores) -> None:
-            here = scores.queries
-            tops = [scores.best_others(level, own[here])[1] for level in range(len(lams))]
-            first, second = (np.sort(tops[lams.index(lam)], axis=1) for lam in (0.0, inputs.nearness.lam))
-            others = (first != second).any(axis=1)
-            hits = [judge.hits(rows, here) for rows in tops for judge in judges]
-            found[here] = np.stack([others.astype(np.int64), *hits], axis=1)
-            if saved is not None:
-                saved.add(FinishedBlock(0, scores.block, here, found[here].astype(np.float64)))
+        def store(places: npt.NDArray[np.int64], values: Values) -> None:
+            found[places] = values
 
-        index.score(
-            lams, depth + 1, lambda places: np.empty((len(places), 0), dtype=np.int32), receive,
-            threads=resources.threads, progress=resources.progress, done={block.number for block in done},
-        )  # fmt: skip
+        blocks = BlockStore(store, len(found), places=resources.places, saved=saved)
+        if not blocks.complete:
+            index = images.index(inputs.graph, replace(inputs.nearness, n=n), memory, resources.places)
+            scored = index.blocks(lams, depth + 1, threads=resources.threads)
+            compared = lams.index(0.0), lams.index(inputs.nearness.lam)
+            work = _AblationBlocks(scored, images.own_rows, judges, compared)
+            blocks.fill(work, progress=resources.progress, cluster=resources.cluster)
     hits = found[:, 1:].T.reshape(len(lams), len(judges), -1)
     return _Pass(dict(zip(lams, hits, strict=True)), found[:, 0] > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class _AblationBlocks(RelevanceWork):
+    """Rankings by nn-IoU of several λ, judged by labels, in blocks of queries.
+
+    Attributes:
+        judges: of each set of labels. compared: the levels of λ = 0 and of the λ of the study.
+    """
+
+    judges: Sequence[_LabelAgreement]
+    compared: tuple[int, int]
+
+    def values(self, number: int) -> Values:
+        """Of each query: whether two λ retrieve other images, and the relevant images of each λ and set of labels."""
+        here = self.places(number)
+        tops = [rows for _, rows in self.best(number)]
+        first, second = (np.sort(tops[level], axis=1) for level in self.compared)
+        others = (first != second).any(axis=1)
+        hits = [judge.hits(rows, here) for rows in tops for judge in self.judges]
+        return np.stack([others, *hits], axis=1).astype(np.float64)

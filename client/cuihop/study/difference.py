@@ -13,7 +13,7 @@ import numpy.typing as npt
 from cuihop.comparison.paired_tests import holm, randomisation_tests
 from cuihop.measures.nearness import Nearness
 from cuihop.relevance.image_collection import ImageCollection
-from cuihop.relevance.relevance_index import Scores
+from cuihop.relevance.relevance_blocks import Scores
 from cuihop.study.cross_evaluation import IOU, NN_IOU, CrossEvaluation, Interval
 from cuihop.study.inputs import CUT_OFFS, DEPTH, ProgressOf, StudyInputs
 from cuihop.study.long_table import LongRow

@@ -1,0 +1,125 @@
+"""Computations over many queries in blocks: in threads here, or in the processes of a cluster, with a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.resources.checkpoint import Checkpoint, FinishedBlock
+from cuihop.resources.cores import in_order
+from cuihop.resources.progress import Progress
+
+__all__ = ["BlockStore", "BlockWork", "Cluster"]
+
+Float64 = npt.NDArray[np.float64]
+Int64 = npt.NDArray[np.int64]
+
+
+class BlockWork(Protocol):
+    """Blocks of queries, each computed alone: the same numbers in whatever thread, process and order.
+
+    A work can be pickled: it holds arrays and numbers, so that other processes map its arrays from a file.
+    """
+
+    @property
+    def threads(self) -> int:
+        """Number of blocks that there is memory for at once."""
+        ...
+
+    def __len__(self) -> int:
+        """Number of blocks."""
+        ...
+
+    def places(self, number: int) -> Int64:
+        """Places of the queries of a block among all queries: int64, shape (queries of the block,)."""
+        ...
+
+    def values(self, number: int) -> Float64:
+        """Compute a block; from several threads at once.
+
+        Returns:
+            float64, shape (queries of the block, values of each).
+        """
+        ...
+
+
+class Cluster(Protocol):
+    """Processes of one or several machines that compute blocks."""
+
+    def results(self, work: BlockWork, numbers: Sequence[int]) -> Iterator[tuple[int, Float64]]:
+        """Each of the blocks with its values, in any order, whatever dies on the way.
+
+        Raises:
+            ClusterError: no process is left, or a block fails again and again.
+        """
+        ...
+
+
+class BlockStore:
+    """The values of queries, filled in block by block.
+
+    Args:
+        store: called with places, int64, shape (queries,), and values, float64, shape (queries, values of each); from
+            several threads at once.
+        places: int64: the places of the queries to compute. queries: the number of all queries, with or without.
+        saved: the checkpoint; its finished blocks are stored at once. part: the part of its job.
+    """
+
+    def __init__(
+        self,
+        store: Callable[[Int64, Float64], None],
+        queries: int,
+        *,
+        places: Int64 | None = None,
+        saved: Checkpoint | None = None,
+        part: int = 0,
+    ) -> None:
+        self._store, self._saved, self._part = store, saved, part
+        self._missing = np.zeros(queries, dtype=np.bool_)
+        self._missing[slice(None) if places is None else places] = True
+        self._total = int(self._missing.sum())
+        for block in () if saved is None else saved.taken(part):
+            store(block.queries, block.values)
+            self._missing[block.queries] = False
+
+    @property
+    def complete(self) -> bool:
+        """True where nothing is left to compute: the work need not be prepared."""
+        return not self._missing.any()
+
+    def fill(
+        self, work: BlockWork, *, progress: Progress | None = None, cluster: Cluster | None = None
+    ) -> None:  # fmt: skip
+        """Compute the blocks that are not finished. An interrupt stops after those that are under way.
+
+        Args:
+            work: its blocks hold every query that is left.
+            progress: called with the number of finished queries and of all.
+            cluster: computes the blocks; without it, threads of this process.
+
+        Raises:
+            OutputError: the checkpoint cannot be written. ClusterError: as `Cluster.results`.
+        """
+        left = [number for number in range(len(work)) if self._missing[work.places(number)].any()]
+        finished = self._total - sum(len(work.places(number)) for number in left)
+        if progress is not None and finished > 0:
+            progress(finished, self._total)
+
+        def received(number: int, values: Float64) -> int:
+            places = work.places(number)
+            self._store(places, values)
+            if self._saved is not None:
+                self._saved.add(FinishedBlock(self._part, number, places, values))
+            return len(places)
+
+        if cluster is None:
+            counts = in_order(lambda number: received(number, work.values(number)), left, work.threads)
+        else:
+            counts = (received(number, values) for number, values in cluster.results(work, left))
+        for queries in counts:
+            finished += queries
+            if progress is not None:
+                progress(finished, self._total)
