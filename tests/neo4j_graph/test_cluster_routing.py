@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,7 +21,10 @@ from cuihop.neo4j_graph.curator_query import curator_query
 from cuihop.neo4j_graph.graph import Neo4jGraph
 from cuihop.neo4j_graph.projection import snapshot_sections
 from cuihop.neo4j_graph.releases import remove, stored_releases, switch_to
+from cuihop.snapshot.file import Sections
 from cuihop_loader.neo4j_online import load_online
+from cuihop_service.graph_holder import GraphHolder
+from cuihop_service.release_watch import ReleaseWatch
 from cuihop_service.stores import Neo4jStore
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
@@ -68,6 +72,10 @@ def leader_of(cluster: BoltCluster) -> Member:
     return cluster.leader
 
 
+def digest_of(sections: Sections) -> str:
+    return str(sections.meta["release"]["digest"])
+
+
 def small_graph(name: str, leaves: int = 60) -> SnapshotGraph:
     return SnapshotGraph.of([("C0000001", f"C{i:07d}") for i in range(2, leaves + 2)], name=name)
 
@@ -88,7 +96,7 @@ def test_reads_are_for_followers_and_writes_for_the_leader(cluster: BoltCluster,
     load_online(small_graph("other").sections, connection)
     graph = Neo4jGraph(connection, release=old.number)
     assert graph.distance("C0006121", "C0018670") == 3
-    assert snapshot_sections(connection, old.number).meta["release"]["digest"] == graph.release.digest
+    assert digest_of(snapshot_sections(connection, old.number)) == graph.release.digest
     assert curator_query(connection, "MATCH (c:Concept) RETURN count(c) AS n").rows == ((61,),)
     remove(connection, old.number)
     assert old.number not in [release.number for release in stored_releases(connection)]
@@ -152,7 +160,7 @@ def test_a_load_survives_a_change_of_the_leader(cluster: BoltCluster, connect_to
 
     sections = small_graph("moved").sections
     stored = load_online(sections, connect_to(), progress=elect, concepts_a_batch=20, edges_a_batch=20)
-    assert (stored.active, stored.release.digest) == (True, sections.meta["release"]["digest"])
+    assert (stored.active, stored.release.digest) == (True, digest_of(sections))
     assert first.writes
     assert second.writes
 
@@ -244,6 +252,28 @@ def test_a_query_is_ended_on_the_member_that_runs_it(cluster: BoltCluster, conne
     for member in cluster.members:
         runs = sum(SLOW.encode()[:40] in text and b"EXPLAIN" not in text for text in member.texts)
         assert (runs > 0) is any(b"TERMINATE" in text for text in member.texts)
+
+
+def test_a_running_service_follows_a_switch_by_another_program(
+    cluster: BoltCluster, connect_to: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = connect_to()
+    load_online(example_graph().sections, connection)
+    store = Neo4jStore(cluster.address, index=True, folder=tmp_path, caching=lambda graph: None, timeout=30)
+    holder = GraphHolder()
+    watch = ReleaseWatch(holder, store, 0.1)
+    watch.open_first()
+    watch.start()
+    monkeypatch.setattr(routing, "_bookmarks", {})  # the loader is another process
+    sections = small_graph("followed").sections
+    load_online(sections, connect_to())
+    until = time.monotonic() + 120
+    while holder.current is None or holder.current.index is None or holder.current.digest != digest_of(sections):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    watch.stop()
+    holder.close()
+    assert leader_of(cluster).reads == 0
 
 
 def test_the_service_serves_a_release_only_where_it_is_whole(

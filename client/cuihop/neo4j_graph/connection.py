@@ -270,7 +270,7 @@ class Neo4jConnection:
         while True:
             try:
                 self._login.check(self._try_password, self.settings.acquisition_timeout)
-            except (exceptions.DriverError, OSError):
+            except (exceptions.DriverError, exceptions.TransientError, OSError):
                 if time.monotonic() + _RETRY_SECONDS > deadline:
                     raise
                 time.sleep(_RETRY_SECONDS)
