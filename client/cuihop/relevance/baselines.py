@@ -111,7 +111,7 @@ def _rows_by_tfidf(images: ImageCollection, depth: int, work: RankingWork) -> In
     A concept weighs ln((1 + N) / (1 + N_c)) + 1, where N_c of the N images of the corpus have it (scikit-learn's
     ``TfidfTransformer`` with its defaults). Each image has a concept once or not at all.
     """
-    occurring = sorted({c for sets in (images.query_sets, images.corpus_sets) for one in sets for c in one})
+    occurring = sorted({c for sets in (images.query_sets, images.corpus_sets) for one in sets.distinct for c in one})
     numbers = {concept: number for number, concept in enumerate(occurring)}
     queries, corpus = images.numbered_sets(numbers, work.resources.places)
     owners = np.repeat(np.arange(len(corpus)), corpus.sizes)
