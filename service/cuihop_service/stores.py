@@ -15,7 +15,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from cuihop.addresses import is_neo4j_address
+from cuihop.addresses import is_neo4j_address, is_routed_address
 from cuihop.errors import GraphUnavailable, InputError, OutputError, QueryTimedOut, SnapshotError
 from cuihop.graph import ConceptGraph
 from cuihop.snapshot.graph import SnapshotGraph
@@ -187,6 +187,12 @@ class Neo4jStore:
             graph.close()
             self._remember(index.release.digest)
             return ServedGraph(index.release, index=index)
+        if is_routed_address(self._address):  # the index is checked by its digest
+            try:
+                graph.check_counts()
+            except BaseException:
+                graph.close()
+                raise
         return ServedGraph(graph.release, database=graph, cached=self._caching(graph))
 
     def changed(self, served: ServedGraph) -> bool:

@@ -28,6 +28,11 @@ RELEASE: LiteralString = """
 MATCH (r:Release {number: $release}) RETURN properties(r) AS release
 """
 
+STORED_COUNTS: LiteralString = """
+MATCH (c:StoredConcept {release: $release}) WHERE c.cui IS NOT NULL
+RETURN count(c) AS concepts, coalesce(sum(COUNT { (c)-[:IS_A]->() }), 0) AS edges
+"""
+
 ACTIVE_DIGEST: LiteralString = """
 MATCH (s:CuihopStore) MATCH (r:Release {number: s.active, state: 'complete'})
 RETURN r.digest AS digest, coalesce(s.activated, s.switches, 0) AS activated
