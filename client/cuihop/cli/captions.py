@@ -60,6 +60,7 @@ from cuihop.cli.graph_option import (
 )
 from cuihop.cli.output import JsonOption, print_json, print_table, progress
 from cuihop.cli.relevance_options import labels_of_groups
+from cuihop.cli.run_options import CheckpointOption, ShardOption, Work
 from cuihop.cli.scored_systems import ScoredSystems, first_rows, predictions_named
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.comparison.comparison import Comparison
@@ -68,12 +69,14 @@ from cuihop.graph import ConceptGraph
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.nearness import Nearness
 from cuihop.notebooks.table import Table, write_tables
+from cuihop.resources.memory_budget import DEFAULT_MEMORY
 from cuihop.resources.resources import Resources
 
 __all__ = ["caption_scores"]
 
 
 def caption_scores(
+    context: typer.Context,
     references: Annotated[
         Path, typer.Argument(help="Reference captions: image and caption.", show_default=False)
     ],
@@ -160,12 +163,15 @@ def caption_scores(
     confidence: ConfidenceOption = 0.95,
     seed: SeedOption = 0,
     threads: ThreadsOption = None,
+    checkpoint: CheckpointOption = None,
+    shard: ShardOption = None,
     json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Score predicted captions: ROUGE, BLEU, F1 of concepts with near misses, and values computed elsewhere.
 
     Several systems are ranked, and compared as by cuihop compare.
     """
+    work = Work.of(context, threads, DEFAULT_MEMORY, checkpoint, shard)
     chosen = GraphSource.optional(graph, within_sab)
     files = predictions_named(predictions, "PREDICTIONS")
     tests: dict[str, Any] = {"resamples": resamples, "confidence": confidence, "seed": seed, "threads": threads}
@@ -196,6 +202,7 @@ def caption_scores(
             )  # fmt: skip
             means = [group_means(found, grouped, label, **tests) for label in by or ()]
             results[name] = _Result.of(found, mean_scores(found, **tests), means, opened)
+    work.finish()
     systems = ScoredSystems.of({name: result.found for name, result in results.items()}, **tests)
     systems.write(output=output, cards=cards, plot=plot)
     tables = _tables(results, systems.comparison, confidence, rows)
