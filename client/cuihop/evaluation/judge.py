@@ -130,7 +130,7 @@ class JudgedSystem:
         ranking: its first images, as many as gain; all of them where nothing gains.
         lengths: int64, shape (queries,): number of images of the whole ranking.
         judged: values by labels and judgements.
-        digest: of the whole ranking; ``None`` without a checkpoint, or where nothing gains.
+        digest: of the whole ranking, or its recipe; ``None`` without a checkpoint, or where nothing gains.
         account: summary of the parsed ranking.
     """
 
@@ -178,7 +178,9 @@ def judged_system(
             raise missing_rankings(ranking.missing, ranking.source)
         judged = judge(ranking, truth, of_images) if whole else _not_judged(ranking, truth)
         first = ranking if head is None else _shortened(ranking, head)
-    digest = None if head is None or resources.checkpoint is None else ranking.digest
+    digest = None
+    if head is not None and resources.checkpoint is not None:
+        digest = (ranking.recipe if isinstance(ranking, Ranking) else "") or ranking.digest
     return JudgedSystem(first, ranking.lengths, judged, digest, ranking.account)
 
 

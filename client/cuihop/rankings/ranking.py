@@ -104,9 +104,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the lists, or the recipe of a computed ranking; it depends on the order of queries and corpus."""
-        if self.recipe:
-            return self.recipe
+        """SHA-256 of the lists; it depends on the order of queries and corpus."""
         found = hashlib.sha256(content_digest([self.queries, self.corpus]).encode())
         for part in (self.indptr, self.rows, self.listed):
             found.update(np.ascontiguousarray(part).data)
