@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Hashable, Mapping
+from pathlib import Path
 from typing import TypeVar
 
-__all__ = ["content_digest", "digest_of_mapping"]
+__all__ = ["content_digest", "digest_of_mapping", "file_digest"]
 
 Value = TypeVar("Value", bound=Hashable)
 
@@ -45,3 +46,9 @@ def digest_of_mapping(values: Mapping[str, Value], plain: Callable[[Value], obje
         found.update(",".join(map(text_of, keys[first : first + _KEYS_AT_ONCE])).encode())
     found.update(b"}")
     return found.hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of the bytes of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
