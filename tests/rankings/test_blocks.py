@@ -333,16 +333,19 @@ def test_blocks_stay_within_the_memory_allowed(
     program = textwrap.dedent("""
         import sys
         from pathlib import Path
+        from cuihop.rankings.blocks import VectorBlocks
         from cuihop.rankings.reading import read_ranking_in_blocks
+        from cuihop.resources.block_work import BlockStore
         from cuihop.resources.resources import Resources
         similarity, k, allowed = sys.argv[1], None if sys.argv[2] == "None" else int(sys.argv[2]), sys.argv[3]
         images = int(sys.argv[4])
         def work(file, images):
             names = [f"i{n:05}" for n in range(images)]
+            resources = Resources(memory=allowed)
             made = read_ranking_in_blocks(f"{file}_{similarity}.npy", names, depth=k, similarity=similarity,
-                                          resources=Resources(memory=allowed))
-            for found in made.in_order(lambda number, block: made.ranking_of(block).rows.sum()):
-                pass
+                                          resources=resources)
+            blocks = BlockStore(lambda places, values: None, images)
+            made.fill(blocks, VectorBlocks.of(made, resources), resources)
         def peak():
             lines = Path("/proc/self/status").read_text().splitlines()
             return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))

@@ -190,10 +190,10 @@ def test_a_file_that_shrinks_while_it_is_read_is_an_error_and_no_crash(tmp_path:
         for change in (lambda: os.truncate("t.npy", 5_000), lambda: np.save("t.npy", table + 1)):
             np.save("t.npy", table)
             ranking = read_ranking_in_blocks("t.npy", names, depth=5, resources=Resources(memory="60MB"))
-            ranking.ranking_of(ranking.blocks[0])
+            ranking.ranking_of(ranking.blocks()[0])
             change()
             try:
-                ranking.ranking_of(ranking.blocks[1])
+                ranking.ranking_of(ranking.blocks()[1])
             except InputError as error:
                 print(error)
     """)
