@@ -7,25 +7,27 @@ their paper, `Official` chooses.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from cuihop.adapters.alignscore import alignscore
 from cuihop.adapters.bertscore import bertscore
 from cuihop.adapters.bleurt import bleurt
-from cuihop.adapters.image_similarity import embedding_similarity, image_similarity, read_embeddings
-from cuihop.adapters.local_models import ModelRun, ModelValues
+from cuihop.adapters.image_similarity import embedding_similarity, image_similarity, picture_of, read_embeddings
+from cuihop.adapters.local_models import ModelRun, ModelValues, check_folder
 from cuihop.captions.composites import Official
 from cuihop.captions.external_scores import ExternalScores
 from cuihop.captions.normalisation import compared_text
-from cuihop.captions.reading import Captions, check_same_images
+from cuihop.captions.reading import Captions, check_same_images, depends_on_captions
 from cuihop.captions.scoring import CaptionRules
 from cuihop.errors import InputError
+from cuihop.files.content_digest import file_digest
 from cuihop.files.text_lines import counted
 from cuihop.measures.measure import Measure, measures_named
+from cuihop.resources.versions import versions
 
 __all__ = ["MODEL_MEASURES", "ModelMeasure", "Pictures", "model_scores", "similarity_scores"]
 
@@ -89,7 +91,9 @@ def model_scores(
     both_empty = np.array([not ours and not theirs for ours, theirs in zip(*pairs, strict=True)], dtype=bool)
     if family in _OF_WORDS:
         pairs = [[compared_text(caption, rules.text) for caption in side] for side in pairs]
-    found = MODEL_MEASURES[family](pairs[0], pairs[1], folder, run or ModelRun())
+    depends = {"text": rules.text} if family in _OF_WORDS else {}
+    run = _run_for(family, run, references, predictions, folder, depends)
+    found = MODEL_MEASURES[family](pairs[0], pairs[1], folder, run)
     if family in _ONE_IF_BOTH_EMPTY and both_empty.any():
         for column in found.columns.values():
             column[both_empty] = 1.0
@@ -126,6 +130,10 @@ def similarity_scores(
     check_same_images(references, predictions.rows or dict.fromkeys(predictions, 0), predictions.fault)
     captions = {image: predictions[image] for image in references}
     if pictures.model is not None:
+        run = _run_for("similarity", run, references, predictions, pictures.model, {
+            "pictures": [file_digest(picture_of(image, pictures.images)) for image in captions]
+            if run is not None and run.blocks is not None else None,
+        })  # fmt: skip
         found = image_similarity(captions, pictures.model, pictures.images, run)
     elif pictures.captions is not None:
         sides = [read_embeddings(path, list(references)) for path in (pictures.images, pictures.captions)]
@@ -145,6 +153,26 @@ def similarity_scores(
     )
     source = pictures.model or pictures.images
     return _scores(references, source, ModelValues(found.columns, account), measures_named("similarity"))
+
+
+def _run_for(
+    family: str, run: ModelRun | None, references: Captions, predictions: Captions, folder: Path,
+    others: Mapping[str, Any],
+) -> ModelRun:  # fmt: skip
+    """The run with everything that the values of a system depend on, where there is a checkpoint."""
+    run = run or ModelRun()
+    check_folder(folder, family)
+    if run.blocks is None:
+        return run
+    packages = ("cuihop", "numpy", "torch", "transformers", "tokenizers", "bleurt-pytorch", "nltk")
+    depends = {
+        "work": f"{family} of {predictions.source}",
+        **{f"version of {name}": version for name, version in versions(*packages).items()},
+        **depends_on_captions(references, predictions),
+        "model": {path.name: file_digest(path) for path in sorted(folder.iterdir()) if path.is_file()},
+        "device": run.device, "queries of a batch": run.batch_size, "layer": run.layer, **others,
+    }  # fmt: skip
+    return replace(run, depends=depends)
 
 
 def _scores(references: Captions, source: Path, found: ModelValues, measures_used: Iterable[Measure]) -> ExternalScores:

@@ -30,7 +30,7 @@ from cuihop.files.text_lines import counted
 from cuihop.rankings.embeddings import Embeddings
 from cuihop.resources.optional_packages import installed_by
 
-__all__ = ["embedding_similarity", "image_similarity", "read_embeddings"]
+__all__ = ["embedding_similarity", "image_similarity", "picture_of", "read_embeddings"]
 
 _NAME = "similarity"
 _WEIGHT = 2.5  # w of CLIPScore
@@ -144,7 +144,7 @@ def image_similarity(
     """
     run = run or ModelRun()
     check_folder(folder, _NAME)
-    pictures = {image: _picture_of(image, images) for image in captions}
+    pictures = {image: picture_of(image, images) for image in captions}
     torch, transformers = packages()
     with loading(folder):
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), **LOCAL)
@@ -174,7 +174,7 @@ def image_similarity(
     return ModelValues({_NAME: found}, account)
 
 
-def _picture_of(image: str, images: Path) -> Path:
+def picture_of(image: str, images: Path) -> Path:
     """The file of a picture, which lies in the folder itself."""
     for suffix in _SUFFIXES:
         path = images / f"{image}{suffix}"

@@ -7,19 +7,22 @@ handed over. Weights are read as safetensors, or as tensors of PyTorch without a
 from __future__ import annotations
 
 import contextlib
+import math
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.captions.blocks import CaptionBlocks
 from cuihop.errors import CuihopError, InputError, first_few
 from cuihop.resources.cores import checked_threads
 from cuihop.resources.optional_packages import installed_by
 from cuihop.resources.progress import Progress
+from cuihop.resources.resources import Resources
 
 __all__ = ["LOCAL", "ModelRun", "ModelValues", "batched", "check_folder", "loaded", "loading", "packages", "padded",
            "token_limit"]  # fmt: skip
@@ -49,6 +52,8 @@ class ModelRun:
         progress: callback with the pairs done and their total.
         layer: of the model, from 1, whose vectors BERTScore compares. Without it 40 of the 48 layers of DeBERTa-xlarge,
             which is that of the campaign, and otherwise the last.
+        blocks: in place of `progress`: progress, a checkpoint of finished batches, and a shard.
+        depends: everything that values depend on, for the checkpoint.
 
     Raises:
         InputError: the size of a batch is not 1 to 4096.
@@ -59,6 +64,8 @@ class ModelRun:
     threads: int | None = None
     progress: Progress | None = None
     layer: int | None = None
+    blocks: CaptionBlocks | None = None
+    depends: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 1 <= self.batch_size <= _LARGEST_BATCH:
@@ -208,12 +215,36 @@ def batched(lengths: Sequence[int], run: ModelRun, values: Callable[[list[int]],
     Returns:
         Shape (pairs, columns), in the order of the pairs.
     """
-    found = np.zeros((len(lengths), columns), dtype=np.float64)
-    order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
+    order = np.array(sorted(range(len(lengths)), key=lambda place: -lengths[place]), dtype=np.int64)
+    work = _Batches(order, run.batch_size, values, columns)
     with inference(run):
-        for first in range(0, len(order), run.batch_size):
-            places = order[first : first + run.batch_size]
-            found[places] = np.reshape(values(places).double().cpu().tolist(), (len(places), columns))
-            if run.progress is not None:
-                run.progress(min(first + run.batch_size, len(order)), len(order))
-    return found
+        blocks = run.blocks or CaptionBlocks(Resources(progress=run.progress))
+        return blocks.batches(run.depends, len(lengths), columns, work)
+
+
+@dataclass(frozen=True, eq=False)
+class _Batches:
+    """Batches of a model as a `cuihop.resources.block_work.BlockWork`, one at a time.
+
+    Attributes:
+        order: places of the pairs. size: of a batch. compute: tensor of the values of some pairs. columns: of values.
+    """
+
+    order: npt.NDArray[np.int64]
+    size: int
+    compute: Callable[[list[int]], Any]
+    columns: int
+    threads: int = 1  # torch has its own, and its mode without gradients is that of this thread
+
+    def __len__(self) -> int:
+        return math.ceil(len(self.order) / self.size)
+
+    def places(self, number: int) -> npt.NDArray[np.int64]:
+        """Places of the pairs of a batch."""
+        return self.order[number * self.size : (number + 1) * self.size]
+
+    def values(self, number: int) -> Float64:
+        """Values of a batch, float64, shape (pairs, columns)."""
+        places = self.places(number).tolist()
+        found: Float64 = np.reshape(self.compute(places).double().cpu().tolist(), (len(places), self.columns))
+        return found

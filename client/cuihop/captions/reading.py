@@ -147,3 +147,12 @@ def check_same_images(references: Captions, images: Mapping[str, int], fault: Ro
     for image in images:
         check_image_of_truth(image, references, references.source, images, fault)
     check_every_image(references, images, fault)
+
+
+def depends_on_captions(references: Captions, predictions: Captions) -> dict[str, str]:
+    """Digests of captions and of their order, for a checkpoint."""
+    return {
+        "content of references": references.digest,
+        "content of predictions": predictions.digest,
+        "order of images": content_digest(list(references)),
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, get_args
 
 import numpy as np
@@ -13,11 +13,12 @@ import numpy.typing as npt
 from cuihop.annotated_texts.nearest_concepts import matches_of_texts
 from cuihop.annotated_texts.scoring import AnnotationScores
 from cuihop.annotated_texts.scoring_counts import AnnotationCounts, account_of_identifiers
+from cuihop.captions.blocks import CaptionBlocks, TextBlocks
 from cuihop.captions.composites import Official, components, composite
 from cuihop.captions.concepts import CaptionConcepts, caption_concepts, concept_values, score_concepts
 from cuihop.captions.external_scores import ExternalScores
 from cuihop.captions.normalisation import CaptionText, compared_text
-from cuihop.captions.reading import Captions, check_same_images, numbered_rows
+from cuihop.captions.reading import Captions, check_same_images, depends_on_captions, numbered_rows
 from cuihop.captions.text_scores import bleu_values, corpus_bleu, rouge_values
 from cuihop.errors import InputError, checked_choice
 from cuihop.evaluation.result import Details, MeasuredQueries
@@ -27,10 +28,11 @@ from cuihop.measures.caption_measures import COMPOSITES, CONCEPT_FAMILIES, EXTER
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.nearness import Nearness
 from cuihop.measures.rouge import ROUGE_FAMILIES
+from cuihop.resources.cores import checked_threads
 from cuihop.resources.resources import Resources
 from cuihop.resources.versions import versions
 
-__all__ = ["CaptionRules", "CaptionScores", "score_captions"]
+__all__ = ["CaptionRules", "CaptionScores", "score_captions", "score_words_of_shard"]
 
 Float64 = npt.NDArray[np.float64]
 
@@ -178,7 +180,8 @@ def score_captions(
         scores: values that another program computed.
         nearness: n, λ and direction of near misses, from a concept of the reference. An identifier that the graph does
             not hold matches only itself, unless ``unknown`` is ``error``.
-        resources: threads, and progress of the search for concepts.
+        resources: threads; progress of the search for concepts and of the values by words; and a checkpoint of these:
+            the beginning of the names of its files.
 
     Raises:
         InputError: the images differ, a measure is none of captions, or lacks what it needs.
@@ -195,7 +198,9 @@ def score_captions(
                     "a measure stands in two inputs", file=source.source, column=str(measure), expected="each once"
                 )
             given[measure] = column
-    work = _Scoring(references, predictions, graph, rules, concepts, given, nearness, resources)
+    work = _Scoring(
+        references, predictions, graph, rules, concepts, given, nearness, CaptionBlocks(resources or Resources())
+    )
     wanted = work.default_measures() if measures is None else _checked(measures)
     work.wanted = tuple(dict.fromkeys((*wanted, *given)))
     found = {measure: work.column(measure) for measure in work.wanted}
@@ -207,6 +212,33 @@ def score_captions(
             expected="a column of each, from --scores",
         )  # fmt: skip
     return work.result(columns, scores)
+
+
+def score_words_of_shard(
+    references: Captions,
+    predictions: Captions,
+    *,
+    measures: Iterable[Measure] | None,
+    rules: CaptionRules,
+    blocks: CaptionBlocks,
+) -> None:
+    """Compute the values by words that `score_captions` needs of the captions of a shard, into files of blocks.
+
+    Args:
+        measures: as in `score_captions`; those by concepts, which are soon computed for all, are left out.
+        references, predictions, rules: as in `score_captions`. blocks: with the shard and its folder.
+    """
+    check_same_images(references, predictions.rows or numbered_rows(predictions), predictions.fault)
+    work = _Scoring(references, predictions, None, rules, None, {}, Nearness(unknown="isolated"), blocks)
+    wanted = work.default_measures() if measures is None else _checked(measures)
+    parts = (
+        part
+        for measure in wanted
+        for part in (components(measure.family, rules.official) if measure.family in _COMPOSITES else [measure])
+    )
+    for measure in dict.fromkeys(parts):
+        if measure.family not in _MODELS | _CONCEPTS:
+            work.by_words(measure)
 
 
 def _checked(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
@@ -226,10 +258,10 @@ class _Scoring:
     def __init__(
         self, references: Captions, predictions: Captions, graph: ConceptGraph | None, rules: CaptionRules,
         concepts: CaptionConcepts | None, given: Mapping[Measure, Float64], nearness: Nearness,
-        resources: Resources | None,
+        blocks: CaptionBlocks,
     ) -> None:  # fmt: skip
         self.references, self.predictions, self.graph, self.rules = references, predictions, graph, rules
-        self.given, self.nearness, self.resources = given, nearness, resources
+        self.given, self.nearness, self.blocks = given, nearness, blocks
         self._columns: dict[Measure, Float64] = dict(given)
         self._concepts = concepts
         self.wanted: tuple[Measure, ...] = ()
@@ -288,21 +320,32 @@ class _Scoring:
                 f"{measure} is not computed from captions alone", column="measures", found="no values of it",
                 expected=f"a column {measure} in a file of --scores, or a model of {measure.family} by --model",
             )  # fmt: skip
-        if measure.family in _CONCEPTS:
-            column = self._of_concepts(measure)
-        elif measure.family in _ROUGE:
-            column = rouge_values(measure, *self.texts)
-        else:
-            column = bleu_values(measure, *self.texts)
+        column = self._of_concepts(measure) if measure.family in _CONCEPTS else self.by_words(measure)
+        if measure.family not in _CONCEPTS | _ROUGE:
             self.corpus[str(measure)], self.signatures[str(measure)] = corpus_bleu(measure, *self.texts)
         return np.where(self.both_empty, 1.0, column)
+
+    def by_words(self, measure: Measure) -> Float64:
+        """ROUGE or BLEU of each caption, in blocks."""
+        rouge = measure.family in _ROUGE
+        depends = {
+            "work": f"{measure} of {self.predictions.source}",
+            **{f"version of {name}": version for name, version in versions("cuihop", "numpy", "sacrebleu").items()},
+            **depends_on_captions(self.references, self.predictions),
+            "text": self.rules.text,
+        }
+        value = partial(rouge_values if rouge else bleu_values, measure)
+        threads = checked_threads(self.blocks.resources.threads)
+        return self.blocks.rows(
+            depends, len(self.references), 1, lambda left: TextBlocks(value, self.texts, left, threads)
+        )[:, 0]
 
     def _of_concepts(self, measure: Measure) -> Float64:
         if self._concepts is None and self.graph is not None:
             true, predicted = self.references, self.predictions
             self._concepts = CaptionConcepts(
-                caption_concepts(true, self.graph, self.resources),
-                caption_concepts(predicted, self.graph, self.resources),
+                caption_concepts(true, self.graph, self.blocks.resources),
+                caption_concepts(predicted, self.graph, self.blocks.resources),
             )
         if self._concepts is None or (measure.family != "concept-F1" and self.graph is None):
             needed = "a graph, or concepts of both sides" if measure.family == "concept-F1" else "a graph"

@@ -36,6 +36,7 @@ _OWN = {
     "evaluate": "evaluate:evaluate_ranking",
     "study": "study:study",
     "compare": "compare:compare_systems",
+    "merge": "merge:merge",
     "pool": "pool:pool",
     "fuse": "fuse:fuse_runs",
     "measures": "measures:measures",
@@ -59,8 +60,8 @@ _PANEL_OF = {
             "neighbours", "ancestors", "descendants", "common-ancestors",
         ),
         "Evaluate retrieval": (
-            "nn-iou", "evaluate", "compare", "explain", "study", "pool", "fuse", "measures", "concept-detection",
-            "irma-error", "score-annotations", "captions", "agreement", "verify-vectors",
+            "nn-iou", "evaluate", "compare", "merge", "explain", "study", "pool", "fuse", "measures",
+            "concept-detection", "irma-error", "score-annotations", "captions", "agreement", "verify-vectors",
         ),
         "Load and look": ("demo", "load", "info", "index"),
         "Run a service": ("check", "serve", "keys", "warm", "mcp"),
@@ -112,7 +113,8 @@ def _add(app: typer.Typer, command: Callable[..., None] | typer.Typer, listing: 
             registered.callback = registered.callback and checked_files(registered.callback)
         app.add_typer(command, **listing)
     else:
-        app.command(**listing)(checked_files(command))
+        settings = {"allow_extra_args": True, "ignore_unknown_options": True} if listing["name"] == "merge" else None
+        app.command(context_settings=settings, **listing)(checked_files(command))
 
 
 def _version(requested: bool) -> None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cuihop.captions.blocks import CaptionBlocks
 from cuihop.captions.external_scores import ExternalScores
 from cuihop.captions.reading import Captions
 from cuihop.captions.scoring import CaptionRules
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.compared_systems import named_files
 from cuihop.measures.measure import Measure
-from cuihop.resources.progress import Progress
 
 if TYPE_CHECKING:
     from cuihop.adapters.local_models import ModelRun
@@ -105,7 +105,7 @@ class Models:
 
     def scores(
         self, system: str, references: Captions, predictions: Captions, rules: CaptionRules,
-        measures: Sequence[Measure], progress: Progress | None,
+        measures: Sequence[Measure], blocks: CaptionBlocks,
     ) -> list[ExternalScores]:  # fmt: skip
         """Values of a system's captions by each model."""
         if not self.folders and self.images is None:
@@ -113,7 +113,7 @@ class Models:
         from cuihop.adapters.caption_models import Pictures, model_scores, similarity_scores
         from cuihop.adapters.local_models import ModelRun
 
-        run: ModelRun = ModelRun(self.device, threads=self.threads, progress=progress, layer=self.layer)
+        run: ModelRun = ModelRun(self.device, threads=self.threads, layer=self.layer, blocks=blocks)
         found = [
             model_scores(family, references, predictions, folder, rules=rules, run=run, measures=measures)
             for family, folder in self.folders.items()

@@ -17,13 +17,14 @@ from cuihop.annotated_texts.score_tables import (
     miss_table,
     near_misses,
 )
+from cuihop.captions.blocks import CaptionBlocks
 from cuihop.captions.composites import Official
 from cuihop.captions.concepts import CaptionConcepts, caption_concepts
 from cuihop.captions.external_scores import ExternalScores
 from cuihop.captions.normalisation import CaptionText
 from cuihop.captions.reading import Captions
 from cuihop.captions.score_tables import MeanScore, mean_scores, mean_table
-from cuihop.captions.scoring import CaptionRules, CaptionScores, score_captions
+from cuihop.captions.scoring import CaptionRules, CaptionScores, score_captions, score_words_of_shard
 from cuihop.cli.caption_models import (
     CaptionEmbeddingsOption,
     DeviceOption,
@@ -58,8 +59,9 @@ from cuihop.cli.graph_option import (
     WithinSabOption,
     opened_graph,
 )
-from cuihop.cli.output import JsonOption, print_json, print_table, progress
+from cuihop.cli.output import JsonOption, print_json, print_table
 from cuihop.cli.relevance_options import labels_of_groups
+from cuihop.cli.run_options import CAPTIONS, CheckpointOption, ShardOption, Work
 from cuihop.cli.scored_systems import ScoredSystems, first_rows, predictions_named
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.comparison.comparison import Comparison
@@ -68,12 +70,14 @@ from cuihop.graph import ConceptGraph
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.nearness import Nearness
 from cuihop.notebooks.table import Table, write_tables
+from cuihop.resources.memory_budget import DEFAULT_MEMORY
 from cuihop.resources.resources import Resources
 
 __all__ = ["caption_scores"]
 
 
 def caption_scores(
+    context: typer.Context,
     references: Annotated[
         Path, typer.Argument(help="Reference captions: image and caption.", show_default=False)
     ],
@@ -160,12 +164,15 @@ def caption_scores(
     confidence: ConfidenceOption = 0.95,
     seed: SeedOption = 0,
     threads: ThreadsOption = None,
+    checkpoint: CheckpointOption = None,
+    shard: ShardOption = None,
     json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Score predicted captions: ROUGE, BLEU, F1 of concepts with near misses, and values computed elsewhere.
 
     Several systems are ranked, and compared as by cuihop compare.
     """
+    work = Work.of(context, threads, DEFAULT_MEMORY, checkpoint, shard)
     chosen = GraphSource.optional(graph, within_sab)
     files = predictions_named(predictions, "PREDICTIONS")
     tests: dict[str, Any] = {"resamples": resamples, "confidence": confidence, "seed": seed, "threads": threads}
@@ -178,24 +185,31 @@ def caption_scores(
     grouped = labels_of_groups(by, groups, None)
     rules, nearness = CaptionRules(text, official), Nearness(hops, lam, direction, "isolated")
     results: dict[str, _Result] = {}
-    with nullcontext() if chosen is None else opened_graph(chosen, names) as opened, progress() as bar:
+    if work.shard is not None:
+        total = len(inputs.references)
+        with work.open_shard(work.shard.of_positions(total), total) as part, part.progress_bars() as bar_of:
+            for name, captions in inputs.predictions.items():
+                blocks = CaptionBlocks(part.resources(CAPTIONS, bar_of(name)), work.shard)
+                models.scores(name, inputs.references, captions, rules, wanted or (), blocks)
+                score_words_of_shard(inputs.references, captions, measures=wanted, rules=rules, blocks=blocks)
+        return
+    with nullcontext() if chosen is None else opened_graph(chosen, names) as opened, work.progress_bars() as bar_of:
 
         def resources(label: str) -> Resources:
-            task = bar.add_task(label, total=None)
-            return Resources(threads, progress=lambda done, total: bar.update(task, completed=done, total=total))
+            return work.resources(CAPTIONS, bar_of(label))
 
         found_in = inputs.concepts_of(wanted, opened, resources)
         for name, captions in inputs.predictions.items():
-            by_models = models.scores(
-                name, inputs.references, captions, rules, wanted or (), resources(f"models read {name}").progress
-            )
+            blocks = CaptionBlocks(resources(f"models read {name}"))
+            by_models = models.scores(name, inputs.references, captions, rules, wanted or (), blocks)
             found = score_captions(
                 inputs.references, captions, opened, measures=wanted, rules=rules, concepts=found_in.get(name),
                 scores=(*inputs.scores.get(name, ()), *by_models),
-                nearness=nearness, resources=Resources(threads),
+                nearness=nearness, resources=resources(f"{name} scored"),
             )  # fmt: skip
             means = [group_means(found, grouped, label, **tests) for label in by or ()]
             results[name] = _Result.of(found, mean_scores(found, **tests), means, opened)
+    work.finish()
     systems = ScoredSystems.of({name: result.found for name, result in results.items()}, **tests)
     systems.write(output=output, cards=cards, plot=plot)
     tables = _tables(results, systems.comparison, confidence, rows)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.compared_systems import Conditions, evaluations_of, systems_named, write_cards
+from cuihop.cli.compared_systems import Conditions, arrays_among, evaluations_of, systems_named, write_cards
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
     MEASURES_PANEL,
@@ -58,7 +58,7 @@ from cuihop.cli.graph_option import (
 )
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table
 from cuihop.cli.relevance_options import LabelSource, labels_of_groups
-from cuihop.cli.run_options import MemoryOption
+from cuihop.cli.run_options import BY_RANK, CheckpointOption, MemoryOption, ShardOption, Work
 from cuihop.cli.scored_systems import account_lines
 from cuihop.cli.system_tables import QueryGroups, RankedSystems, SystemLabels
 from cuihop.collection.image_concepts import ImageConcepts
@@ -73,7 +73,6 @@ from cuihop.measures.nearness import Nearness
 from cuihop.measures.resolution import Unknown
 from cuihop.notebooks.table import write_tables
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
-from cuihop.resources.resources import Resources
 
 __all__ = ["compare_systems"]
 
@@ -176,6 +175,8 @@ def compare_systems(
     seed: SeedOption = 0,
     threads: ThreadsOption = None,
     memory: MemoryOption = DEFAULT_MEMORY,
+    checkpoint: CheckpointOption = None,
+    shard: ShardOption = None,
     json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Compare systems on the same queries, from rankings or score cards: differences, intervals, tests, wins.
@@ -190,6 +191,7 @@ def compare_systems(
         _refuse_unused(context)
     if plot is not None and not tests:
         raise typer.BadParameter("--plot draws the differences, which --no-tests leaves out")
+    work = Work.of(context, threads, memory, checkpoint, shard)
     chosen = GraphSource.optional(graph, within_sab)
     columns = {"image_column": image_column, "concept_column": concept_column}
     label_source = LabelSource(labels, label_concepts, label_classes or (), class_descendants, label_agreement, columns)
@@ -205,10 +207,14 @@ def compare_systems(
             labels=label_source, columns=columns, ties=ties, order=order, similarity=similarity,
             nearness=Nearness(hops, lam, direction, unknown, weight, ic),
             of_queries={"missing": missing, "empty_ideal": empty_ideal, "query_image": query_image},
-            resources=Resources(threads, memory),
         )  # fmt: skip
-        evaluations = evaluations_of(rankings, conditions)
-        means_by_rank = _by_rank(by_rank, rankings, stored_cards, conditions)
+        if work.shard is not None:
+            with work.open_shard_of(conditions.data, by_position=bool(arrays_among(rankings))) as of_shard:
+                evaluations_of(rankings, conditions, of_shard)
+                _by_rank(by_rank, rankings, stored_cards, conditions, of_shard)
+            return
+        evaluations = evaluations_of(rankings, conditions, work)
+        means_by_rank = _by_rank(by_rank, rankings, stored_cards, conditions, work)
     new_cards = {name: ScoreCard.of(evaluation, name) for name, evaluation in evaluations.items()}
     of_tests: dict[str, Any] = {"resamples": resamples, "confidence": confidence, "seed": seed, "threads": threads}
     found = compare(
@@ -234,6 +240,7 @@ def compare_systems(
         write_tables(report, tables)
     if plot is not None:
         found.plot(plot)
+    work.finish()
     if json:
         written = None if output is None else str(output)
         print_json({**found.summary(), **ranked.fields(), **query_groups.fields(), "per_query": written})
@@ -260,6 +267,7 @@ def _by_rank(
     rankings: Mapping[str, InputFile],
     cards: Mapping[str, ScoreCard],
     conditions: Conditions,
+    work: Work,
 ) -> Mapping[str, Mapping[str, float | None]]:
     """System → measure → mean of its ranking ordered by the rank column."""
     if not measures:
@@ -267,7 +275,7 @@ def _by_rank(
     if cards:
         raise typer.BadParameter(f"--measure-by-rank: the score card of {next(iter(cards))} has no ranks")
     by_rank = dataclasses.replace(conditions, measures=measures_named(measures), order="rank")
-    return {name: evaluation.means for name, evaluation in evaluations_of(rankings, by_rank).items()}
+    return {name: evaluation.means for name, evaluation in evaluations_of(rankings, by_rank, work, BY_RANK).items()}
 
 
 def _labels(

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from cuihop.cli.graph_option import GraphSource, advised_on_unknown, opened_graph
-from cuihop.cli.output import progress
+from cuihop.cli.output import note
 from cuihop.cli.relevance_options import LabelSource, check_without_concepts, judged_ranking
+from cuihop.cli.run_options import EVALUATION, Work
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Judgements
-from cuihop.collection.labels import Labels
 from cuihop.comparison.score_card import ScoreCard, is_score_card, system_name
 from cuihop.errors import OutputError
-from cuihop.evaluation.evaluate import evaluate_each
+from cuihop.evaluation.evaluate import evaluate_each, evaluate_shard
 from cuihop.evaluation.judge import depth_of
 from cuihop.evaluation.result import Evaluation
 from cuihop.files.array_file import is_array
 from cuihop.files.input_file import InputFile
+from cuihop.graph import ConceptGraph
 from cuihop.measures import Measure
 from cuihop.measures.nearness import Nearness
 from cuihop.rankings.blocks import RankingInBlocks
@@ -47,7 +48,6 @@ class Conditions:
         corpus_embeddings: the embeddings of the corpus, each FILE or NAME=FILE.
         ties, order, similarity: order of equal scores, of files with scores and ranks, and of arrays.
         nearness: n, λ, direction and unknown. of_queries: missing, empty_ideal and query_image.
-        resources: threads and memory.
     """
 
     measures: tuple[Measure, ...]
@@ -64,7 +64,13 @@ class Conditions:
     similarity: Similarity | None
     nearness: Nearness
     of_queries: Mapping[str, Any]
-    resources: Resources
+
+    @cached_property
+    def data(self) -> Dataset:
+        """The collection; the labels of the images are read with the graph."""
+        images = [ImageConcepts.read(path, **self.columns) for path in (self.concepts, self.corpus) if path is not None]
+        qrels = None if self.qrels is None else Judgements.read(self.qrels, self.grades)
+        return Dataset(*images, qrels=qrels, labels=self.labels.read(images, self.graph, self.nearness.unknown))
 
 
 def named_files(given: Sequence[str], option: str) -> list[tuple[str | None, Path]]:
@@ -109,20 +115,41 @@ def systems_named(given: Sequence[str]) -> dict[str, ScoreCard | InputFile]:
     return found
 
 
-def evaluations_of(files: Mapping[str, InputFile], conditions: Conditions) -> dict[str, Evaluation]:
-    """Evaluate every ranking under the same conditions; shared inputs are read once.
+def arrays_among(files: Mapping[str, InputFile]) -> set[str]:
+    """The systems whose ranking is a NumPy array."""
+    return {name for name, file in files.items() if is_array(file)}
+
+
+def evaluations_of(
+    files: Mapping[str, InputFile], conditions: Conditions, work: Work, checkpoint: str = EVALUATION
+) -> dict[str, Evaluation]:
+    """Evaluate every ranking under the same conditions; shared inputs are read once. Of a shard, nothing is returned.
+
+    Args:
+        files: of the systems. conditions: of all. work: threads, memory and shard.
+        checkpoint: name of the file of finished blocks.
 
     Raises:
         typer.BadParameter: options do not go together.
         CuihopError: as `cuihop evaluate`.
     """
-    arrays = {name for name, file in files.items() if is_array(file)}
+    arrays = arrays_among(files)
     if conditions.similarity is not None and not arrays:
         raise typer.BadParameter("--similarity goes with a NumPy array, and none is given")
     corpus_embeddings = _corpus_embeddings(conditions.corpus_embeddings, arrays)
     if conditions.concepts is None:
-        return _by_judgements(files, arrays, conditions)
-    return _by_concepts(files, arrays, corpus_embeddings, conditions)
+        return _by_judgements(files, arrays, conditions, work, checkpoint)
+    return _by_concepts(files, arrays, corpus_embeddings, conditions, work, checkpoint)
+
+
+def _evaluated(
+    data: Dataset, rankings: Iterator[tuple[str, Ranking | RankingInBlocks]], graph: ConceptGraph | None,
+    resources: Resources, **options: Any,
+) -> dict[str, Evaluation]:  # fmt: skip
+    if resources.places is None:
+        return evaluate_each(data, rankings, graph, resources=resources, **options)
+    evaluate_shard(data, rankings, graph, resources=resources, **options)
+    return {}
 
 
 def _corpus_embeddings(given: Sequence[str], arrays: set[str]) -> dict[str, Path]:
@@ -138,36 +165,43 @@ def _corpus_embeddings(given: Sequence[str], arrays: set[str]) -> dict[str, Path
     return found
 
 
-def _by_judgements(files: Mapping[str, InputFile], arrays: set[str], conditions: Conditions) -> dict[str, Evaluation]:
+def _by_judgements(
+    files: Mapping[str, InputFile], arrays: set[str], conditions: Conditions, work: Work, checkpoint: str
+) -> dict[str, Evaluation]:
     """Without concepts, and so without a graph."""
     if conditions.corpus is not None or conditions.corpus_embeddings:
         raise typer.BadParameter("--corpus and --corpus-embeddings go with --concepts")
     check_without_concepts(conditions.measures)
-    qrels, labels = _relevance(conditions, [])
+    data = conditions.data
 
     def rankings() -> Iterator[tuple[str, Ranking | RankingInBlocks]]:
         for name, file in files.items():
             similarity = conditions.similarity if name in arrays else None
             yield name, judged_ranking(
-                file, qrels, labels, depth=depth_of(conditions.measures), ties=conditions.ties, order=conditions.order,
-                similarity=similarity, query_image=conditions.of_queries["query_image"], resources=conditions.resources,
+                file, data.qrels, data.labels, depth=depth_of(conditions.measures), ties=conditions.ties,
+                order=conditions.order, similarity=similarity,
+                query_image=conditions.of_queries["query_image"], resources=work.limits(),
             )  # fmt: skip
 
-    return evaluate_each(
-        Dataset(qrels=qrels, labels=labels), rankings(), measures=conditions.measures,
-        resources=conditions.resources, **conditions.of_queries,
-    )  # fmt: skip
+    if not arrays and work.checkpoint is not None:
+        option = "--checkpoint" if work.opened is None else "--shard"
+        note(f"rankings read from files are judged at once: {option} has no effect")
+    options = {"measures": conditions.measures, **conditions.of_queries}
+    if not arrays:
+        return {} if work.opened else evaluate_each(data, rankings(), resources=work.limits(), **options)
+    with work.progress_bars() as bar_of:
+        resources = work.resources(checkpoint, bar_of("ranked and judged queries"))
+        return _evaluated(data, rankings(), None, resources, **options)
 
 
 def _by_concepts(
-    files: Mapping[str, InputFile], arrays: set[str], corpus_embeddings: Mapping[str, Path], conditions: Conditions
-) -> dict[str, Evaluation]:
+    files: Mapping[str, InputFile], arrays: set[str], corpus_embeddings: Mapping[str, Path], conditions: Conditions,
+    work: Work, checkpoint: str,
+) -> dict[str, Evaluation]:  # fmt: skip
     if conditions.graph is None and any(measure.family == "nn-CUI" for measure in conditions.measures):
         raise typer.BadParameter("nn-IoU needs --graph (or CUIHOP_GRAPH)")
-    queries = ImageConcepts.read(Path(conditions.concepts or ""), **conditions.columns)
-    corpus = None if conditions.corpus is None else ImageConcepts.read(conditions.corpus, **conditions.columns)
-    qrels, labels = _relevance(conditions, [queries] if corpus is None else [queries, corpus])
-    names, held = tuple(queries), None if corpus is None else tuple(corpus)
+    data = conditions.data
+    names, held = tuple(data.images[0]), None if data.corpus is None else tuple(data.corpus)
     depth = depth_of(conditions.measures)
 
     def rankings() -> Iterator[tuple[str, Ranking | RankingInBlocks]]:
@@ -175,27 +209,19 @@ def _by_concepts(
             yield name, read_ranking_in_blocks(
                 file, names, held, depth=depth, corpus_embeddings=corpus_embeddings.get(name), ties=conditions.ties,
                 order=conditions.order, similarity=conditions.similarity if name in arrays else None,
-                query_image=conditions.of_queries["query_image"], resources=conditions.resources,
+                query_image=conditions.of_queries["query_image"], resources=work.limits(),
             )  # fmt: skip
 
     with (
         nullcontext() if conditions.graph is None else opened_graph(conditions.graph) as opened,
         advised_on_unknown(),
-        progress() as bar,
+        work.progress_bars() as bar_of,
     ):
-        task = bar.add_task("evaluated queries", total=None)
-        resources = dataclasses.replace(
-            conditions.resources, progress=lambda done, total: bar.update(task, completed=done, total=total)
-        )
-        return evaluate_each(
-            Dataset(queries, corpus, qrels=qrels, labels=labels), rankings(), opened, measures=conditions.measures,
-            nearness=conditions.nearness, resources=resources, **conditions.of_queries,
+        resources = work.resources(checkpoint, bar_of("evaluated queries"))
+        return _evaluated(
+            data, rankings(), opened, resources, measures=conditions.measures, nearness=conditions.nearness,
+            **conditions.of_queries,
         )  # fmt: skip
-
-
-def _relevance(conditions: Conditions, images: Sequence[ImageConcepts]) -> tuple[Judgements | None, Labels | None]:
-    qrels = None if conditions.qrels is None else Judgements.read(conditions.qrels, conditions.grades)
-    return qrels, conditions.labels.read(images, conditions.graph, conditions.nearness.unknown)
 
 
 def write_cards(folder: Path, cards: Mapping[str, ScoreCard]) -> None:

@@ -59,15 +59,17 @@ from cuihop.cli.relevance_options import (
     judged_ranking,
     labels_of_groups,
 )
-from cuihop.cli.run_options import EVALUATION, RANKING, CheckpointOption, MemoryOption, Work
+from cuihop.cli.run_options import EVALUATION, RANKING, CheckpointOption, MemoryOption, ShardOption, Work
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Judgements, grades_in_words
 from cuihop.comparison.score_card import ScoreCard
-from cuihop.evaluation.evaluate import evaluate
+from cuihop.evaluation.evaluate import evaluate, evaluate_shard
 from cuihop.evaluation.groups import group_means, group_table
 from cuihop.evaluation.judge import depth_of
 from cuihop.evaluation.result import Evaluation
+from cuihop.files.array_file import is_array
+from cuihop.files.input_file import InputFile, opened_input
 from cuihop.graph import ConceptGraph
 from cuihop.measures import Measure, measures_named
 from cuihop.measures.nearness import Nearness
@@ -83,6 +85,7 @@ __all__ = ["evaluate_ranking"]
 
 
 def evaluate_ranking(
+    context: typer.Context,
     concepts: ConceptsOption = None,
     graph: OptionalGraphOption = None,
     within_sab: WithinSabOption = None,
@@ -151,6 +154,7 @@ def evaluate_ranking(
     threads: ThreadsOption = None,
     memory: MemoryOption = DEFAULT_MEMORY,
     checkpoint: CheckpointOption = None,
+    shard: ShardOption = None,
     json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Evaluate a ranking by the concepts of the images, by labels, or by relevance judgements."""
@@ -173,14 +177,24 @@ def evaluate_ranking(
         labels=label_source.read(files, chosen, unknown),
     )  # fmt: skip
     grouped = labels_of_groups(by, groups, data.labels)
-    source = _Source(ranking, corpus_embeddings, baseline or "", ties, similarity, order)
-    work = Work(threads, memory, checkpoint)
-    if concepts is None and ranking is not None:
-        evaluation = _judged(criteria, data, ranking, source, work)
-    else:
-        evaluation = _by_concepts(
-            criteria, data, source, chosen, Nearness(hops, lam, direction, unknown, weight, ic), work
-        )
+    file = None if ranking is None else opened_input(ranking)
+    source = _Source(file, corpus_embeddings, baseline or "", ties, similarity, order)
+    work = Work.of(context, threads, memory, checkpoint, shard)
+    nearness = Nearness(hops, lam, direction, unknown, weight, ic)
+
+    def computed(work: Work) -> Evaluation | None:
+        if concepts is None and source.file is not None:
+            return _judged(criteria, data, source.file, source, work)
+        return _by_concepts(criteria, data, source, chosen, nearness, work)
+
+    if work.shard is not None:
+        vectors = source.file is not None and is_array(source.file)
+        with work.open_shard_of(data, by_position=vectors) as of_shard:
+            computed(of_shard)
+        return
+    evaluation = computed(work)
+    if evaluation is None:
+        return
     if output is not None:
         evaluation.to_csv(output)
     if card is not None:
@@ -215,7 +229,7 @@ class _Criteria:
 class _Source:
     """Source of the ranking: a file, with embeddings of the corpus beside it; or a baseline."""
 
-    file: Path | None
+    file: InputFile | None
     corpus_embeddings: Path | None
     baseline: str
     ties: Ties
@@ -223,26 +237,37 @@ class _Source:
     order: Order
 
 
-def _judged(criteria: _Criteria, data: Dataset, ranking: Path, source: _Source, work: Work) -> Evaluation:
+def _judged(criteria: _Criteria, data: Dataset, ranking: InputFile, source: _Source, work: Work) -> Evaluation | None:
     """Without concepts, and so without a graph."""
     check_without_concepts(criteria.measures)
     ranked = judged_ranking(
         ranking, data.qrels, data.labels, depth=depth_of(criteria.measures), ties=source.ties,
         order=source.order, similarity=source.similarity, query_image=criteria.options["query_image"],
-        resources=Resources(work.threads, work.memory),
+        resources=work.limits(),
     )  # fmt: skip
     if isinstance(ranked, Ranking):
         if work.checkpoint is not None:
-            note("a ranking read from a file is judged at once: --checkpoint has no effect")
-        return evaluate(data, ranked, measures=criteria.measures, **criteria.options)
+            option = "--checkpoint" if work.opened is None else "--shard"
+            note(f"a ranking read from a file is judged at once: {option} has no effect")
+        return None if work.opened else evaluate(data, ranked, measures=criteria.measures, **criteria.options)
     with work.progress_bars() as bar_of:
         resources = work.resources(EVALUATION, bar_of("ranked and judged queries"))
-        return evaluate(data, ranked, measures=criteria.measures, resources=resources, **criteria.options)
+        return _evaluated(data, ranked, None, resources, measures=criteria.measures, **criteria.options)
+
+
+def _evaluated(
+    data: Dataset, ranked: Ranking | RankingInBlocks, graph: ConceptGraph | None, resources: Resources, **options: Any
+) -> Evaluation | None:
+    """The evaluation; ``None`` of a shard, which has only computed its queries."""
+    if resources.places is None:
+        return evaluate(data, ranked, graph, resources=resources, **options)
+    evaluate_shard(data, {"": ranked}, graph, resources=resources, **options)
+    return None
 
 
 def _by_concepts(
     criteria: _Criteria, data: Dataset, source: _Source, graph: GraphSource | None, nearness: Nearness, work: Work
-) -> Evaluation:
+) -> Evaluation | None:
     if graph is None and (source.baseline in ("nn-iou", "bm") or any(m.family == "nn-CUI" for m in criteria.measures)):
         raise typer.BadParameter(f"{'BM' if source.baseline == 'bm' else 'nn-IoU'} needs --graph (or CUIHOP_GRAPH)")
     with (
@@ -251,9 +276,9 @@ def _by_concepts(
         work.progress_bars() as bar_of,
     ):
         ranked = _ranked(criteria, data, source, opened, nearness, work, bar_of)
-        return evaluate(
-            data, ranked, opened, measures=criteria.measures, nearness=nearness,
-            resources=work.resources(EVALUATION, bar_of("evaluated queries")), **criteria.options,
+        resources = work.resources(EVALUATION, bar_of("evaluated queries"))
+        return _evaluated(
+            data, ranked, opened, resources, measures=criteria.measures, nearness=nearness, **criteria.options
         )  # fmt: skip
 
 
@@ -273,7 +298,7 @@ def _ranked(
         return read_ranking_in_blocks(
             source.file, tuple(queries), None if data.corpus is None else tuple(corpus), ties=source.ties, depth=depth,
             order=source.order, corpus_embeddings=source.corpus_embeddings, similarity=source.similarity,
-            query_image=query_image, resources=Resources(work.threads, work.memory),
+            query_image=query_image, resources=work.limits(),
         )  # fmt: skip
     depth = len(corpus) if depth is None else depth
     kind, _, seed = source.baseline.partition(":")

@@ -1,25 +1,46 @@
-"""Options of a long run: threads, memory, progress bars, and a folder of finished blocks to resume from."""
+"""Options of a long run: threads, memory, progress bars, a folder of finished blocks to resume from, and shards."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
+import numpy.typing as npt
 import typer
 
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import note, progress
+from cuihop.collection.dataset import Dataset
 from cuihop.errors import OutputError
+from cuihop.evaluation.shards import OpenShard, open_places, queries_of_shard
 from cuihop.resources.progress import Progress
 from cuihop.resources.resources import Resources
+from cuihop.resources.shard import Shard
 
-__all__ = ["EVALUATION", "RANKING", "RESOURCES_PANEL", "CheckpointOption", "MemoryOption", "Work"]
+__all__ = [
+    "BY_RANK",
+    "CAPTIONS",
+    "EVALUATION",
+    "OF_A_RUN",
+    "RANKING",
+    "RESOURCES_PANEL",
+    "CheckpointOption",
+    "MemoryOption",
+    "ShardOption",
+    "Work",
+    "given_arguments",
+]
 
 RESOURCES_PANEL = "Resources"
-RANKING, EVALUATION = "ranking.blocks", "evaluation.blocks"
+RANKING, EVALUATION, BY_RANK = "ranking.blocks", "evaluation.blocks", "by-rank.blocks"
+CAPTIONS = "captions"
+
+OF_A_RUN = frozenset({"threads", "memory", "checkpoint", "shard"})
+"""Parameters of a run, which no result depends on. Those of the shards of one job may differ."""
 
 MemoryOption = Annotated[
     str,
@@ -40,6 +61,14 @@ CheckpointOption = Annotated[
     FileUse.WRITES_FOLDER,
 ]
 
+ShardOption = Annotated[
+    str | None,
+    typer.Option(
+        "--shard", metavar="I/N", rich_help_panel=RESOURCES_PANEL,
+        help="Compute only this part of the queries, into the folder of --checkpoint. Then run cuihop merge.",
+    ),
+]  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Work:
@@ -47,16 +76,75 @@ class Work:
 
     Attributes:
         threads: their maximum; ``None`` for all cores. memory: allowance beside the inputs. checkpoint: folder.
+        shard: the part of the queries to compute; ``None`` for all. arguments: of the command line, for its record.
+        opened: the shard, once it is open.
     """
 
     threads: int | None
     memory: str
     checkpoint: Path | None
+    shard: Shard | None = None
+    command: str = ""
+    arguments: dict[str, Any] | None = None
+    opened: OpenShard | None = None
+
+    @classmethod
+    def of(
+        cls, context: typer.Context, threads: int | None, memory: str, checkpoint: Path | None, shard: str | None
+    ) -> Work:  # fmt: skip
+        """From the options of a command.
+
+        Raises:
+            typer.BadParameter: a shard without a folder. InputError: not a shard.
+        """
+        if shard is not None and checkpoint is None:
+            raise typer.BadParameter("--shard needs --checkpoint FOLDER, the same for all shards")
+        part = None if shard is None else Shard.parse(shard)
+        return cls(threads, memory, checkpoint, part, str(context.info_name), given_arguments(context))
 
     def resources(self, file: str, progress: Progress | None = None) -> Resources:
         """The resources of a piece of work whose finished blocks go into a file of this name."""
-        path = None if self.checkpoint is None else self.checkpoint / file
-        return Resources(self.threads, self.memory, progress, path, keep_checkpoint=True)
+        path = None if self.folder is None else self.folder / file
+        return replace(self.limits(), progress=progress, checkpoint=path, keep_checkpoint=True)
+
+    def limits(self) -> Resources:
+        """Threads and memory, and the queries of an open shard, without progress and checkpoint."""
+        places = None if self.opened is None else self.opened.places
+        return Resources(self.threads, self.memory, places=places)
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of finished blocks: of the shard, or of the whole."""
+        return self.checkpoint if self.opened is None else self.opened.folder
+
+    @contextlib.contextmanager
+    def open_shard_of(self, data: Dataset, *, by_position: bool = False) -> Iterator[Work]:
+        """As `open_shard`, of the queries of a collection."""
+        if self.shard is None:
+            raise ValueError("no shard")
+        with self.open_shard(*queries_of_shard(self.shard, data, by_position=by_position)) as opened:
+            yield opened
+
+    @contextlib.contextmanager
+    def open_shard(self, places: npt.NDArray[np.int64], of_queries: int) -> Iterator[Work]:
+        """The work on the queries of the shard; printed and recorded as finished at the end of the block.
+
+        Args:
+            places: of its queries. of_queries: number of all.
+
+        Raises:
+            InputError, OutputError: as `cuihop.evaluation.open_shard`.
+        """
+        if self.shard is None or self.checkpoint is None:
+            raise ValueError("no shard")
+        with open_places(
+            self.shard, self.checkpoint, places, of_queries, self.limits(), self.command, self.arguments
+        ) as opened:  # fmt: skip
+            yield replace(self, opened=opened)
+        typer.echo(
+            f"shard {self.shard}: {len(places):,} of {of_queries:,} queries, in {opened.folder}; "
+            f"cuihop merge {self.checkpoint}"
+        )
 
     def prepare(self) -> None:
         """Create the folder.
@@ -93,11 +181,28 @@ class Work:
             raise
 
     def finish(self) -> None:
-        """Remove the finished blocks, and the folder if it is empty then."""
+        """Remove the finished blocks, but not those of shards, and the folder if it is empty then."""
         if self.checkpoint is None:
             return
-        for name in (RANKING, EVALUATION):
+        for name in (RANKING, EVALUATION, BY_RANK, f"{CAPTIONS}-"):
             for file in self.checkpoint.glob(f"{name}*"):  # judged blocks are beside those of gains
                 file.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self.checkpoint.rmdir()
+
+
+def given_arguments(context: typer.Context) -> dict[str, Any]:
+    """The arguments that a command line or the environment gave, as values of JSON; but those of the run."""
+    given = {}
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        source = str(context.get_parameter_source(name))
+        if name not in OF_A_RUN and source.endswith(("COMMANDLINE", "ENVIRONMENT")):
+            given[name] = _plain(context.params.get(name))
+    return given
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value if value is None or isinstance(value, bool | int | float) else str(value)

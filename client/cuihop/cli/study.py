@@ -41,22 +41,24 @@ from cuihop.cli.graph_option import (
 )
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table, progress
 from cuihop.cli.relevance_options import LabelSource
-from cuihop.cli.run_options import RESOURCES_PANEL, MemoryOption
+from cuihop.cli.run_options import RESOURCES_PANEL, MemoryOption, ShardOption, Work
+from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.files.array_file import is_array
 from cuihop.files.input_file import InputFile
 from cuihop.files.text_lines import counted
+from cuihop.graph import ConceptGraph
 from cuihop.measures.nearness import Nearness
 from cuihop.resources.cores import cores
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
 from cuihop.resources.progress import Progress
-from cuihop.resources.resources import Resources
 from cuihop.resources.versions import versions
-from cuihop.study.ablation import ablation
+from cuihop.study.ablation import ablation, ablation_passes
 from cuihop.study.checkpoint import StudyCheckpoint
 from cuihop.study.cost import costs
-from cuihop.study.cross_evaluation import cross_evaluation
+from cuihop.study.cross_evaluation import cross_evaluation, evaluate_rankings_of_shard
 from cuihop.study.difference import differences, near_concepts
-from cuihop.study.inputs import Part, StudyInputs
+from cuihop.study.inputs import Part, ProgressOf, StudyInputs
 from cuihop.study.plots import check_plots
 from cuihop.study.rankings import OWN
 from cuihop.study.report import cost_table
@@ -69,6 +71,7 @@ _MEASURES = "Measures"
 
 
 def study(
+    context: typer.Context,
     images: Annotated[
         Path, typer.Argument(help="Concepts of the images: CSV, image and C1;C2.", show_default=False)
     ],
@@ -146,6 +149,7 @@ def study(
                      help="Folder for finished parts: after an interrupt, the same command resumes from there."),
         FileUse.WRITES_FOLDER,
     ] = None,
+    shard: ShardOption = None,
     json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Compare IoU, nn-IoU, BM, embeddings and baselines as the paper does: tables, ablation of n and λ, cost."""
@@ -162,14 +166,31 @@ def study(
     files = _embeddings(embeddings or [])
     if checkpoint is not None and checkpoint.absolute().is_relative_to(out.absolute()):
         raise typer.BadParameter("--checkpoint must lie outside --out, which is written whole or not at all")
+    work = Work.of(context, threads, memory, checkpoint, shard)
     read = ImageConcepts.read(images, **columns)
     parts = [part for part in wanted if labelled or part != "ablation"]
-    with whole_folder(out, overwrite=overwrite) as folder, opened_graph(GraphSource(graph, within_sab)) as opened:
+
+    def inputs_with(work: Work, opened: ConceptGraph) -> StudyInputs:
         label_table = label_source.read([read], opened, unknown)
-        study_inputs = StudyInputs(
+        return StudyInputs(
             read, opened, label_table, files, order=order, nearness=Nearness(n, lam, direction, unknown, weight, ic),
-            empty_ideal=empty_ideal, query_image=query_image, seed=seed, resources=Resources(threads, memory),
+            empty_ideal=empty_ideal, query_image=query_image, seed=seed, resources=work.limits(),
         )  # fmt: skip
+
+    graph_source = GraphSource(graph, within_sab)
+    if work.shard is not None:
+        vectors = any(is_array(file) for file in files.values())
+        with (
+            work.open_shard_of(Dataset(read), by_position=vectors) as of_shard,
+            opened_graph(graph_source) as opened,
+            of_shard.progress_bars() as bar_of,
+            advised_on_unknown(),
+        ):
+            _compute_shard(inputs_with(of_shard, opened), parts, bar_of, of_shard)
+        return
+    with whole_folder(out, overwrite=overwrite) as folder, opened_graph(graph_source) as opened:
+        study_inputs = inputs_with(work, opened)
+        label_table = study_inputs.labels
         started = datetime.now(UTC)
         found, seconds, study_checkpoint = _found(study_inputs, parts, timed_queries, checkpoint)
         machine = _machine(threads)
@@ -207,6 +228,15 @@ def study(
     for line in account:
         screen.print(line)
     screen.print(f"Report, tables, figures and numbers: {out}")
+
+
+def _compute_shard(study_inputs: StudyInputs, parts: Sequence[Part], bar_of: ProgressOf, work: Work) -> None:
+    """Compute the queries of a shard: everything in blocks. The rest, and times, are of the merged study."""
+    with StudyCheckpoint(work.folder, study_inputs) as checkpoint:
+        if "tables" in parts:
+            evaluate_rankings_of_shard(study_inputs, bar_of, checkpoint)
+        if "ablation" in parts:
+            ablation_passes(study_inputs, bar_of, checkpoint)
 
 
 def _embeddings(given: Sequence[str]) -> Mapping[str, InputFile]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from cuihop.collection.dataset import Dataset
 from cuihop.errors import InputError
@@ -33,7 +35,7 @@ from cuihop.relevance.image_collection import ImageCollection
 from cuihop.resources.checkpoint import open_checkpoint
 from cuihop.resources.resources import Resources
 
-__all__ = ["cui_at_k", "evaluate", "evaluate_each", "nn_cui_at_k"]
+__all__ = ["cui_at_k", "evaluate", "evaluate_each", "evaluate_shard", "nn_cui_at_k"]
 
 NamedRankings: TypeAlias = Mapping[str, RankingLike] | Iterable[tuple[str, RankingLike]]
 
@@ -139,6 +141,44 @@ def evaluate_each(
     return _evaluations(Dataset.of(data), rankings, graph, criteria, resources)
 
 
+def evaluate_shard(
+    data: object,
+    rankings: NamedRankings,
+    graph: ConceptGraph | None = None,
+    *,
+    measures: str | Measure | Iterable[str | Measure] = "nn-CUI@5,10,30",
+    nearness: Nearness = Nearness(),
+    missing: Missing = "error",
+    empty_ideal: EmptyIdeal = "zero",
+    query_image: QueryImage = "exclude",
+    resources: Resources,
+) -> None:
+    """Compute everything that `evaluate_each` needs of the queries of a shard, into its files of finished blocks.
+
+    `evaluate_each`, or `evaluate` of one ranking, with the checkpoint in the folder of the job reads them, computes
+    what no shard has, and gives the numbers of one process to the last bit.
+
+    Args:
+        data, rankings, graph, measures, nearness, missing, empty_ideal, query_image: as in `evaluate_each`, the same
+            for every shard. A ranking in blocks is computed for the queries of the shard; `top_k` takes the
+            resources of the shard, too.
+        resources: those of a shard: see `cuihop.evaluation.open_shard`, which has an example.
+
+    Raises:
+        InputError: as `evaluate_each`; or there is no shard or no checkpoint in the resources.
+        ConceptError, LimitExceeded, OutputError: as `evaluate_each`.
+    """
+    if resources.places is None or resources.checkpoint is None:
+        raise InputError("no shard", column="resources", expected="the resources of an open shard")
+    criteria = Criteria(measures_named(measures), nearness, missing, empty_ideal, query_image)
+    found = Dataset.of(data)
+    if found.queries is None:
+        for _ in _judged_systems(found, rankings, criteria, resources):
+            pass
+    else:
+        _scored_systems(found, rankings, graph, criteria, resources)
+
+
 def cui_at_k(
     queries: Mapping[str, str | Iterable[str]],
     ranking: Mapping[str, Sequence[str]],
@@ -210,38 +250,57 @@ def nn_cui_at_k(
 def _evaluations(
     data: Dataset, rankings: NamedRankings, graph: ConceptGraph | None, criteria: Criteria, resources: Resources
 ) -> dict[str, Evaluation]:
+    if resources.places is not None:
+        raise InputError(
+            "the queries of a shard are no evaluation", column="resources", found="places of some queries",
+            expected="all queries", advice="evaluate_shard computes those of a shard.",
+        )  # fmt: skip
     if data.queries is None:
-        return _of_queries(data, rankings, criteria, resources)
-    return _of_images(data, rankings, graph, criteria, resources)
+        systems = _judged_systems(data, rankings, criteria, resources)
+        return {name: evaluation_of_queries(system, data, criteria) for name, system in systems}
+    scored = _scored_systems(data, rankings, graph, criteria, resources)
+    return evaluations_of_images(scored.systems, scored.values, scored.best, scored.images, data, graph, criteria)
 
 
-def _of_queries(
+def _judged_systems(
     data: Dataset, rankings: NamedRankings, criteria: Criteria, resources: Resources
-) -> dict[str, Evaluation]:
-    """Evaluations by labels and judgements alone. The first ranking in blocks has the checkpoint itself."""
+) -> Iterator[tuple[str, JudgedSystem]]:
+    """Rankings judged by labels and judgements alone. The first ranking in blocks has the checkpoint itself."""
     criteria.check_judged()
     truth = Truth(criteria.measures, data.qrels, data.labels, criteria.empty_ideal)
     files: list[Path] = []
-    found: dict[str, Evaluation] = {}
     for name, given in _named(rankings):
         ranking = ranking_of_queries(given, data.qrels, data.labels, criteria.query_image)
         file, of_images = None, None
         if isinstance(ranking, RankingInBlocks):
             file = _next_file(resources, files, f".{len(files)}" if files else "")
-        elif resources.checkpoint is not None:
-            raise InputError("a checkpoint goes with a ranking that is made in blocks", column="checkpoint")
         elif data.labels is not None and any(measure.labels for measure in criteria.measures):
             of_images = ranking_of_labelled(ranking, data.labels, criteria.query_image)
-        system = judged_system(ranking, truth, criteria.missing, file=file, resources=resources, of_images=of_images)
-        found[name] = evaluation_of_queries(system, data, criteria)
+        yield name, judged_system(ranking, truth, criteria.missing, file=file, resources=resources, of_images=of_images)
+    if resources.checkpoint is not None and resources.places is None and not files:
+        raise InputError("a checkpoint goes with a ranking that is made in blocks", column="checkpoint")
     _remove(files, resources)
-    return found
 
 
-def _of_images(
+@dataclass(frozen=True, eq=False)
+class _ScoredSystems:
+    """Rankings of images with concepts, scored but not assembled.
+
+    Attributes:
+        images: the collection. systems: name → judged ranking.
+        values: float64, shape (systems, queries, measures). best: name of a gain → the best gain of each query.
+    """
+
+    images: ImageCollection
+    systems: Mapping[str, JudgedSystem]
+    values: npt.NDArray[np.float64]
+    best: Mapping[str, npt.NDArray[np.float64]]
+
+
+def _scored_systems(
     data: Dataset, rankings: NamedRankings, graph: ConceptGraph | None, criteria: Criteria, resources: Resources
-) -> dict[str, Evaluation]:
-    """Evaluations of images with concepts: by these, and by labels and judgements where measures need them."""
+) -> _ScoredSystems:
+    """Rankings of images with concepts: scored by these, and by labels and judgements where measures need them."""
     gains = gains_of([measure for measure in criteria.measures if measure.kind != "judged"], criteria.nearness)
     images = collected_images(data, graph, criteria)
     qrels = data.qrels
@@ -271,7 +330,7 @@ def _of_images(
     with open_checkpoint(resources.checkpoint, job, keep=resources.keep_checkpoint) as saved:
         best = scored.score([system.ranking for system in systems.values()], columns, budget, resources, saved)
     _remove(files, resources)
-    return evaluations_of_images(systems, values, best, images, data, graph, criteria)
+    return _ScoredSystems(images, systems, values, best)
 
 
 def _depends(

@@ -152,7 +152,7 @@ class Gains:
         blocks = BlockStore(store, len(found), places=resources.places, saved=saved, part=part)
         if not blocks.complete:
             nearness = levels[0].nearness(self.nearness.direction)
-            index = images.index(self.graph, nearness, memory, resources.places)
+            index = images.index(self.graph, nearness, memory, blocks.left)
             lams = [gain.lam for gain in levels]
             scored = index.blocks(lams, depth + 1, depth=depth * len(rankings), threads=resources.threads)
             of_measures = [(levels.index(gain), min(measure.k or depth, depth)) for measure, gain in measures.items()]

@@ -160,6 +160,8 @@ def judged_system(
         resources: threads and progress; and whether there is a checkpoint.
         of_images: as in `judge`.
 
+    For the queries of a shard, a ranking that is held in memory is not judged: that is soon done for all.
+
     Raises:
         InputError: as `judge`; queries have no ranking, and ``missing`` is ``error``.
         LimitExceeded, OutputError: as `cuihop.evaluate`, of a ranking in blocks.
@@ -171,12 +173,17 @@ def judged_system(
         with open_checkpoint(file, job, keep=True) as saved:
             judged, first = _judged_in_blocks(ranking, truth, head=head or 0, resources=resources, saved=saved)
     else:
-        if ranking.missing and missing == "error":
+        whole = resources.places is None
+        if missing == "error" and ranking.missing and (whole or not ranking.recipe):
             raise missing_rankings(ranking.missing, ranking.source)
-        judged = judge(ranking, truth, of_images)
+        judged = judge(ranking, truth, of_images) if whole else _not_judged(ranking, truth)
         first = ranking if head is None else _shortened(ranking, head)
     digest = None if head is None or resources.checkpoint is None else ranking.digest
     return JudgedSystem(first, ranking.lengths, judged, digest, ranking.account)
+
+
+def _not_judged(ranking: Ranking, truth: Truth) -> JudgedValues:
+    return JudgedValues(np.full((len(ranking.queries), len(truth.measures)), np.nan), {}, {}, {})
 
 
 def _shortened(ranking: Ranking, depth: int) -> Ranking:

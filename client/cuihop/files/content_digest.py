@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import Path
 
-__all__ = ["content_digest"]
+__all__ = ["content_digest", "file_digest"]
 
 
 def content_digest(value: object) -> str:
@@ -16,3 +17,9 @@ def content_digest(value: object) -> str:
     """
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of the bytes of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

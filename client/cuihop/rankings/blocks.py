@@ -140,16 +140,21 @@ class RankingInBlocks:
         """All of it, held in memory.
 
         Args:
-            resources: threads, progress and checkpoint. The memory was allowed when the ranking was read.
+            resources: threads, progress and checkpoint. The memory was allowed when the ranking was read. Where it is
+                for some queries, the others have no ranking.
 
         Raises:
             LimitExceeded: it does not fit the memory allowed.
             InputError, OutputError: as `cuihop.evaluate`, of the checkpoint.
         """
         checkpoint = resources.checkpoint
-        total = int(self.lengths.sum())
+        lengths = self.lengths
+        if resources.places is not None:
+            lengths = np.zeros_like(lengths)
+            lengths[resources.places] = self.lengths[resources.places]
+        total = int(lengths.sum())
         self.take_results(self.memory.copy(), total * bytes_of_rank(in_checkpoint=checkpoint is not None))
-        ends = bounds_of(self.lengths)
+        ends = bounds_of(lengths)
         rows = np.full(total, -1, dtype=np.int32)
 
         def put(places: Int64, values: Float64) -> None:
@@ -161,9 +166,10 @@ class RankingInBlocks:
             blocks = BlockStore(put, len(self.queries), places=resources.places, saved=saved)
             if not blocks.complete:
                 self.fill(blocks, VectorBlocks.of(self, resources), resources)
-        return Ranking.from_lists(
-            rows, self.lengths, self.queries, self.corpus, self.source, self.form, self.query_image
-        )
+        ranking = Ranking.from_lists(
+            rows, lengths, self.queries, self.corpus, self.source, self.form, self.query_image
+        )  # fmt: skip
+        return ranking.computed("" if checkpoint is None else self.digest, resources.places)
 
 
 @dataclass(frozen=True, eq=False)

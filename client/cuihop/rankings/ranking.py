@@ -69,6 +69,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         ties: the order of equal scores; ``None`` where the order was given.
         form: the form of the input, for the account; empty without an input.
         query_image: treatment of a query in its own list.
+        recipe: of a computed ranking, SHA-256 of everything that its order depends on; empty for any other.
     """
 
     queries: tuple[str, ...]
@@ -82,6 +83,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
     ties: Ties | None = None
     form: str = ""
     query_image: QueryImage = "exclude"
+    recipe: str = ""
 
     def __getitem__(self, query: str) -> tuple[str, ...]:
         place = self._places[query]
@@ -100,7 +102,9 @@ class Ranking(Mapping[str, tuple[str, ...]]):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the lists; it depends on the order of queries and corpus."""
+        """SHA-256 of the lists, or the recipe of a computed ranking; it depends on the order of queries and corpus."""
+        if self.recipe:
+            return self.recipe
         found = hashlib.sha256(content_digest([self.queries, self.corpus]).encode())
         for part in (self.indptr, self.rows, self.listed):
             found.update(np.ascontiguousarray(part).data)
@@ -132,6 +136,14 @@ class Ranking(Mapping[str, tuple[str, ...]]):
     def top(self, k: int, places: Int64) -> Int32:
         """The first k of some queries as places in the corpus: int32, shape (places, k); -1 beyond the end."""
         return first_rows(self.indptr, self.rows, k, places)
+
+    def computed(self, recipe: str, places: Int64 | None) -> Ranking:
+        """This ranking with its recipe. Without those at ``places``, queries are listed as without a ranking."""
+        listed = self.listed
+        if places is not None:
+            listed = np.zeros(len(self.queries), dtype=np.bool_)
+            listed[places] = True
+        return dataclasses.replace(self, listed=listed, recipe=recipe)
 
     @classmethod
     def of(

@@ -10,6 +10,7 @@ import numpy as np
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_names import own_rows
 from cuihop.errors import InputError, checked_choice
+from cuihop.files.content_digest import content_digest
 from cuihop.graph import ConceptGraph
 from cuihop.measures.dcg import checked_k
 from cuihop.measures.nearness import Nearness
@@ -78,7 +79,7 @@ def top_k(
             rows = rows_by_matching(collection, graph, depth, work, direction=nearness.direction)
         else:
             rows = _rows_by_overlap(collection, graph, replace(nearness, n=hops, lam=lam), depth, work)
-    return _ranking_of(rows, collection, f"by {by}")
+    return _ranking_of(rows, collection, f"by {by}").computed(content_digest(job), resources.places)
 
 
 def _rows_by_overlap(
@@ -89,7 +90,7 @@ def _rows_by_overlap(
     blocks = work.blocks(rows)
     if not blocks.complete:
         resources = work.resources
-        index = images.index(graph, nearness, work.memory, resources.places)
+        index = images.index(graph, nearness, work.memory, blocks.left)
         scored = index.blocks([nearness.lam], depth + 1, threads=resources.threads)
         found = _OverlapBlocks(scored, images.own_rows)
         blocks.fill(found, progress=resources.progress, cluster=resources.cluster)
@@ -111,9 +112,13 @@ def _rows_by_tfidf(images: ImageCollection, depth: int, work: RankingWork) -> In
     A concept weighs ln((1 + N) / (1 + N_c)) + 1, where N_c of the N images of the corpus have it (scikit-learn's
     ``TfidfTransformer`` with its defaults). Each image has a concept once or not at all.
     """
+    rows = np.full((len(images.queries), depth), -1, dtype=np.int32)
+    blocks = work.blocks(rows)
+    if blocks.complete:
+        return rows
     occurring = sorted({c for sets in (images.query_sets, images.corpus_sets) for one in sets for c in one})
     numbers = {concept: number for number, concept in enumerate(occurring)}
-    queries, corpus = images.numbered_sets(numbers, work.resources.places)
+    queries, corpus = images.numbered_sets(numbers, blocks.left)
     owners = np.repeat(np.arange(len(corpus)), corpus.sizes)
     order = np.argsort(corpus.concepts, kind="stable")
     ends = bounds_of(np.bincount(corpus.concepts, minlength=len(numbers)))
@@ -122,9 +127,10 @@ def _rows_by_tfidf(images: ImageCollection, depth: int, work: RankingWork) -> In
     squares = (np.log((1 + len(images.corpus_names)) / (1 + having)) + 1) ** 2
     lengths, query_lengths = _vector_lengths(corpus, squares), _vector_lengths(queries, squares)
     gains = _Cosines(queries, ends, owners[order], squares, lengths, query_lengths)
-    return rank_by_gain(
-        images, queries, corpus, depth, gains, bytes_a_pair=8, bytes_a_thread=16 * len(corpus), work=work
+    rank_by_gain(
+        images, queries, corpus, depth, gains, blocks, bytes_a_pair=8, bytes_a_thread=16 * len(corpus), work=work
     )
+    return rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,20 +41,25 @@ def rows_by_matching(
     Raises:
         LimitExceeded: the distances of all concepts, or one block, need more memory than is allowed.
     """
+    rows = np.full((len(images.query_names), depth), -1, dtype=np.int32)
+    blocks = work.blocks(rows)
+    if blocks.complete:
+        return rows
     occurring = sorted({c for sets in (images.query_sets, images.corpus_sets) for one in sets for c in one})
     ordered = [c for c in occurring if c not in images.resolved.isolated]
     held = len(ordered)
     ordered += [c for c in occurring if c in images.resolved.isolated]
     numbers = {concept: number for number, concept in enumerate(ordered)}
-    queries, corpus = images.numbered_sets(numbers, work.resources.places)
+    queries, corpus = images.numbered_sets(numbers, blocks.left)
     work.memory.take("distances of concepts", len(ordered) ** 2 + held**2 * _BYTES_ON_THE_WAY)
     hops = _hops(ordered, held, graph, direction)
     gains = _Gains(queries, corpus, hops, by, depth + 1)  # one more: the query may be among them
     largest = max(queries.largest, corpus.largest)
-    return rank_by_gain(
-        images, queries, corpus, depth, gains, bytes_a_pair=_BYTES_A_PAIR,
+    rank_by_gain(
+        images, queries, corpus, depth, gains, blocks, bytes_a_pair=_BYTES_A_PAIR,
         bytes_a_thread=8 * largest * (len(hops) + largest), work=work,
     )  # fmt: skip
+    return rows
 
 
 def _hops(concepts: list[str], held: int, graph: ConceptGraph, direction: Direction) -> npt.NDArray[np.uint8]:

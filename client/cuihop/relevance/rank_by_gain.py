@@ -59,41 +59,36 @@ def rank_by_gain(
     corpus: ConceptSets,
     depth: int,
     gains: Gains,
+    blocks: BlockStore,
     *,
     bytes_a_pair: int,
     bytes_a_thread: int,
     work: RankingWork,
-) -> Int32:
+) -> None:
     """The images of the largest gain for each query, itself left out: gain descending, then name ascending.
 
+    They are stored as places in the corpus; -1 where it has fewer.
+
     Args:
-        images: the collection; queries, corpus: its sets.
+        images: the collection; queries, corpus: its sets, those of the queries that are left.
         depth: number of images, at most that of the corpus.
-        gains: called for each block, from several threads at once.
+        gains: called for each block, from several threads at once. blocks: store what is computed.
         bytes_a_pair: memory of gains for a query set and a corpus set. bytes_a_thread: their other memory.
         work: the resources.
-
-    Returns:
-        int32, shape (queries, depth): places in the corpus; -1 where it has fewer.
 
     Raises:
         LimitExceeded: the memory allowed is not enough for one thread.
     """
     names = images.corpus_names
-    rows = np.full((len(images.query_names), depth), -1, dtype=np.int32)
-    blocks = work.blocks(rows)
-    if blocks.complete:
-        return rows
     by_name = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int32)
     a_thread = bytes_a_thread + _SETS_A_BLOCK * len(corpus) * bytes_a_pair + len(names) * _BYTES_AN_IMAGE
     work.memory.take("gains of a block", a_thread)
     threads = min(checked_threads(work.resources.threads), 1 + work.memory.left // a_thread)
     found = _RankedBlocks(
         gains, len(queries), corpus.of[by_name], by_name, grouped(queries.of, len(queries)), images.own_rows,
-        work.resources.places, depth, threads,
+        blocks.left, depth, threads,
     )  # fmt: skip
     blocks.fill(found, progress=work.resources.progress, cluster=work.resources.cluster)
-    return rows
 
 
 @dataclass(frozen=True, eq=False)

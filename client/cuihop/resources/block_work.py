@@ -96,6 +96,11 @@ class BlockStore:
         """True where nothing is left to compute: the work need not be prepared."""
         return not self._missing.any()
 
+    @property
+    def left(self) -> Int64 | None:
+        """Places of the queries to compute, int64, ascending; ``None`` where these are all queries."""
+        return None if self._missing.all() else np.flatnonzero(self._missing)
+
     def fill(
         self, work: BlockWork, *, progress: Progress | None = None, cluster: Cluster | None = None
     ) -> None:  # fmt: skip

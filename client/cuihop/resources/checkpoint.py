@@ -37,6 +37,7 @@ import xxhash
 
 from cuihop.errors import InputError, OutputError
 from cuihop.files.text_lines import quoted
+from cuihop.resources.shard_folder import ShardRecord, locked, shard_folders
 
 __all__ = ["Checkpoint", "FinishedBlock", "open_checkpoint"]
 
@@ -83,8 +84,9 @@ class Checkpoint:
         with self._writing():
             self._file = self._opened()
         try:
-            self._lock_file()
-            end = self._read(json.loads(header))
+            locked(self._file, InputError("another process works on this checkpoint", file=self.path, advice=_ADVICE))
+            end = self._take(self._file, self.path, json.loads(header))
+            self._take_shards(json.loads(header))
             with self._writing():
                 self._file.seek(end)
                 self._file.truncate()
@@ -126,23 +128,36 @@ class Checkpoint:
         """Delete the file of a finished job."""
         self.path.unlink(missing_ok=True)
 
+    def _take(self, file: FileIO, path: Path, depends: Mapping[str, Any]) -> int:
+        """Take the blocks of a file, and return the offset behind the last valid record."""
+        blocks, end = _blocks_of(file, path, depends)
+        self.finished += blocks
+        return end
+
+    def _take_shards(self, depends: Mapping[str, Any]) -> None:
+        """Take the blocks that shards computed: files of the same name in their folders."""
+        for folder in shard_folders(self.path.parent):
+            path, record = folder / self.path.name, ShardRecord.read(folder)
+            if not path.is_file():
+                continue
+            try:
+                with FileIO(path) as file:
+                    end = self._take(file, path, depends)
+            except OSError as error:
+                raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
+            size = None if record is None or record.state != "finished" else record.files.get(path.name)
+            if size is not None and size != end:
+                raise InputError(
+                    "blocks of a finished shard are damaged or cut off", file=path, found=f"{end:,} valid bytes",
+                    expected=f"{size:,}", advice=f"Run shard {record.shard} again." if record else None,
+                )  # fmt: skip
+
     def _opened(self) -> FileIO:
         opened = FileIO(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o666), "r+")
         if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
             opened.close()
             raise OSError(errno.EINVAL, "a device or a pipe, and not a file")
         return opened
-
-    def _lock_file(self) -> None:
-        try:
-            import fcntl
-        except ImportError:  # Windows has no such locks
-            return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in (errno.EAGAIN, errno.EACCES):
-                raise InputError("another process works on this checkpoint", file=self.path, advice=_ADVICE) from None
 
     def _append(self, content: bytes) -> None:
         self._write(_RECORD.pack(len(content), xxhash.xxh3_64_intdigest(content)) + content)
@@ -161,76 +176,82 @@ class Checkpoint:
             raise
         self._failure = None
 
-    def _read(self, depends: Mapping[str, Any]) -> int:
-        """Read the blocks of an existing file; return the offset behind the last valid record."""
-        size = os.fstat(self._file.fileno()).st_size
-        if not MAGIC.startswith(self._file.read(len(MAGIC))):
-            raise InputError(
-                "not a checkpoint", file=self.path, expected="a file that --checkpoint wrote, or none", advice=_ADVICE
-            )
-        records = self._records(size)
-        header = next(records, None)
-        if header is None:
-            return 0
-        try:
-            found = json.loads(header)
-        except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
-            raise self._damaged("its first record")
-        self._compare(found, depends)
-        end = self._file.tell()
-        for content in records:
-            self.finished.append(self._block(content))
-            end = self._file.tell()
-        return end
-
-    def _block(self, content: bytes) -> FinishedBlock:
-        """Decode a block with a valid checksum; its numbers may still be those of another program."""
-        if len(content) < _BLOCK.size:
-            raise self._damaged("a block")
-        part, number, queries = _BLOCK.unpack_from(content)
-        rest = len(content) - _BLOCK.size - 8 * queries
-        if queries < 0 or rest < 0 or rest % (8 * queries or 8) or (rest and not queries):
-            raise self._damaged("a block")
-        places = np.frombuffer(content, dtype="<i8", count=queries, offset=_BLOCK.size)
-        if (places < 0).any() or len(set(places.tolist())) < queries:
-            raise self._damaged("a block")
-        values = np.frombuffer(content, dtype="<f8", offset=_BLOCK.size + places.nbytes)
-        width = values.size // queries if queries else 0
-        return FinishedBlock(part, number, places.astype(np.int64), values.reshape(queries, width).astype(np.float64))
-
-    def _damaged(self, what: str) -> InputError:
-        return InputError("not a checkpoint", file=self.path, found=f"{what} that is malformed", advice=_ADVICE)
-
-    def _records(self, size: int) -> Iterator[bytes]:
-        while True:
-            head = self._file.read(_RECORD.size)
-            if len(head) < _RECORD.size:
-                return
-            length, checksum = _RECORD.unpack(head)
-            if length > size - self._file.tell():
-                return
-            content = self._file.read(length)
-            if xxhash.xxh3_64_intdigest(content) != checksum:
-                return
-            yield content
-
-    def _compare(self, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
-        for name in dict.fromkeys((*expected, *found)):
-            if found.get(name) != expected.get(name):
-                raise InputError(
-                    "the checkpoint belongs to a job of other inputs", file=self.path, column=f"field {name}",
-                    found=quoted(json.dumps(found.get(name), ensure_ascii=False)),
-                    expected=quoted(json.dumps(expected.get(name), ensure_ascii=False)), advice=_ADVICE,
-                )  # fmt: skip
-
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
             raise OutputError(f"{self.path}: the checkpoint cannot be written: {error.strerror or error}") from error
+
+
+def _blocks_of(file: FileIO, path: Path, depends: Mapping[str, Any]) -> tuple[list[FinishedBlock], int]:
+    """The blocks of a file, and the offset behind its last valid record; 0 without a whole header."""
+    size = os.fstat(file.fileno()).st_size
+    if not MAGIC.startswith(file.read(len(MAGIC))):
+        raise InputError(
+            "not a checkpoint", file=path, expected="a file that --checkpoint wrote, or none", advice=_ADVICE
+        )
+    records = _records(file, size)
+    header = next(records, None)
+    if header is None:
+        return [], 0
+    try:
+        found = json.loads(header)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise _damaged(path, "its first record")
+    _compare(path, found, depends)
+    end = file.tell()
+    blocks = []
+    for content in records:
+        blocks.append(_block(path, content))
+        end = file.tell()
+    return blocks, end
+
+
+def _block(path: Path, content: bytes) -> FinishedBlock:
+    """Decode a block with a valid checksum; its numbers may still be those of another program."""
+    if len(content) < _BLOCK.size:
+        raise _damaged(path, "a block")
+    part, number, queries = _BLOCK.unpack_from(content)
+    rest = len(content) - _BLOCK.size - 8 * queries
+    if queries < 0 or rest < 0 or rest % (8 * queries or 8) or (rest and not queries):
+        raise _damaged(path, "a block")
+    places = np.frombuffer(content, dtype="<i8", count=queries, offset=_BLOCK.size)
+    if (places < 0).any() or len(set(places.tolist())) < queries:
+        raise _damaged(path, "a block")
+    values = np.frombuffer(content, dtype="<f8", offset=_BLOCK.size + places.nbytes)
+    width = values.size // queries if queries else 0
+    return FinishedBlock(part, number, places.astype(np.int64), values.reshape(queries, width).astype(np.float64))
+
+
+def _damaged(path: Path, what: str) -> InputError:
+    return InputError("not a checkpoint", file=path, found=f"{what} that is malformed", advice=_ADVICE)
+
+
+def _records(file: FileIO, size: int) -> Iterator[bytes]:
+    while True:
+        head = file.read(_RECORD.size)
+        if len(head) < _RECORD.size:
+            return
+        length, checksum = _RECORD.unpack(head)
+        if length > size - file.tell():
+            return
+        content = file.read(length)
+        if xxhash.xxh3_64_intdigest(content) != checksum:
+            return
+        yield content
+
+
+def _compare(path: Path, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    for name in dict.fromkeys((*expected, *found)):
+        if found.get(name) != expected.get(name):
+            raise InputError(
+                "the checkpoint belongs to a job of other inputs", file=path, column=f"field {name}",
+                found=quoted(json.dumps(found.get(name), ensure_ascii=False)),
+                expected=quoted(json.dumps(expected.get(name), ensure_ascii=False)), advice=_ADVICE,
+            )  # fmt: skip
 
 
 @contextlib.contextmanager

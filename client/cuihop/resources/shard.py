@@ -13,7 +13,8 @@ from cuihop.errors import InputError
 __all__ = ["Shard"]
 
 _FORM = re.compile(r"([0-9]{1,7})/([0-9]{1,7})")
-_GROUPS_AT_ONCE = 128
+_LONGEST_RUN = 512  # queries of one block of vectors
+_RUNS = 8  # of each shard at least, so that shards take equally long
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,11 @@ class Shard:
     def __str__(self) -> str:
         return f"{self.number}/{self.count}"
 
+    @property
+    def name(self) -> str:
+        """The name of its folder, such as ``3-of-8``."""
+        return f"{self.number}-of-{self.count}"
+
     @classmethod
     def parse(cls, text: str) -> Shard:
         """Parse I/N, such as ``3/8``.
@@ -52,10 +58,8 @@ class Shard:
             raise InputError("not a shard", column="shard", found=repr(text), expected="I/N, such as 3/8")
         return cls(int(found[1]), int(found[2]))
 
-    def places(self, group: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """The queries of this shard. Those of one group are in one shard.
-
-        Groups are dealt out by 128 in turn, so that shards of an ordered file take equally long.
+    def of_groups(self, group: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+        """The queries of this shard. Those of one group are in one shard; groups are dealt out one by one.
 
         Args:
             group: shape (queries,): the group of each, such as its concept set, from 0.
@@ -63,4 +67,13 @@ class Shard:
         Returns:
             int64: ascending places.
         """
-        return np.flatnonzero(group // _GROUPS_AT_ONCE % self.count == self.number - 1)
+        return np.flatnonzero(group % self.count == self.number - 1)
+
+    def of_positions(self, queries: int) -> npt.NDArray[np.int64]:
+        """The queries of this shard in runs of neighbours, as searches for vectors need them: int64, ascending.
+
+        >>> Shard(2, 2).of_positions(5).tolist()
+        [1, 3]
+        """
+        run = min(_LONGEST_RUN, max(1, queries // (_RUNS * self.count)))
+        return self.of_groups(np.arange(queries) // run)

@@ -13,7 +13,6 @@ from cuihop.errors import InputError
 from cuihop.evaluation.label_grades import LabelGrades
 from cuihop.evaluation.means import mean_of
 from cuihop.rankings.ranking import QueryImage
-from cuihop.relevance.image_collection import ImageCollection
 from cuihop.relevance.relevance_blocks import RelevanceWork
 from cuihop.resources.block_work import BlockStore
 from cuihop.resources.checkpoint import open_checkpoint
@@ -22,7 +21,7 @@ from cuihop.study.checkpoint import StudyCheckpoint
 from cuihop.study.inputs import DEPTH, ProgressOf, StudyInputs
 from cuihop.study.long_table import LongRow
 
-__all__ = ["HOPS", "LAMBDAS", "SUBSETS", "ablation"]
+__all__ = ["HOPS", "LAMBDAS", "SUBSETS", "AblationPass", "ablation", "ablation_passes"]
 
 LAMBDAS = tuple(tenths / 10 for tenths in range(11))
 HOPS = (0, 1, 2)
@@ -50,23 +49,8 @@ def ablation(inputs: StudyInputs, progress_of: ProgressOf, checkpoint: StudyChec
     Raises:
         InputError: there are no labels.
     """
-    if inputs.labels is None:
-        raise InputError("the ablation needs labels", column="labels", found="none", expected="a label of every image")
-    images = inputs.collection
-    judges = {
-        labels: _LabelAgreement(inputs.labels, labels, images.query_names, inputs.query_image)
-        for labels in inputs.label_sets
-    }
-    passes = {
-        n: _pass(
-            n,
-            images,
-            list(judges.values()),
-            inputs,
-            checkpoint.resources(f"ablation {n}", progress_of(f"ablation, n = {n}")),
-        )
-        for n in sorted({*HOPS, inputs.nearness.n} - {0})
-    }
+    judges = _judges(inputs)
+    passes = ablation_passes(inputs, progress_of, checkpoint)
     by_iou = passes[HOPS[1]]
     nothing = 0.0 if inputs.empty_ideal == "zero" else np.nan
     subsets = [
@@ -81,6 +65,24 @@ def ablation(inputs: StudyInputs, progress_of: ProgressOf, checkpoint: StudyChec
                     queries = int((~np.isnan(some)).sum())
                     behind = int(judge.nothing_relevant[where].sum()), int(judge.unjudged[where].sum())
                     yield LongRow("ablation", "nn-IoU", name, n, lam, subset, mean_of(some), queries, *behind)
+
+
+def ablation_passes(
+    inputs: StudyInputs, progress_of: ProgressOf, checkpoint: StudyCheckpoint
+) -> dict[int, AblationPass]:
+    """The results of each n, in blocks of queries; of a shard for its queries."""
+    judges = list(_judges(inputs).values())
+    return {
+        n: _pass(n, judges, inputs, checkpoint.resources(f"ablation {n}", progress_of(f"ablation, n = {n}")))
+        for n in sorted({*HOPS, inputs.nearness.n} - {0})
+    }
+
+
+def _judges(inputs: StudyInputs) -> dict[tuple[str, ...], _LabelAgreement]:
+    if inputs.labels is None:
+        raise InputError("the ablation needs labels", column="labels", found="none", expected="a label of every image")
+    names = inputs.collection.query_names
+    return {labels: _LabelAgreement(inputs.labels, labels, names, inputs.query_image) for labels in inputs.label_sets}
 
 
 class _LabelAgreement:
@@ -108,7 +110,7 @@ class _LabelAgreement:
 
 
 @dataclass(frozen=True)
-class _Pass:
+class AblationPass:
     """Results of all rankings of one n.
 
     Attributes:
@@ -120,7 +122,9 @@ class _Pass:
     others: npt.NDArray[np.bool_]
 
 
-def _subsets(place: int, by_iou: _Pass, by_nn_iou: _Pass | None, lam: float) -> Mapping[str, npt.NDArray[np.bool_]]:
+def _subsets(
+    place: int, by_iou: AblationPass, by_nn_iou: AblationPass | None, lam: float
+) -> Mapping[str, npt.NDArray[np.bool_]]:
     """Subset → bool, shape (queries,), for one set of labels. Without a pass, nn-IoU is IoU: n = 0."""
     iou = by_iou.hits[0.0][place]
     if by_nn_iou is None:
@@ -128,10 +132,9 @@ def _subsets(place: int, by_iou: _Pass, by_nn_iou: _Pass | None, lam: float) -> 
     return dict(zip(SUBSETS, (by_nn_iou.others, iou != by_nn_iou.hits[lam][place]), strict=True))
 
 
-def _pass(
-    n: int, images: ImageCollection, judges: Sequence[_LabelAgreement], inputs: StudyInputs, resources: Resources
-) -> _Pass:
+def _pass(n: int, judges: Sequence[_LabelAgreement], inputs: StudyInputs, resources: Resources) -> AblationPass:
     """All λ of one n, that of the study among them."""
+    images = inputs.collection
     lams = [*LAMBDAS, *({inputs.nearness.lam} - {*LAMBDAS})]
     depth = min(DEPTH, len(images.corpus))
     found = np.zeros((len(images.queries), 1 + len(lams) * len(judges)), dtype=np.int64)
@@ -151,13 +154,13 @@ def _pass(
 
         blocks = BlockStore(store, len(found), places=resources.places, saved=saved)
         if not blocks.complete:
-            index = images.index(inputs.graph, replace(inputs.nearness, n=n), memory, resources.places)
+            index = images.index(inputs.graph, replace(inputs.nearness, n=n), memory, blocks.left)
             scored = index.blocks(lams, depth + 1, threads=resources.threads)
             compared = lams.index(0.0), lams.index(inputs.nearness.lam)
             work = _AblationBlocks(scored, images.own_rows, judges, compared)
             blocks.fill(work, progress=resources.progress, cluster=resources.cluster)
     hits = found[:, 1:].T.reshape(len(lams), len(judges), -1)
-    return _Pass(dict(zip(lams, hits, strict=True)), found[:, 0] > 0)
+    return AblationPass(dict(zip(lams, hits, strict=True)), found[:, 0] > 0)
 
 
 @dataclass(frozen=True, eq=False)

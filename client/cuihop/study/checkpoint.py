@@ -68,14 +68,19 @@ class StudyCheckpoint:
             work: its name. progress: of the work.
             keep: keep the file when the work is whole.
         """
+        resources = self._inputs.resources
+        kept = keep or resources.places is not None
         return dataclasses.replace(
-            self._inputs.resources, progress=progress, checkpoint=self._path(work, ".blocks"), keep_checkpoint=keep
+            resources, progress=progress, checkpoint=self._path(work, ".blocks"), keep_checkpoint=kept
         )
 
     def ranking(self, name: str, make: Callable[[], Ranking]) -> Ranking:
-        """A ranking of the study's images: the one that was finished earlier, or a new one, which is stored."""
+        """A ranking of the study's images: the one that was finished earlier, or a new one.
+
+        It is stored, but not that of a shard, which is not whole.
+        """
         path = self._path(name, ".npz")
-        if path is None:
+        if path is None or self._inputs.resources.places is not None:
             return make()
         earlier = _read(path, tuple(self._inputs.images), self._inputs.query_image)
         if earlier is not None:
@@ -125,7 +130,7 @@ def _write(path: Path, ranking: Ranking) -> None:
             file, indptr=ranking.indptr, rows=ranking.rows, listed=ranking.listed,
             self_retrieved=ranking.self_retrieved, source=np.array(ranking.source),
             ties=np.array(ranking.ties or ""), other_queries=np.array(ranking.other_queries, dtype=np.str_),
-            form=np.array(ranking.form),
+            form=np.array(ranking.form), recipe=np.array(ranking.recipe),
         )  # fmt: skip
 
 
@@ -137,7 +142,7 @@ def _read(path: Path, images: tuple[str, ...], query_image: QueryImage) -> Ranki
             return Ranking(
                 images, images, held["indptr"], held["rows"], held["listed"], held["self_retrieved"],
                 str(held["source"]), tuple(held["other_queries"].tolist()), checked_ties(ties) if ties else None,
-                str(held["form"]), query_image,
+                str(held["form"]), query_image, str(held["recipe"]),
             )  # fmt: skip
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None

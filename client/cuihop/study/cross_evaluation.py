@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.collection.dataset import Dataset
-from cuihop.evaluation.evaluate import evaluate_each
+from cuihop.evaluation.evaluate import evaluate_each, evaluate_shard
 from cuihop.evaluation.result import Evaluation
 from cuihop.rankings.ranking import Ranking
 from cuihop.resources.progress import Progress
@@ -19,7 +19,17 @@ from cuihop.study.inputs import ProgressOf, StudyInputs
 from cuihop.study.long_table import LongRow
 from cuihop.study.rankings import SHUFFLED, names_of, rankings
 
-__all__ = ["CONFIDENCE", "IOU", "NN_IOU", "RESAMPLES", "CrossEvaluation", "Interval", "cross_evaluation", "intervals"]
+__all__ = [
+    "CONFIDENCE",
+    "IOU",
+    "NN_IOU",
+    "RESAMPLES",
+    "CrossEvaluation",
+    "Interval",
+    "cross_evaluation",
+    "evaluate_rankings_of_shard",
+    "intervals",
+]
 
 NN_IOU, IOU = "nn-IoU", "IoU"
 CONFIDENCE = 0.95
@@ -78,11 +88,8 @@ def cross_evaluation(inputs: StudyInputs, progress_of: ProgressOf, checkpoint: S
         begun[0](done, total)
 
     begun: list[Progress] = []
-    found = evaluate_each(
-        Dataset(inputs.images, labels=inputs.labels), each(), inputs.graph, measures=inputs.measures,
-        nearness=inputs.nearness, empty_ideal=inputs.empty_ideal, query_image=inputs.query_image,
-        resources=checkpoint.resources("evaluation", evaluated),
-    )  # fmt: skip
+    resources = checkpoint.resources("evaluation", evaluated)
+    found = evaluate_each(_dataset(inputs), each(), inputs.graph, resources=resources, **_criteria(inputs))
     evaluations = {name: found[name] for name in names_of(inputs)}
     measures = [str(measure) for measure in inputs.measures]
     differences = evaluations[NN_IOU].values - evaluations[IOU].values
@@ -90,6 +97,24 @@ def cross_evaluation(inputs: StudyInputs, progress_of: ProgressOf, checkpoint: S
     bounds = iter(intervals(columns, inputs.seed, progress_of("resampled")))
     means = {(name, measure): next(bounds) for name in evaluations for measure in measures}
     return CrossEvaluation(evaluations, by_overlap, means, {measure: next(bounds) for measure in measures})
+
+
+def evaluate_rankings_of_shard(inputs: StudyInputs, progress_of: ProgressOf, checkpoint: StudyCheckpoint) -> None:
+    """Rank and score the queries of a shard, into files of finished blocks for `cross_evaluation`."""
+    resources = checkpoint.resources("evaluation", progress_of("evaluated queries"))
+    found = rankings(inputs, progress_of, checkpoint)
+    evaluate_shard(_dataset(inputs), found, inputs.graph, resources=resources, **_criteria(inputs))
+
+
+def _dataset(inputs: StudyInputs) -> Dataset:
+    return Dataset(inputs.images, labels=inputs.labels)
+
+
+def _criteria(inputs: StudyInputs) -> dict[str, Any]:
+    return {
+        "measures": inputs.measures, "nearness": inputs.nearness, "empty_ideal": inputs.empty_ideal,
+        "query_image": inputs.query_image,
+    }  # fmt: skip
 
 
 def intervals(values: Float64, seed: int, progress: Progress) -> list[Interval | None]:

@@ -1,0 +1,131 @@
+"""``cuihop merge``: the result of the shards of a command."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cuihop.cli.output import note
+from cuihop.cli.run_options import OF_A_RUN
+from cuihop.errors import InputError
+from cuihop.files.text_lines import quoted
+from cuihop.resources.shard_folder import ShardRecord, check_same_job, records_in
+
+__all__ = ["MERGED", "merge"]
+
+MERGED = ("evaluate", "compare", "study", "captions")
+"""The commands with ``--shard``."""
+
+
+def merge(
+    context: typer.Context,
+    folder: Annotated[
+        Path, typer.Argument(help="The folder that --checkpoint named for every shard.", show_default=False)
+    ],
+) -> None:
+    """Run the command of finished shards on their blocks: the output of one process, to the last bit.
+
+    The command is the one that was given with --shard, outputs and all; it is printed before it runs, in the current
+    folder. Further options are added to it: --output FILE, --json, --threads N. The shards stay, so that a merge can be
+    repeated.
+    """
+    records = finished_shards(folder)
+    command = records[0].command
+    others = set(context.args) & {"--shard", "--checkpoint"}
+    if others:
+        raise typer.BadParameter(f"{others.pop()} goes with the command of a shard")
+    from cuihop.cli.application import application
+
+    app = application(only=command)
+    arguments = [command, *_arguments(app, command, records[0].arguments), "--checkpoint", str(folder), *context.args]
+    note(shlex.join(["cuihop", *arguments]))
+    if records[0].folder != str(Path.cwd()):
+        note(f"the shards ran in {records[0].folder}; here, relative paths refer to the current folder")
+    sys.argv[1:] = arguments
+    app(arguments, prog_name="cuihop")
+
+
+def finished_shards(folder: Path) -> list[ShardRecord]:
+    """The records of all shards of a job, by number.
+
+    Raises:
+        InputError: there is none, or some are missing, unfinished, cut off, of another job or of no command.
+    """
+    found = records_in(folder)
+    if not found:
+        raise InputError("no shards", file=folder, found="no folder such as 1-of-8",
+                         expected="the folder that --checkpoint named, with --shard")  # fmt: skip
+    counts = sorted({int(path.name.rpartition("-")[2]) for path, _ in found})
+    if len(counts) > 1:
+        raise InputError(
+            "shards of several divisions", file=folder, found=", ".join(f"{count} shards" for count in counts),
+            expected="one number of shards", advice="Move the folders of one of them elsewhere.",
+        )  # fmt: skip
+    first = next((record for _, record in found if record is not None), None)
+    reasons: dict[int, str] = dict.fromkeys(range(1, counts[0] + 1), "missing")
+    records = []
+    for path, record in found:
+        number = int(path.name.partition("-")[0])
+        reasons[number] = "not finished"
+        if record is None or first is None:
+            continue
+        check_same_job(path, record, first)
+        cut = record.cut_file(path)
+        if cut is not None:
+            reasons[number] = f"cut off or damaged: {cut}"
+        elif record.state == "finished":
+            del reasons[number]
+            records.append(record)
+    if reasons:
+        raise InputError(
+            f"{len(reasons):,} of {counts[0]:,} shards are not finished", file=folder,
+            found=", ".join(f"{number} {reason}" for number, reason in reasons.items()),
+            expected="all shards finished", advice=f"Run them again: --array={_ranges(sorted(reasons))} for Slurm.",
+        )  # fmt: skip
+    if records[0].command not in MERGED:
+        raise InputError(
+            "shards without a command to merge", file=folder, column="field command",
+            found=quoted(records[0].command) or "none", expected=", ".join(MERGED),
+            advice="Those of a program are merged by the program: evaluate with this checkpoint.",
+        )  # fmt: skip
+    return records
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Numbers as Slurm takes them.
+
+    >>> _ranges([3, 5, 6, 7])
+    '3,5-7'
+    """
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and number == parts[-1][-1] + 1:
+            parts[-1][1:] = [number]
+        else:
+            parts.append([number])
+    return ",".join("-".join(map(str, part)) for part in parts)
+
+
+def _arguments(app: typer.Typer, command: str, given: Mapping[str, Any]) -> Iterator[str]:
+    """The recorded arguments as a command line."""
+    group: Any = typer.main.get_command(app)
+    parameters = {parameter.name: parameter for parameter in group.commands[command].params}
+    strange = sorted(name for name in given if name not in parameters or name in OF_A_RUN)
+    if strange:
+        raise InputError(f"cuihop {command} has no such argument", column="field arguments", found=quoted(strange[0]))
+    for name, value in sorted(given.items(), key=lambda each: parameters[each[0]].param_type_name):
+        parameter = parameters[name]
+        values = [str(each) for each in value] if isinstance(value, list) else [str(value)]
+        if parameter.param_type_name == "argument":
+            yield from values
+        elif isinstance(value, bool):
+            yield max(parameter.opts if value else parameter.secondary_opts, key=len)
+        else:
+            option = max(parameter.opts, key=len)
+            for each in values:
+                yield from [f"{option}={each}"] if each.startswith("-") else [option, each]
