@@ -15,6 +15,7 @@ from cuihop import Dataset, Labels, Nearness, Resources, SnapshotGraph, evaluate
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.errors import ConceptNotFound, InputError
 from cuihop.measures.near_weight import Weight
+from cuihop.rankings.ranking import Similarity
 from cuihop.rankings.reading import read_ranking_in_blocks
 from cuihop.relevance import top_k
 from cuihop.relevance.baselines import Relevance
@@ -68,7 +69,7 @@ def _vectors(name: str) -> Job:
         table = np.random.default_rng(3).standard_normal((IMAGES, 24)).astype(np.float32)
         path = folder / f"{name}.npy"
         np.save(path, np.packbits(table > 0, axis=1) if name == "codes" else table)
-        similarity = "hamming" if name == "codes" else "cosine"
+        similarity: Similarity = "hamming" if name == "codes" else "cosine"
         ranking = read_ranking_in_blocks(path, tuple(images()), similarity=similarity, resources=Resources())
         data = Dataset(images(), labels=Labels(labels()))
         measures = "AP(kind), nDCG@10(kind, side), P@5(kind+side), nn-CUI@10"

@@ -21,6 +21,7 @@ from cuihop.resources.optional_packages import installed_by
 
 __all__ = ["open_cluster"]
 
+_NOISY = ("asyncio", "distributed", "tornado")
 _LOCAL = re.compile(r"local:([0-9]{1,4})")
 _SCHEDULER = re.compile(r"(tcp|tls)://\S+:[0-9]+")
 _LARGEST_FILE = 1 << 20
@@ -55,10 +56,10 @@ def open_cluster(
             expected="a folder that every machine of the cluster sees under the same path",
         )  # fmt: skip
     with contextlib.ExitStack() as until_the_end:
-        until_the_end.enter_context(_quiet())
-        private = Path(until_the_end.enter_context(tempfile.TemporaryDirectory(prefix="cuihop-cluster-")))
         with installed_by("cuihop[cluster]"):
             import distributed  # noqa: F401 – an error names the extra, before anything is started
+        until_the_end.enter_context(_quiet())
+        private = Path(until_the_end.enter_context(tempfile.TemporaryDirectory(prefix="cuihop-cluster-")))
         if local:
             target = until_the_end.enter_context(_local_cluster(local, private))
         client = until_the_end.enter_context(_connected(target))
@@ -155,7 +156,8 @@ def _workers(client: Any, wait: float) -> dict[str, int]:
 @contextlib.contextmanager
 def _quiet() -> Generator[None, None, None]:
     """Keep Dask's log from the terminal, for its content reaches the user as errors of cuihop."""
-    loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio")]
+    names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] in _NOISY]
+    loggers = [logging.getLogger(name) for name in names]
     before = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.resources.block_work import Cluster
-from cuihop.resources.cores import cores
+from cuihop.resources.cores import checked_threads
 from cuihop.resources.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.resources.progress import Progress
 
@@ -43,9 +43,16 @@ class Resources:
     places: npt.NDArray[np.int64] | None = None
     cluster: Cluster | None = None
 
-    def __post_init__(self) -> None:
-        if self.cluster is not None and self.threads is None:  # blocks that a process there has memory for at once
-            object.__setattr__(self, "threads", max(cores(), self.cluster.threads))
+    @property
+    def block_threads(self) -> int:
+        """Number of blocks that one process computes at once, if there is memory for them.
+
+        Raises:
+            InputError: `threads` is not a number of threads.
+        """
+        if self.threads is None and self.cluster is not None:
+            return self.cluster.threads
+        return checked_threads(self.threads)
 
     def budget(self) -> MemoryBudget:
         """A fresh account of the memory allowed.
