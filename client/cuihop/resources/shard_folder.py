@@ -187,3 +187,5 @@ def locked(file: IO[bytes], refusal: InputError) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
         raise refusal from None
+    except OSError:  # a file system without locks
+        return
