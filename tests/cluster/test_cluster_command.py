@@ -29,6 +29,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = [f"{query} Q0 {names[(at + step) % 500]} {step} {9 - step} r\n"
            for at, query in enumerate(names) for step in range(1, 6)]  # fmt: skip
     (folder / "run.trec").write_text("".join(run))
+    (folder / "other.trec").write_text("".join(run[::2]))
     captions = [f"{name},axial scan {number} of the chest\n" for number, name in enumerate(names)]
     (folder / "references.csv").write_text("image,caption\n" + "".join(captions))
     (folder / "predictions.csv").write_text("image,caption\n" + "".join(captions).replace("axial", "sagittal"))
@@ -50,7 +51,7 @@ def test_a_cluster_gives_the_output_of_one_process(
         out = tmp_path / name
         of_command: dict[str, list[object]] = {
             "evaluate": [*evaluation(inputs), "--ranking", inputs / "run.trec", "--output", out],
-            "compare": [inputs / "run.trec", f"again={inputs / 'run.trec'}", *evaluation(inputs), "--output", out],
+            "compare": [inputs / "run.trec", inputs / "other.trec", *evaluation(inputs), "--output", out],
             "captions": [inputs / "references.csv", inputs / "predictions.csv", "-m", "ROUGE-L", "--output", out],
             "study": [inputs / "few.csv", "--graph", inputs / "graph.cuihop", "--out", out, "--only", "tables"],
         }

@@ -32,6 +32,7 @@ _TASKS_AHEAD = 2  # for each worker: one is computed, one waits
 _LOSSES = 3  # of one task: each is the end of several workers, by `distributed.scheduler.allowed-failures`
 _TRIES = 2  # again, of a task that fails by an error that is not ours
 _LOOK = 1.0  # seconds between two looks at the workers
+_FETCH = 10.0  # seconds that the result of a task may travel before the workers are looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,9 +131,7 @@ class _Tasks:
     def _values(self, future: Any, blocks: list[int]) -> Results:
         from distributed import KilledWorker
 
-        with _scheduler_errors(self.cluster):
-            error = future.exception() if future.status == "error" else None
-            found: ComputedBlocks | CuihopError | None = None if error is not None else future.result()
+        found, error = self._outcome(future)
         if isinstance(error, KilledWorker):
             self._again(blocks, str(error.last_worker.address))
             return
@@ -144,6 +143,22 @@ class _Tasks:
         self._seen = time.monotonic()
         self._block_seconds = found.seconds / len(blocks)
         yield from zip(blocks, found.values, strict=True)
+
+    def _outcome(self, future: Any) -> tuple[ComputedBlocks | CuihopError | None, BaseException | None]:
+        """The result of a task, or its error. Where its worker has ended since, it is computed once more meanwhile."""
+        while True:
+            check_interruption()
+            with _scheduler_errors(self.cluster):
+                if future.status == "error":
+                    return None, future.exception()
+                try:
+                    return future.result(timeout=_FETCH), None
+                except Exception as error:
+                    if future.status == "error":
+                        continue
+                    if not isinstance(error, TimeoutError):
+                        raise
+            self._count_workers()
 
     def _again(self, blocks: list[int], worker: str) -> None:
         """Put the blocks of a task back whose workers ended, block by block: one of them may be the cause."""
