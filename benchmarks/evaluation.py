@@ -5,11 +5,10 @@
     python benchmarks/evaluation.py [--data ../shared/data] [--images COUNT] [--scales …] [--hops …]
 
 Queries and corpus are the images of ROCOv2 (test: 9,927; train: 59,962), and as many as ImageCLEFmedical caption 2025
-has, 116,635, drawn: each image has the concept set of a training image drawn at random, in which each concept is
-replaced, with a probability of 1 in 10, by one drawn as often as the training images have it. The graph is the open
-one. The ranking is 30 images at random, so that finding the ideals is the work. Each line is a process of its own,
-which does the job once on a few images before, so that compiled code is there; its time is that of `evaluate` alone,
-index included, its memory that of the whole process, interpreter and images included.
+has, 116,635, drawn as `drawn_images` says. The graph is the open one. The ranking is 30 images at random, so that
+finding the ideals is the work. Each line is a process of its own, which does the job once on a few images before, so
+that compiled code is there; its time is that of `evaluate` alone, index included, its memory that of the whole process,
+interpreter and images included.
 
 Beside it, on the test images: products of sparse matrices by SciPy, in blocks; and Python sets with a dictionary of
 neighbours (`by_sets`), which answer 200 queries drawn once for all, three times: the median, extrapolated to all
@@ -42,13 +41,13 @@ from cuihop.measures.nearness import Nearness
 from cuihop.rankings.ranking import Ranking
 from cuihop.resources.cores import cores
 from cuihop.resources.resources import Resources
+from drawn_images import drawn_sets, named, rocov2_sets
 from measurement import Measurement, arguments_of, peak_megabytes, require, timed
 
 CUT_OFFS = (5, 10, 30)
 DEPTH = max(CUT_OFFS)
 LAM = 0.5
 DRAWN = 116_635
-REPLACED = 0.1
 SAMPLE = 200  # queries for the slow way: of 20, the time for all varies by two
 SCALES = ("test", "train", "drawn")
 
@@ -68,23 +67,21 @@ def images_of(scale: str, data: Path, count: int | None) -> dict[str, frozenset[
     if scale != "drawn":
         images = ImageConcepts.read(folder / f"{scale}_concepts.csv.gz").sets
         return dict(list(images.items())[:count])
-    rng = random.Random(1)
-    train = [sorted(held) for held in ImageConcepts.read(folder / "train_concepts.csv.gz").sets.values()]
-    flat = [concept for held in train for concept in held]
-    return {
-        f"drawn_{number:06}": frozenset(
-            rng.choice(flat) if rng.random() < REPLACED else concept for concept in rng.choice(train)
-        )
-        for number in range(DRAWN if count is None else count)
-    }
+    sets = drawn_sets(rocov2_sets(data), DRAWN if count is None else count)
+    return {named(number): frozenset(held) for number, held in enumerate(sets)}
+
+
+def random_rows(total: int) -> npt.NDArray[np.int32]:
+    """Thirty images at random for each of so many queries, as row numbers: quickly, and never the query itself."""
+    steps = np.random.default_rng(1).integers(1, total // DEPTH, (total, DEPTH)).cumsum(axis=1)
+    rows: npt.NDArray[np.int32] = ((np.arange(total)[:, np.newaxis] + steps) % total).astype(np.int32)
+    return rows
 
 
 def random_lists(images: Mapping[str, frozenset[str]]) -> Ranking:
-    """Thirty images at random for each query: quickly, and never the query itself."""
-    names, total = tuple(images), len(images)
-    steps = np.random.default_rng(1).integers(1, total // DEPTH, (total, DEPTH)).cumsum(axis=1)
-    rows = (np.arange(total)[:, np.newaxis] + steps) % total
-    return Ranking.from_lists(rows.astype(np.int32).ravel(), np.full(total, DEPTH), names, names, "random")
+    """The ranking of `random_rows`."""
+    names, rows = tuple(images), random_rows(len(images))
+    return Ranking.from_lists(rows.ravel(), np.full(len(names), DEPTH), names, names, "random")
 
 
 def by_cuihop(images: Mapping[str, frozenset[str]], graph: SnapshotGraph, hops: int, threads: int) -> Float64:

@@ -302,8 +302,11 @@ def test_records_that_are_none(content: str | None, part: str, here: Path, progr
     shards(program, SHORT, (1,), 1)
     record = Path("parts/1-of-1/shard.json")
     held = json.loads(record.read_text())
-    changes = {None: {"command": "serve"}, "arguments": {"arguments": {"strange": 1}},
-               "files": {"files": {"../../a.run": 1}}}  # fmt: skip
+    changes: dict[str | None, dict[str, object]] = {
+        None: {"command": "serve"},
+        "arguments": {"arguments": {"strange": 1}},
+        "files": {"files": {"../../a.run": 1}},
+    }
     record.write_text(json.dumps({**held, **changes[content]}) if content in changes else str(content))
     done = program("merge", "parts")
     assert (done.code, part in done.err) == (3, True), done.err

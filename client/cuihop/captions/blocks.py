@@ -43,7 +43,7 @@ class CaptionBlocks:
         """Values of captions, float64, shape (rows, columns); a shard computes some of the rows.
 
         Args:
-            depends: everything that the values depend on, for a checkpoint.
+            depends: everything that the values depend on, for a checkpoint; ``work`` names it, and its file.
             work: makes the blocks of the rows that are left, int64.
         """
         places = None if self.shard is None else self.shard.of_positions(rows)
@@ -75,7 +75,7 @@ class CaptionBlocks:
         path, resources = None, self.resources
         if resources.checkpoint is not None:
             readable = re.sub(r"[^A-Za-z0-9]", "-", str(depends["work"]))
-            path = f"{resources.checkpoint}-{readable[:40]}-{content_digest(dict(depends))[:12]}.blocks"
+            path = f"{resources.checkpoint}-{readable[:40]}-{content_digest(depends['work'])[:12]}.blocks"
         with open_checkpoint(path, depends, keep=resources.keep_checkpoint) as saved:
             blocks = BlockStore(store, shape[0], places=places, saved=saved)
             if not blocks.complete:

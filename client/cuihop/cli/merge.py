@@ -31,8 +31,8 @@ def merge(
     """Run the command of finished shards on their blocks: the output of one process, to the last bit.
 
     The command is the one that was given with --shard, outputs and all; it is printed before it runs, in the current
-    folder. Further options are added to it: --output FILE, --json, --threads N. The shards stay, so that a merge can be
-    repeated.
+    folder. Options after FOLDER are added to it: --output FILE, --json, --threads N. The shards stay, so that a merge
+    can be repeated.
     """
     records = finished_shards(folder)
     command = records[0].command

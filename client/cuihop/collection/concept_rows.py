@@ -60,6 +60,7 @@ class ConceptRows:
         self._fault = fault
         self.unit, self.source, self.form = fault.unit, source, form
         self.sets: dict[str, frozenset[str]] = {}
+        self._distinct: dict[frozenset[str], frozenset[str]] = {}
         self.places = array("q")
         self.repeated = self.lower = 0
         self._identifiers = Identifiers()
@@ -70,7 +71,7 @@ class ConceptRows:
         Raises:
             InputError: an image is missing or stands twice, or one of its concepts is malformed.
         """
-        sets, places, identifiers = self.sets, self.places, self._identifiers
+        sets, distinct, places, identifiers = self.sets, self._distinct, self.places, self._identifiers
         read = identifiers.__getitem__
         for row, image, listed in rows:
             try:
@@ -80,7 +81,7 @@ class ConceptRows:
             if not image or image in sets:
                 earlier = places[list(sets).index(image)] if image in sets else None
                 check_image(image, row, earlier, self._fault, concepts)
-            sets[image] = concepts
+            sets[image] = distinct.setdefault(concepts, concepts)
             places.append(row)
             if len(listed) > len(concepts):
                 self.repeated += len(listed) - len(concepts)

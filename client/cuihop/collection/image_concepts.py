@@ -10,9 +10,10 @@ from typing import Any
 
 from cuihop.collection.columns import Columns
 from cuihop.collection.concept_rows import ConceptRows, concepts_of_pairs, read_concepts
+from cuihop.collection.distinct_sets import DistinctSets
 from cuihop.errors import InputError
 from cuihop.files.arrow_tables import is_table_object
-from cuihop.files.content_digest import content_digest
+from cuihop.files.content_digest import digest_of_mapping
 from cuihop.files.input_file import Readable, opened_input
 from cuihop.files.records import Records
 from cuihop.files.text_lines import counted, quoted
@@ -55,15 +56,20 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
     def __repr__(self) -> str:
         return f"<ImageConcepts {self.account}>"
 
+    @cached_property
+    def distinct(self) -> DistinctSets:
+        """The sets of the images in their order, each different one once."""
+        return DistinctSets.of_images(self.sets.values())
+
     @property
     def occurrences(self) -> int:
         """The concepts of all images, each counted as often as an image has it."""
-        return sum(map(len, self.sets.values()))
+        return self.distinct.occurrences.total()
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the content, whatever its file is called and in whatever order it stands there."""
-        return content_digest({image: sorted(concepts) for image, concepts in self.sets.items()})
+        return digest_of_mapping(self.sets, sorted)
 
     @cached_property
     def account(self) -> str:
@@ -75,6 +81,8 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
 
     def place_of(self, concept: str) -> str | None:
         """The first place of a concept: file, row and image; ``None`` for one that no image has."""
+        if concept not in self.distinct.occurrences:
+            return None
         for place, (image, concepts) in enumerate(self.sets.items()):
             if concept in concepts:
                 row = f", {self.unit} {self.places[place]:,}" if self.places else ""

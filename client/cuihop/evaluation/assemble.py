@@ -100,8 +100,8 @@ def evaluations_of_images(
         measures=criteria.measures,
         queries=images.query_names,
         best_gains=best,
-        concepts=np.array([len(concepts) for concepts in images.query_sets], dtype=np.int64),
-        unknown_concepts=np.array([len(outside & given) for given in images.queries.values()], dtype=np.int64),
+        concepts=images.query_sets.numbers(len),
+        unknown_concepts=images.queries.distinct.numbers(lambda given: len(outside & given)),
         release=None if graph is None else graph.release,
         versions=versions("cuihop", "numpy", "numba"),
     )
@@ -175,17 +175,20 @@ def _counts(images: ImageCollection, best: Mapping[str, Float64], qrels: Judgeme
         return IdentifierCount(found, sum(occurrences[identifier] for identifier in found))
 
     collections = [(images.queries, images.query_sets)]
+    in_corpus = len(images.queries)
     if not images.one:
         collections.append((images.corpus, images.corpus_sets))
+        in_corpus = len(images.queries.keys() & images.corpus.keys())
+    sizes = [sets.numbers(len) for _, sets in collections]
     total = occurrences.total()
     dropped = sum(map(occurrences.__getitem__, resolved.dropped))
     names = images.query_names
     return EvaluationCounts(
         queries=len(images.queries),
         corpus=len(images.corpus),
-        queries_in_corpus=len(set(images.query_names) & set(images.corpus_names)),
-        empty_queries=sum(not concepts for concepts in images.query_sets),
-        empty_corpus=sum(not concepts for concepts in images.corpus_sets),
+        queries_in_corpus=in_corpus,
+        empty_queries=int((sizes[0] == 0).sum()),
+        empty_corpus=int((sizes[-1] == 0).sum()),
         identifiers=len(occurrences),
         occurrences=total,
         unknown=counted(resolved.unknown),
@@ -193,15 +196,14 @@ def _counts(images: ImageCollection, best: Mapping[str, Float64], qrels: Judgeme
         merged=counted(resolved.merged),
         successors=dict(resolved.merged),
         repeated=sum(concepts.repeated for concepts, _ in collections),
-        fused=total - dropped - sum(len(concepts) for _, sets in collections for concepts in sets),
+        fused=total - dropped - sum(int(of_side.sum()) for of_side in sizes),
         self_retrieved=0,
         missing=(),
         short=0,
         empty_ideal={gain: tuple(names[q] for q in np.flatnonzero(of == 0.0).tolist()) for gain, of in best.items()},
         emptied=sum(
-            bool(identifiers) and not concepts
-            for given, sets in collections
-            for identifiers, concepts in zip(given.values(), sets, strict=True)
+            int((given.distinct.numbers(len)[of_side == 0] > 0).sum())
+            for (given, _), of_side in zip(collections, sizes, strict=True)
         ),
         judged_elsewhere=0 if qrels is None else _judged_elsewhere(qrels, images),
     )

@@ -18,11 +18,10 @@ from cuihop.errors import InputError, first_few
 from cuihop.evaluation.account import account_by_concepts, account_by_judgements
 from cuihop.evaluation.counts import IdentifierCount, JudgedCounts
 from cuihop.evaluation.means import MeanQueries, mean_columns, mean_of, number_text, relevance_name
-from cuihop.files.written_files import write_whole
 from cuihop.graph import Release
 from cuihop.measures.measure import Measure
 from cuihop.notebooks.figures import evaluation_figure, saved_figure
-from cuihop.notebooks.table import Table
+from cuihop.notebooks.table import Table, write_columns
 from cuihop.resources.optional_packages import installed_by
 
 if TYPE_CHECKING:
@@ -166,7 +165,7 @@ class MeasuredQueries:
         return iter(())
 
     def _columns(self) -> Iterator[tuple[str, Any]]:
-        yield "query", list(self.queries)
+        yield "query", self.queries
         yield from self._beside()
         for place, measure in enumerate(self.measures):
             yield str(measure), self.values[:, place]
@@ -187,9 +186,7 @@ class MeasuredQueries:
         Raises:
             OutputError: the disk is full, or the folder cannot be written.
         """
-        names, columns = zip(*self._columns(), strict=True)
-        lists = (column if isinstance(column, list) else column.tolist() for column in columns)
-        write_whole(path, Table(names, list(zip(*lists, strict=True))).csv())
+        write_columns(path, list(self._columns()))
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Draw the spread of the values under each measure; written to ``path`` (.svg, .png, .pdf) if given.

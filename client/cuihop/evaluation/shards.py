@@ -120,9 +120,8 @@ def queries_of_shard(shard: Shard, data: Dataset, *, by_position: bool) -> tuple
         InputError: nothing names the queries.
     """
     if data.queries is not None and not by_position:
-        numbers: dict[frozenset[str], int] = {}
-        groups = [numbers.setdefault(frozenset(concepts), len(numbers)) for concepts in data.queries.values()]
-        return shard.of_groups(np.array(groups, dtype=np.int64)), len(groups)
+        groups = data.queries.distinct.of
+        return shard.of_groups(groups), len(groups)
     sources = (data.queries, data.qrels, None if data.labels is None else data.labels.images)
     names = next((source for source in sources if source is not None), None)
     if names is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,9 +13,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from cuihop.files.written_files import write_whole
+from cuihop.files.written_files import replaced_file, write_whole
 
-__all__ = ["Table", "marked", "write_tables"]
+__all__ = ["Table", "marked", "write_columns", "write_tables"]
+
+_ROWS_AT_ONCE = 4096
 
 _LATEX = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -71,11 +74,7 @@ class Table:
         >>> Table(["a", "b"], [[0.1, None], ["x,y", 2]]).csv()
         'a,b\n0.1,\n"x,y",2\n'
         """
-        text = io.StringIO(newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows(map(_field, row) for row in self.rows)
-        return text.getvalue()
+        return _csv([self.columns, *self.rows])
 
     def text(self) -> str:
         """Columns of a fixed width under their titles, with blanks between, as the command line prints them.
@@ -162,6 +161,30 @@ def write_tables(path: Path, tables: Iterable[Table]) -> None:
 def marked(text: str) -> str:
     """Escape the signs that have a meaning in Markdown."""
     return _MARKDOWN.sub(r"\\\1", text)
+
+
+def write_columns(path: str | os.PathLike[str], columns: Sequence[tuple[str, Any]]) -> None:
+    """Write titled columns as `Table.csv`, whole or not at all. Few values of an array become objects at a time.
+
+    Args:
+        path: the target. columns: the title of each, and its values: list, tuple, or array of one dimension.
+
+    Raises:
+        InputError, OutputError: as `cuihop.files.written_files.replaced_file`.
+    """
+    titles, values = zip(*columns, strict=True)
+    with replaced_file(Path(path)) as file:
+        file.write(_csv([titles]).encode())
+        for first in range(0, len(values[0]), _ROWS_AT_ONCE):
+            parts = (column[first : first + _ROWS_AT_ONCE] for column in values)
+            rows = zip(*(part if isinstance(part, list | tuple) else part.tolist() for part in parts), strict=True)
+            file.write(_csv(rows).encode())
+
+
+def _csv(rows: Iterable[Sequence[Any]]) -> str:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(map(_field, row) for row in rows)
+    return text.getvalue()
 
 
 def _field(cell: object) -> object:

@@ -120,14 +120,12 @@ def ranking_of_row_numbers(
         _refuse(name, first, block, again, "a row number stands twice for a query", "each once", _CODES)
         rows[first : first + len(part)] = part
     check_from_zero(name, table, rows, own_rows(queries, corpus), len(corpus))
-    filled = rows >= 0
-    shorter = int((~filled).any(axis=1).sum()) if width else 0
+    shorter = int((rows[:, -1] < 0).sum()) if width else 0
     form = f"{len(table):,} rows of {table.shape[1]:,} row numbers" + (
         f", {shorter:,} of them filled up by -1" if shorter else ""
     )
-    owners = np.repeat(np.arange(len(queries)), filled.sum(axis=1))
-    return Ranking.from_entries(
-        owners, rows[filled], queries, corpus, depth=depth, source=name, form=form, query_image=options.query_image
+    return Ranking.from_table(
+        rows, queries, corpus, depth=depth, source=name, form=form, query_image=options.query_image
     )
 
 

@@ -32,6 +32,8 @@ __all__ = [
     "lists_summary",
 ]
 
+_LISTS_AT_ONCE = 1024
+
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Places = TypeVar("Places", npt.NDArray[np.int32], npt.NDArray[np.int32 | np.int64], npt.NDArray[np.float64])
@@ -226,9 +228,51 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         )
 
     @classmethod
+    def from_table(
+        cls,
+        table: Int32,
+        queries: Sequence[str],
+        corpus: Sequence[str],
+        *,
+        depth: int | None = None,
+        source: str = "memory",
+        query_image: QueryImage = "exclude",
+        form: str = "",
+    ) -> Ranking:
+        """From a table of row numbers, which becomes the rows of the ranking.
+
+        Args:
+            table: places in ``corpus``, best first, shape (queries, columns); -1 behind the end of a list. Overwritten.
+            queries, corpus, source, form, query_image: as in the attributes.
+            depth: number of images for each query; all without it.
+        """
+        own = own_rows(queries, corpus)
+        lengths = np.zeros(len(table), dtype=np.int64)
+        listed, self_retrieved = np.zeros((2, len(table)), dtype=np.bool_)
+        flat, end = table.reshape(-1), 0
+        for first in range(0, len(table), _LISTS_AT_ONCE):
+            here = slice(first, first + _LISTS_AT_ONCE)
+            part = table[here]
+            counting = part >= 0
+            itself = counting & (part == own[here, np.newaxis])
+            listed[here], self_retrieved[here] = counting.any(axis=1), itself.any(axis=1)
+            if query_image == "exclude":
+                counting &= ~itself
+            if depth is not None:
+                counting &= counting.cumsum(axis=1) <= depth
+            lengths[here] = counting.sum(axis=1)
+            rows = part[counting]
+            flat[end : end + len(rows)] = rows  # never beyond what was read
+            end += len(rows)
+        return cls(
+            tuple(queries), tuple(corpus), bounds_of(lengths), flat[:end], listed, self_retrieved, source, form=form,
+            query_image=query_image,
+        )  # fmt: skip
+
+    @classmethod
     def from_entries(
         cls,
-        owners: Int64,
+        owners: npt.NDArray[np.int32 | np.int64],
         rows: Int32,
         queries: Sequence[str],
         corpus: Sequence[str],
@@ -246,15 +290,13 @@ class Ranking(Mapping[str, tuple[str, ...]]):
             queries, corpus, source, form, query_image: as in the attributes.
             depth: number of images for each query; all without it.
         """
-        own = own_rows(queries, corpus)
-        listed = np.zeros(len(queries), dtype=np.bool_)
-        listed[owners] = True
-        itself = rows == own[owners]
-        self_retrieved = np.zeros(len(queries), dtype=np.bool_)
-        self_retrieved[owners[itself]] = True
-        if query_image == "exclude":
-            owners, rows = owners[~itself], rows[~itself]
-        rows, indptr = first_of_each(rows, np.bincount(owners, minlength=len(queries)), depth)
+        itself = rows == own_rows(queries, corpus)[owners]
+        lengths = np.bincount(owners, minlength=len(queries))
+        themselves = np.bincount(owners[itself], minlength=len(queries))
+        listed, self_retrieved = lengths > 0, themselves > 0
+        if query_image == "exclude" and itself.any():
+            rows, lengths = rows[~itself], lengths - themselves
+        rows, indptr = first_of_each(rows, lengths, depth)
         rows = np.ascontiguousarray(rows)
         return cls(
             tuple(queries), tuple(corpus), indptr, rows, listed, self_retrieved, source, other_queries, form=form,
@@ -273,7 +315,7 @@ def first_of_each(places: Places, lengths: Int64, depth: int | None) -> tuple[Pl
     Returns:
         The remaining places, and int64, shape (queries + 1,).
     """
-    if depth is not None:
+    if depth is not None and lengths.max(initial=0) > depth:
         ranks = np.arange(len(places)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         places, lengths = places[ranks < depth], np.minimum(lengths, depth)
     return places, bounds_of(lengths)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from array import array
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,15 +16,23 @@ from cuihop.collection.image_names import places_by_name
 from cuihop.errors import InputError
 from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import counted, decoded, quoted
+from cuihop.measures.judged_rankings import blocks
 from cuihop.rankings.document_ranking import DocumentRanking
 from cuihop.rankings.ranking import Order, QueryImage, Ranking, Ties, first_of_each, lists_summary
 
 __all__ = ["Numbers", "RankedRows"]
 
+_ROWS_AT_ONCE = 1 << 18
+
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]
 Numbers: TypeAlias = Sequence[int] | Int64
+
+
+def _no_rows() -> tuple[array[Any], ...]:
+    """Columns of `RankedRows.add`; they grow without a copy."""
+    return tuple(array(kind) for kind in "iidqd")
 
 
 class RankedRows:
@@ -53,9 +63,10 @@ class RankedRows:
         self.queries: Sequence[str] = self._query_names if queries is None else queries
         self._query_places = {name.encode(): place for name, place in places_by_name(self._query_names).items()}
         self._names = [*(corpus or ())]  # without a corpus, of each row: a name may stand there again
-        self._places = {name.encode(): place for name, place in places_by_name(self._names).items()}
-        self._parts: list[tuple[Int64, Int32, Float64, Int64, Float64]] = []
-        self.add((), (), (), ())
+        same = corpus is queries and corpus is not None
+        names = self._query_places if same else {name.encode(): n for name, n in places_by_name(self._names).items()}
+        self._places = names
+        self._columns = _no_rows()
 
     def add(
         self,
@@ -66,15 +77,9 @@ class RankedRows:
         others: Sequence[float] | Float64 | None = None,
     ) -> None:
         """Add rows; ``others`` are their keys in the other order (of scores, or of ranks), NaN where there is none."""
-        self._parts.append(
-            (
-                np.array(owners, dtype=np.int64),
-                np.array(rows, dtype=np.int32),
-                np.array(keys, dtype=np.float64),
-                np.array(lines, dtype=np.int64),
-                np.full(len(lines), np.nan) if others is None else np.array(others, dtype=np.float64),
-            )
-        )
+        columns = (owners, rows, keys, lines, np.full(len(lines), np.nan) if others is None else others)
+        for column, values in zip(self._columns, columns, strict=True):
+            column.frombytes(np.asarray(values, dtype=column.typecode).tobytes())
 
     def queries_at(self, names: Sequence[bytes]) -> Numbers:
         """The places of these queries.
@@ -123,7 +128,7 @@ class RankedRows:
     def _stranger(self, images: str, column: str, name: bytes, line: int) -> InputError:
         text, names = decoded(name, self.path, line), self.queries if images == "queries" else self._names
         cause = cause_of_strange_name(text, names)
-        if cause is None and not any(len(owners) for owners, *_ in self._parts):
+        if cause is None and not len(self._columns[0]):
             cause = "No row before it fits either: is this the ranking of another collection or split?"
         return self.problem(
             f"not an image of the {images}", line, column, quoted(text),
@@ -151,36 +156,59 @@ class RankedRows:
             depth: without it, all. ties: the order of equal keys; ``None`` refuses them. form: of the file, for the
                 account. by: the keys are ranks, or negative scores.
         """
-        owners, rows, keys, lines, others = (np.concatenate(column) for column in zip(*self._parts, strict=True))
-        each = np.bincount(owners)
+        owners, rows, keys, lines, others = self._taken()
+        ends = np.searchsorted(owners, np.arange(int(owners.max(initial=-1)) + 2))
+        each = np.diff(ends)
         form = f"{form} by {by}, {lists_summary(each[each > 0])}"
-        self._parts.clear()
-        self._check_repeats(owners, rows, lines)
-        scores: Float64 = -(keys if by == "score" else others)
-        if ties == "trec" and by == "score":
-            with np.errstate(over="ignore"):  # as in trec_eval, a score beyond single precision is infinite
-                keys = keys.astype(np.float32).astype(np.float64)
-        order = self._order(owners, rows, keys, ties)
-        if ties is None:
-            self._check_ranks(owners[order], keys[order], lines[order])
-        form += self._disagreement(owners[order], others[order], by)
+        self._check_repeats(owners, rows, lines, ends)
+        disagreeing = 0
+        for first, last in blocks(each, _ROWS_AT_ONCE):
+            part = slice(ends[first], ends[last])
+            sorted_by = keys[part]
+            if ties == "trec" and by == "score":
+                with np.errstate(over="ignore"):  # as in trec_eval, a score beyond single precision is infinite
+                    sorted_by = sorted_by.astype(np.float32).astype(np.float64)
+            order = self._order(owners[part], rows[part], sorted_by, ties)
+            if ties is None:
+                self._check_ranks(owners[part], sorted_by[order], lines[part][order])
+            for column in (rows, keys, others):
+                column[part] = column[part][order]
+            disagreeing += self._disagreeing(owners[part], others[part])
+        if disagreeing:
+            other = "rank column" if by == "score" else "scores"
+            form += f"; its {other} would order {counted(disagreeing, 'query', 'queries')} otherwise"
+        scores: Float64 = -(keys if by == "score" else others) if self.open else np.empty(0)
+        del keys, lines, others
         if not self.open:
             ranking = Ranking.from_entries(
-                owners[order], rows[order], self.queries, self._names, depth=depth, source=str(self.path),
-                form=form, query_image=self.query_image,
+                owners, rows, self.queries, self._names, depth=depth, source=str(self.path), form=form,
+                query_image=self.query_image,
             )  # fmt: skip
             return dataclasses.replace(ranking, ties=ties)
-        order = order[owners[order] < len(self.queries)]
-        lengths = np.bincount(owners[order], minlength=len(self.queries))
-        places, indptr = first_of_each(rows[order], lengths, depth)
-        scores, _ = first_of_each(scores[order], lengths, depth)
+        lengths = np.bincount(owners, minlength=len(self.queries))[: len(self.queries)]
+        judged = int(lengths.sum())  # behind them are the rows of other queries
+        places, indptr = first_of_each(rows[:judged], lengths, depth)
+        scores, _ = first_of_each(scores[:judged], lengths, depth)
         found = DocumentRanking(
             tuple(self.queries), self._names, places, indptr, lengths > 0, str(self.path),
             tuple(self._query_names[len(self.queries) :]), ties, form,
         )  # fmt: skip
         return found if np.isnan(scores).any() else found.with_scores(scores)
 
-    def _check_ranks(self, owners: Int64, ranks: Float64, lines: Int64) -> None:
+    def _taken(self) -> tuple[Int32, Int32, Float64, Int64, Float64]:
+        """The columns, which are then empty here, by ascending query; else in the order of the file."""
+        columns = [
+            np.frombuffer(column, dtype=column.typecode) if column else np.array(column) for column in self._columns
+        ]
+        self._columns = _no_rows()
+        if (columns[0][1:] < columns[0][:-1]).any():
+            order = np.argsort(columns[0], kind="stable")
+            for place in range(len(columns)):
+                columns[place] = columns[place][order]
+        owners, rows, keys, lines, others = columns
+        return owners, rows, keys, lines, others
+
+    def _check_ranks(self, owners: Int32, ranks: Float64, lines: Int64) -> None:
         """Refuse a rank that stands twice for a query; the rows are in their order."""
         again = np.flatnonzero((owners[1:] == owners[:-1]) & (ranks[1:] == ranks[:-1])) + 1
         if len(again):
@@ -192,15 +220,13 @@ class RankedRows:
                 "each rank once for a query", "Order by the scores instead: --order score.",
             )  # fmt: skip
 
-    def _disagreement(self, owners: Int64, others: Float64, by: Order) -> str:
-        """The queries that the other column orders otherwise, for the account; the rows are in their order."""
+    def _disagreeing(self, owners: Int32, others: Float64) -> int:
+        """Number of queries that the other column orders otherwise; the rows are in their order."""
         falls = (owners[1:] == owners[:-1]) & (others[1:] < others[:-1])
         queries = owners[1:][falls & (owners[1:] < len(self.queries))]
-        count = len(np.unique(queries))
-        other = "rank column" if by == "score" else "scores"
-        return f"; its {other} would order {counted(count, 'query', 'queries')} otherwise" if count else ""
+        return len(np.unique(queries))
 
-    def _order(self, owners: Int64, rows: Int32, keys: Float64, ties: Ties | None) -> Int64:
+    def _order(self, owners: Int32, rows: Int32, keys: Float64, ties: Ties | None) -> Int64:
         onwards, down = owners[1:] > owners[:-1], keys[1:] >= keys[:-1]
         sorted_already = (onwards | (down & (owners[1:] == owners[:-1]))).all()
         order = np.arange(len(keys)) if sorted_already else np.lexsort((keys, owners))
@@ -213,23 +239,27 @@ class RankedRows:
         by_name[sorted(tied.tolist(), key=self._names.__getitem__)] = np.arange(len(tied))
         return np.lexsort((-by_name[rows] if ties == "trec" else by_name[rows], keys, owners))
 
-    def _check_repeats(self, owners: Int64, rows: Int32, lines: Int64) -> None:
-        ends = np.cumsum(np.bincount(owners, minlength=1)).tolist()
-        grouped = (owners[1:] >= owners[:-1]).all()
-        rows_of_each = rows if grouped else rows[np.argsort(owners, kind="stable")]
-        documents: Sequence[object] = rows_of_each.tolist()
-        if self.open:  # a name may stand at several places
-            in_order = np.array_equal(rows_of_each, np.arange(len(self._names)))
-            documents = self._names if in_order else [self._names[row] for row in rows_of_each.tolist()]
-        if all(len(set(documents[a:b])) == b - a for a, b in zip([0, *ends], ends, strict=False)):
-            return
-        first: dict[tuple[int, str], int] = {}
-        for place, (owner, row) in enumerate(zip(owners.tolist(), rows.tolist(), strict=True)):
-            document = self._names[row]
-            if first.setdefault((owner, document), place) != place:
-                raise self.problem(
-                    "a document stands twice for a query", int(lines[place]), "document",
-                    f"{quoted(document)} for query {quoted(self._query_names[owner])}, "
-                    f"as in {self.unit} {int(lines[first[owner, document]]):,}",
-                    "each document once for a query",
-                )  # fmt: skip
+    def _check_repeats(self, owners: Int32, rows: Int32, lines: Int64, ends: Int64) -> None:
+        """Refuse a document that stands twice for a query; the rows are by query, ``ends`` bounds those of each."""
+        for first, last in blocks(np.diff(ends), _ROWS_AT_ONCE):
+            places = rows[ends[first] : ends[last]].tolist()
+            documents = [self._names[row] for row in places] if self.open else places  # a name may be at several places
+            bounds = (ends[first : last + 1] - ends[first]).tolist()
+            if any(len(set(documents[a:b])) < b - a for a, b in pairwise(bounds)):
+                raise self._repeated(owners, rows, lines)
+
+    def _repeated(self, owners: Int32, rows: Int32, lines: Int64) -> InputError:
+        """The error about the first row of the file whose document stood before for the same query."""
+        found: dict[tuple[int, str], int] = {}
+        for place in np.argsort(lines, kind="stable").tolist():
+            owner, document = int(owners[place]), self._names[rows[place]]
+            line = int(lines[place])
+            if (owner, document) in found:
+                break
+            found[owner, document] = line
+        return self.problem(
+            "a document stands twice for a query", line, "document",
+            f"{quoted(document)} for query {quoted(self._query_names[owner])}, "
+            f"as in {self.unit} {found[owner, document]:,}",
+            "each document once for a query",
+        )  # fmt: skip

@@ -116,7 +116,7 @@ def _rows_by_tfidf(images: ImageCollection, depth: int, work: RankingWork) -> In
     blocks = work.blocks(rows)
     if blocks.complete:
         return rows
-    occurring = sorted({c for sets in (images.query_sets, images.corpus_sets) for one in sets for c in one})
+    occurring = sorted({c for sets in (images.query_sets, images.corpus_sets) for one in sets.distinct for c in one})
     numbers = {concept: number for number, concept in enumerate(occurring)}
     queries, corpus = images.numbered_sets(numbers, blocks.left)
     owners = np.repeat(np.arange(len(corpus)), corpus.sizes)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.collection.distinct_sets import DistinctSets
 from cuihop.snapshot.string_table import bounds_of
 
 __all__ = ["ConceptSets", "SetRows", "bytes_of", "grouped", "rows_and_lines", "transposed"]
@@ -17,8 +18,9 @@ Int64 = npt.NDArray[np.int64]
 UInt8 = npt.NDArray[np.uint8]
 
 _SETS_OF_A_ROW = 16  # from every sixteenth set on, a line of bytes is faster to add than a row of numbers
-_BYTES_AN_IMAGE = 1000  # its name, concept set and places in Python's own objects: as measured, and a half
-_BYTES_A_CONCEPT = 64  # of one concept of one image, in these objects and in the arrays made from them
+_BYTES_AN_IMAGE = 400  # its name and places in Python's own objects and in arrays: as measured, and a half
+_BYTES_A_SET = 600  # its frozen set, once as read and once resolved
+_BYTES_A_CONCEPT = 64  # of one concept of one set, in these objects and in the arrays made from them
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,15 +36,13 @@ class ConceptSets:
     of: Int32
 
     @classmethod
-    def numbered(cls, images: Sequence[Collection[str]], numbers: dict[str, int]) -> ConceptSets:
+    def numbered(cls, sets: DistinctSets, numbers: dict[str, int]) -> ConceptSets:
         """The sets of these images, each concept by its number."""
-        found: dict[frozenset[int], int] = {}
-        of = np.array(
-            [found.setdefault(frozenset(map(numbers.__getitem__, image)), len(found)) for image in images],
-            dtype=np.int32,
+        indptr = bounds_of([len(concepts) for concepts in sets.distinct])
+        concepts = np.fromiter(
+            (n for concepts in sets.distinct for n in sorted(map(numbers.__getitem__, concepts))), np.int32, indptr[-1]
         )
-        flat = [number for concepts in found for number in sorted(concepts)]
-        return cls(bounds_of([len(concepts) for concepts in found]), np.array(flat, dtype=np.int32), of)
+        return cls(indptr, concepts, sets.of)
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -163,9 +163,10 @@ def _kinds(first: Int64, lengths: Int64, sets: int, room: int, bytes_of_set: int
     return kinds, int(sizes[fitting].sum())
 
 
-def bytes_of(images: Sequence[Collection[str]]) -> int:
+def bytes_of(sets: DistinctSets) -> int:
     """Memory of images and their concepts, about."""
-    return len(images) * _BYTES_AN_IMAGE + sum(map(len, images)) * _BYTES_A_CONCEPT
+    concepts = sum(map(len, sets.distinct))
+    return len(sets) * _BYTES_AN_IMAGE + len(sets.distinct) * _BYTES_A_SET + concepts * _BYTES_A_CONCEPT
 
 
 def grouped(group: Int32, groups: int) -> tuple[Int64, Int64]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.collection.dataset import Dataset
+from cuihop.collection.distinct_sets import DistinctSets
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.image_names import own_rows
 from cuihop.errors import InputError, checked_choice
@@ -57,7 +56,7 @@ class ImageCollection:
         for side, name in ((queries, "queries"), (corpus, "corpus")):
             if not side:
                 raise InputError(f"the {name} hold no image", expected="at least one")
-        identifiers = {concept for side in (queries, corpus) for concepts in side.values() for concept in concepts}
+        identifiers = queries.distinct.occurrences.keys() | corpus.distinct.occurrences.keys()
 
         def where(identifier: str) -> str | None:
             return queries.place_of(identifier) or corpus.place_of(identifier)
@@ -65,7 +64,7 @@ class ImageCollection:
         resolved = resolved_concepts(identifiers, graph, unknown, where)
         if graph is not None and resolved.outside:
             for side in {id(side): side for side in (queries, corpus) if not side.derived}.values():
-                check_some_known(resolved, Counter(chain.from_iterable(side.values())), graph, side.source)
+                check_some_known(resolved, side.distinct.occurrences, graph, side.source)
         return cls(queries, corpus, resolved, checked_choice("query_image", query_image, QueryImage))
 
     @property
@@ -90,24 +89,20 @@ class ImageCollection:
         return rows if self.query_image == "exclude" else np.full_like(rows, -1)
 
     @cached_property
-    def query_sets(self) -> Sequence[frozenset[str]]:
+    def query_sets(self) -> DistinctSets:
         """The concepts of each query."""
-        return [self.resolved.concepts(identifiers) for identifiers in self.queries.values()]
+        return self.queries.distinct.mapped(self.resolved.concepts)
 
     @cached_property
-    def corpus_sets(self) -> Sequence[frozenset[str]]:
+    def corpus_sets(self) -> DistinctSets:
         """The concepts of each image of the corpus."""
-        if self.one:
-            return self.query_sets
-        return [self.resolved.concepts(identifiers) for identifiers in self.corpus.values()]
+        return self.query_sets if self.one else self.corpus.distinct.mapped(self.resolved.concepts)
 
     @cached_property
     def occurrences(self) -> Counter[str]:
         """Number of images with each identifier; queries and corpus both count where they are two."""
-        counted = Counter(identifier for identifiers in self.queries.values() for identifier in identifiers)
-        if not self.one:
-            counted.update(identifier for identifiers in self.corpus.values() for identifier in identifiers)
-        return counted
+        counted = self.queries.distinct.occurrences
+        return counted if self.one else counted + self.corpus.distinct.occurrences
 
     def depends(self, graph: ConceptGraph | None) -> dict[str, str | None]:
         """Digests of these images and this graph, and versions of the code, for a checkpoint."""
@@ -131,7 +126,7 @@ class ImageCollection:
         """
         corpus = ConceptSets.numbered(self.corpus_sets, numbers)
         if places is not None:
-            return ConceptSets.numbered([self.query_sets[place] for place in places.tolist()], numbers), corpus
+            return ConceptSets.numbered(self.query_sets.at(places), numbers), corpus
         return (corpus if self.one else ConceptSets.numbered(self.query_sets, numbers)), corpus
 
     def index(
@@ -143,7 +138,7 @@ class ImageCollection:
     ) -> RelevanceIndex:
         """The index of the gains; of the queries at some places, or of all."""
         return RelevanceIndex(
-            self.query_sets if places is None else [self.query_sets[place] for place in places.tolist()],
+            self.query_sets if places is None else self.query_sets.at(places),
             self.corpus_sets,
             self.corpus_names,
             graph,

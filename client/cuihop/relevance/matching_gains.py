@@ -45,7 +45,7 @@ def rows_by_matching(
     blocks = work.blocks(rows)
     if blocks.complete:
         return rows
-    occurring = sorted({c for sets in (images.query_sets, images.corpus_sets) for one in sets for c in one})
+    occurring = sorted({c for sets in (images.query_sets, images.corpus_sets) for one in sets.distinct for c in one})
     ordered = [c for c in occurring if c not in images.resolved.isolated]
     held = len(ordered)
     ordered += [c for c in occurring if c in images.resolved.isolated]

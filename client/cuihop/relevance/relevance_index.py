@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.collection.distinct_sets import DistinctSets
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.measures.near_weight import BY_SIMILARITY, pair_similarities
 from cuihop.measures.nearness import Nearness
@@ -68,14 +69,16 @@ class RelevanceIndex:
     ) -> None:
         self._memory = memory or MemoryBudget.of(DEFAULT_MEMORY)
         self._places = places
-        collections = [corpus] if queries is corpus else [queries, corpus]
+        corpus_sets = DistinctSets.of_images(corpus)
+        query_sets = corpus_sets if queries is corpus else DistinctSets.of_images(queries)
+        collections = [corpus_sets] if queries is corpus else [query_sets, corpus_sets]
         self._memory.take("images and their concepts", sum(map(bytes_of, collections)))
-        concepts = sorted({concept for images in collections for image in images for concept in image})
+        concepts = sorted({concept for images in collections for one in images.distinct for concept in one})
         in_graph = [concept for concept in concepts if concept not in isolated]
         ordered = in_graph + [concept for concept in concepts if concept in isolated]
         numbers = {concept: number for number, concept in enumerate(ordered)}
-        self._corpus = ConceptSets.numbered(corpus, numbers)
-        self._queries = self._corpus if queries is corpus else ConceptSets.numbered(queries, numbers)
+        self._corpus = ConceptSets.numbered(corpus_sets, numbers)
+        self._queries = self._corpus if queries is corpus else ConceptSets.numbered(query_sets, numbers)
         self._concepts = len(ordered)
         self._by_name = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int32)
         members, images = grouped(self._corpus.of[self._by_name], len(self._corpus))

@@ -24,7 +24,7 @@ _RECORD, _LOCK = "shard.json", "shard.lock"
 _FORMAT = 1
 _NAME = re.compile(r"([0-9]{1,7})-of-([0-9]{1,7})")
 _LARGEST_RECORD = 1 << 22
-_ADVICE = "Run this shard again, with a folder of its own or after deleting this one."
+_ADVICE = "Delete the folder of this shard, and run the shard again; or give another folder for another job."
 
 
 @dataclass(frozen=True)

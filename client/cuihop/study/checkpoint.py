@@ -69,9 +69,9 @@ class StudyCheckpoint:
             keep: keep the file when the work is whole.
         """
         resources = self._inputs.resources
-        kept = keep or resources.places is not None
+        keep = keep or resources.places is not None
         return dataclasses.replace(
-            resources, progress=progress, checkpoint=self._path(work, ".blocks"), keep_checkpoint=kept
+            resources, progress=progress, checkpoint=self._path(work, ".blocks"), keep_checkpoint=keep
         )
 
     def ranking(self, name: str, make: Callable[[], Ranking]) -> Ranking:

@@ -1,0 +1,85 @@
+"""Concept sets of many images, of which each different one is stored once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["DistinctSets"]
+
+Int64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctSets(Sequence[frozenset[str]]):
+    """The set of each image, as a number among the distinct sets; a sequence of the images' sets.
+
+    Attributes:
+        distinct: the sets, in the order of the first image that has each.
+        of: int32, shape (images,): the set of each image.
+    """
+
+    distinct: tuple[frozenset[str], ...]
+    of: npt.NDArray[np.int32]
+
+    @classmethod
+    def of_images(cls, images: Iterable[Iterable[str]]) -> DistinctSets:
+        """From the set of each image; as it is, where it is one already."""
+        if isinstance(images, DistinctSets):
+            return images
+        found: dict[frozenset[str], int] = {}
+        of = np.fromiter((found.setdefault(frozenset(image), len(found)) for image in images), dtype=np.int32)
+        return cls(tuple(found), of)
+
+    def mapped(self, mapping: Callable[[frozenset[str]], frozenset[str]]) -> DistinctSets:
+        """The mapped sets of the same images; distinct sets may become one. Called once for each distinct set."""
+        parts = DistinctSets.of_images(map(mapping, self.distinct))
+        return DistinctSets(parts.distinct, parts.of[self.of])
+
+    def at(self, places: Int64) -> DistinctSets:
+        """The sets of the images at some places."""
+        of = self.of[places]
+        used, first, numbers = np.unique(of, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        ranks = np.empty(len(used), dtype=np.int32)
+        ranks[order] = np.arange(len(used))
+        return DistinctSets(tuple(map(self.distinct.__getitem__, used[order].tolist())), ranks[numbers.reshape(-1)])
+
+    @overload
+    def __getitem__(self, image: int) -> frozenset[str]: ...
+    @overload
+    def __getitem__(self, image: slice) -> list[frozenset[str]]: ...
+    def __getitem__(self, image: int | slice) -> frozenset[str] | list[frozenset[str]]:
+        if isinstance(image, slice):
+            return [self.distinct[number] for number in self.of[image].tolist()]
+        return self.distinct[int(self.of[image])]
+
+    def __iter__(self) -> Iterator[frozenset[str]]:
+        return map(self.distinct.__getitem__, self.of.tolist())
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    @cached_property
+    def images(self) -> Int64:
+        """Number of images with each distinct set."""
+        return np.bincount(self.of, minlength=len(self.distinct))
+
+    def numbers(self, value: Callable[[frozenset[str]], int]) -> Int64:
+        """A number for each image, int64, shape (images,). Called once for each distinct set."""
+        return np.array([value(concepts) for concepts in self.distinct], dtype=np.int64)[self.of]
+
+    @cached_property
+    def occurrences(self) -> Counter[str]:
+        """Number of images with each concept."""
+        counted = Counter[str]()
+        for concepts, images in zip(self.distinct, self.images.tolist(), strict=True):
+            for concept in concepts:
+                counted[concept] += images
+        return counted
