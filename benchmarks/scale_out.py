@@ -113,7 +113,7 @@ def with_kills(job: Job, kills: int, folder: Path) -> Float64:
 
         with open_cluster(str(servers.scheduler_file), folder / "shared") as cluster:
             values = job.values(Resources(1, progress=kill, cluster=cluster))
-    require(not at, f"{kills} processes were killed")
+    require(len(servers.killed) == kills, f"{kills} processes were killed")
     return values
 
 

@@ -144,7 +144,7 @@ def test_workers_killed_at_random_change_no_bit_and_print_nothing(
         assert cluster.account.startswith(f"cluster {three.address}: ")
         found = by_concepts(Resources(cluster=cluster, progress=kill), images)
         assert tasks_left(cluster) == 0
-    assert not kills
+    assert len(three.killed) == KILLS
     assert found == by_concepts(Resources(), images)
     assert not list((tmp_path / "shared").iterdir())
     assert capfd.readouterr().err == ""

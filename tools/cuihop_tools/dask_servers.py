@@ -24,7 +24,7 @@ class DaskServers:
         settings: environment of all processes, such as certificates.
 
     Attributes:
-        workers: the processes of the workers, ended ones too.
+        workers: their processes, or those of their nannies. killed: the processes that `kill_one` ended.
     """
 
     def __init__(self, home: Path, protocol: str = "tcp", settings: Mapping[str, str] | None = None) -> None:
@@ -32,6 +32,7 @@ class DaskServers:
         self._environment = {**os.environ, **(settings or {}), "OMP_NUM_THREADS": "1"}
         self.scheduler_file = home / "scheduler.json"
         self.workers: list[subprocess.Popen[bytes]] = []
+        self.killed: set[int] = set()
         self.scheduler: subprocess.Popen[bytes] | None = None
         self._settings: Mapping[str, str] | None = None
 
@@ -71,11 +72,12 @@ class DaskServers:
         Returns:
             False where none runs at the moment.
         """
-        running = [(worker, pid) for worker in self.workers for pid in _computing(worker)]
+        running = [(worker, pid) for worker in self.workers for pid in _computing(worker) if pid not in self.killed]
         if not running:
             return False
         worker, pid = chosen_by.choice(running)
         os.kill(pid, signal.SIGKILL)
+        self.killed.add(pid)
         if pid == worker.pid:
             worker.wait()
             self.workers.remove(worker)
