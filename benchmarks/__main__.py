@@ -70,6 +70,8 @@ MODULES = (
     Module(
         "How far does an evaluation scale?", "evaluation", ("--images", "400", "--scales", "test", "--hops", "1"),
     ),
+    Module("How well do drawn images fit ROCOv2?", "drawn_images", ("--images", "400")),
+    Module("How far does the command scale: a million images?", "million", ("--sizes", "300", "--hops", "1")),
     Module(
         "How long does it take to rank by vectors, codes, BM and TF-IDF?", "vector_rankings",
         ("--images", "400", "--scales", "test", "--depths", "30"),

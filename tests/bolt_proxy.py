@@ -34,8 +34,11 @@ class BoltProxy:
                 except OSError:
                     client.close()
                     continue
-                for source, target, counts in ((client, server, False), (server, client, True)):
-                    threading.Thread(target=self._relay, args=(source, target, counts), daemon=True).start()
+                threading.Thread(target=self._pair, args=(client, server), daemon=True).start()
+
+    def _pair(self, client: socket.socket, server: socket.socket) -> None:
+        threading.Thread(target=self._relay, args=(client, server, False), daemon=True).start()
+        self._relay(server, client, True)
 
     def _relay(self, source: socket.socket, target: socket.socket, counts: bool) -> None:
         with suppress(OSError):

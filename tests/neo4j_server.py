@@ -45,7 +45,7 @@ __all__ = [
 
 def settings_of(server: LocalServer, **others: object) -> Neo4jSettings:
     """The settings of a client of this server."""
-    return Neo4jSettings(server.address, server.user, server.password, **others)  # type: ignore[arg-type]
+    return Neo4jSettings(**{"address": server.address, "user": server.user, "password": server.password, **others})  # type: ignore[arg-type]
 
 
 def connected(server: LocalServer, **others: object) -> Neo4jConnection:
@@ -69,7 +69,9 @@ def new_server(factory: pytest.TempPathFactory, **options: Any) -> LocalServer:
 @pytest.fixture(scope="session")
 def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     """The session's server, with a plugin that is kept out; it lasts long enough for Java's optimising compiler."""
-    with with_plugin(new_server(tmp_path_factory, java_options=("-XX:+UseSerialGC",))) as server:
+    routing = ("dbms.routing.enabled=true", "db.transaction.bookmark_ready_timeout=1s")
+    java = ("-XX:+UseSerialGC",)
+    with with_plugin(new_server(tmp_path_factory, java_options=java, settings=routing)) as server:
         yield server
 
 
@@ -87,9 +89,9 @@ def emptied(server: LocalServer) -> LocalServer:
     return server
 
 
-def stored_graph(server: LocalServer, snapshot: SnapshotGraph, *, switch: bool = False) -> Neo4jGraph:
-    """The content of a snapshot, loaded into the server and opened there."""
-    connection = connected(server)
+def stored_graph(server: LocalServer, snapshot: SnapshotGraph, *, switch: bool = False, **others: object) -> Neo4jGraph:
+    """The content of a snapshot, loaded into the server and opened there; ``others``: more settings of the client."""
+    connection = connected(server, **others)
     stored = load_online(snapshot.sections, connection, switch=switch)
     return Neo4jGraph(connection, release=stored.number)
 

@@ -55,18 +55,20 @@ def wait_for(true: Callable[[], bool], seconds: float = 60.0) -> None:
 
 
 @contextmanager
-def program(store: Path, folder: Path, *arguments: str) -> Iterator[Program]:
+def program(store: Path | str, folder: Path, *arguments: str, **environment: str) -> Iterator[Program]:
+    """The program, from a snapshot or the address of another store, until the block ends."""
     log = folder / "log"
     clean = {key: value for key, value in os.environ.items() if not key.startswith("CUIHOP_")}
+    address = store if isinstance(store, str) else f"snapshot:{store}"
     with log.open("w") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "cuihop", "serve", "--store", f"snapshot:{store}",
+            [sys.executable, "-m", "cuihop", "serve", "--store", address,
              "--http-port", "0", "--grpc-port", "0", *arguments],
-            stdout=out, stderr=subprocess.STDOUT, text=True, env=clean,
+            stdout=out, stderr=subprocess.STDOUT, text=True, env=clean | environment,
         )  # fmt: skip
     try:
         pattern = re.compile(r"serving http://(\S+) and grpc://(\S+)")
-        wait_for(lambda: pattern.search(log.read_text()) is not None or process.poll() is not None)
+        wait_for(lambda: pattern.search(log.read_text()) is not None or process.poll() is not None, 180)
         found = pattern.search(log.read_text())
         assert found is not None, log.read_text()
         yield Program(process, log, found[1], found[2])

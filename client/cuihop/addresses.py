@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["NEO4J_SCHEMES", "REMOTE_SCHEMES", "is_neo4j_address", "is_remote_address", "scheme_of"]
+__all__ = [
+    "NEO4J_SCHEMES",
+    "REMOTE_SCHEMES",
+    "ROUTED_SCHEMES",
+    "is_neo4j_address",
+    "is_remote_address",
+    "is_routed_address",
+    "scheme_of",
+]
 
-NEO4J_SCHEMES = ("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc")
+ROUTED_SCHEMES = ("neo4j", "neo4j+s", "neo4j+ssc")
+"""Schemes by which the members of a Neo4j cluster share the work; ``+s`` is TLS."""
+
+NEO4J_SCHEMES = (*ROUTED_SCHEMES, "bolt", "bolt+s", "bolt+ssc")
 """Schemes of a Neo4j server: ``neo4j`` routes in a cluster, ``bolt`` connects to one server, ``+s`` is TLS."""
 
 REMOTE_SCHEMES = ("grpc", "grpcs", "http", "https")
@@ -24,6 +35,11 @@ def scheme_of(address: str) -> str | None:
 def is_neo4j_address(address: str) -> bool:
     """Recognise the address of a Neo4j server."""
     return _begins_with(address, NEO4J_SCHEMES)
+
+
+def is_routed_address(address: str) -> bool:
+    """Recognise the address of a Neo4j cluster, whose requests are routed."""
+    return _begins_with(address, ROUTED_SCHEMES)
 
 
 def is_remote_address(address: str) -> bool:

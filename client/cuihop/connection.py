@@ -22,10 +22,10 @@ def connect(address: str) -> ConceptGraph:
 
     Args:
         address: the path of a snapshot or of a neighbour dictionary, with or without ``snapshot:`` in front; or a
-            Neo4j server, such as ``bolt://host:7687``, whose user and password come from the environment
-            (``NEO4J_USER``; ``NEO4J_PASSWORD`` or ``NEO4J_PASSWORD_FILE``); or a cuihop service, such as
-            ``grpc://host:50051`` or ``https://host``, whose key and certificates come from the environment
-            (``CUIHOP_API_KEY`` and others: see `cuihop.remote.settings.RemoteSettings.from_environment`).
+            Neo4j server, such as ``bolt://host:7687``, or cluster, such as ``neo4j://host``, whose user and password
+            come from the environment (``NEO4J_USER``; ``NEO4J_PASSWORD`` or ``NEO4J_PASSWORD_FILE``); or a cuihop
+            service, such as ``grpc://host:50051`` or ``https://host``, whose key and certificates come from the
+            environment (``CUIHOP_API_KEY`` and others: see `cuihop.remote.settings.RemoteSettings.from_environment`).
 
     Raises:
         InputError: an address of an unsupported kind, a missing password, or a key that would travel

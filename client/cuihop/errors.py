@@ -212,6 +212,18 @@ class GraphUnavailable(GraphError):
     """The server that holds the graph cannot be reached, or refuses."""
 
 
+class ReleaseBehind(GraphUnavailable):
+    """A replica of a service still serves an older release than its caller has seen.
+
+    Attributes:
+        retry_after: seconds until the request may be repeated.
+    """
+
+    def __init__(self, message: str, *, retry_after: float = 1.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
 class QueryTimedOut(GraphError):
     """The answer took longer than allowed."""
 

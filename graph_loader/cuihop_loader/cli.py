@@ -65,8 +65,9 @@ def load(
         typer.Option(
             "--to",
             metavar="ADDRESS",
-            help="A Neo4j server to store the graph in, such as bolt://localhost:7687, beside or in place of a "
-            "snapshot. User and password: NEO4J_USER, and NEO4J_PASSWORD or NEO4J_PASSWORD_FILE.",
+            help="A Neo4j server to store the graph in, such as bolt://localhost:7687, or neo4j://HOST for a cluster, "
+            "beside or in place of a snapshot. User and password: NEO4J_USER, and NEO4J_PASSWORD or "
+            "NEO4J_PASSWORD_FILE.",
             rich_help_panel=_SERVER,
             show_default=False,
         ),

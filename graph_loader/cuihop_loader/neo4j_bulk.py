@@ -7,6 +7,7 @@ schema, reads the release back, and then marks it complete; before that a `Neo4j
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ _NUMBER = 1  # the first release of a new database
 _CONCEPTS_A_BLOCK = 50_000
 _ARRAY_DELIMITER = "\x1f"
 _HEADERS = {
-    "store": "id:long,schema:long,active:long,labelled:long,last_number:long",
+    "store": "id:long,schema:long,active:long,labelled:long,last_number:long,activated:long",
     "release": "number:long,name,digest,relations:string[],sabs:string[],identifiers,concepts:long,edges:long,"
     "retired:long,source,content,report,state,concepts_loaded:long,edges_loaded:long,retired_loaded:long",
     "concepts": ":ID(Concept),cui,release:long,number:long,component:long,name,synonyms:string[],folded:string[],"
@@ -93,7 +94,7 @@ def write_bulk_files(sections: Sections, folder: Path) -> BulkFiles:
         for name, header in _HEADERS.items():
             with _written(folder / f"{name}-header.csv") as file:
                 file.write(header + "\n")
-        _write(folder / "store.csv", [(0, SCHEMA_VERSION, _NUMBER, _NUMBER, _NUMBER)])
+        _write(folder / "store.csv", [(0, SCHEMA_VERSION, _NUMBER, _NUMBER, _NUMBER, time.time_ns())])
         _write(folder / "release.csv", [tuple(release[column] for column in columns)])
         _write(folder / "retired.csv", ((_NUMBER, *row) for row in rows.retired_rows(0, len(rows.retired_cuis))))
         _write(folder / "types.csv", ((_NUMBER, *row) for row in rows.type_rows()))

@@ -32,8 +32,8 @@ def store(
             "--server",
             "-s",
             envvar="CUIHOP_NEO4J",
-            help="The Neo4j server, such as bolt://localhost:7687. User and password: NEO4J_USER, and NEO4J_PASSWORD "
-            "or NEO4J_PASSWORD_FILE.",
+            help="The Neo4j server, such as bolt://localhost:7687, or neo4j://HOST for a cluster. User and password: "
+            "NEO4J_USER, and NEO4J_PASSWORD or NEO4J_PASSWORD_FILE.",
         ),
     ] = None,
     switch: Annotated[bool, typer.Option(help="Switch readers to it at the end.")] = True,

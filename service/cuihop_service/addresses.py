@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from cuihop.errors import InputError
 
-__all__ = ["Addresses", "check_exposure", "is_loopback", "listening_socket", "reserved_port"]
+__all__ = ["Addresses", "bound_socket", "check_exposure", "is_loopback", "listen", "listening_socket", "reserved_port"]
 
 
+_BACKLOG = 1024
 _OTHER_PORT = "Stop the program that listens there, or choose another host or port."
 
 
@@ -28,8 +29,10 @@ class Addresses:
     tls: bool
 
 
-def listening_socket(host: str, port: int, backlog: int = 1024) -> socket.socket:
-    """A socket that HTTP workers share. Port 0 takes any free one.
+def bound_socket(host: str, port: int) -> socket.socket:
+    """A socket that HTTP workers share, which does not listen yet. Port 0 takes any free one.
+
+    A worker listens when it can answer: before, the system would take connections, and a proxy would wait on them.
 
     Raises:
         InputError: the address cannot be used.
@@ -39,7 +42,6 @@ def listening_socket(host: str, port: int, backlog: int = 1024) -> socket.socket
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((host, port))
-        bound.listen(backlog)
     except OSError as error:
         bound.close()
         raise InputError(
@@ -49,6 +51,34 @@ def listening_socket(host: str, port: int, backlog: int = 1024) -> socket.socket
     bound.setblocking(False)
     bound.set_inheritable(True)
     return bound
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """A socket as `bound_socket` gives it, which listens.
+
+    Raises:
+        InputError: the address cannot be used.
+    """
+    bound = bound_socket(host, port)
+    listen(bound)
+    return bound
+
+
+def listen(bound: socket.socket) -> None:
+    """Take connections from now on. Harmless twice.
+
+    Raises:
+        InputError: another program has come first.
+    """
+    try:
+        bound.listen(_BACKLOG)
+    except OSError as error:
+        host, port = bound.getsockname()[:2]
+        bound.close()
+        raise InputError(
+            f"cannot listen for HTTP: {error.strerror or error}", column="setting http-port", found=f"{host}:{port}",
+            advice=_OTHER_PORT,
+        ) from None  # fmt: skip
 
 
 def reserved_port(host: str, port: int) -> socket.socket:

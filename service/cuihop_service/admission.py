@@ -8,15 +8,16 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, Self, TypeVar
 
 from cuihop.errors import CuihopError, QueryTimedOut, RateLimited
+from cuihop.remote.activation import Activation
 from cuihop.remote.statuses import status_of
 from cuihop.resources.interruption import interrupted_by
 from cuihop_service.callers import ANONYMOUS, Caller, Scope
 from cuihop_service.limits import Limits
-from cuihop_service.request_context import Answer, Cancelled, RequestContext
+from cuihop_service.request_context import Answer, Cancelled, ReleaseSession, RequestContext
 
 __all__ = [
     "Admission", "Guard", "Observer", "Observers", "OpenGuard", "RequestInfo", "RequestOutcome", "SilentObserver",
@@ -47,6 +48,7 @@ class RequestInfo:
         peer: the address of the connection; a proxy's, where one stands between.
         caller: the caller, where the guard has authenticated the request already, as before its body is read.
         content: returns the content as plain values, for an audit that records it.
+        session: the releases that the caller has seen, and is answered from.
     """
 
     operation: str
@@ -62,6 +64,7 @@ class RequestInfo:
     peer: str | None = None
     caller: Caller | None = None
     content: Callable[[], Mapping[str, Any]] | None = None
+    session: ReleaseSession = field(default_factory=ReleaseSession)
 
 
 @dataclass(slots=True)
@@ -236,12 +239,22 @@ class Admission:
         limits: of requests at a time, and of seconds.
         guard: authenticates callers and counts their requests.
         observer: gets the outcomes.
+        catch_up: waits until the release is as new as a caller has seen, for a number of seconds at most; None for no
+            wait.
 
     Attributes:
         running: requests in the threads at this moment.
     """
 
-    def __init__(self, limits: Limits, guard: Guard | None = None, observer: Observer | None = None) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        guard: Guard | None = None,
+        observer: Observer | None = None,
+        catch_up: Callable[[Activation, float], Awaitable[None]] | None = None,
+    ) -> None:
+        self._catch_up = catch_up
+        self._catching_up = 0
         self.limits = limits
         self.guard: Guard = guard or OpenGuard()
         self.observer: Observer = observer or SilentObserver()
@@ -315,11 +328,23 @@ class Admission:
             if admitted is not None:
                 await admitted
             context = self._context(caller, info)
+            if info.session.seen is not None:
+                await self._caught_up(info.session.seen, context)
             return observed.answered(context, work(context) if info.quick else await self._in_thread(work, context))
 
     def _context(self, caller: Caller, info: RequestInfo) -> RequestContext:
         seconds = self.limits.seconds if info.seconds is None else min(info.seconds, self.limits.seconds)
-        return RequestContext(caller, info.request_id, time.monotonic() + seconds)
+        return RequestContext(caller, info.request_id, time.monotonic() + seconds, session=info.session)
+
+    async def _caught_up(self, seen: Activation, context: RequestContext) -> None:
+        """Wait for a release that is not older than one the caller has seen, where there is room to wait."""
+        if self._catch_up is None or self._catching_up >= self.limits.waiting:
+            return
+        self._catching_up += 1
+        try:
+            await self._catch_up(seen, context.remaining)
+        finally:
+            self._catching_up -= 1
 
     async def _in_thread(self, work: Callable[[RequestContext], T], context: RequestContext) -> T:
         """The answer of ``work`` in a thread, which stops between two blocks of its work once the caller has gone."""

@@ -37,7 +37,7 @@ def _serve(
     Each option but --config is a setting, and may also be a variable (--http-port is CUIHOP_HTTP_PORT) or a line in the
     file of --config (http_port = 8080). An option wins over the variable, the variable over the file.
     """
-    from cuihop_service.addresses import Addresses, check_exposure, listening_socket
+    from cuihop_service.addresses import Addresses, bound_socket, check_exposure
     from cuihop_service.observe.logs import configure_logs
     from cuihop_service.supervisor import supervise
 
@@ -48,7 +48,7 @@ def _serve(
         note(warning)
     for name, meant in misspelt_variables(os.environ):
         _log.warning("variable %s: no setting of this name; did you mean %s?", name, meant)
-    http = listening_socket(settings.host, settings.http_port)
+    http = bound_socket(settings.host, settings.http_port)
 
     def announce(addresses: Addresses) -> None:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host

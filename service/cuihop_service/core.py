@@ -96,9 +96,9 @@ class ConceptService:
             return self
         return ConceptService(self.holder, self.limits, names=self._names, corpus=self.corpus, within_sabs=tuple(sabs))
 
-    def lent(self) -> Loan:
-        """The release that is served now, with its restriction: see `GraphHolder.lent`."""
-        return self.holder.lent(self._within_sabs)
+    def lent(self, context: RequestContext) -> Loan:
+        """The release that is served now, with its restriction, for a request: see `GraphHolder.lent`."""
+        return self.holder.lent(self._within_sabs, context.session)
 
     def is_quick(self, pairs: int = 1) -> bool:
         """True where this number of distances takes less time than to hand them to a thread."""
@@ -116,7 +116,7 @@ class ConceptService:
         """The distance of one pair: see `ConceptGraph.distances`."""
         way, bound = checked_direction(direction), self._checked_bound(max_hops)
         self.limits.check_identifiers((a, b))
-        with self.lent() as served:
+        with self.lent(context) as served:
             if served.index is not None:
                 hops = served.index.distance_of_current(a, b, direction=way, max_hops=bound)
                 if hops is not None:
@@ -139,7 +139,7 @@ class ConceptService:
         if keyed is None:
             for a, b in pairs:
                 self.limits.check_identifiers((a, b))
-        with self.lent() as served:
+        with self.lent(context) as served:
             return self._distances(
                 served, pairs if keyed is None or served.index is None else keyed, way, bound, context
             )
@@ -186,7 +186,7 @@ class ConceptService:
         way, bound = checked_direction(direction), self._checked_bound(max_hops)
         self.limits.check_identifiers((a, b))
         context.check()
-        with self.lent() as served:
+        with self.lent(context) as served:
             graph, tier = served.quickest
             path = graph.path(a, b, direction=way, max_hops=bound, which=which)
             names: Sequence[str | None] = ()
@@ -212,7 +212,7 @@ class ConceptService:
         self.limits.check_identifiers(cuis)
         left = self.limits.neighbours
         answers: list[Neighbourhood] = []
-        with self.lent() as served:
+        with self.lent(context) as served:
             graph, tier = served.quickest
             resolved(graph.resolve(cuis), graph.release)  # all identifiers at fault in one error
             for cui in cuis:
@@ -237,7 +237,7 @@ class ConceptService:
         self.limits.check("pack_concepts", len(cuis))
         self.limits.check_identifiers(cuis)
         context.check()
-        with self.lent() as served:
+        with self.lent(context) as served:
             graph, tier = served.quickest
             pack = graph.pack(cuis, hops=bound, direction=way)
             merged = {old: new for old, new in zip(cuis, pack.cuis, strict=True) if old != new}
@@ -266,7 +266,7 @@ class ConceptService:
             _check_upper_case(concepts)
         self.limits.check_hops(near.n)
         context.check()
-        with self.lent() as served:
+        with self.lent(context) as served:
             if weight in BY_SIMILARITY:
                 index_of(served)
             graph, tier = served.quickest
@@ -297,7 +297,7 @@ class ConceptService:
             self.limits.check_identifiers(concepts)
             _check_upper_case(concepts)
         context.check()
-        with self.lent() as served:
+        with self.lent(context) as served:
             if weight in BY_SIMILARITY:
                 index_of(served)
             graph, tier = served.quickest
@@ -346,7 +346,7 @@ class ConceptService:
         self.limits.check("hits", most)
         self.limits.check_text(text, "text")
         context.check()
-        with self.lent() as served:
+        with self.lent(context) as served:
             graph, tier = served.quickest
             return Answer(graph.search(text, limit=most), served.digest, tier, {})
 
@@ -361,7 +361,7 @@ class ConceptService:
         self.limits.check("concepts", len(listed))
         for item in listed:
             self.limits.check_text(item, "options")
-        with self.lent() as served:
+        with self.lent(context) as served:
             if served.index is None:  # the database would be read into memory whole
                 raise GraphUnavailable(
                     "texts are annotated from an index in memory, and this service has none, or not yet: "
@@ -379,7 +379,7 @@ class ConceptService:
         self.limits.check("concepts", len(cuis))
         self.limits.check_identifiers(cuis)
         named = self.sees_names(context.caller)
-        with self.lent() as served:
+        with self.lent(context) as served:
             graph, tier = served.quickest
             resolutions = graph.resolve(cuis)
             current = resolved(resolutions, graph.release)
@@ -401,7 +401,7 @@ class ConceptService:
         self.limits.check("concepts", len(cuis))
         self.limits.check_identifiers(cuis)
         context.check()
-        with self.lent() as served:
+        with self.lent(context) as served:
             graph, tier = served.quickest
             found = graph.resolve(cuis)
             return Answer(found, served.digest, tier, _merged(found))

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cuihop.adapter_rules import checked_sabs
-from cuihop.errors import GraphUnavailable, ReleaseMismatch
+from cuihop.errors import GraphUnavailable, ReleaseBehind, ReleaseMismatch
 from cuihop.graph import ConceptGraph, Release
+from cuihop.remote.activation import Activation
 from cuihop.snapshot.graph import SnapshotGraph
-from cuihop_service.request_context import Tier
+from cuihop_service.request_context import ReleaseSession, Tier
 from cuihop_service.restricted_graphs import RestrictedGraphs
 
 if TYPE_CHECKING:
@@ -105,14 +106,15 @@ class Loan:
     A class of its own, since a generator takes thrice as long.
     """
 
-    __slots__ = ("_holder", "_sabs", "_served")
+    __slots__ = ("_holder", "_sabs", "_served", "_session")
 
-    def __init__(self, holder: GraphHolder, sabs: Sequence[str]) -> None:
+    def __init__(self, holder: GraphHolder, sabs: Sequence[str], session: ReleaseSession | None = None) -> None:
         self._holder = holder
         self._sabs = sabs
+        self._session = session
 
     def __enter__(self) -> ServedGraph:
-        self._served = self._holder.borrow()
+        self._served = self._holder.borrow(self._session)
         if not self._sabs:
             return self._served
         try:
@@ -129,11 +131,15 @@ class GraphHolder:
     """Lends the release that is served, and exchanges it while others still use the old one.
 
     A release that was replaced is closed when the last answer from it is made.
+
+    Attributes:
+        activation: of the release that is served; None where its store has no order.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._served: ServedGraph | None = None
+        self.activation: Activation | None = None
         self._users: dict[int, int] = {}
         self._retired: dict[int, ServedGraph] = {}
         self.state: State = "starting"
@@ -151,24 +157,37 @@ class GraphHolder:
         """The release that is served now; for a look, not for an answer."""
         return self._served
 
-    def lent(self, within_sabs: Sequence[str] = ()) -> Loan:
+    def lent(self, within_sabs: Sequence[str] = (), session: ReleaseSession | None = None) -> Loan:
         """The release that is served now, kept open until the ``with`` block ends.
 
         Args:
             within_sabs: vocabularies that it is restricted to; none for all edges.
+            session: of the request; it gets the activation of the release. None for no request.
 
         Raises:
             GraphUnavailable: where the block begins; none is served yet, or not any more.
+            ReleaseBehind: there; the caller has seen a newer one.
             InputError: there; see `ServedGraph.within`.
         """
-        return Loan(self, within_sabs)
+        return Loan(self, within_sabs, session)
 
-    def borrow(self) -> ServedGraph:
-        """The release that is served now. It has to be given back."""
+    def is_behind(self, seen: Activation) -> bool:
+        """True where an older release is served than this one."""
+        return self.activation is not None and seen.is_after(self.activation)
+
+    def borrow(self, session: ReleaseSession | None = None) -> ServedGraph:
+        """The release that is served now, for a request. It has to be given back."""
         with self._lock:
             served = self._served
             if served is None:
                 raise GraphUnavailable(self.trouble or "no release is loaded yet; ask again in a moment")
+            if session is not None and self.activation is not None:
+                if session.seen is not None and session.seen.is_after(self.activation):
+                    raise ReleaseBehind(
+                        f"this replica serves release {served.release.name}, activation {self.activation}, and the "
+                        f"caller has seen a newer one, activation {session.seen}: ask again, or another replica"
+                    )
+                session.served = self.activation
             self._users[id(served)] = self._users.get(id(served), 0) + 1
         return served
 
@@ -183,15 +202,22 @@ class GraphHolder:
         if over is not None:
             over.close()
 
-    def serve(self, served: ServedGraph | None) -> None:
+    def serve(self, served: ServedGraph | None, activation: Activation | None = None) -> None:
         """Answer from this release from now on. The one before is closed after its last use."""
         with self._lock:
             before, self._served = self._served, served
+            self.activation = activation
             if before is not None and id(before) in self._users:
                 self._retired[id(before)] = before
                 before = None
         if before is not None:
             before.close()
+
+    def activated(self, number: int) -> None:
+        """Note the number of the activation of the release that is served: it may be activated once more."""
+        with self._lock:
+            if self._served is not None:
+                self.activation = Activation.of(number, self._served.digest)
 
     def on_state_change(self, listener: Callable[[State], None]) -> None:
         """Call the listener on each change of the state, in the thread of that change."""

@@ -22,7 +22,7 @@ from cuihop.files.written_files import replaced_file
 from cuihop.snapshot.distance_index import index_path
 from cuihop.snapshot.graph import SnapshotGraph
 
-__all__ = ["opened_copy", "state_of"]
+__all__ = ["opened_copy", "state_of", "written_at"]
 
 _log = logging.getLogger("cuihop.service")
 
@@ -40,6 +40,11 @@ def state_of(path: Path) -> tuple[int, ...]:
     except OSError as error:
         raise SnapshotError(f"{path}: {error.strerror or error}") from None
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def written_at(state: tuple[int, ...]) -> int:
+    """The time of writing in a file's state, in nanoseconds since 1970."""
+    return state[3]
 
 
 def opened_copy(path: Path, folder: Path) -> SnapshotGraph:

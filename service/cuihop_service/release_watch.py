@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 import time
 
 from cuihop.errors import CuihopError, GraphUnavailable
+from cuihop.remote.activation import Activation
 from cuihop_service.graph_holder import GraphHolder, ServedGraph, State
 from cuihop_service.stores import Store
 
@@ -14,6 +16,9 @@ __all__ = ["ReleaseWatch"]
 
 _log = logging.getLogger("cuihop.service")
 
+_SHORTEST_PAUSE = 0.05  # between two looks, however many callers have seen a newer release
+_CATCHING_UP_SECONDS = 2.0
+_POLL_SECONDS = 0.01
 _LINE_SECONDS = 60.0  # between two lines of one state: a server that comes up has a new reason at each look
 
 
@@ -33,6 +38,7 @@ class ReleaseWatch:
         self._wake = threading.Event()
         self._over = False
         self._next_line = 0.0
+        self._begun = self._ended = 0  # looks at the store
         self._thread = threading.Thread(target=self._run, name="release-watch", daemon=True)
 
     def open_first(self) -> None:
@@ -51,6 +57,20 @@ class ReleaseWatch:
         """Do not wait for the next look."""
         self._wake.set()
 
+    async def catch_up(self, seen: Activation, seconds: float) -> None:
+        """Wait until no older release is served than a caller has seen, or the store has none that is newer.
+
+        Args:
+            seen: the newest that the caller has seen.
+            seconds: at most these, and at most two.
+        """
+        if not self._holder.is_behind(seen):
+            return
+        begun, ends = self._begun, time.monotonic() + min(seconds, _CATCHING_UP_SECONDS)
+        self.look_now()
+        while self._holder.is_behind(seen) and self._ended <= begun and time.monotonic() < ends:
+            await asyncio.sleep(_POLL_SECONDS)
+
     def stop(self) -> None:
         """End the thread; a look that is under way is not waited for."""
         self._over = True
@@ -61,6 +81,7 @@ class ReleaseWatch:
 
     def _run(self) -> None:
         while not self._over:
+            self._begun += 1
             try:
                 self._look()
             except CuihopError as error:
@@ -68,6 +89,9 @@ class ReleaseWatch:
             except Exception:  # the watch must outlive unforeseen errors
                 _log.exception("the look at the store failed")
                 self._report("the look at the store failed; see the log")
+            self._ended = self._begun
+            if not self._over:
+                time.sleep(min(self._seconds, _SHORTEST_PAUSE))
             self._wake.wait(self._seconds)
             self._wake.clear()
 
@@ -79,6 +103,7 @@ class ReleaseWatch:
                 self._serve(found)
             else:
                 found.close()
+        self._note_activation()
         served = self._holder.current
         if served is not None and not self._over:
             if self._holder.state in ("starting", "unavailable"):
@@ -94,15 +119,27 @@ class ReleaseWatch:
                 self._serve(complete)
         self._set_state("ready", "")
 
+    def _note_activation(self) -> None:
+        """Note a later activation of the same release."""
+        before, now = self._holder.activation, self._store.activation
+        if before is not None and before.number != now:
+            self._holder.activated(now)
+
     def _serve(self, found: ServedGraph) -> None:
         """Warm this release up, and answer from it then."""
         tier = found.quickest[1]
+        before = self._holder.activation
+        if before is not None and self._store.activation < before.number:
+            _log.warning(
+                "the store has an older release than before, by its activation: callers who have seen the newer one "
+                "are refused. Put back on purpose, it is activated anew by: cuihop releases switch, or touch FILE"
+            )
         if found.index is not None:
             found.index.warm_up()
         if self._over:
             found.close()
             return
-        self._holder.serve(found)
+        self._holder.serve(found, Activation.of(self._store.activation, found.digest))
         _log.info(
             "serving release %s, digest %s, %d concepts, %d edges, by %s",
             found.release.name,

@@ -7,11 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
-from cuihop.errors import CuihopError, QueryTimedOut
+from cuihop.errors import CuihopError, InputError, QueryTimedOut
 from cuihop.graph import Concept
+from cuihop.remote.activation import ACTIVATION_HEADER, Activation
 from cuihop_service.callers import ANONYMOUS, Caller
 
-__all__ = ["FAULT", "Answer", "Cancelled", "ConceptDescriptions", "Overdue", "RelevanceRow", "RequestContext", "Tier"]
+__all__ = [
+    "FAULT", "Answer", "Cancelled", "ConceptDescriptions", "Overdue", "ReleaseSession",
+    "RelevanceRow", "RequestContext", "Tier",
+]  # fmt: skip
 
 Tier: TypeAlias = Literal["cache", "index", "cypher"]
 """The part of the service that gave an answer: a cache, the index in memory, or the database by Cypher."""
@@ -78,6 +82,33 @@ class Overdue(QueryTimedOut):
 
 
 @dataclass(slots=True, eq=False)
+class ReleaseSession:
+    """Activations of one request, which order it among the other requests of its caller.
+
+    Attributes:
+        seen: the newest that the caller has seen; None where it names none.
+        served: that of the release that the request was answered from; None before, and where it needs no release.
+    """
+
+    seen: Activation | None = None
+    served: Activation | None = None
+
+    def read(self, text: str | None) -> None:
+        """Take what the caller has seen from the header of a request; None for no header.
+
+        Raises:
+            InputError: not as an answer had it.
+        """
+        if text is not None:
+            self.seen = Activation.parsed(text)
+            if self.seen is None:
+                raise InputError(
+                    "no activation of a release", column=ACTIVATION_HEADER, found=repr(text[:60]),
+                    expected="the value of an answer of this service, unchanged",
+                )  # fmt: skip
+
+
+@dataclass(slots=True, eq=False)
 class RequestContext:
     """A request under way.
 
@@ -87,6 +118,7 @@ class RequestContext:
         ends: deadline of the answer, on the clock of `time.monotonic`.
         cancelled: True once the caller has gone.
         answer: the core's answer, where the work returns a transport's message instead; for the observer.
+        session: the releases that the caller has seen, and is answered from.
     """
 
     caller: Caller = ANONYMOUS
@@ -94,6 +126,7 @@ class RequestContext:
     ends: float = field(default_factory=lambda: time.monotonic() + 30.0)
     cancelled: bool = False
     answer: Answer[Any] | None = None
+    session: ReleaseSession = field(default_factory=ReleaseSession)
 
     @property
     def remaining(self) -> float:

@@ -15,6 +15,7 @@ import uvicorn
 from starlette.routing import BaseRoute
 
 from cuihop.errors import InputError
+from cuihop_service.addresses import listen
 from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
 from cuihop_service.grpc_api.server import GrpcServer, TlsFiles
@@ -116,6 +117,7 @@ class Servers:
             await self._grpc.start()
             await self._grpc.set_health(True)
         if self._http is not None and self._http_socket is not None:
+            listen(self._http_socket)
             sockets = [self._http_socket] if self._tls is None else []
             self._http_task = asyncio.create_task(self._http.serve(sockets))
             while not self._http.started:

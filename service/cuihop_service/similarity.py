@@ -89,7 +89,9 @@ class SimilarityService:
         corpus: counts for the information content ``corpus``; ``None`` refuses that.
     """
 
-    def __init__(self, lent: Callable[[], Loan], limits: Limits, corpus: CorpusCounts | None = None) -> None:
+    def __init__(
+        self, lent: Callable[[RequestContext], Loan], limits: Limits, corpus: CorpusCounts | None = None
+    ) -> None:
         self._lend = lent
         self._limits = limits
         self._corpus = corpus
@@ -179,7 +181,7 @@ class SimilarityService:
     @contextmanager
     def _lent(self, context: RequestContext) -> Iterator[tuple[ServedGraph, SnapshotGraph]]:
         context.check()
-        with self._lend() as served:
+        with self._lend(context) as served:
             yield served, index_of(served)
 
     def _options(self, measure: SimilarityMeasure, ic: InformationContent, index: SnapshotGraph) -> SimilarityOptions:

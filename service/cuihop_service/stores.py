@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from cuihop.addresses import is_neo4j_address
+from cuihop.addresses import is_neo4j_address, is_routed_address
 from cuihop.errors import GraphUnavailable, InputError, OutputError, QueryTimedOut, SnapshotError
 from cuihop.graph import ConceptGraph
 from cuihop.snapshot.graph import SnapshotGraph
 from cuihop.snapshot.writer import write_snapshot
 from cuihop_service.graph_holder import ServedGraph
-from cuihop_service.own_copy import opened_copy, state_of
+from cuihop_service.own_copy import opened_copy, state_of, written_at
 
 if TYPE_CHECKING:
     from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
@@ -33,14 +33,24 @@ __all__ = ["Neo4jStore", "SnapshotStore", "Store", "store_at"]
 _log = logging.getLogger("cuihop.service")
 
 _LOOK_SECONDS = 2.0
+_OPENINGS = 3
 _INDEX_PAUSE_SECONDS = 60.0
+
+T = TypeVar("T")
 
 Caching = Callable[[ConceptGraph], "CachedGraph | None"]
 """Puts a cache before a graph; None for no cache."""
 
 
 class Store(Protocol):
-    """A store of releases. Its methods may block, and are called from one thread at a time."""
+    """A store of releases. Its methods may block, and are called from one thread at a time.
+
+    Attributes:
+        activation: of the release that was opened last, or found to be active still: nanoseconds since 1970, and more
+            for each later activation, also of a release that was active before.
+    """
+
+    activation: int
 
     def open(self) -> ServedGraph:
         """The release that should be served now.
@@ -99,6 +109,8 @@ def store_at(
 class SnapshotStore:
     """A snapshot file. A new file in its place, or other content in it, is a new release.
 
+    Its activation is the time at which the file was written. Replicas with files of their own need the same time.
+
     Args:
         path: the file.
         folder: of the copy that is served: see `cuihop_service.own_copy`.
@@ -108,13 +120,18 @@ class SnapshotStore:
         self._path = path
         self._folder = folder
         self._seen: tuple[int, ...] | None = None
+        self.activation = 0
 
     def open(self) -> ServedGraph:
         """Copy the file and map the copy, after a check of all of it: a file still being written must not be served."""
-        seen = state_of(self._path)
-        graph = opened_copy(self._path, self._folder)
-        self._seen = seen
-        return ServedGraph(graph.release, index=graph)
+        for _ in range(_OPENINGS):
+            seen = state_of(self._path)
+            graph = opened_copy(self._path, self._folder)
+            if state_of(self._path) == seen:
+                self._seen, self.activation = seen, written_at(seen)
+                return ServedGraph(graph.release, index=graph)
+            graph.close()  # another file: whose time belongs to this content is unknown
+        raise SnapshotError(f"{self._path}: another file lies there at each look; put it in its place by renaming")
 
     def changed(self, served: ServedGraph) -> bool:
         """True where another file lies there, or the file has changed."""
@@ -153,13 +170,14 @@ class Neo4jStore:
         self._traces = traces
         self._last = folder / f"{hashlib.sha256(address.encode()).hexdigest()[:16]}.last"
         self._looking: Neo4jConnection | None = None
+        self.activation = 0
         self._needed: dict[str, int] = {}
         self._next_index = 0.0
 
     def open(self) -> ServedGraph:
         """The active release: from its index file where there is one, otherwise by Cypher."""
         try:
-            graph = self._graph()
+            graph = self._active_graph()
         except (GraphUnavailable, QueryTimedOut):
             served = self._served_last() if self._index else None
             if served is None:
@@ -169,14 +187,27 @@ class Neo4jStore:
             graph.close()
             self._remember(index.release.digest)
             return ServedGraph(index.release, index=index)
+        if is_routed_address(self._address):  # the index is checked by its digest
+            try:
+                graph.check_counts()
+            except BaseException:
+                graph.close()
+                raise
         return ServedGraph(graph.release, database=graph, cached=self._caching(graph))
 
     def changed(self, served: ServedGraph) -> bool:
         """True where another release is active in the database, or none. Two seconds at most, as readiness needs it."""
-        return self._answered_soon(self._active_digest) != served.digest
+        return not self._note(self._answered_soon(self._active), served.digest)
 
-    def _active_digest(self) -> str | None:
-        from cuihop.neo4j_graph import cypher
+    def _note(self, active: tuple[str, int] | None, digest: str) -> bool:
+        """Note the activation of a release. False where another release is active, or none."""
+        if active is None or active[0] != digest:
+            return False
+        self.activation = active[1]
+        return True
+
+    def _active(self) -> tuple[str, int] | None:
+        """Digest and activation of the active release; None where none is."""
         from cuihop.neo4j_graph.connection import Neo4jConnection
 
         looking = self._looking
@@ -184,23 +215,22 @@ class Neo4jStore:
             bounds = {"timeout": _LOOK_SECONDS, "acquisition_timeout": 2 * _LOOK_SECONDS, "retry_time": 0.0}
             looking = self._looking = Neo4jConnection(self._settings(connections=1, idle_time=0.0, **bounds))
         try:
-            row = looking.read(lambda tx: tx.run(cypher.ACTIVE_DIGEST).single())
-            return None if row is None else row["digest"]
+            return _active_release(looking)
         finally:
             if self._looking is not looking:  # abandoned
                 looking.close()
 
-    def _answered_soon(self, query: Callable[[], str | None]) -> str | None:
+    def _answered_soon(self, query: Callable[[], T]) -> T:
         """The answer to a short query, within seconds: a frozen server, or one that is gone, leaves a socket waiting.
 
         Raises:
             GraphUnavailable: no answer within the time. The query is left behind with its connection.
         """
-        outcome: SimpleQueue[str | BaseException | None] = SimpleQueue()
+        outcome: SimpleQueue[tuple[T] | BaseException] = SimpleQueue()
 
         def ask() -> None:
             try:
-                outcome.put(query())
+                outcome.put((query(),))
             except BaseException as error:
                 outcome.put(error)
 
@@ -212,7 +242,7 @@ class Neo4jStore:
             raise GraphUnavailable(f"{self._address}: no answer within {_LOOK_SECONDS:g} s") from None
         if isinstance(answer, BaseException):
             raise answer
-        return answer
+        return answer[0]
 
     def completed(self, served: ServedGraph) -> ServedGraph | None:
         """The release with its index. One worker of a machine writes the file; the others find it."""
@@ -274,6 +304,24 @@ class Neo4jStore:
             connection.close()
             raise
 
+    def _active_graph(self) -> Neo4jGraph:
+        """The graph of the active release, whose activation is noted.
+
+        Raises:
+            GraphUnavailable: the server cannot be reached, or releases are switched all the time.
+        """
+        for _ in range(_OPENINGS):
+            graph = self._graph()
+            try:
+                # Read after the release: a server shows the writes of a transaction piece by piece.
+                if self._note(_active_release(graph.connection), graph.release.digest):
+                    return graph
+            except BaseException:
+                graph.close()
+                raise
+            graph.close()
+        raise GraphUnavailable(f"{self._address}: another release is active at each look")
+
     def _file(self, digest: str) -> Path:
         return self._folder / f"{digest}.cuihop"
 
@@ -291,32 +339,46 @@ class Neo4jStore:
 
     def _remember(self, digest: str) -> None:
         """Note which release to go on from, should the database be down at the next start."""
-        if self._noted() == digest:
+        note = digest, self.activation
+        if self._noted() == note:
             return
         beside = self._last.with_suffix(f".{os.getpid()}")
         try:
-            beside.write_text(digest, encoding="ascii")
+            beside.write_text("{} {}".format(*note), encoding="ascii")
             beside.replace(self._last)
         except OSError as error:
             _log.warning("%s: no note of the release that is served: %s", self._last, error.strerror or error)
             with suppress(OSError):
                 beside.unlink(missing_ok=True)
 
-    def _noted(self) -> str | None:
+    def _noted(self) -> tuple[str, int] | None:
+        """Digest and activation of that release. A note of an earlier version lacks the second: then the oldest."""
         try:
-            return self._last.read_text(encoding="ascii").strip()
-        except (OSError, UnicodeDecodeError):
+            digest, _, activation = self._last.read_text(encoding="ascii").strip().partition(" ")
+            return digest, int(activation or 0)
+        except (OSError, ValueError):
             return None
 
     def _served_last(self) -> ServedGraph | None:
-        digest = self._noted() or ""
+        digest, activation = self._noted() or ("", 0)
         index = self._from_file(digest) if len(digest) == 64 and digest.isalnum() else None
-        return None if index is None else ServedGraph(index.release, index=index)
+        if index is None:
+            return None
+        self.activation = activation
+        return ServedGraph(index.release, index=index)
 
     def close(self) -> None:
         """Give back the connection for looks."""
         if self._looking is not None:
             self._looking.close()
+
+
+def _active_release(connection: Neo4jConnection) -> tuple[str, int] | None:
+    """Digest and activation of the active release; None where none is."""
+    from cuihop.neo4j_graph import cypher
+
+    row = connection.read(lambda tx: tx.run(cypher.ACTIVE_DIGEST).single())
+    return None if row is None else (row["digest"], row["activated"])
 
 
 @contextmanager

@@ -119,7 +119,11 @@ def supervise(settings: ServiceSettings, http: socket.socket, on_ready: Callable
                 workers[place].deaths = worker.deaths
     for worker in workers:
         _send(worker, signal.SIGTERM)
-    deadline = time.monotonic() + settings.drain_delay + settings.drain_seconds + _PATIENCE_SECONDS
+    closing = time.monotonic() + settings.drain_delay
+    while time.monotonic() < closing and any(worker.process.poll() is None for worker in workers):
+        time.sleep(0.05)
+    http.close()  # else the system would go on taking connections for it, which nobody answers
+    deadline = time.monotonic() + settings.drain_seconds + _PATIENCE_SECONDS
     for worker in workers:
         try:
             worker.process.wait(max(0.1, deadline - time.monotonic()))

@@ -129,7 +129,7 @@ async def _answer(
     guard = settings.guard.guard(settings.address_limits)
     audit = None if settings.audit is None else AuditLog(settings.audit, concepts=settings.audit_concepts)
     observer = observation.observer if audit is None else Observers(observation.observer, audit)
-    admission = Admission(settings.limits, guard, observer)
+    admission = Admission(settings.limits, guard, observer, watch.catch_up)
     tls = tls_files(settings)
     servers = Servers(
         core,

@@ -154,7 +154,7 @@ def test_a_block_that_ends_every_worker_fails_the_job_by_its_number(dask_servers
     dask_servers.start_worker(settings=TESTS)
     with open_cluster(dask_servers.address, tmp_path) as cluster:
         cluster.client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 0))
-        with pytest.raises(ClusterError, match="could not be computed: one worker after the other ended"):
+        with pytest.raises(ClusterError, match=r"^block 2 could not be computed: one worker after the other ended"):
             list(cluster.results(Troubled(end_of_the_worker), range(6)))
 
 

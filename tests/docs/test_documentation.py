@@ -50,7 +50,7 @@ NEEDS_NEO4J = ROOT / "docs" / "neo4j.md"
 OTHER_GRAPHS = ROOT / "docs" / "other-graphs.md"
 DEPARTMENT = ROOT / "docs" / "department.md"
 NEEDS_A_SERVICE = ROOT / "docs" / "remote.md"  # run over either transport
-NEO4J_ON_THE_PAGE = "bolt://localhost:7687"
+NEO4J_ON_THE_PAGE = "//localhost:7687"  # bolt: and neo4j:
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 GENERATED = ROOT / "docs" / "reference"  # its pycon blocks are examples of docstrings
 AFTER_THE_DEMONSTRATION = {
@@ -169,7 +169,9 @@ class Servers:
     def own_ports(self, text: str) -> str:
         for published, own in {**self._ports, **self._others}.items():
             text = re.sub(rf"\b{published}\b", own, text)
-        return text if self._neo4j is None else text.replace(NEO4J_ON_THE_PAGE, self._neo4j.address)
+        return (
+            text if self._neo4j is None else text.replace(NEO4J_ON_THE_PAGE, self._neo4j.address.removeprefix("bolt:"))
+        )
 
     def environment(self) -> dict[str, str]:
         return {"CUIHOP_HTTP_PORT": self._ports["8080"], "CUIHOP_GRPC_PORT": self._ports["50051"]}

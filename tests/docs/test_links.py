@@ -19,6 +19,7 @@ FORMS = {
     "js.cytoscape.org": r"/",
     "metacpan.org": r"/pod/\w+(::\w+)*",
     "modelcontextprotocol.io": r"",
+    "neo4j.com": r"/docs/[\w.-]+(/[\w.-]+)*/",
     "networkx.org": r"",
     "obofoundry.org": r"/ontology/\w+\.html",
     "uts.nlm.nih.gov": r"/uts/(signup-login|assets/LicenseAgreement\.pdf)",

@@ -224,9 +224,12 @@ def test_a_wrong_password_is_tried_once_by_all_workers_and_locks_nobody_out(
         assert proxy.refusals == 1
 
 
-def test_a_password_is_refused_once_a_pause_whoever_needs_it(proxy: BoltProxy, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("scheme", ["bolt", "neo4j"])
+def test_a_password_is_refused_once_a_pause_whoever_needs_it(
+    proxy: BoltProxy, monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
     monkeypatch.setattr(login, "FIRST_PAUSE", 0.5)
-    wrong = Neo4jSettings(proxy.address, password="another-wrong-one", retry_time=0.0)  # noqa: S106
+    wrong = Neo4jSettings(proxy.address.replace("bolt", scheme), password="another-wrong-one", retry_time=0.0)  # noqa: S106
     seen = 0
     with Neo4jConnection(wrong) as first, Neo4jConnection(wrong) as second:
         end = time.monotonic() + 1.2  # tried at 0 and 0.5, and not yet at 1.5 seconds

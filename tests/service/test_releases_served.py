@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import shutil
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cuihop import SnapshotGraph
-from cuihop.errors import GraphUnavailable, InputError, ReleaseMismatch, SnapshotError
+from cuihop.errors import GraphUnavailable, InputError, ReleaseBehind, ReleaseMismatch, SnapshotError
+from cuihop.neo4j_graph.releases import roll_back, stored_releases, switch_to
+from cuihop.remote.activation import Activation
 from cuihop_server import running_service
 from cuihop_service.core import ConceptService
 from cuihop_service.graph_holder import GraphHolder, ServedGraph, State
 from cuihop_service.limits import Limits
 from cuihop_service.release_watch import ReleaseWatch
-from cuihop_service.request_context import RequestContext
+from cuihop_service.request_context import ReleaseSession, RequestContext
 from cuihop_service.stores import Neo4jStore, SnapshotStore, store_at
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
-from neo4j_server import stored_graph
+from neo4j_server import connected, stored_graph
 from service_askers import GrpcAsker, HttpAsker
 
 PAIR = ("C0006121", "C0018670")
@@ -114,6 +119,42 @@ def test_a_snapshot_store_sees_another_file(tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(SnapshotError, match="No such file"):
         store.changed(first)
+
+
+def test_the_activation_of_a_snapshot_is_the_time_of_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "graph.cuihop"
+    example_graph().save(path)
+    store = SnapshotStore(path, tmp_path / "own")
+    holder = GraphHolder()
+    watch = ReleaseWatch(holder, store, 60.0)
+    watch.open_first()
+    first = Activation.of(path.stat().st_mtime_ns, example_graph().release.digest)
+    assert holder.activation == first
+    session = ReleaseSession(seen=first)
+    with holder.lent(session=session):
+        assert session.served == first
+    watch.start()
+
+    def look() -> Activation | None:
+        asyncio.run(watch.catch_up(Activation.of(1 << 62, "f" * 64), 30.0))  # as if a caller had seen a newer one
+        return holder.activation
+
+    os.utime(path, ns=(0, first.number + 5))  # the same release once more
+    assert look() == Activation(first.number + 5, first.digest)
+    shorter_graph().save(path)
+    second = look()
+    assert second is not None
+    assert second.is_after(first)
+    assert (second.number, second.digest) == (path.stat().st_mtime_ns, shorter_graph().release.digest[:16])
+    with (
+        pytest.raises(ReleaseBehind, match="has seen a newer one") as behind,
+        holder.lent(session=ReleaseSession(seen=Activation.of(second.number + 1, "f" * 64))),
+    ):
+        pass
+    assert behind.value.retry_after > 0
+    with holder.lent(session=ReleaseSession(seen=Activation(second.number + 1, second.digest))):
+        pass  # the same release, under a later activation
+    watch.stop()
 
 
 def test_a_half_copied_snapshot_is_not_served(tmp_path: Path) -> None:
@@ -278,6 +319,33 @@ def test_without_an_index_the_service_is_unavailable_while_the_database_is_down(
     assert core.distance(*PAIR, context=RequestContext()).value == 3
     watch.stop()
     holder.close()
+
+
+def test_the_activations_of_a_database_rise_with_every_switch_and_back(database: LocalServer, tmp_path: Path) -> None:
+    make_active(database, example_graph())
+    make_active(database, shorter_graph())
+    store = Neo4jStore(database.address, index=False, folder=tmp_path, caching=lambda graph: None, timeout=30)
+    numbers = []
+    with connected(database) as connection, closing(store.open()) as opened:
+        assert opened.digest == shorter_graph().release.digest
+        numbers.append(store.activation)
+        release = next(stored for stored in stored_releases(connection) if stored.active)
+        switch_to(connection, release.number)
+        assert not store.changed(opened)
+        numbers.append(store.activation)
+        roll_back(connection)
+        assert store.changed(opened)
+        with closing(store.open()) as back:
+            assert back.digest == example_graph().release.digest
+        numbers.append(store.activation)
+        future = time.time_ns() + 10**15
+        connection.run_alone("MATCH (s:CuihopStore) SET s.activated = $future", future=future)  # another clock
+        switch_to(connection, release.number)
+        assert not store.changed(opened)
+        assert store.activation == future + 1
+    assert numbers == sorted(set(numbers))
+    assert abs(numbers[0] - time.time_ns()) < 600 * 10**9
+    store.close()
 
 
 def test_a_damaged_index_file_is_made_anew(database: LocalServer, tmp_path: Path) -> None:

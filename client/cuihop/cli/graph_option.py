@@ -46,7 +46,8 @@ GraphOption = Annotated[
         "--graph",
         "-g",
         envvar="CUIHOP_GRAPH",
-        help="Graph: path of a snapshot or neighbour dictionary, grpc://HOST:PORT or https://HOST of a service, or bolt://HOST:PORT.",
+        help="Graph: path of a snapshot or neighbour dictionary, grpc://HOST:PORT or https://HOST of a service, "
+        "bolt://HOST:PORT of a Neo4j server, or neo4j://HOST of a cluster.",
         show_default=False,
     ),
     FileUse.READS,

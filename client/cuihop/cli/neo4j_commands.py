@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["query", "releases", "snapshot"]
 
 _SERVER = (
-    "The Neo4j server, such as bolt://localhost:7687. User and password: NEO4J_USER, and NEO4J_PASSWORD or "
-    "NEO4J_PASSWORD_FILE."
+    "The Neo4j server, such as bolt://localhost:7687, or neo4j://HOST for a cluster. User and password: NEO4J_USER, "
+    "and NEO4J_PASSWORD or NEO4J_PASSWORD_FILE."
 )
 ServerOption = Annotated[str, typer.Option("--server", "-s", envvar="CUIHOP_NEO4J", help=_SERVER, show_default=False)]
 NumberArgument = Annotated[

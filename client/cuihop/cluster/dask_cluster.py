@@ -67,7 +67,7 @@ class DaskCluster:
         if not numbers:
             return
         with written_work(work, self.folder) as mapped:
-            tasks = _Tasks(self, deque(numbers))
+            tasks = _Tasks(self, deque(numbers), max(1, min(self.threads, work.threads)))
             try:
                 while tasks.left or tasks.running:
                     tasks.submit(mapped)
@@ -83,6 +83,7 @@ class _Tasks:
 
     cluster: DaskCluster
     left: deque[int]
+    threads: int
     running: dict[Any, list[int]] = field(default_factory=dict)
     _done: queue.SimpleQueue[Any] = field(default_factory=queue.SimpleQueue)
     _job: str = field(default_factory=lambda: f"cuihop-{secrets.token_hex(8)}")
@@ -97,7 +98,9 @@ class _Tasks:
         """Submit tasks until each worker has enough of them."""
         self._count_workers()
         while self.left and len(self.running) < _TASKS_AHEAD * self._workers:
-            blocks = [self.left.popleft() for _ in range(self._blocks_of_a_task())]
+            blocks, wanted = [self.left.popleft()], self._blocks_of_a_task()
+            while self.left and len(blocks) < wanted and self._losses.keys().isdisjoint((blocks[0], self.left[0])):
+                blocks.append(self.left.popleft())
             self._submit(mapped, blocks)
 
     def _submit(self, mapped: object, blocks: list[int]) -> None:
@@ -110,12 +113,12 @@ class _Tasks:
         future.add_done_callback(self._done.put)
 
     def _blocks_of_a_task(self) -> int:
-        """As many as take some seconds; fewer near the end, so that all workers end together."""
-        wanted = 2 * self.cluster.threads
+        """As many as take some seconds; fewer near the end, so that all workers end together. One for each thread."""
+        wanted = 2 * self.threads
         if self._block_seconds > 0:
-            wanted = max(self.cluster.threads, round(_SECONDS_OF_A_TASK / self._block_seconds))
+            wanted = round(_SECONDS_OF_A_TASK / self._block_seconds)
         share = -(-len(self.left) // (_TASKS_AHEAD * self._workers))
-        return max(1, min(wanted, share))
+        return max(self.threads, min(wanted, share))
 
     def finished(self) -> Iterator[Results]:
         """The results of tasks that end within a second."""
@@ -161,7 +164,7 @@ class _Tasks:
             self._count_workers()
 
     def _again(self, blocks: list[int], worker: str) -> None:
-        """Put the blocks of a task back whose workers ended, block by block: one of them may be the cause."""
+        """Put the blocks of a task back whose workers ended. Each is a task of its own then: one may be the cause."""
         losses = self._losses[blocks[0]] = self._losses.get(blocks[0], 0) + 1
         if losses >= _LOSSES:
             raise ClusterError(

@@ -8,7 +8,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import neo4j
@@ -283,6 +284,7 @@ class _TimedRead:
         self._ends = time.monotonic() + seconds
         self._stopped = threading.Event()
         self.begun = False
+        self._member: str | None = None
 
     @property
     def remaining(self) -> float:
@@ -297,6 +299,7 @@ class _TimedRead:
                 raise QueryTimedOut("the time was over before the query began")
             self.begun = True
             try:
+                self._member = self._connection.member(tx)
                 return work(tx)
             except exceptions.TransientError as error:
                 if "OutOfMemory" in (error.code or ""):  # the driver would repeat it
@@ -315,14 +318,24 @@ class _TimedRead:
         pause, given_up = _POLL_SECONDS, time.monotonic() + _GIVE_UP_SECONDS
         while True:
             try:
-                if self._connection.end(self.name) == 0 and done.done():
-                    return
+                with self._beside() as connection:
+                    if connection.end(self.name) == 0 and done.done():
+                        return
                 given_up = time.monotonic() + _GIVE_UP_SECONDS
             except GraphUnavailable:
                 if time.monotonic() > given_up:  # the server is gone, and its work with it
                     return
             wait([done], pause)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+    @contextmanager
+    def _beside(self) -> Iterator[Neo4jConnection]:
+        """A connection to the server that runs the transactions."""
+        if self._member is None:
+            yield self._connection
+        else:
+            with Neo4jConnection(replace(self._connection.settings, address=self._member, retry_time=0.0)) as member:
+                yield member
 
 
 def _timed_read(

@@ -28,8 +28,14 @@ RELEASE: LiteralString = """
 MATCH (r:Release {number: $release}) RETURN properties(r) AS release
 """
 
+STORED_COUNTS: LiteralString = """
+MATCH (c:StoredConcept {release: $release}) WHERE c.cui IS NOT NULL
+RETURN count(c) AS concepts, coalesce(sum(COUNT { (c)-[:IS_A]->() }), 0) AS edges
+"""
+
 ACTIVE_DIGEST: LiteralString = """
-MATCH (s:CuihopStore) MATCH (r:Release {number: s.active, state: 'complete'}) RETURN r.digest AS digest
+MATCH (s:CuihopStore) MATCH (r:Release {number: s.active, state: 'complete'})
+RETURN r.digest AS digest, coalesce(s.activated, s.switches, 0) AS activated
 """
 
 RELEASE_STATE: LiteralString = """
@@ -319,6 +325,8 @@ RETURN message
 # CuihopStore node before it reads it: the write lock admits one such transaction at a time.
 # `history` holds the releases to go back to, the nearest last. A switch to one of them drops it and those after it, so
 # that going back twice never leads forward again. Databases of earlier versions have `previous` only.
+# `activated` orders activations, rollbacks included: nanoseconds since 1970, and more each time, whatever the clock.
+# A count would begin anew in a new database, and callers would take its releases for older ones.
 
 SWITCH: LiteralString = """
 MATCH (s:CuihopStore {id: 0})
@@ -330,7 +338,9 @@ SET s.history = CASE
   WHEN s.active IS NULL OR s.active = r.number THEN history
   WHEN r.number IN history THEN history[..head([i IN range(0, size(history) - 1) WHERE history[i] = r.number])]
   ELSE history + s.active END
-SET s.previous = last(s.history), s.active = r.number, s.labelled = null, s.switches = coalesce(s.switches, 0) + 1
+SET s.previous = last(s.history), s.active = r.number, s.labelled = null, s.switches = coalesce(s.switches, 0) + 1,
+    s.activated = CASE WHEN timestamp() * 1000000 > coalesce(s.activated, 0) THEN timestamp() * 1000000
+                  ELSE s.activated + 1 END
 RETURN s.active AS active
 """
 

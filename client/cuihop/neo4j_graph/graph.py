@@ -54,7 +54,7 @@ from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 from cuihop.neo4j_graph.layered_path import ranked_path, shortest_path_layers
 from cuihop.neo4j_graph.name_search import NameSearch
 from cuihop.neo4j_graph.projection import snapshot_sections
-from cuihop.neo4j_graph.schema import check_schema, check_server, complete_release
+from cuihop.neo4j_graph.schema import check_counts, check_schema, check_server, complete_release
 from cuihop.resources.interruption import check_interruption
 from cuihop.similarity.hierarchy import Hierarchy
 from cuihop.snapshot.file import Sections
@@ -118,6 +118,14 @@ class Neo4jGraph(ConceptGraph):
         except BaseException:
             connection.close()
             raise
+
+    def check_counts(self) -> None:
+        """Check in the database that the release has the concepts and edges that it states.
+
+        Raises:
+            ReleaseMismatch: it has others.
+        """
+        check_counts(self._connection, self._number, self._release)
 
     def __repr__(self) -> str:
         r = self._release

@@ -18,6 +18,7 @@ from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 __all__ = [
     "SCHEMA_VERSION",
     "DatabaseState",
+    "check_counts",
     "check_schema",
     "check_server",
     "complete_release",
@@ -37,6 +38,7 @@ _OPTIONAL = {
 }  # added after the schema; searches take longer without the first, and find fewer forms without the second
 _INDEX_PATIENCE_SECONDS = 3600
 _OPENING_RETRY_SECONDS = 2.0
+_COUNT_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,23 @@ def complete_release(connection: Neo4jConnection, number: int) -> Release:
     if row is None or row["release"]["state"] != "complete":
         raise ReleaseMismatch(f"the database holds no complete release {number}; see: cuihop releases list")
     return release_of(row["release"])
+
+
+def check_counts(connection: Neo4jConnection, number: int, release: Release) -> None:
+    """Count the concepts and edges of a stored release.
+
+    Raises:
+        ReleaseMismatch: there are more or fewer than it states.
+    """
+    row = connection.read(
+        lambda tx: tx.run(cypher.STORED_COUNTS, release=number).single(strict=True), timeout=_COUNT_SECONDS
+    )
+    if (row["concepts"], row["edges"]) != (release.concepts, release.edges):
+        raise ReleaseMismatch(
+            f"release {number} has {row['concepts']:,} concepts and {row['edges']:,} edges where it was read, and was "
+            f"loaded with {release.concepts:,} and {release.edges:,}: a member of the cluster is behind, or the "
+            "release was changed"
+        )
 
 
 def release_of(properties: Mapping[str, Any]) -> Release:

@@ -180,7 +180,7 @@ def _error(kind: type[errors.CuihopError], message: str, problem: Problem) -> er
         error.found = problem.parts.get("found")
         error.expected = problem.parts.get("expected")
         error.advice = problem.parts.get("advice")
-    if isinstance(error, errors.RateLimited):
+    if isinstance(error, errors.RateLimited | errors.ReleaseBehind):
         error.retry_after = _DEFAULT_RETRY_AFTER if problem.retry_after is None else problem.retry_after
     return error
 

@@ -36,6 +36,7 @@ from cuihop.graph import (
     resolved,
 )
 from cuihop.identifiers import EXPECTED, is_identifier
+from cuihop.remote.activation import NewestSeen
 from cuihop.remote.failures import with_retries
 from cuihop.remote.hierarchy import RemoteHierarchy
 from cuihop.remote.packs import cui_numbers, joined_pack, pack_parts
@@ -478,6 +479,8 @@ class _Connection:
         self._process = os.getpid()
         self._inherited = inherited
         self.transport = _new_transport(settings)
+        if inherited is not None:
+            self.transport.seen = NewestSeen(inherited.transport.seen.activation)
         self.threads = ThreadPoolExecutor(settings.in_flight, thread_name_prefix="cuihop-remote")
 
     @property

@@ -32,6 +32,7 @@ from cuihop.graph import (
     Step,
 )
 from cuihop.identifiers import Identifiers
+from cuihop.remote.activation import ACTIVATION_HEADER, NewestSeen
 from cuihop.remote.annotation_messages import annotations_of_message, options_message
 from cuihop.remote.failures import (
     NEEDS_TLS,
@@ -115,6 +116,7 @@ class GrpcTransport:
 
     def __init__(self, settings: RemoteSettings) -> None:
         self._settings = settings
+        self.seen = NewestSeen()
         self._channel = _channel(settings)
         self._stub = ConceptGraphServiceStub(self._channel)
 
@@ -360,18 +362,33 @@ class GrpcTransport:
         self, method: Callable[..., Reply], message: Message, request: Request, parse: Callable[[Reply], Response[T]]
     ) -> Response[T]:
         """The parsed reply, or stream of replies, of a method of the stub."""
-        metadata = tuple(request.headers(self._settings.key).items())
+        metadata = tuple(request.headers(self._settings.key, self.seen).items())
+        options: Any = {"timeout": request.timeout, "metadata": metadata}
         try:
             try:
-                reply = method(message, timeout=request.timeout, metadata=metadata)
+                reply: Any
+                call: Any
+                if isinstance(method, grpc.UnaryUnaryMultiCallable):
+                    reply, call = method.with_call(message, **options)
+                else:
+                    reply = call = method(message, **options)  # a stream
             except ValueError as error:  # from a closed channel
                 raise unavailable(self._settings.address, _CLOSED) from error
-            return parse(reply)
+            parsed = parse(reply)
+            self._note(call)
+            return parsed
         except grpc.RpcError as error:
+            self._note(error)
             raise _failure(error, self._settings, request) from error
         except (KeyError, ValueError, IndexError) as error:
             problem = f"not the answer of a cuihop service: {error} (request {request.request_id})"
             raise unavailable(self._settings.address, problem) from error
+
+    def _note(self, call: Any) -> None:
+        """Note the activation in the metadata at the end of a call."""
+        for name, value in call.trailing_metadata() or ():
+            if name == ACTIVATION_HEADER:
+                self.seen.note(value)
 
 
 # Messages

@@ -26,6 +26,7 @@ from cuihop.answer_fields import value_of
 from cuihop.errors import InputError, QueryTimedOut
 from cuihop.files.text_lines import quoted
 from cuihop.graph import Concept, Direction, DistancePack, Path, Release, Resolution, SearchHit, Step
+from cuihop.remote.activation import ACTIVATION_HEADER, NewestSeen
 from cuihop.remote.annotations import annotations_of_rows
 from cuihop.remote.failures import (
     NEEDS_TLS,
@@ -80,6 +81,7 @@ class HttpTransport:
 
     def __init__(self, settings: RemoteSettings) -> None:
         self._settings = settings
+        self.seen = NewestSeen()
         options: dict[str, Any] = {"maxsize": settings.connections, "block": True, "retries": False}
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         self._pool = (
@@ -200,7 +202,8 @@ class HttpTransport:
     def _send(self, method: str, route: str, body: bytes | None, request: Request, parse: _Parser[T]) -> Response[T]:
         """The parsed response of a route."""
         address, url, suffix = self._settings.address, self._settings.path + _BASE + route, _suffix(request)
-        headers = request.headers(self._settings.key) | {"accept": "application/json, application/problem+json"}
+        headers = request.headers(self._settings.key, self.seen)
+        headers |= {"accept": "application/json, application/problem+json"}
         headers |= {"accept-encoding": "gzip", "user-agent": "cuihop", "x-timeout-seconds": f"{request.timeout:g}"}
         if body is not None:
             headers["content-type"] = "application/json"
@@ -211,6 +214,7 @@ class HttpTransport:
             response, content = self._exchange(method, url, body, headers, request)
         except exceptions.HTTPError as error:
             raise self._failure(error, request) from error
+        self.seen.note(response.headers.get(ACTIVATION_HEADER))
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if response.status == http.client.OK:
             try:

@@ -41,6 +41,7 @@ STATUSES: tuple[Status, ...] = (
     Status(errors.LimitExceeded, "LIMIT_EXCEEDED", 413, "RESOURCE_EXHAUSTED"),
     Status(errors.NotAuthenticated, "NOT_AUTHENTICATED", 401, "UNAUTHENTICATED"),
     Status(errors.NotAllowed, "NOT_ALLOWED", 403, "PERMISSION_DENIED"),
+    Status(errors.ReleaseBehind, "RELEASE_BEHIND", 503, "UNAVAILABLE", retry=True),
     Status(errors.GraphUnavailable, "GRAPH_UNAVAILABLE", 503, "UNAVAILABLE", retry=True),
     Status(errors.QueryTimedOut, "TIMED_OUT", 504, "DEADLINE_EXCEEDED"),
     Status(errors.ReleaseMismatch, "RELEASE_MISMATCH", 409, "ABORTED", retry=True),
@@ -81,7 +82,7 @@ def error_fields(error: errors.CuihopError) -> dict[str, Any]:
             "expected": error.expected,
             "advice": error.advice,
         }
-    if isinstance(error, errors.RateLimited):
+    if isinstance(error, errors.RateLimited | errors.ReleaseBehind):
         found["retry_after"] = error.retry_after
     return found
 

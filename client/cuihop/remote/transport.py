@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.graph import Concept, Direction, DistancePack, Neighbour, Path, Release, Resolution, SearchHit
+from cuihop.remote.activation import NewestSeen
 from cuihop.similarity.hierarchy import HierarchyFacts, PairSimilarity, Placement
 from cuihop.similarity.options import InformationContent, SimilarityOptions
 
@@ -85,9 +86,9 @@ class Request:
     within_sabs: tuple[str, ...] = ()
     request_id: str = field(default_factory=lambda: secrets.token_hex(16))
 
-    def headers(self, key: str | None) -> dict[str, str]:
-        """Headers of the request: its identifier, the key, and the trace context if the program is traced."""
-        headers = {"x-request-id": self.request_id}
+    def headers(self, key: str | None, seen: NewestSeen | None = None) -> dict[str, str]:
+        """Headers of the request: identifier, key, activation seen, and the trace context if the program is traced."""
+        headers = {"x-request-id": self.request_id, **({} if seen is None else seen.headers())}
         if key is not None:
             headers["authorization"] = f"Bearer {key}"
         if "opentelemetry.trace" in sys.modules:
@@ -150,10 +151,15 @@ class CentreNeighbours:
 class Transport(Protocol):
     """One way to a service. Safe to share between threads.
 
+    Attributes:
+        seen: the newest activation of a release among its answers; sent with each request.
+
     Each method makes one attempt, and raises `cuihop.remote.failures.AttemptFailed` where it gets no valid response.
     Arguments are as in `cuihop.graph.ConceptGraph`, and have been checked. `resolve`, `search` and `annotate` do not
     depend on edges: they are of the whole release, and their requests have no vocabularies.
     """
+
+    seen: NewestSeen
 
     def service_info(self, request: Request) -> Response[ServiceInfo]:
         """Release, limits and version of the service."""

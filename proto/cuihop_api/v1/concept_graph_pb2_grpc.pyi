@@ -10,6 +10,9 @@ Rules that hold for every call:
   - An identifier that the release does not hold is an error (NOT_FOUND). A retired identifier with one exact
     successor is replaced by it, and the answer lists the replacement in `merged`.
   - Every answer names the digest of the release that it comes from. Answers with one digest never change.
+  - The metadata at the end of a call has `x-release-activation`: when that release became the active one, in an order
+    that all replicas share. A call may carry the one with the largest number that its caller has seen: then it is
+    never answered from an older release. Compare the whole numbers before the `-`; send the value back unchanged.
 
 Statuses of every call, beside its own:
   INVALID_ARGUMENT     a field is missing, out of its range, or not an identifier
@@ -17,7 +20,8 @@ Statuses of every call, beside its own:
   PERMISSION_DENIED    the key lacks a scope
   RESOURCE_EXHAUSTED   a rate limit (retry after the time in RetryInfo) or a size limit (do not retry)
   DEADLINE_EXCEEDED    the caller's deadline, or the service's own time limit, has passed
-  UNAVAILABLE          the store cannot be reached, or the server is about to stop: try again
+  UNAVAILABLE          the store cannot be reached, the server is about to stop, or it still serves an older release than
+                       the caller has seen (RELEASE_BEHIND): try again
   ABORTED              the release was replaced during the computation: repeat the request
 Details of an error: google.rpc.ErrorInfo (its `reason` is the stable name of the error), google.rpc.BadRequest for
 fields, google.rpc.RetryInfo, and ConceptFault for concepts.

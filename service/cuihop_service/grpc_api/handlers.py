@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 from urllib.parse import unquote
@@ -15,6 +15,7 @@ from google.protobuf.message import Message
 
 import cuihop
 from cuihop.errors import CuihopError, InputError
+from cuihop.remote.activation import ACTIVATION_HEADER
 from cuihop.remote.annotation_messages import columns_message, options_of_message
 from cuihop.remote.similarity_messages import (
     content_of,
@@ -75,7 +76,16 @@ class Rpc:
 
     async def ended_by(self, error: CuihopError) -> None:
         """End the call with the status of an error."""
-        await self.context.abort_with_status(grpc_status_of(error, self.head.request_id))
+        status = grpc_status_of(error, self.head.request_id)
+        await self.context.abort_with_status(
+            status._replace(trailing_metadata=(*status.trailing_metadata, *self.activation))
+        )
+
+    @property
+    def activation(self) -> Sequence[tuple[str, str]]:
+        """The activation of the release that the call is answered from, as metadata."""
+        served = self.head.session.served
+        return () if served is None else ((ACTIVATION_HEADER, str(served)),)
 
 
 class ConceptGraphHandlers:
@@ -104,6 +114,7 @@ class ConceptGraphHandlers:
         )
         rpc = Rpc(context, head)
         try:
+            head.session.read(headers.get(ACTIVATION_HEADER))
             head.caller = await self._admission.identified(head)
         except CuihopError as error:
             await rpc.ended_by(error)
@@ -127,7 +138,9 @@ class ConceptGraphHandlers:
         content = request if audited is None else audited
         info.content = lambda: MessageToDict(content, preserving_proto_field_name=True)
         try:
-            return await self._admission.answer(info, work)
+            answer = await self._admission.answer(info, work)
+            rpc.context.set_trailing_metadata(tuple(rpc.activation))
+            return answer
         except CuihopError as error:
             await rpc.ended_by(error)
             raise
@@ -155,7 +168,7 @@ class ConceptGraphHandlers:
 
         def work(context: RequestContext) -> pb.DistancesResponse:
             bounds = messages.bounds(request.bounds)
-            with core.lent() as served:
+            with core.lent(context) as served:
                 pairs = messages.pairs_of(request, core.limits, served.release.identifiers)
             context.answer = core.distances(pairs, **bounds, context=context)
             return messages.distances_message(context.answer)
@@ -168,6 +181,7 @@ class ConceptGraphHandlers:
         async for request in request_iterator:
             rpc.head = replace(rpc.head, caller=None)  # a key may be revoked while its stream goes on
             batch = await self._batch(request.batch, rpc)
+            batch.provenance.activation = str(rpc.head.session.served or "")
             yield pb.StreamDistancesResponse(sequence=request.sequence, batch=batch)
 
     async def Path(self, request: pb.PathRequest, rpc: Rpc) -> pb.PathResponse:
@@ -288,7 +302,9 @@ class ConceptGraphHandlers:
     ) -> AsyncIterator[pb.AnnotateResponse]:
         async for request in request_iterator:
             rpc.head = replace(rpc.head, caller=None)  # a key may be revoked while its stream goes on
-            yield await self._annotated(request, rpc)
+            answer = await self._annotated(request, rpc)
+            answer.provenance.activation = str(rpc.head.session.served or "")
+            yield answer
 
     async def _annotated(self, request: pb.AnnotateRequest, rpc: Rpc) -> pb.AnnotateResponse:
         def work(context: RequestContext) -> pb.AnnotateResponse:
@@ -360,7 +376,7 @@ class ConceptGraphHandlers:
         core = self._core.within(request.within_sabs)
 
         def work(context: RequestContext) -> pb.GetReleaseResponse:
-            with core.lent() as served:
+            with core.lent(context) as served:
                 return pb.GetReleaseResponse(
                     release=messages.release_message(served.release),
                     indexed=served.index is not None,

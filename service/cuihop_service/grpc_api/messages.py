@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
-from cuihop.errors import ConceptError, ConceptRetired, CuihopError, InputError, InvalidCui, RateLimited
+from cuihop.errors import ConceptError, ConceptRetired, CuihopError, InputError, InvalidCui, RateLimited, ReleaseBehind
 from cuihop.graph import (
     MATCHES,
     Direction,
@@ -322,7 +322,7 @@ def grpc_status_of(error: CuihopError, request_id: str = "") -> Any:
                 info.metadata[name] = str(value)
         field = error_details_pb2.BadRequest.FieldViolation(field=str(error.column or ""), description=message)
         details.append(error_details_pb2.BadRequest(field_violations=[field]))
-    if isinstance(error, RateLimited):
+    if isinstance(error, RateLimited | ReleaseBehind):
         wait = Duration()
         wait.FromNanoseconds(int(error.retry_after * 1e9))
         details.append(error_details_pb2.RetryInfo(retry_delay=wait))

@@ -110,7 +110,7 @@ class _AgentEndpoint:
         def work(context: RequestContext) -> dict[str, Any]:
             if isinstance(arguments, CompareArguments):
                 self._core.check_sets(arguments.a, arguments.b)
-            with self._core.lent() as served:
+            with self._core.lent(context) as served:
                 graph = RequestGraph(self._core, served, context)
                 return tool.answer(graph, arguments, names=self._core.sees_names(context.caller))
 

@@ -18,12 +18,13 @@ import cuihop
 from cuihop.errors import CuihopError
 from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
-from cuihop_service.http_api.middleware import AllowedHosts, AuthenticateFirst, BodyLimits, SecurityHeaders
+from cuihop_service.http_api.middleware import AllowedHosts, AnswerHeaders, AuthenticateFirst, BodyLimits
 from cuihop_service.http_api.problems import (
     fault_response,
     input_error,
     other_response,
     problem_response,
+    with_activations,
     with_problems_as_sent,
 )
 from cuihop_service.http_api.responder import Responder, request_id_of, request_info
@@ -82,7 +83,13 @@ def application(
         served = holder.current
         readiness = {
             "status": holder.state,
-            "release": None if served is None else {"name": served.release.name, "digest": served.digest},
+            "release": None
+            if served is None
+            else {
+                "name": served.release.name,
+                "digest": served.digest,
+                "activation": None if holder.activation is None else str(holder.activation),
+            },
             "indexed": holder.indexed,
             "trouble": holder.trouble,
         }
@@ -115,7 +122,7 @@ def application(
     app.add_middleware(AuthenticateFirst, admission=admission)
     if "*" not in hosts:
         app.add_middleware(AllowedHosts, hosts=hosts)
-    app.add_middleware(SecurityHeaders)
+    app.add_middleware(AnswerHeaders)
     return app
 
 
@@ -142,7 +149,7 @@ class _Documented(FastAPI):
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
-            self.openapi_schema = with_problems_as_sent(super().openapi())
+            self.openapi_schema = with_activations(with_problems_as_sent(super().openapi()))
         return self.openapi_schema
 
 

@@ -10,12 +10,14 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cuihop.errors import CuihopError, InputError, LimitExceeded
+from cuihop.remote.activation import ACTIVATION_HEADER
 from cuihop_service.admission import Admission
 from cuihop_service.http_api.problems import problem_response
-from cuihop_service.http_api.responder import CALLER, request_id_of, request_info
+from cuihop_service.http_api.responder import CALLER, SESSION, request_id_of, request_info
+from cuihop_service.request_context import ReleaseSession
 
 __all__ = [
-    "AGENTS_PATH", "SECURITY_HEADERS", "STREAMS", "AllowedHosts", "AuthenticateFirst", "BodyLimits", "SecurityHeaders",
+    "AGENTS_PATH", "SECURITY_HEADERS", "STREAMS", "AllowedHosts", "AnswerHeaders", "AuthenticateFirst", "BodyLimits",
     "with_security_headers",
 ]  # fmt: skip
 
@@ -42,18 +44,21 @@ def with_security_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[
     return own + [header for header in SECURITY_HEADERS if header[0] not in names]
 
 
-class SecurityHeaders:
-    """Adds `SECURITY_HEADERS` to every answer."""
+class AnswerHeaders:
+    """Adds `SECURITY_HEADERS` to every answer, and the activation of the release that it comes from."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See the ASGI specification."""
+        session = scope[SESSION] = ReleaseSession()
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = with_security_headers(message["headers"])
+                if session.served is not None:
+                    message["headers"].append((ACTIVATION_HEADER.encode(), str(session.served).encode()))
             await send(message)
 
         await self._app(scope, receive, sending)
@@ -115,11 +120,11 @@ class AuthenticateFirst:
         """See the ASGI specification."""
         guarded = scope["type"] == "http" and scope["path"].startswith(_GUARDED)
         if guarded and scope["method"] not in ("GET", "HEAD"):
-            info = request_info(Request(scope), "unread")
             try:
+                info = request_info(Request(scope), "unread")
                 scope[CALLER] = await self._admission.identified(info)
             except CuihopError as error:
-                await problem_response(error, info.request_id)(scope, receive, send)
+                await problem_response(error, request_id_of(Request(scope)))(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 

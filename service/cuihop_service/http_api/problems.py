@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.responses import Response
 
 from cuihop.annotation.options import AnnotationOptions
-from cuihop.errors import CuihopError, InputError, RateLimited
+from cuihop.errors import CuihopError, InputError, RateLimited, ReleaseBehind
 from cuihop.files.text_lines import shortened
 from cuihop.remote.statuses import error_fields, status_of
 from cuihop_service.http_api.response_models import ProblemBody
@@ -19,11 +19,12 @@ from cuihop_service.request_context import FAULT, Cancelled
 
 __all__ = [
     "PROBLEM", "fault_response", "input_error", "other_response", "problem", "problem_response", "problem_responses",
-    "with_problems_as_sent",
+    "with_activations", "with_problems_as_sent",
 ]  # fmt: skip
 
 PROBLEM = "application/problem+json"
 
+_ACTIVATION = "X-Release-Activation"
 _GONE = 499  # the caller has gone
 
 
@@ -50,6 +51,29 @@ def with_problems_as_sent(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
+def with_activations(document: dict[str, Any]) -> dict[str, Any]:
+    """An OpenAPI document in which every operation has the header for the order of releases, in request and answer."""
+    schema = {"type": "string", "examples": ["1795412345678901234-9d9b3233636c4a1f"]}
+    answered = {
+        "description": "When the release of the answer became the active one: nanoseconds, `-`, and the beginning "
+        "of its digest. Absent where no release was used.",
+        "schema": schema,
+    }
+    sent = {
+        "name": _ACTIVATION,
+        "in": "header",
+        "required": False,
+        "description": "The value with the largest number that the caller has seen, unchanged. The answer then comes "
+        "from no older release; a replica that has none so new refuses with 503, RELEASE_BEHIND.",
+        "schema": schema,
+    }
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            operation.setdefault("parameters", []).append(sent)
+            operation["responses"]["200"].setdefault("headers", {})[_ACTIVATION] = answered
+    return document
+
+
 def _document(status: int, reason: str, detail: str, request_id: str) -> dict[str, Any]:
     return {
         "type": f"urn:cuihop:{reason}",
@@ -72,7 +96,7 @@ def problem_response(error: CuihopError, request_id: str) -> Response:
     """The response to an error."""
     document = problem(error, request_id)
     headers = {"Cache-Control": "no-store"}
-    if isinstance(error, RateLimited):
+    if isinstance(error, RateLimited | ReleaseBehind):
         headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
     if document["status"] == 401:
         headers["WWW-Authenticate"] = "Bearer"

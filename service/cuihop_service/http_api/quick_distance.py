@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -19,12 +19,13 @@ from starlette.responses import Response
 from cuihop import answer_fields
 from cuihop.errors import CuihopError
 from cuihop.graph import DIRECTIONS
+from cuihop.remote.activation import ACTIVATION_HEADER, Activation
 from cuihop_service.admission import RequestInfo
 from cuihop_service.http_api import response_models
 from cuihop_service.http_api.middleware import SECURITY_HEADERS, with_security_headers
 from cuihop_service.http_api.problems import fault_response, problem_response
 from cuihop_service.http_api.responder import PRIVATE_HEADERS, SUBJECT, Responder, usable_request_id
-from cuihop_service.request_context import Answer, RequestContext
+from cuihop_service.request_context import Answer, ReleaseSession, RequestContext
 
 __all__ = ["PATH", "QuickDistance", "RawResponse", "plain_head", "plain_query"]
 
@@ -40,7 +41,8 @@ _FOR_THE_ROUTE = frozenset(
         *(b"content-length", b"transfer-encoding", b"expect", b"upgrade"),
     }
 )
-_READ_HERE = frozenset({b"host", b"authorization", b"x-request-id"})
+_ACTIVATION = ACTIVATION_HEADER.encode()
+_READ_HERE = frozenset({b"host", b"authorization", b"x-request-id", _ACTIVATION})
 _HEADERS = (
     (b"content-type", b"application/json"),
     *((name.lower().encode(), value.encode()) for name, value in PRIVATE_HEADERS.items()),
@@ -76,15 +78,17 @@ def plain_query(query: str) -> dict[str, Any] | None:
             "max_hops": fields.get("max_hops")}  # fmt: skip
 
 
-def plain_head(headers: Iterable[tuple[bytes, bytes]], hosts: Collection[bytes]) -> tuple[str | None, str] | None:
-    """The credentials and the request's identifier; None for a head that is left to the documented route.
+def plain_head(
+    headers: Iterable[tuple[bytes, bytes]], hosts: Collection[bytes]
+) -> tuple[str | None, str, str | None] | None:
+    """Credentials, identifier and activation seen of a request; None for a head that is left to the documented route.
 
     Args:
         headers: as ASGI gives them, names in lower case.
         hosts: the values of ``Host`` that are answered, without a port; ``*`` is any.
 
     >>> plain_head([(b"host", b"localhost:8080"), (b"x-request-id", b"7")], [b"localhost"])
-    (None, '7')
+    (None, '7', None)
     >>> plain_head([(b"host", b"elsewhere")], [b"localhost"]) is None
     True
     """
@@ -101,7 +105,12 @@ def plain_head(headers: Iterable[tuple[bytes, bytes]], hosts: Collection[bytes])
         return None
     credentials = values.get(b"authorization")
     request_id = usable_request_id(values.get(b"x-request-id", b"").decode("latin-1"))
-    return None if credentials is None else credentials.decode("latin-1"), request_id
+    seen = values.get(_ACTIVATION)
+    return (
+        None if credentials is None else credentials.decode("latin-1"),
+        request_id,
+        None if seen is None else seen.decode("latin-1"),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +160,11 @@ class QuickDistance:
         head = None if fields is None else plain_head(scope["headers"], self._hosts)
         if fields is None or head is None:
             return None
+        session = ReleaseSession()
+        if head[2] is not None:
+            session.seen = Activation.parsed(head[2])
+            if session.seen is None or responder.core.holder.is_behind(session.seen):
+                return None
         client = scope.get("client")
         info = RequestInfo(
             operation="distance",
@@ -161,6 +175,7 @@ class QuickDistance:
             subject=scope.get(SUBJECT),
             peer=None if client is None else client[0],
             content=lambda: dict(parse_qsl(text)),
+            session=session,
         )
         if responder.admission.guard.waits(info):
             return None
@@ -175,7 +190,8 @@ class QuickDistance:
         try:
             answer = responder.admission.at_once(info, work)
         except CuihopError as error:
-            return RawResponse.of(problem_response(error, info.request_id))
+            refused = RawResponse.of(problem_response(error, info.request_id))
+            return replace(refused, headers=[*refused.headers, *_activation_header(session)])
         except Exception:
             _log.exception("an answer failed")
             return RawResponse.of(fault_response(info.request_id))
@@ -185,5 +201,10 @@ class QuickDistance:
             (b"etag", tag.encode("latin-1")),
             (b"content-length", b"%d" % len(body)),
             *_HEADERS,
+            *_activation_header(session),
         )
         return RawResponse(200, headers, body)
+
+
+def _activation_header(session: ReleaseSession) -> Sequence[tuple[bytes, bytes]]:
+    return () if session.served is None else ((_ACTIVATION, str(session.served).encode()),)

@@ -13,14 +13,15 @@ from starlette.responses import Response
 
 import cuihop
 from cuihop.errors import GraphUnavailable, InputError, ReleaseMismatch
+from cuihop.remote.activation import ACTIVATION_HEADER
 from cuihop_service.admission import Admission, RequestInfo
 from cuihop_service.callers import Caller, Scope
 from cuihop_service.core import ConceptService
 from cuihop_service.http_api.response_models import written
-from cuihop_service.request_context import Answer, Cancelled, RequestContext
+from cuihop_service.request_context import Answer, Cancelled, ReleaseSession, RequestContext
 
 __all__ = [
-    "CALLER", "PRIVATE_HEADERS", "SUBJECT", "Responder", "request_id_of", "request_info", "until_gone",
+    "CALLER", "PRIVATE_HEADERS", "SESSION", "SUBJECT", "Responder", "request_id_of", "request_info", "until_gone",
     "usable_request_id",
 ]  # fmt: skip
 
@@ -28,6 +29,9 @@ T = TypeVar("T")
 
 CALLER = "cuihop_caller"
 """Key of the ASGI scope: the caller, authenticated before the body was read."""
+
+SESSION = "cuihop_session"
+"""Key of the ASGI scope: the `ReleaseSession` of the request, whose activation is a header of the answer."""
 
 SUBJECT = "cuihop_subject"
 """Key of the ASGI scope: the name in the caller's certificate."""
@@ -85,7 +89,7 @@ class Responder:
 
         def body_and_tag(context: RequestContext) -> tuple[bytes | None, str]:
             if tags is not None or release is not None:
-                with self.core.lent() as served:
+                with self.core.lent(context) as served:
                     _check_release(release, served.digest)
                     if tags is not None and (tag := self._tag(request, served.digest, context)) in tags:
                         return None, tag
@@ -123,7 +127,7 @@ class Responder:
         """The request's description. Without ``content`` its content is the query string.
 
         Raises:
-            InputError: a time limit that is not a number.
+            InputError: a time limit that is not a number, or a malformed activation.
         """
         seconds = request.headers.get(_TIMEOUT_HEADER)
         return request_info(
@@ -160,6 +164,9 @@ def request_info(request: Request, operation: str, **others: Any) -> RequestInfo
         request: the framework's.
         operation: its name.
         others: further attributes of `RequestInfo`.
+
+    Raises:
+        InputError: a malformed activation.
     """
     return RequestInfo(
         operation=operation,
@@ -170,8 +177,15 @@ def request_info(request: Request, operation: str, **others: Any) -> RequestInfo
         subject=request.scope.get(SUBJECT),
         peer=None if request.client is None else request.client.host,
         caller=request.scope.get(CALLER),
+        session=_session_of(request),
         **others,
     )
+
+
+def _session_of(request: Request) -> ReleaseSession:
+    session: ReleaseSession = request.scope.setdefault(SESSION, ReleaseSession())
+    session.read(request.headers.get(ACTIVATION_HEADER))
+    return session
 
 
 def _query_parameters(request: Request) -> dict[str, Any]:

@@ -89,7 +89,8 @@ _PROBLEMS = problem_responses(
         410: "A concept is retired without one exact successor.",
         413: "The request is larger than the service allows.",
         429: "Too many requests; see Retry-After.",
-        503: "The store cannot be reached: try again.",
+        503: "The store cannot be reached, or this replica still serves an older release than the caller has seen: "
+        "try again.",
         504: "The answer took longer than allowed.",
     }
 )
@@ -429,7 +430,7 @@ def routes(responder: Responder) -> APIRouter:
         within = responder.within(within_sabs).core
 
         def work(context: RequestContext) -> bytes:
-            with within.lent() as served:
+            with within.lent(context) as served:
                 return orjson.dumps(
                     response_models.release_fields(served, core.limits, names=core.sees_names(context.caller))
                 )
@@ -524,10 +525,9 @@ async def _streamed_answer(responder: Responder, request: Request, line: bytes, 
         answer = context.answer = core.distances(
             batch.pairs, direction=batch.direction, max_hops=batch.max_hops, context=context
         )
-        return (
-            response_models.written(answer, {"sequence": batch.sequence, **response_models.distances_fields(answer)})
-            + b"\n"
-        )
+        activation = None if context.session.served is None else str(context.session.served)
+        fields = {"sequence": batch.sequence, "activation": activation, **response_models.distances_fields(answer)}
+        return response_models.written(answer, fields) + b"\n"
 
     request.scope.pop(CALLER, None)  # a key may be revoked while its stream goes on
     info = responder.request_info(

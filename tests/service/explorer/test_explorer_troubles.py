@@ -199,3 +199,19 @@ def test_without_the_scope_names_identifiers_still_work(
         expect(explorer["#card"]).to_contain_text("Names are not shown here")
         explorer.go(f"#/path?a={STEM}&b={HEAD}")
         expect(explorer["#hops"]).to_have_text("3 hops either way")
+
+
+def test_a_page_does_not_take_an_older_release_after_a_newer_one(
+    explorer: Explorer, open_service: RunningService
+) -> None:
+    open_service.holder.activated(2_000)
+    explorer.open(f"#/path?a={STEM}&b={HEAD}")
+    expect(explorer["#hops"]).to_have_text("3 hops either way")
+    seen = explorer.page.evaluate("sessionStorage.getItem('X-Release-Activation')")
+    assert seen == f"2000-{example_graph().release.digest[:16]}"
+    explorer.page.evaluate(f"sessionStorage.setItem('X-Release-Activation', '3000-{'0' * 16}')")  # from another replica
+    explorer.page.get_by_label("up, to broader").check()
+    expect(explorer[".problem"]).to_contain_text("still has an older release")
+    open_service.holder.activated(4_000)
+    explorer.page.get_by_role("button", name="Try again").click()
+    expect(explorer[".problem"]).to_have_count(0)

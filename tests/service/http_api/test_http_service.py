@@ -117,7 +117,7 @@ def test_only_plain_querys_take_the_short_way(query: str) -> None:
 )
 def test_heads_that_say_more_are_left_to_the_documented_route(more: tuple[bytes, bytes]) -> None:
     head = [(b"host", b"localhost:80"), (b"user-agent", b"x"), (b"authorization", b"Bearer k"), (b"x-request-id", b"7")]
-    assert plain_head(head, [b"localhost"]) == ("Bearer k", "7")
+    assert plain_head(head, [b"localhost"]) == ("Bearer k", "7", None)
     assert plain_head([*head, more], [b"localhost"]) is None
     for twice in (head[0], head[2], head[3]):
         assert plain_head([*head, twice], [b"localhost"]) is None

@@ -50,7 +50,7 @@ def test_ready_is_who_can_answer_and_alive_is_everybody(state: State, status: in
         assert code == status
         assert fields["status"] == state
         assert fields["trouble"] == "the reason"
-        assert fields["release"] == {"name": graph.release.name, "digest": graph.release.digest}
+        assert fields["release"] == {"name": graph.release.name, "digest": graph.release.digest, "activation": None}
         assert readiness(f"{service.http}/health/live") == (200, {"status": "alive"})
 
 

@@ -18,6 +18,7 @@ const WORDS = {
   NOT_ALLOWED: ["Your key does not open this", "Ask whoever runs the service for a key with the scope that is named here."],
   NOT_AUTHENTICATED: ["The key was not accepted", ""],
   GRAPH_UNAVAILABLE: ["The service has no graph at the moment", "Its database may be starting or away."],
+  RELEASE_BEHIND: ["This part of the service still has an older release", "Try again in a moment."],
   TIMED_OUT: ["The answer took too long", "Ask for less, such as fewer hops or a shorter text, or try again."],
   RELEASE_MISMATCH: ["The release was exchanged meanwhile", "Ask again for answers from the new one."],
   INTERNAL: ["A fault in the service", "Please report it, with the number below."],

@@ -33,6 +33,20 @@ export const key = {
   },
 };
 
+const ACTIVATION = "X-Release-Activation";
+
+/** The newest activation of a release among the answers, for as long as this tab is open. Sent with each request: another
+ * replica of the service then does not answer from an older release. */
+const newest = {
+  get() {
+    return sessionStorage.getItem(ACTIVATION);
+  },
+  note(seen) {
+    const number = (text) => BigInt(text?.split("-")[0] ?? -1);
+    if (seen && number(seen) > number(this.get())) sessionStorage.setItem(ACTIVATION, seen);
+  },
+};
+
 /** Who answers. Addresses are relative to the page, so that a proxy may put both below any path. */
 export class Service {
   /**
@@ -62,6 +76,8 @@ export class Service {
     const headers = { ...options.headers };
     const sent = key.get();
     if (sent) headers.Authorization = `Bearer ${sent}`;
+    const seen = newest.get();
+    if (seen) headers[ACTIVATION] = seen;
     const slow = AbortSignal.timeout(LONGEST);
     const stop = signal ? AbortSignal.any([signal, slow]) : slow;
     let response;
@@ -69,6 +85,7 @@ export class Service {
     try {
       const address = new URL(path, document.baseURI);
       response = await fetch(address, { ...options, headers, signal: stop, credentials: "same-origin" });
+      newest.note(response.headers.get(ACTIVATION));
       text = await response.text();
     } catch (error) {
       if (signal?.aborted) throw error;
