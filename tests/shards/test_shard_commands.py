@@ -253,6 +253,18 @@ def test_a_cut_file_makes_its_shard_unfinished(here: Path, program: Run) -> None
     assert (damaged.code, str(path) in damaged.err, "Run shard 3/4 again" in damaged.err) == (3, True, True)
 
 
+def test_a_folder_from_another_machine_is_merged_beside_the_same_inputs(
+    here: Path, tmp_path: Path, program: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    expected = program(*SHORT).out
+    shards(program, SHORT)
+    here.rename(tmp_path / "elsewhere")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    merged = program("merge", "parts")
+    assert merged.out == expected
+    assert f"the shards ran in {here}" in merged.err
+
+
 def test_a_shard_in_two_processes_at_once_is_refused(here: Path, program: Run) -> None:
     import fcntl
 

@@ -66,6 +66,8 @@ class FinishedBlock:
 class Checkpoint:
     """The file of one job, open for appending; a context manager.
 
+    Blocks that shards computed are taken too, from the files of the same name in the folders of shards beside it.
+
     Args:
         path: the file; created where it is missing.
         depends: all inputs of the numbers, as JSON values. A file of other values is refused.
