@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import logging
 import re
@@ -164,6 +165,7 @@ def _quiet() -> Generator[None, None, None]:
     try:
         yield
     finally:
+        gc.collect()  # asyncio logs an exception that nobody fetched when its task is collected
         for logger, level in zip(loggers, before, strict=True):
             logger.setLevel(level)
 
