@@ -7,7 +7,9 @@ import gc
 import json
 import logging
 import re
+import signal
 import tempfile
+import threading
 import warnings
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -108,12 +110,27 @@ def _local_cluster(processes: int, folder: Path) -> Generator[Any, None, None]:
         import cryptography
     del cryptography
     threads = max(1, cores() // processes)
-    with LocalCluster(
-        n_workers=processes, threads_per_worker=threads, processes=True, host="127.0.0.1",
-        security=Security.temporary(), dashboard_address="127.0.0.1:0", worker_dashboard_address="127.0.0.1:0",
-        local_directory=str(folder), silence_logs=logging.CRITICAL, memory_limit=0,
-    ) as cluster:  # fmt: skip
+    with _ignored_interrupts():
+        cluster = LocalCluster(
+            n_workers=processes, threads_per_worker=threads, processes=True, host="127.0.0.1",
+            security=Security.temporary(), dashboard_address="127.0.0.1:0", worker_dashboard_address="127.0.0.1:0",
+            local_directory=str(folder), silence_logs=logging.CRITICAL, memory_limit=0,
+        )  # fmt: skip
+    with cluster:
         yield cluster
+
+
+@contextlib.contextmanager
+def _ignored_interrupts() -> Generator[None, None, None]:
+    """Ignore Ctrl-C; so do processes that start meanwhile, for as long as they run: this process ends them."""
+    if threading.current_thread() is not threading.main_thread():  # no other can set it
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextlib.contextmanager
