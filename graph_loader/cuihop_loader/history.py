@@ -80,7 +80,7 @@ class _Statements:
             relations = np.full(len(rows), RETIRED_RELATIONS.index(_RELATION[self._role]), dtype=np.int64)
         retired = identifier_column(rows, 0, self._names[0], chosen)
         if self._role == "DELETEDCUI":
-            successors = IdentifierColumn(np.zeros(len(chosen), dtype=np.int32), (), np.empty(0, dtype=np.bool_))
+            successors = IdentifierColumn(np.zeros(len(chosen), dtype=np.int32))
         else:
             successors = identifier_column(rows, 1, self._names[1], chosen, may_be_empty=True)
             faulty = {fault.row for fault in rows.faults}

@@ -6,15 +6,17 @@ The code of a CUI is made of its digits; each other identifier gets a number.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import LimitExceeded
-from cuihop.identifiers import EXPECTED, is_identifier
+from cuihop.identifiers import EXPECTED, MAX_LENGTH
 from cuihop.resources.progress import StepProgress
+from cuihop.snapshot.name_index_builder import ordered_texts
+from cuihop.snapshot.string_table import StringTable
 from cuihop_loader.options import LoadOptions
 from cuihop_loader.rejected_rows import RejectedRows, excerpt
 from cuihop_loader.row_scanner import Rows, RowScanner
@@ -26,11 +28,13 @@ __all__ = [
 ]  # fmt: skip
 
 Found = TypeVar("Found")
+Number = TypeVar("Number", bound=np.generic)
 
 CODE_BITS = 26
 """Codes are below 2 to the power of this."""
 
 _CUIS = 10_000_000
+_FIRST_OTHERS = 1 << 10
 _SAMPLES = 5
 
 
@@ -45,12 +49,12 @@ class IdentifierColumn:
     """
 
     codes: npt.NDArray[np.int32]
-    others: tuple[bytes, ...]
-    invalid: npt.NDArray[np.bool_]
+    others: StringTable = field(default_factory=lambda: StringTable.of([]))
+    invalid: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
 
     def is_invalid(self) -> npt.NDArray[np.bool_]:
         """Mask of the rows with a malformed identifier."""
-        if not self.others:
+        if not len(self.others):
             return np.zeros(len(self.codes), dtype=np.bool_)
         answer: npt.NDArray[np.bool_] = np.r_[self.invalid, False][np.where(self.codes < 0, -1 - self.codes, -1)]
         return answer
@@ -59,15 +63,15 @@ class IdentifierColumn:
         """The same column in fewer rows."""
         codes = self.codes[rows]
         if not (codes < 0).any():
-            return IdentifierColumn(codes, (), np.empty(0, dtype=np.bool_))
+            return IdentifierColumn(codes)
         return IdentifierColumn(codes, self.others, self.invalid)
 
 
 class NotCuis(NamedTuple):
-    """Rows of a block left out because an identifier is not a CUI: their number, and the identifiers."""
+    """Rows of a block left out because an identifier is not a CUI: their number, and some of the identifiers."""
 
     rows: int = 0
-    identifiers: tuple[bytes, ...] = ()
+    identifiers: tuple[str, ...] = ()
 
 
 def identifier_column(
@@ -82,16 +86,15 @@ def identifier_column(
     codes = np.empty(len(chosen), dtype=np.int32)
     if not interning.cui_digits(rows.buffer, rows.spans, 2 * column, chosen, codes):
         codes += 1
-        return IdentifierColumn(codes, (), np.empty(0, dtype=np.bool_))
+        return IdentifierColumn(codes)
     where = np.flatnonzero(codes < 0).astype(np.int32)
     codes += 1
-    numbers, others = rows.interned(column, column, chosen[where])
+    numbers, spans = rows.interned_spans(column, column, chosen[where])
     codes[where] = -1 - numbers
-    valid = (other.isascii() and is_identifier(other.decode("ascii"), "any") for other in others)
-    invalid = ~np.fromiter(valid, dtype=np.bool_, count=len(others))
-    if may_be_empty and b"" in others:
-        empty = others.index(b"")
-        codes[codes == -1 - empty] = 0
+    others = StringTable(*interning.copied(rows.buffer, spans))
+    invalid = interning.not_opaque(others.offsets, others.blob, MAX_LENGTH)
+    if may_be_empty and len(empty := np.flatnonzero(spans[:, 0] == spans[:, 1])):
+        codes[codes == -1 - empty[0]] = 0
         invalid[empty] = False
     answer = IdentifierColumn(codes, others, invalid)
     if invalid.any():
@@ -115,23 +118,39 @@ class IdentifierCodes:
     """
 
     def __init__(self) -> None:
-        self._others: dict[bytes, int] = {}
+        self._others = 0
+        self._offsets = np.zeros(_FIRST_OTHERS + 1, dtype=np.int64)
+        self._blob = np.empty(8 * _FIRST_OTHERS, dtype=np.uint8)
+        self._table = np.full(2 * _FIRST_OTHERS, -1, dtype=np.int32)
         self.skipped: dict[str, int] = {}
         self.samples: list[str] = []
 
     @property
     def count(self) -> int:
         """Exclusive upper bound of the codes."""
-        return 1 + _CUIS + len(self._others)
+        return 1 + _CUIS + self._others
 
     def codes(self, column: IdentifierColumn) -> npt.NDArray[np.int32]:
-        """The codes of a column, other identifiers included."""
-        if not column.others:
+        """The codes of a column, other identifiers included.
+
+        Raises:
+            LimitExceeded: more other identifiers than codes.
+        """
+        from cuihop_loader._kernels import interning
+
+        new = column.others
+        if not len(new):
             return column.codes
-        given = np.array([self._code(other) for other in column.others], dtype=np.int32)
+        self._reserve(len(new), len(new.blob))
+        numbers = np.empty(len(new), dtype=np.int32)
+        self._others = interning.register(
+            new.offsets, new.blob, self._offsets, self._blob, self._others, self._table, numbers
+        )
+        if self.count > 1 << CODE_BITS:
+            raise LimitExceeded(f"more than {(1 << CODE_BITS) - _CUIS - 1:,} identifiers that are not CUIs")
         codes = column.codes.copy()
         other = np.flatnonzero(codes < 0)
-        codes[other] = given[-1 - codes[other]]
+        codes[other] = 1 + _CUIS + numbers[-1 - codes[other]]
         return codes
 
     def leave_out(self, scanner: RowScanner[Found], left_out: NotCuis) -> None:
@@ -140,26 +159,25 @@ class IdentifierCodes:
             scanner.skip("identifier is not a CUI", left_out.rows)
             self.skipped[scanner.role] = self.skipped.get(scanner.role, 0) + left_out.rows
             for other in left_out.identifiers:
-                if len(self.samples) < _SAMPLES and (text := other.decode()) not in self.samples:
-                    self.samples.append(text)
+                if len(self.samples) < _SAMPLES and other not in self.samples:
+                    self.samples.append(other)
 
     def identifiers(self, codes: npt.NDArray[np.integer]) -> npt.NDArray[np.bytes_]:
         """The identifiers of the codes, dtype ``S``, 8 bytes wide or as wide as the longest."""
-        digits = np.empty((len(codes), 8), dtype=np.uint8)
+        from cuihop_loader._kernels import interning
+
+        other = np.flatnonzero(codes > _CUIS)
+        numbers = codes[other].astype(np.int64) - _CUIS - 1
+        width = max(8, int((self._offsets[numbers + 1] - self._offsets[numbers]).max(initial=0)))
+        digits = np.zeros((len(codes), width), dtype=np.uint8)
         digits[:, 0] = ord("C")
         left = codes.astype(np.int32) - 1
         for place in range(7, 0, -1):
             left, digit = np.divmod(left, 10)
             digits[:, place] = digit + ord("0")
         digits[codes == 0] = 0
-        cuis = digits.view("S8").reshape(-1)
-        other = np.flatnonzero(codes > _CUIS)
-        if not len(other):
-            return cuis
-        names = np.array(list(self._others), dtype=np.bytes_)[codes[other] - _CUIS - 1]
-        wide = cuis.astype(f"S{max(8, names.dtype.itemsize)}")
-        wide[other] = names
-        return wide
+        interning.in_columns(self._offsets, self._blob, numbers, other, digits)
+        return digits.view(f"S{width}").reshape(-1)
 
     def in_order(self, codes: npt.NDArray[np.integer]) -> tuple[npt.NDArray[np.bytes_], npt.NDArray[np.int32]]:
         """Distinct ascending codes as identifiers in the order of their bytes, and the position of each code in it."""
@@ -167,16 +185,30 @@ class IdentifierCodes:
         places = np.arange(len(codes), dtype=np.int32)
         if not len(codes) or codes[-1] <= _CUIS:
             return identifiers, places
-        comparable = identifiers.view(">u8").astype(np.uint64) if identifiers.dtype.itemsize == 8 else identifiers
-        order = np.argsort(comparable)
+        width = identifiers.dtype.itemsize
+        order = ordered_texts(StringTable(np.arange(len(codes) + 1) * width, identifiers.view(np.uint8)))
         places[order] = np.arange(len(codes), dtype=np.int32)
         return identifiers[order], places
 
-    def _code(self, other: bytes) -> int:
-        code = self._others.setdefault(other, self.count)
-        if code >= 1 << CODE_BITS:
-            raise LimitExceeded(f"more than {(1 << CODE_BITS) - _CUIS:,} identifiers that are not CUIs")
-        return code
+    def _reserve(self, texts: int, size: int) -> None:
+        """Make room for more identifiers in the register."""
+        from cuihop_loader._kernels import interning
+
+        if self._others + texts >= len(self._offsets):
+            self._offsets = _longer(self._offsets, self._others + 1, texts)
+        filled = int(self._offsets[self._others])
+        if filled + size > len(self._blob):
+            self._blob = _longer(self._blob, filled, size)
+        if 2 * (self._others + texts) > len(self._table):
+            size = 1 << (4 * (self._others + texts) - 1).bit_length()
+            self._table = np.full(size, -1, dtype=np.int32)
+            interning.enter_texts(self._offsets, self._blob, self._others, self._table)
+
+
+def _longer(array: npt.NDArray[Number], filled: int, more: int) -> npt.NDArray[Number]:
+    longer = np.empty(filled + max(filled, more), dtype=array.dtype)
+    longer[:filled] = array[:filled]
+    return longer
 
 
 def vocabulary_codes(sabs: Iterable[bytes], codes: dict[bytes, int], most: int, role: str) -> npt.NDArray[np.int32]:
@@ -262,13 +294,12 @@ class ReleaseReading:
     def usable_rows(self, *columns: IdentifierColumn) -> tuple[npt.NDArray[np.bool_], NotCuis]:
         """Mask of the rows with well-formed identifiers in all columns; and the rows of other identifiers left out."""
         usable = ~np.logical_or.reduce([column.is_invalid() for column in columns])
-        if not self.only_cuis or not any(column.others for column in columns):
+        if not self.only_cuis or not any(len(column.others) for column in columns):
             return usable, NotCuis()
         others = usable & np.logical_or.reduce([column.codes < 0 for column in columns])
-        identifiers = (
-            other
+        identifiers = (  # twice as many as are shown: some may be there already
+            column.others[number]
             for column in columns
-            for other, invalid in zip(column.others, column.invalid.tolist(), strict=True)
-            if not invalid
+            for number in np.flatnonzero(~column.invalid)[: 2 * _SAMPLES].tolist()
         )
         return usable & ~others, NotCuis(int(np.count_nonzero(others)), tuple(identifiers))

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from cuihop.files.written_files import check_output, protected_inputs
+from cuihop.files.written_files import check_free_disk, check_output, protected_inputs
 from cuihop.identifiers import Identifiers
 from cuihop.resources.progress import StepProgress
+from cuihop.resources.room import check_memory
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import IdentifierTable
 from cuihop.snapshot.writer import RETIRED_RELATIONS, RetiredTable, sections_of, write_snapshot
@@ -32,6 +33,10 @@ __all__ = ["Loaded", "load", "load_to"]
 
 _DEFAULTS = LoadOptions()
 _UNVERSIONED = "unversioned"
+_LARGE = ("MRREL", "MRCONSO")
+_LEAST_OF_RELATIONS, _LEAST_OF_NAMES = 0.1, 0.3  # bytes of memory for each byte, below what was measured
+_LEAST_DISK = 0.05  # bytes of the snapshot for each byte
+_LEAST_UNPACKED = 3  # bytes for each compressed one
 _CYCLES = 5
 _MEMBERS = 20
 
@@ -63,10 +68,11 @@ def load(
 
     Raises:
         InputError: a file is missing, unreadable or malformed; or there is no is_a relation.
-        LimitExceeded: more vocabularies or identifiers than fit.
+        LimitExceeded: more vocabularies or identifiers than fit, or not enough memory.
         OutputError: the file of rejects cannot be written.
     """
     files = found_files(sources, options.file_format)
+    _check_memory(files, options)
     with _protected(files), rejected_rows(options) as rejected, _no_collection():
         return _loaded(sources, files, options, progress, rejected)
 
@@ -86,9 +92,27 @@ def load_to(
     files = found_files(sources, options.file_format)
     with _protected(files), rejected_rows(options) as rejected, _no_collection():
         check_output(path)  # reading takes minutes
-        loaded = _loaded(sources, files, options, progress, rejected)
-        write_snapshot(path, loaded.sections)
-    return loaded
+        check_free_disk(path, int(_LEAST_DISK * _release_bytes(files)))
+        _check_memory(files, options)
+        return _loaded(sources, files, options, progress, rejected, path)
+
+
+def _release_bytes(files: Mapping[str, Sequence[SourceFile]], *roles: str) -> int:
+    """Bytes of the large files of an RRF release, or of some of them, unpacked; 0 for another format."""
+    if "MRREL" not in files:
+        return 0
+    parts = (part for role in roles or _LARGE for file in files.get(role, ()) for part in file.parts)
+    return sum(part.size * (_LEAST_UNPACKED if part.gzip or part.zstd else 1) for part in parts)
+
+
+def _check_memory(files: Mapping[str, Sequence[SourceFile]], options: LoadOptions) -> None:
+    """Refuse a release for which a third of the memory that was measured is not available: see docs/loading.md."""
+    names = _release_bytes(files, "MRCONSO") * (_LEAST_OF_NAMES if options.synonyms else _LEAST_OF_NAMES / 2)
+    check_memory(
+        int(names + _release_bytes(files, "MRREL") * _LEAST_OF_RELATIONS),
+        "a release of this size",
+        "Load it on a larger machine and copy the snapshot, load names with --no-synonyms, or fewer vocabularies",
+    )
 
 
 def _protected(files: Mapping[str, Sequence[SourceFile]]) -> AbstractContextManager[None]:
@@ -105,6 +129,7 @@ def _loaded(
     options: LoadOptions,
     progress: StepProgress | None,
     rejected: RejectedRows,
+    path: Path | None = None,
 ) -> Loaded:
     start = time.perf_counter()
     overall = None if progress is None else _Overall(progress, _all(files))
@@ -121,6 +146,8 @@ def _loaded(
     if rejected.count:
         warnings.append(f"bad rows were left out: {rejected.count:,}")
     report = _report(graph, options, identifiers, warnings)
+    if overall is not None and report.names:
+        overall.work("indexing the names")
     sections = sections_of(
         graph.tables,
         name=report.release,
@@ -129,6 +156,10 @@ def _loaded(
         source=", ".join(str(source) for source in sources),
         report=report.to_json(timing=False),
     )
+    if path is not None:
+        if overall is not None:
+            overall.work("writing")
+        write_snapshot(path, sections)
     return Loaded(sections, dataclasses.replace(report, seconds=round(time.perf_counter() - start, 3)))
 
 

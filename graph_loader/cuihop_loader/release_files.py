@@ -89,6 +89,8 @@ def read_release(
         definition_rows = read_definitions(file, {} if vocabularies is None else vocabularies.languages, reading)
     history = [read_history(files[role], reading) for role in _HISTORY if role in files]
 
+    if progress is not None:
+        progress("choosing names", 0, 0)
     places = ConceptPlaces(concepts, codes)
     del concepts
     retired = retired_concepts(history, places, codes)

@@ -76,18 +76,23 @@ class Rows:
         Returns:
             The number of each row's text, and the texts.
         """
+        numbers, spans = self.interned_spans(first, last, self.all if chosen is None else chosen)
+        return numbers, tuple(self.buffer[b:e].tobytes() for b, e in spans.tolist())
+
+    def interned_spans(
+        self, first: int, last: int, chosen: npt.NDArray[np.int32]
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """The same with begin and end of each text, int32, shape (texts, 2)."""
         from cuihop_loader._kernels import interning
 
-        chosen = self.all if chosen is None else chosen
         if not len(chosen):
-            return np.empty(0, dtype=np.int32), ()
+            return np.empty(0, dtype=np.int32), np.empty((0, 2), dtype=np.int32)
         begin, end = 2 * first, 2 * last + 1
         table = np.full(1 << (2 * len(chosen) - 1).bit_length(), -1, dtype=np.int32)
         numbers = np.empty(len(chosen), dtype=np.int32)
         firsts = np.empty(len(chosen), dtype=np.int32)
         count = interning.intern(self.buffer, self.spans, begin, end, chosen, table, numbers, firsts)
-        spans = self.spans[chosen[firsts[:count]]][:, [begin, end]].tolist()
-        return numbers, tuple(self.buffer[b:e].tobytes() for b, e in spans)
+        return numbers, np.ascontiguousarray(self.spans[chosen[firsts[:count]]][:, [begin, end]])
 
     def refuse(self, row: int, column: str, problem: str, found: str, expected: str) -> None:
         """Add a fault: this row cannot be used."""

@@ -79,7 +79,7 @@ LAYOUTS = {
 
 _FOLDERS = ("", "META", "CHANGE", "META/CHANGE")
 _ARCHIVES = (".zip", ".nlm")  # NLM's own name for a zip archive is .nlm
-_RRF = re.compile(rf"({'|'.join(LAYOUTS)})\.RRF(?:\.(?!GZ)([A-Z]{{2}}))?(\.GZ)?", re.IGNORECASE)
+_RRF = re.compile(rf"({'|'.join(LAYOUTS)})\.RRF(?:\.(?!GZ)([A-Z]{{2}}))?(\.GZ|\.ZST)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -319,7 +319,7 @@ def _offered(source: Path, stated: TermFormat | None) -> Iterator[tuple[tuple[st
 def _in_folder(paths: Iterable[Path]) -> Iterator[tuple[tuple[str, str], Part]]:
     for path in paths:
         if (match := _RRF.fullmatch(path.name)) and path.is_file():
-            yield _role_and_suffix(match), Part(path, None, match[3] is not None, path.stat().st_size)
+            yield _role_and_suffix(match), _part(path)
 
 
 def _terms_in(path: Path) -> Iterator[tuple[tuple[str, str], Part]]:
@@ -371,10 +371,9 @@ def _in_archive(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:
             "not a zip archive, or one that breaks off", file=source, found=str(error), advice="Download it again"
         ) from error
     for member in members:
-        if match := _RRF.fullmatch(member.filename.rpartition("/")[2]):
-            yield _role_and_suffix(match), Part(source, member.filename, match[3] is not None, member.file_size)
-        compressed = member.filename.lower().endswith(".gz")
-        part = Part(source, member.filename, compressed, member.file_size)
+        part = Part(source, member.filename, member.filename.lower().endswith(".gz"), member.file_size)
+        if (match := _RRF.fullmatch(part.name)) and (match[3] is None or part.gzip):
+            yield _role_and_suffix(match), part
         for term_format in TERM_FORMATS:
             if term_format.folders and term_format.is_name(part):
                 yield (term_format.role, ""), part

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the image, starts docker-compose.yml from empty volumes by the commands of the documentation, and breaks it: no
 # release, a wrong password, a cache folder that is full or read-only, a proxy in the environment, no database.
-# About four minutes; needs the ports 7474, 7687, 8080 and 50051 of this machine.
+# Then two replicas behind a proxy, replaced and switched under load: replicas.sh.
+# About seven minutes; needs the ports 7474, 7687, 8080, 8443, 50051 and 50443 of this machine.
 #
 # Runs with any Docker engine of version 25 or later. Two hooks for one that is not reached as usual:
 #   DOCKER   the client (default: docker)
@@ -21,16 +22,16 @@ began=$(date +%s)
 passed() { echo "ok   $(($(date +%s) - began)) s   $1"; checks=$((checks + 1)); }
 failed() {
     echo "FAIL $(($(date +%s) - began)) s   $1" >&2
-    { docker compose --profile service ps --all; docker compose --profile service logs --tail 20; } >&2 || true
+    { docker compose "${profiles[@]}" ps --all; docker compose "${profiles[@]}" logs --tail 20; } >&2 || true
     for name in "${alone[@]}"; do echo "--- $name" >&2; docker logs --tail 20 "$name" >&2 || true; done
     exit 1
 }
 finish() {
     docker rm --force --volumes "${alone[@]}" > /dev/null 2>&1 || true
-    docker compose --profile service down --volumes > /dev/null 2>&1 || true
+    docker compose "${profiles[@]}" down --volumes > /dev/null 2>&1 || true
     rm -rf "$work"
 }
-checks=0 alone=()
+checks=0 alone=() profiles=(--profile service --profile replicas)
 project=$work/project
 
 # The documentation's programs: the client, cuihop where the ports are, and sudo, which a check in a container lacks.
@@ -42,7 +43,7 @@ wrapper sudo "exec"
 wrapper curl "exec ${ON_NET:-} $(command -v curl)"
 [ "$(id -u)" = 0 ] || rm "$work/bin/sudo"
 PATH=$work/bin:$PATH
-unset NEO4J_PASSWORD NEO4J_PASSWORD_FILE REDIS_PASSWORD CUIHOP_KEYS CUIHOP_WORKERS COMPOSE_FILE COMPOSE_PROFILES
+unset NEO4J_PASSWORD NEO4J_PASSWORD_FILE REDIS_PASSWORD CUIHOP_KEYS CUIHOP_WORKERS CUIHOP_IMAGE COMPOSE_FILE COMPOSE_PROFILES
 export COMPOSE_PROJECT_NAME=cuihop-check NEO4J_HEAP=1g NEO4J_PAGE_CACHE=256m
 trap finish EXIT  # not before the project has its name: volumes of others are not touched
 
@@ -121,14 +122,17 @@ docker exec "$neo4j" sh -c '[ "$(id -u)" = 7474 ] && grep -q "CapBnd:.*000000000
 passed "Neo4j: no root, no capabilities"
 
 docker compose --profile service build --quiet > "$work/out" 2>&1 || { tail -20 "$work/out" >&2; failed "the image is not built"; }
-passed "the image is built: $(docker image ls cuihop --format '{{.Size}}')"
+own=$(docker history --human=false --no-trunc --format '{{.Size}} {{.CreatedBy}}' cuihop \
+    | awk '/ COPY .*\/(opt\/cuihop|added) / {sum += $1} END {printf "%.0f", sum / 1000000}')
+[ "$own" -le 330 ] || failed "our layers of the image have $own MB"
+passed "the image is built: $(docker image ls cuihop:latest --format '{{.Size}}'), $own MB of it ours"
 
 # An empty database first
 
 cuihop keys create alone --file "$work/alone/keys.json" > "$work/alone/key" 2> /dev/null
 chown -R 10001 "$work/alone" 2> /dev/null || sudo chown -R 10001 "$work/alone"
 start_alone cuihop-check-empty --env CUIHOP_WORKERS=2 cuihop
-within 120 "nothing said of the empty database" says cuihop-check-empty /health/ready "503 .*unavailable.*no release"
+within 300 "nothing said of the empty database" says cuihop-check-empty /health/ready "503 .*unavailable.*no release"
 never_restarted cuihop-check-empty
 passed "on an empty database the service says so"
 
@@ -136,7 +140,7 @@ rest=$(sed '1,/compose up/d' <<< "$order")
 run "$rest" "$rest"
 passed "the documented order: loaded, stored, keys made, the service is healthy"
 
-within 60 "not ready after the load" says cuihop-check-empty "$distance" '"hops":3'
+within 300 "not ready after the load" says cuihop-check-empty "$distance" '"hops":3'
 never_restarted cuihop-check-empty
 docker stop --time 30 cuihop-check-empty > /dev/null
 passed "the service that was started first answers, without a restart"
@@ -149,7 +153,7 @@ cuihop keys create metrics --scope metrics --file keys/keys.json > metrics.key 2
 curl -sf -H "Authorization: Bearer $key" "http://127.0.0.1:8080$distance" | grep -q '"hops":3,' || failed "HTTP"
 CUIHOP_API_KEY=$key cuihop distance C0006121 C0018670 --graph grpc://127.0.0.1:50051 | grep -q '^3 hops' || failed "gRPC"
 metrics() { curl -sf -H "Authorization: Bearer $(cat metrics.key)" http://127.0.0.1:8080/metrics | grep -q "$1"; }
-within 30 "metrics" metrics '^cuihop_workers{state="ready"} 2.0'
+within 120 "metrics" metrics '^cuihop_workers{state="ready"} 2.0'
 passed "HTTP and gRPC answer 3, with a key only; metrics count two workers"
 
 for service in service redis; do
@@ -158,6 +162,11 @@ for service in service redis; do
 done
 [ "$(docker compose --profile service ps --format '{{.Name}}' | wc -l)" = 3 ] || failed "compose needs more than .env"
 passed "service and Redis: no root, no capabilities, read-only"
+
+memory=$(documented operations.md "## The image and its memory" 1)
+run "$memory" "$memory"
+grep -q '^[1-9][0-9]* MB$' "$work/out" || failed "no memory"
+passed "memory of two workers and their supervisor, as documented: $(cat "$work/out")"
 
 # What is not as it should be: each in a service of its own, all at once
 
@@ -171,26 +180,26 @@ start_alone cuihop-check-wrong --env NEO4J_PASSWORD=not-the-password --env CUIHO
 start_alone cuihop-check-read-only --volume cuihop-check-cache:/var/cache/cuihop:ro cuihop
 start_alone cuihop-check-full --tmpfs /var/cache/cuihop:size=8m,uid=10001,gid=10001 --entrypoint sh cuihop \
     -c 'cat /dev/zero > /var/cache/cuihop/filler; exec cuihop serve'
-within 120 "nothing said of the wrong password" says cuihop-check-wrong /health/ready "503 .*refuses user 'neo4j'"
+within 300 "nothing said of the wrong password" says cuihop-check-wrong /health/ready "503 .*refuses user 'neo4j'"
 for _ in 1 2 3 4 5 6 7 8; do
     NEO4J_PASSWORD=$password cuihop releases list --server bolt://localhost:7687 > /dev/null 2>&1 || failed "the user neo4j is locked"
 done
 never_restarted cuihop-check-wrong
 passed "a wrong password is named, and locks nobody out"
 
-within 120 "nothing said of the read-only folder" says cuihop-check-read-only /health/ready '"degraded".*no index'
+within 300 "nothing said of the read-only folder" says cuihop-check-read-only /health/ready '"degraded".*no index'
 says cuihop-check-read-only "$distance" '"hops":3.*"tier":"cypher"' || failed "no answer by Cypher"
-within 60 "degraded, and not healthy" healthy cuihop-check-read-only
+within 300 "degraded, and not healthy" healthy cuihop-check-read-only
 passed "a read-only cache folder: degraded, answers by Cypher"
 
-within 120 "nothing said of the full folder" says cuihop-check-full /health/ready '"degraded".*no index'
+within 300 "nothing said of the full folder" says cuihop-check-full /health/ready '"degraded".*no index'
 says cuihop-check-full "$distance" '"hops":3.*"tier":"c' || failed "no answer by Cypher"
 docker exec cuihop-check-full rm /var/cache/cuihop/filler
-within 60 "not recovered when there was room" says cuihop-check-full "$distance" '"hops":3.*"tier":"index"'
+within 300 "not recovered when there was room" says cuihop-check-full "$distance" '"hops":3.*"tier":"index"'
 never_restarted cuihop-check-full
 passed "a full cache folder: degraded, answers by Cypher; with room again by its index"
 
-within 120 "a proxy, TLS or a host name made it unhealthy" healthy cuihop-check-proxy
+within 300 "a proxy, TLS or a host name made it unhealthy" healthy cuihop-check-proxy
 passed "healthy behind a proxy in the environment, with TLS, a host name and a read-only cache folder"
 docker rm --force --volumes "${alone[@]}" > /dev/null
 docker volume rm cuihop-check-cache > /dev/null
@@ -208,7 +217,7 @@ cp graph.cuihop 2025AB.cuihop
 bulk=$(documented neo4j.md "### From files, with Docker" 1)
 run "$bulk" "export NEO4J_PASSWORD=$password CUIHOP_NEO4J=bolt://localhost:7687
 $bulk"
-within 30 "not ready after the import" ready ready
+within 120 "not ready after the import" ready ready
 passed "filled from files, as documented"
 
 change=$(documented operations.md "### Passwords" 1)
@@ -222,4 +231,6 @@ if NEO4J_PASSWORD=$password cuihop releases list --server bolt://localhost:7687 
 curl -sf -H "Authorization: Bearer $key" "http://127.0.0.1:8080$distance" | grep -q '"hops":3,' || failed "the graph is gone"
 passed "down and up again with the password changed as documented: the graph is still there"
 
+# shellcheck source=tests/containers/replicas.sh
+. "$checkout/tests/containers/replicas.sh"
 echo "$checks passed, 0 failed"

@@ -153,3 +153,20 @@ def test_more_identifiers_than_codes_are_refused(monkeypatch: pytest.MonkeyPatch
     rows = rows_of([b"CL1"])
     with pytest.raises(LimitExceeded, match="identifiers that are not CUIs"):
         IdentifierCodes().codes(identifier_column(rows, 0, "CUI1", rows.all))
+
+
+def test_identifiers_get_one_code_each_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(identifier_codes, "_FIRST_OTHERS", 1)
+    codes = IdentifierCodes()
+    batches = [
+        [f"X{i * i % 1009}{'y' * (i % 120)}" for i in range(begin, begin + 200)] for begin in range(0, 1000, 150)
+    ]
+    texts, numbers = [], []
+    for batch in batches:
+        rows = rows_of([text.encode() for text in batch])
+        numbers += codes.codes(identifier_column(rows, 0, "CUI1", rows.all)).tolist()
+        texts += batch
+    assert len(set(zip(texts, numbers, strict=True))) == len(set(texts)) == len(set(numbers))
+    ordered, places = codes.in_order(np.unique(numbers))
+    assert [text.decode() for text in ordered.tolist()] == sorted(set(texts))
+    assert [ordered[places[i]].decode() for i in range(len(places))] == list(dict.fromkeys(texts))

@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from cuihop.errors import InputError
 from cuihop_loader import load, row_scanner
@@ -30,9 +31,12 @@ def test_a_folder_as_metamorphosys_makes_it(tmp_path: Path) -> None:
         assert set(roles(source)) == {"MRREL", "MRCONSO", "MRCUI", "MERGEDCUI", "DELETEDCUI"}
 
 
-def test_gzipped_files(tmp_path: Path) -> None:
-    (tmp_path / "MRREL.RRF.gz").write_bytes(gzip.compress(TEXT))
-    assert roles(tmp_path) == {"MRREL": str(tmp_path / "MRREL.RRF.gz")}
+@pytest.mark.parametrize(("suffix", "packed"), [(".gz", gzip.compress(TEXT)), (".zst", zstandard.compress(TEXT))])
+def test_compressed_files(tmp_path: Path, suffix: str, packed: bytes) -> None:
+    path = tmp_path / f"MRREL.RRF{suffix}"
+    path.write_bytes(packed)
+    assert roles(tmp_path) == {"MRREL": str(path)}
+    assert load([tmp_path]).report.edges > 0
 
 
 def test_a_gzip_file_of_several_members_and_padding(tmp_path: Path) -> None:
@@ -125,7 +129,7 @@ def test_progress_counts_bytes_up_to_the_total(tmp_path: Path, monkeypatch: pyte
     done = [d for _, d, _ in calls]
     assert done == sorted(done)
     assert done[-1] == total
-    assert len({step for step, _, _ in calls}) == 4
+    assert len({step for step, _, _ in calls}) == 6  # three files, and three steps after them
 
 
 def test_nothing_else_in_the_folder_is_touched(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -34,7 +35,9 @@ from shared_data import ROOT
 
 PROGRAMS = Path(sys.executable).parent
 DOCKERFILE = ROOT / "Dockerfile"
-MANIFESTS = sorted((ROOT / "deploy" / "kubernetes").glob("*.yaml"))
+KUBERNETES = ROOT / "deploy" / "kubernetes"
+KUSTOMIZATION = KUBERNETES / "kustomization.yaml"
+MANIFESTS = sorted(set(KUBERNETES.glob("*.yaml")) - {KUSTOMIZATION})
 SETTINGS = {f"CUIHOP_{name.upper()}" for name in ServiceSettings.model_fields} | {"CUIHOP_CONFIG"}
 CLIENT = {"NEO4J_PASSWORD"}
 
@@ -192,27 +195,62 @@ def test_the_compose_file_is_as_its_specification_says() -> None:
 
 def test_the_profile_is_confined_and_checked() -> None:
     services = compose_services()
-    assert {name for name, service in services.items() if service.get("profiles") == ["service"]} == {
-        "service",
+    profiles = {name: set(service.get("profiles", ())) for name, service in services.items()}
+    assert {name for name, found in profiles.items() if "service" in found} == {"service", "redis"}
+    assert {name for name, found in profiles.items() if "replicas" in found} == {
+        "replica1",
+        "replica2",
+        "proxy",
         "redis",
     }
     for name, service in services.items():
-        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ())), name
-        assert "healthcheck" in service or "build" in service, name  # the image has one of its own
+        own = service["image"] == services["service"]["image"]  # the image has a user and a health check of its own
+        published = [port.replace("${CUIHOP_TLS_ADDRESS:-127.0.0.1}", "127.0.0.1") for port in service.get("ports", ())]
+        assert all(port.startswith("127.0.0.1:") for port in published), name
+        assert "healthcheck" in service or own, name
         assert service["cap_drop"] == ["ALL"], name
         assert service["security_opt"] == ["no-new-privileges:true"], name
         assert service["tmpfs"], name
         assert "privileged" not in service, name
-        assert service.get("build") or int(service["user"].split(":")[0]) > 0, name  # the image has a user of its own
-    for name in ("service", "redis"):  # Neo4j's entrypoint writes its configuration
+        assert own or int(service["user"].split(":")[0]) > 0, name
+    for name in set(services) - {"neo4j"}:  # Neo4j's entrypoint writes its configuration
         assert services[name]["read_only"] is True
-    service = services["service"]
-    assert set(service["environment"]) <= SETTINGS | CLIENT
-    assert set(service["depends_on"]) == {"neo4j", "redis"}
-    grace = seconds(service["stop_grace_period"])
-    assert grace > 10 + float(service["environment"]["CUIHOP_DRAIN_SECONDS"])
-    keys_folder = str(Path(service["environment"]["CUIHOP_KEYS_FILE"]).parent)
-    assert any(volume.endswith(f":{keys_folder}:ro") for volume in service["volumes"])
+    for name in ("service", "replica1", "replica2"):
+        service = services[name]
+        assert set(service["environment"]) <= SETTINGS | CLIENT
+        assert set(service["depends_on"]) == {"neo4j", "redis"}
+        grace = seconds(service["stop_grace_period"])
+        drained = sum(float(service["environment"].get(f"CUIHOP_DRAIN_{part}", 0)) for part in ("DELAY", "SECONDS"))
+        assert grace > 10 + drained
+        keys_folder = str(Path(service["environment"]["CUIHOP_KEYS_FILE"]).parent)
+        assert any(volume.endswith(f":{keys_folder}:ro") for volume in service["volumes"])
+
+
+def test_the_proxy_of_the_compose_file_passes_on_to_its_replicas() -> None:
+    services = compose_services()
+    shell, flag, script = services["proxy"]["command"]
+    config = ROOT / "deploy" / "haproxy" / "haproxy.cfg"
+    (network,) = set(re.findall(r"\$\{CUIHOP_NETWORK:-([\d.]+)\}", (ROOT / "docker-compose.yml").read_text()))
+
+    def filled(text: str) -> str:
+        return text.replace(f"${{CUIHOP_NETWORK:-{network}}}", network)
+
+    script = filled(script).replace("$$", "$").replace("/usr/local/etc/haproxy/cuihop.cfg", str(config))
+    script = script[: script.index("> /tmp")]
+    done = subprocess.run([shell, flag, script], capture_output=True, text=True, check=True)
+    addresses = {
+        name: filled(services[name]["networks"]["replicas"]["ipv4_address"]) for name in ("replica1", "replica2")
+    }
+    servers = re.findall(r"^ +server (\w+) ([\d.]+):(\d+)(?:.* port (\d+))?", done.stdout, re.M)
+    assert sorted(servers) == sorted(
+        (name, address, port, check)
+        for name, address in addresses.items()
+        for port, check in (("8080", ""), ("50051", "8080"))
+    )
+    assert re.findall(r"^ +bind (\S+)", done.stdout, re.M) == [":8080", ":50051"]  # no certificate, no TLS
+    assert "127.0.0.1" not in re.sub("#.*", "", done.stdout)
+    (proxies,) = {filled(services[name]["environment"]["CUIHOP_PROXIES"]) for name in addresses}
+    assert yaml.safe_load(proxies) == [filled(services["proxy"]["networks"]["replicas"]["ipv4_address"])]
 
 
 def test_compose_passes_passwords_on_and_holds_none() -> None:
@@ -275,6 +313,46 @@ def test_the_manifests_are_as_their_schemas_say() -> None:
         "HorizontalPodAutoscaler/cuihop",
         "NetworkPolicy/cuihop",
     }
+
+
+def test_the_kustomization_names_every_manifest() -> None:
+    assert set(yaml.safe_load(KUSTOMIZATION.read_text())["resources"]) == {path.name for path in MANIFESTS}
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl")
+def test_the_documented_overlay_changes_image_namespace_and_settings_and_nothing_else(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "operations.md").read_text()
+    section = page[page.index("## Kubernetes") : page.index("## Metrics and alerts")]
+    (overlay,) = re.findall(r"^```yaml\n(.*?)^```$", section, re.M | re.S)
+    shutil.copytree(KUBERNETES, tmp_path / "cuihop")
+    (tmp_path / "overlay").mkdir()
+    (tmp_path / "overlay" / "kustomization.yaml").write_text(
+        overlay.replace("../cuihop/deploy/kubernetes", "../cuihop")
+    )
+    done = run("kubectl", "kustomize", str(tmp_path / "overlay"))
+    assert done.returncode == 0, done.stderr
+    built = {f"{part['kind']}/{part['metadata']['name']}": part for part in yaml.safe_load_all(done.stdout)}
+    assert set(built) == set(manifests())
+    assert {part["metadata"]["namespace"] for part in built.values()} == {"terminology"}
+    assert built["ConfigMap/cuihop"]["data"]["CUIHOP_WORKERS"] == "4"
+    changed, original = built["Deployment/cuihop"]["spec"], manifests()["Deployment/cuihop"]["spec"]
+    assert changed["strategy"] == original["strategy"]
+    (container,) = changed["template"]["spec"]["containers"]
+    assert container.pop("image").startswith("registry.example.org/cuihop:")
+    (other,) = original["template"]["spec"]["containers"]
+    assert container == {name: value for name, value in other.items() if name != "image"}
+
+
+def test_pods_are_replaced_one_by_one_and_none_before_the_next_can_answer() -> None:
+    deployment = manifests()["Deployment/cuihop"]["spec"]
+    assert deployment["strategy"] == {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}}
+    assert deployment["minReadySeconds"] >= 1
+    (container,) = pod()["containers"]
+    data = manifests()["ConfigMap/cuihop"]["data"]
+    # The service goes on answering by itself while endpoints learn of its end: a preStop hook would only add to it.
+    assert "lifecycle" not in container
+    readiness = container["readinessProbe"]
+    assert float(data["CUIHOP_DRAIN_DELAY"]) >= readiness["periodSeconds"]
 
 
 def test_the_manifests_agree_with_one_another() -> None:

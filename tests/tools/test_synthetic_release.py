@@ -7,17 +7,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cuihop_loader import LoadOptions, load
 from cuihop_loader.options import RelationFilter
 from cuihop_loader.sources import LAYOUTS
-from cuihop_tools.synthetic_release import SyntheticRelease, SyntheticTables, write
+from cuihop_tools import synthetic_release
+from cuihop_tools.synthetic_release import SyntheticRelease, SyntheticRows, write
 from loader.rrf_made import edges
 
 
 @pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SyntheticTables]:
+def release(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SyntheticRows]:
     folder = tmp_path_factory.mktemp("synthetic")
     return folder, write(folder, SyntheticRelease(concepts=2_000, rows=60_000, seed=7))
 
@@ -27,7 +29,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SyntheticTa
 )
 @pytest.mark.parametrize("suppressed", [False, True])
 def test_a_load_finds_exactly_the_edges_that_were_put_in(
-    release: tuple[Path, SyntheticTables], relations: list[RelationFilter], suppressed: bool
+    release: tuple[Path, SyntheticRows], relations: list[RelationFilter], suppressed: bool
 ) -> None:
     folder, tables = release
     loaded = load([folder], LoadOptions(relations=relations, include_suppressed=suppressed))
@@ -35,7 +37,7 @@ def test_a_load_finds_exactly_the_edges_that_were_put_in(
     assert edges(loaded) == {(f"C{child:07d}", f"C{parent:07d}") for child, parent in expected.tolist()}
 
 
-def test_everything_that_goes_wrong_in_practice_is_in_it(release: tuple[Path, SyntheticTables]) -> None:
+def test_everything_that_goes_wrong_in_practice_is_in_it(release: tuple[Path, SyntheticRows]) -> None:
     report = load([release[0]]).report
     assert report.concepts == 2_000
     assert report.cycles.components > 0
@@ -52,7 +54,7 @@ def test_everything_that_goes_wrong_in_practice_is_in_it(release: tuple[Path, Sy
     assert {"other language", "suppressed", "same name again"} <= names.skipped.keys()
 
 
-def test_rows_are_laid_out_as_rrf_is(release: tuple[Path, SyntheticTables]) -> None:
+def test_rows_are_laid_out_as_rrf_is(release: tuple[Path, SyntheticRows]) -> None:
     for path in release[0].iterdir():
         columns = len(LAYOUTS[path.stem].columns)
         text = path.read_text(encoding="utf-8")
@@ -75,7 +77,27 @@ def test_a_seed_gives_the_same_bytes_in_another_process(tmp_path: Path) -> None:
     assert digests(tmp_path / "a") != digests(tmp_path / "b")
 
 
-@pytest.mark.parametrize(("concepts", "rows"), [(19, 1000), (10_000_000, 1000), (100, 99)])
+def test_rows_written_in_parts_are_those_written_at_once() -> None:
+    rows = SyntheticRows(SyntheticRelease(500, 5000, 3))
+    whole, parts = next(rows.parts(5000)), list(rows.parts(700))
+    assert len(parts) > 5
+    for column in ("cui1", "cui2", "rel", "rela", "sab", "suppress"):
+        assert np.array_equal(np.concatenate([getattr(part, column) for part in parts]), getattr(whole, column))
+    assert np.array_equal(rows.edges("isa", "rb-rn"), whole.edges("isa", "rb-rn"))
+
+
+def test_identifiers_get_an_eighth_digit_where_seven_do_not_suffice(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(synthetic_release, "_LARGEST_CUI", 1000)
+    expected = write(tmp_path, SyntheticRelease(2000, 20_000), zstd=True).edges("isa")
+    loaded = load([tmp_path], LoadOptions(identifiers="any"))
+    assert loaded.report.concepts == 2000
+    assert loaded.report.retired.concepts > 0
+    assert edges(loaded) == {(f"C{child:08d}", f"C{parent:08d}") for child, parent in expected.tolist()}
+
+
+@pytest.mark.parametrize(("concepts", "rows"), [(19, 1000), (50_000_001, 1000), (100, 99)])
 def test_sizes_that_cannot_be_are_refused(concepts: int, rows: int) -> None:
     with pytest.raises(ValueError, match=r"concepts|rows"):
         SyntheticRelease(concepts, rows)

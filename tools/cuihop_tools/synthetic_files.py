@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
 from cuihop.snapshot.string_table import StringTable
-from cuihop_tools.synthetic_release import (
-    LANGUAGES,
-    RELAS,
-    RELS,
-    SABS,
-    SUPPRESS,
-    TERM_TYPES,
-    SyntheticTables,
-    random_numbers,
-)
+from cuihop_tools.synthetic_release import SyntheticRows, random_numbers
+from cuihop_tools.synthetic_rows import LANGUAGES, RELAS, RELS, SABS, SUPPRESS, TERM_TYPES, number, start_of
 
 __all__ = ["write_files"]
 
@@ -41,16 +35,17 @@ _WORDS = _words(
 _RARE_WORDS = _words('Sjögren Ménière Guillain-Barré café-au-lait β-cell 5′-nucleotidase "quoted" "open [D] 50%')
 _TYPES = tuple((f"T{i:03d}", f"A1.{i}", f"Synthetic type {i}") for i in range(1, 128))
 _ROWS_A_BLOCK = 100_000
+_NAMES_A_PART = 1 << 22
 _RELEASE = "2099AA"
 _LONGEST_ROW = 512  # bytes, as long as no word or code has more than 32
 _BAR, _SPACE, _LINE_FEED = 124, 32, 10
 
 
-def write_files(folder: Path, tables: SyntheticTables) -> None:
-    """Write MRREL, MRCONSO, MRSTY, MRRANK, MRSAB and MRCUI into the folder."""
-    _relations(folder / "MRREL.RRF", tables)
-    _names(folder / "MRCONSO.RRF", tables)
-    _types(folder / "MRSTY.RRF", tables)
+def write_files(folder: Path, rows: SyntheticRows, *, zstd: bool = False) -> None:
+    """Write MRREL, MRCONSO, MRSTY, MRRANK, MRSAB and MRCUI into the folder, the large ones perhaps compressed."""
+    for name, render in (("MRREL", _relations), ("MRCONSO", _names), ("MRSTY", _types), ("MRCUI", _history)):
+        with _opened(folder / f"{name}.RRF", zstd=zstd) as file:
+            render(file, rows)
     ranks = [
         f"{rank:04d}|{sab}|{term_type}|{suppress}|"
         for rank, (suppress, term_type, sab) in enumerate(
@@ -59,7 +54,19 @@ def write_files(folder: Path, tables: SyntheticTables) -> None:
     ]
     (folder / "MRRANK.RRF").write_text("\n".join(reversed(ranks)), encoding="utf-8")  # UMLS ends it without line feed
     _vocabularies(folder / "MRSAB.RRF")
-    _history(folder / "MRCUI.RRF", tables)
+
+
+@contextlib.contextmanager
+def _opened(path: Path, *, zstd: bool) -> Iterator[BinaryIO]:
+    if not zstd:
+        with path.open("wb") as file:
+            yield file
+        return
+    import zstandard
+
+    packed = zstandard.ZstdCompressor(level=1)
+    with path.with_name(f"{path.name}.zst").open("wb") as file, packed.stream_writer(file, closefd=False) as compressed:
+        yield cast("BinaryIO", compressed)
 
 
 def _listed(*lists: Sequence[str]) -> tuple[StringTable, list[int]]:
@@ -68,44 +75,65 @@ def _listed(*lists: Sequence[str]) -> tuple[StringTable, list[int]]:
     return StringTable.of([text for texts in lists for text in texts]), starts
 
 
-def _rendered(path: Path, rows: int, longest: int, render: Callable[[UInt8, int, int], int]) -> None:
-    out = np.empty(_ROWS_A_BLOCK * longest, dtype=np.uint8)
-    with path.open("wb") as file:
-        for first in range(0, rows, _ROWS_A_BLOCK):
-            size = render(out, first, min(first + _ROWS_A_BLOCK, rows))
-            file.write(out[:size].data)
+def _rendered(file: BinaryIO, rows: int, longest: int, render: Callable[[UInt8, int, int], int]) -> None:
+    out = np.empty(min(rows, _ROWS_A_BLOCK) * longest, dtype=np.uint8)
+    for first in range(0, rows, _ROWS_A_BLOCK):
+        size = render(out, first, min(first + _ROWS_A_BLOCK, rows))
+        file.write(out[:size].data)
 
 
-def _relations(path: Path, tables: SyntheticTables) -> None:
+def _renderer(render: Callable[..., int], columns: tuple[Any, ...]) -> Callable[[UInt8, int, int], int]:
+    """Rendering of rows of these columns."""
+    return lambda out, first, last: render(out, first, last, *columns)
+
+
+def _relations(file: BinaryIO, rows: SyntheticRows) -> None:
     texts, (_, rela, sab, suppress, *_) = _listed(RELS, RELAS, SABS, SUPPRESS)
-    columns = (
-        tables.numbers[tables.cui1],
-        tables.numbers[tables.cui2],
-        tables.rel,
-        tables.rela + np.uint8(rela),
-        tables.sab + np.uint8(sab),
-        tables.suppress + np.uint8(suppress),
-        random_numbers(tables.release.seed, 20, len(tables.rel)),
-        texts.blob.copy(),
-        texts.offsets,
-    )
-    _rendered(path, len(tables.rel), _LONGEST_ROW, lambda out, first, last: _relation_rows(out, first, last, *columns))
+    for part in rows.parts():
+        columns = (
+            part.first_row,
+            part.numbers[part.cui1],
+            part.numbers[part.cui2],
+            rows.release.digits,
+            part.rel,
+            part.rela + np.uint8(rela),
+            part.sab + np.uint8(sab),
+            part.suppress + np.uint8(suppress),
+            random_numbers(rows.release.seed, 20, len(part.rel), part.first_row),
+            texts.blob.copy(),
+            texts.offsets,
+        )
+        _rendered(file, len(part.rel), _LONGEST_ROW, _renderer(_relation_rows, columns))
 
 
-def _names(path: Path, tables: SyntheticTables) -> None:
-    concepts, seed = tables.release.concepts, tables.release.seed
-    wanted = 5 * concepts if tables.release.names is None else tables.release.names
-    random = random_numbers(seed, 30, concepts)
-    # One concept in a thousand has no name; each of the others has one, and an unequal share of the rest.
+def _names(file: BinaryIO, rows: SyntheticRows) -> None:
+    counts, first_row = _names_of_concepts(rows), 0
+    size = max(1, _NAMES_A_PART * len(counts) // int(counts.sum()))
+    for first in range(0, len(counts), size):
+        first_row += _names_of_part(file, rows, first, counts[first : first + size], first_row)
+
+
+def _names_of_concepts(rows: SyntheticRows) -> Int64:
+    """Number of names of each concept: none of one in a thousand, and unequal shares of the rest."""
+    concepts = rows.release.concepts
+    wanted = 5 * concepts if rows.release.names is None else rows.release.names
+    random = random_numbers(rows.release.seed, 30, concepts)
     named = random % np.uint64(1000) != 0
     shares = ((random >> np.uint64(11)) % np.uint64(1024)).astype(np.int64) ** 3 >> 20
+    del random
     upto = np.cumsum(np.where(named, shares + 1, 0))
-    counts = named + np.diff(upto * (wanted - np.count_nonzero(named)) // upto[-1], prepend=0)
-    concept = np.repeat(np.arange(concepts), counts)
-    begin = np.concatenate([[0], np.cumsum(counts)])[concept]
+    counts: Int64 = named + np.diff(upto * (wanted - np.count_nonzero(named)) // upto[-1], prepend=0)
+    return counts
+
+
+def _names_of_part(file: BinaryIO, rows: SyntheticRows, first_concept: int, counts: Int64, first_row: int) -> int:
+    """Write the names of some concepts; return their number."""
+    seed = rows.release.seed
+    concept = first_concept + np.repeat(np.arange(len(counts)), counts)
+    begin = np.concatenate([[0], np.cumsum(counts)])[concept - first_concept]
     nth = np.arange(len(concept)) - begin
-    random = random_numbers(seed, 31, len(concept))
-    text = random_numbers(seed, 32, len(concept))
+    random = random_numbers(seed, 31, len(concept), first_row)
+    text = random_numbers(seed, 32, len(concept), first_row)
     repeats = (nth > 0) & (random % np.uint64(10) < 3)  # the same name in another vocabulary
     text[repeats] = text[np.flatnonzero(repeats) - 1]
     texts, (_, language, sab, term_type, suppress, *_) = _listed(
@@ -114,7 +142,9 @@ def _names(path: Path, tables: SyntheticTables) -> None:
     preference = np.where(nth == 0, 7, (random >> np.uint64(8)) % np.uint64(7))
     first_english = (nth == 0) & (concept % 100 != 0)
     columns = (
-        tables.numbers[concept],
+        first_row,
+        rows.numbers[concept],
+        rows.release.digits,
         _column(np.where(first_english, 0, (random >> np.uint64(16)) % np.uint64(12) // np.uint64(5)), language),
         _column(preference, 0),
         _column((random >> np.uint64(24)) % np.uint64(len(SABS)), sab),
@@ -129,21 +159,18 @@ def _names(path: Path, tables: SyntheticTables) -> None:
         texts.blob.copy(),
         texts.offsets,
     )
-    _rendered(path, len(concept), _LONGEST_ROW, lambda out, first, last: _name_rows(out, first, last, *columns))
+    _rendered(file, len(concept), _LONGEST_ROW, _renderer(_name_rows, columns))
+    return len(concept)
 
 
 def _column(values: npt.NDArray[np.generic], start: int) -> UInt8:
     return (values.astype(np.int64) + start).astype(np.uint8)
 
 
-def _types(path: Path, tables: SyntheticTables) -> None:
-    random = random_numbers(tables.release.seed, 40, tables.release.concepts)
-    first = (random % np.uint64(len(_TYPES))).tolist()
-    second = ((random >> np.uint64(8)) % np.uint64(4 * len(_TYPES))).tolist()
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for number, a, b in zip(tables.numbers.tolist(), first, second, strict=True):
-            for which in sorted({a, b} if b < len(_TYPES) else {a}):
-                file.write(f"C{number:07d}|{'|'.join(_TYPES[which])}|AT{number:08d}|256|\n")
+def _types(file: BinaryIO, rows: SyntheticRows) -> None:
+    texts, _ = _listed(["|".join(kind) for kind in _TYPES])
+    columns = rows.numbers, rows.release.digits, rows.release.seed, texts.blob.copy(), texts.offsets
+    _rendered(file, len(rows.numbers), _LONGEST_ROW, _renderer(_type_rows, columns))
 
 
 def _vocabularies(path: Path) -> None:
@@ -158,18 +185,13 @@ def _vocabularies(path: Path) -> None:
     path.write_text("".join(rows), encoding="utf-8", newline="\n")
 
 
-def _history(path: Path, tables: SyntheticTables) -> None:
+def _history(file: BinaryIO, rows: SyntheticRows) -> None:
     """Retired concepts, of numbers not in use: most merged, some deleted, some with other successors."""
-    numbers = tables.numbers
-    gaps = np.flatnonzero(np.diff(numbers) > 1)[: tables.release.concepts // 10]
-    random = random_numbers(tables.release.seed, 50, len(gaps))
-    relations = np.array(["SY", "SY", "SY", "SY", "DEL", "DEL", "RO", "RB", "RN", "SY"])
-    kinds = relations[(random % np.uint64(10)).astype(np.int64)]
-    successors = numbers[((random >> np.uint64(8)) % np.uint64(len(numbers))).astype(np.int64)]
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for old, kind, new in zip((numbers[gaps] + 1).tolist(), kinds.tolist(), successors.tolist(), strict=True):
-            successor = ("", "") if kind == "DEL" else (f"C{new:07d}", "Y")
-            file.write(f"C{old:07d}|2098AB|{kind}|||{successor[0]}|{successor[1]}|\n")
+    numbers = rows.numbers
+    gaps = np.flatnonzero(np.diff(numbers) > 1)[: rows.release.concepts // 10]
+    texts, _ = _listed(["SY", "SY", "SY", "SY", "DEL", "DEL", "RO", "RB", "RN", "SY"])
+    columns = numbers, gaps, rows.release.digits, rows.release.seed, texts.blob.copy(), texts.offsets
+    _rendered(file, len(gaps), _LONGEST_ROW, _renderer(_history_rows, columns))
 
 
 @compiled
@@ -198,8 +220,10 @@ def _relation_rows(
     out: UInt8,
     first: int,
     last: int,
+    first_row: int,
     cui1: Int32,
     cui2: Int32,
+    digits: int,
     rel: UInt8,
     rela: UInt8,
     sab: UInt8,
@@ -208,14 +232,14 @@ def _relation_rows(
     blob: UInt8,
     offsets: Int64,
 ) -> int:
-    """Write MRREL rows ``first`` up to ``last`` into ``out``; small columns index the list. Returns the bytes."""
+    """Write rows ``first`` up to ``last`` of a part of MRREL; small columns index the list. Returns the bytes."""
     at = 0
     for row in range(first, last):
         r = random[row]
         with_atoms = r % np.uint64(20) != 0
         for side in range(2):
             cui = cui1[row] if side == 0 else cui2[row]
-            at = _number(out, at, 67, cui, 7)
+            at = _number(out, at, 67, cui, digits)
             if with_atoms:
                 at = _number(out, at, 65, (int(cui) * 7 + side * int(r % np.uint64(5))) % 100_000_000, 8)
                 out[at] = 65  # STYPE is AUI; CUI for rows without atoms
@@ -228,7 +252,7 @@ def _relation_rows(
             out[at + 3] = _BAR
             at += 4
             at = _list_text(out, at, blob, offsets, rel[row] if side == 0 else rela[row], _BAR)
-        at = _number(out, at, 82, row, 8)
+        at = _number(out, at, 82, first_row + row, 8)
         out[at] = _BAR  # SRUI
         at = _list_text(out, at + 1, blob, offsets, sab[row], _BAR)
         at = _list_text(out, at, blob, offsets, sab[row], _BAR)  # SL
@@ -250,7 +274,9 @@ def _name_rows(
     out: UInt8,
     first: int,
     last: int,
+    first_row: int,
     cui: Int32,
+    digits: int,
     language: UInt8,
     preference: UInt8,
     sab: UInt8,
@@ -262,18 +288,19 @@ def _name_rows(
     blob: UInt8,
     offsets: Int64,
 ) -> int:
-    """Write MRCONSO rows ``first`` up to ``last`` into ``out``. Returns the bytes.
+    """Write rows ``first`` up to ``last`` of a part of MRCONSO into ``out``. Returns the bytes.
 
     ``preference``: bit 0 TS=P, bit 1 STT=PF, bit 2 ISPREF=Y. ``text``: seed of the words of the name; the list
     begins with words, and with rare words, of which every 32nd name has one.
     """
     at = 0
     for row in range(first, last):
-        at = _number(out, at, 67, cui[row], 7)
+        atom = (first_row + row) % 100_000_000
+        at = _number(out, at, 67, cui[row], digits)
         at = _list_text(out, at, blob, offsets, language[row], _BAR)
         out[at] = 80 if preference[row] & 1 else 83
         out[at + 1] = _BAR
-        at = _number(out, at + 2, 76, row % 100_000_000, 8)
+        at = _number(out, at + 2, 76, atom, 8)
         if preference[row] & 2:
             out[at] = 80
             out[at + 1] = 70
@@ -281,14 +308,14 @@ def _name_rows(
             out[at] = 86
             out[at + 1] = 79
         out[at + 2] = _BAR
-        at = _number(out, at + 3, 83, row % 100_000_000, 8)
+        at = _number(out, at + 3, 83, atom, 8)
         out[at] = 89 if preference[row] & 4 else 78
         out[at + 1] = _BAR
-        at = _number(out, at + 2, 65, row % 100_000_000, 8)
+        at = _number(out, at + 2, 65, atom, 8)
         out[at] = out[at + 1] = out[at + 2] = _BAR  # SAUI, SCUI, SDUI
         at = _list_text(out, at + 3, blob, offsets, sab[row], _BAR)
         at = _list_text(out, at, blob, offsets, term_type[row], _BAR)
-        at = _number(out, at, 68, row % 1_000_000, 6)
+        at = _number(out, at, 68, atom % 1_000_000, 6)
         t = text[row]
         for k in range(2 + int(t % np.uint64(4))):
             at = _list_text(out, at, blob, offsets, int((t >> np.uint64(8 + 9 * k)) % np.uint64(words)), _SPACE)
@@ -301,4 +328,59 @@ def _name_rows(
         out[at] = _BAR  # CVF
         out[at + 1] = _LINE_FEED
         at += 2
+    return at
+
+
+@compiled
+def _type_rows(
+    out: UInt8, first: int, last: int, numbers: Int32, digits: int, seed: int, blob: UInt8, offsets: Int64
+) -> int:
+    """Write the MRSTY rows of the concepts ``first`` up to ``last``, one or two each. Returns the bytes."""
+    random = start_of(seed, 40)
+    types = offsets.size - 1
+    at = 0
+    for concept in range(first, last):
+        r = number(random, concept)
+        one = int(r % np.uint64(types))
+        other = int((r >> np.uint64(8)) % np.uint64(4 * types))
+        for which in range(2):
+            if which == 1 and (other >= types or other == one):
+                break
+            kind = one if other >= types else min(one, other) if which == 0 else max(one, other)
+            at = _number(out, at, 67, numbers[concept], digits)
+            at = _list_text(out, at, blob, offsets, kind, _BAR)
+            out[at] = 65
+            at = _number(out, at + 1, 84, numbers[concept], 8)
+            out[at], out[at + 1], out[at + 2], out[at + 3], out[at + 4] = 50, 53, 54, _BAR, _LINE_FEED
+            at += 5
+    return at
+
+
+@compiled
+def _history_rows(
+    out: UInt8, first: int, last: int, numbers: Int32, gaps: Int64, digits: int, seed: int, blob: UInt8,
+    offsets: Int64,
+) -> int:  # fmt: skip
+    """Write MRCUI rows ``first`` up to ``last``: of each gap the number after its begin. Returns the bytes."""
+    random = start_of(seed, 50)
+    at = 0
+    for row in range(first, last):
+        r = number(random, row)
+        kind = int(r % np.uint64(10))
+        at = _number(out, at, 67, numbers[gaps[row]] + 1, digits)
+        for byte in (50, 48, 57, 56, 65, 66, _BAR):  # 2098AB
+            out[at] = byte
+            at += 1
+        at = _list_text(out, at, blob, offsets, kind, _BAR)
+        out[at] = out[at + 1] = _BAR
+        at += 2
+        if 4 <= kind < 6:  # deleted
+            out[at] = out[at + 1] = _BAR
+            at += 2
+        else:
+            at = _number(out, at, 67, numbers[int((r >> np.uint64(8)) % np.uint64(numbers.size))], digits)
+            out[at], out[at + 1] = 89, _BAR
+            at += 2
+        out[at] = _LINE_FEED
+        at += 1
     return at

@@ -2,16 +2,20 @@
 
 A hierarchy with several parents, hubs, cycles and self-loops; rows that mirror each other and rows that do not;
 suppressed rows; rows of other relations; names in three languages. Every number comes from a counter through
-SplitMix64 (Steele, Lea, Flood 2014), so a seed gives the same bytes on every machine.
+SplitMix64 (Steele, Lea, Flood 2014), so a seed gives the same bytes on every machine. Rows are generated for some
+concepts at a time: the hierarchy is in memory, about 40 bytes for each concept, and the rows are not.
 
 ::
 
     python -m cuihop_tools.synthetic_release FOLDER --concepts 1000000 --rows 20000000 --seed 1
+
+Beyond ten million concepts, identifiers have eight digits: ``--identifiers any`` loads them.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,24 +23,22 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop_loader.arrays import ascending
+from cuihop_tools import synthetic_rows as kernels
+from cuihop_tools.synthetic_rows import RELAS, RELS, SUPPRESS
 
-__all__ = ["SyntheticRelease", "SyntheticTables", "tables", "write"]
+__all__ = ["SyntheticRelease", "SyntheticRows", "SyntheticTables", "random_numbers", "tables", "write"]
 
 Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
 UInt8 = npt.NDArray[np.uint8]
 UInt64 = npt.NDArray[np.uint64]
-
-RELS = ("CHD", "PAR", "RN", "RB", "SIB", "RO", "RQ", "SY")
-RELAS = ("", "isa", "inverse_isa", "has_location", "part_of", "same_as")
-SABS = tuple(f"SYN{i:02d}" for i in range(40))
-SUPPRESS = ("N", "O", "Y", "E")
-LANGUAGES = ("ENG", "SPA", "FRE")
-TERM_TYPES = ("PT", "FN", "SY", "AB")
 
 _HUBS = 6
 _ROWS_AN_EDGE = 2.55  # isa and inverse_isa rows for each distinct edge, over all vocabularies
 _ISA_SHARE = 0.445
 _LARGEST_CUI = 9_999_999
+_MOST_CONCEPTS = 50_000_000
+_ROWS_A_PART = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class SyntheticRelease:
     """Size and seed of a release.
 
     Attributes:
-        concepts: CUIs, 20 to 9,999,998.
+        concepts: CUIs, 20 to 50,000,000. Beyond 9,999,998, identifiers have eight digits.
         rows: MRREL rows, at least 100.
         seed: seed of the generator.
         names: MRCONSO rows, at least one for each concept; ``None`` is five for each.
@@ -56,26 +58,38 @@ class SyntheticRelease:
     names: int | None = None
 
     def __post_init__(self) -> None:
-        if not 20 <= self.concepts < _LARGEST_CUI:
-            raise ValueError(f"concepts: 20 to {_LARGEST_CUI - 1}")
+        if not 20 <= self.concepts <= _MOST_CONCEPTS:
+            raise ValueError(f"concepts: 20 to {_MOST_CONCEPTS}")
         if self.rows < 100:
             raise ValueError("rows: at least 100")
         if self.names is not None and self.names < self.concepts:
             raise ValueError("names: at least one for each concept")
 
+    @property
+    def digits(self) -> int:
+        """Digits of an identifier, after the C."""
+        return 7 if self.concepts < _LARGEST_CUI else 8
+
+    @property
+    def scale_bits(self) -> int:
+        """Bits of a random number that is scaled to a range."""
+        return 24 if self.digits == 7 else 32
+
 
 @dataclass(frozen=True, eq=False)
 class SyntheticTables:
-    """Columns of MRREL. Concepts are numbered in the order of their CUIs.
+    """Columns of MRREL, or of its rows for some concepts. Concepts are numbered in the order of their CUIs.
 
     Attributes:
         numbers: int32, shape (concepts,); the digits of each CUI.
+        first_row: number of the first row in the file.
         cui1, cui2: int32, shape (rows,); concepts.
         rel, rela, sab, suppress: uint8, shape (rows,); positions in `RELS`, `RELAS`, `SABS`, `SUPPRESS`.
     """
 
     release: SyntheticRelease
     numbers: Int32
+    first_row: int
     cui1: Int32
     cui2: Int32
     rel: UInt8
@@ -83,13 +97,8 @@ class SyntheticTables:
     sab: UInt8
     suppress: UInt8
 
-    def edges(self, *relations: str, include_suppressed: bool = False) -> Int32:
-        """Expected is_a edges of a load: digits of child and parent, int32, shape (edges, 2), ascending.
-
-        Args:
-            relations: ``isa``, ``par-chd``, ``rb-rn``, or several.
-            include_suppressed: use suppressed rows too.
-        """
+    def pairs(self, *relations: str, include_suppressed: bool = False) -> Int64:
+        """Edges as numbers, child times 2^32 plus parent, distinct, ascending: see `SyntheticRows.edges`."""
         child_second = np.zeros(len(self.rel), dtype=bool)
         child_first = np.zeros(len(self.rel), dtype=bool)
         if "isa" in relations:
@@ -104,52 +113,133 @@ class SyntheticTables:
         counts = (self.cui1 != self.cui2) & (include_suppressed | (self.suppress == SUPPRESS.index("N")))
         child_second &= counts
         child_first &= counts
-        pairs = np.concatenate(
-            [
-                self.cui2[child_second].astype(np.int64) << 32 | self.cui1[child_second],
-                self.cui1[child_first].astype(np.int64) << 32 | self.cui2[child_first],
-            ]
+        return ascending(
+            np.concatenate(
+                [
+                    self.cui2[child_second].astype(np.int64) << 32 | self.cui1[child_second],
+                    self.cui1[child_first].astype(np.int64) << 32 | self.cui2[child_first],
+                ]
+            )
         )
-        distinct = ascending(pairs)
-        return np.stack([self.numbers[distinct >> 32], self.numbers[distinct & 0xFFFFFFFF]], axis=1)
+
+    def edges(self, *relations: str, include_suppressed: bool = False) -> Int32:
+        """Expected is_a edges: see `SyntheticRows.edges`."""
+        return _as_edges(self.pairs(*relations, include_suppressed=include_suppressed), self.numbers)
 
 
-def random_numbers(seed: int, stream: int, count: int) -> UInt64:
-    """``count`` 64-bit numbers: SplitMix64 of a counter that starts at a value given by seed and stream."""
-    start = np.uint64((seed * 0x9E3779B97F4A7C15 + (stream << 40)) % (1 << 64))
-    z = np.arange(1, count + 1, dtype=np.uint64)
-    z *= np.uint64(0x9E3779B97F4A7C15)
-    z += start
-    z ^= z >> np.uint64(30)
-    z *= np.uint64(0xBF58476D1CE4E5B9)
-    z ^= z >> np.uint64(27)
-    z *= np.uint64(0x94D049BB133111EB)
-    z ^= z >> np.uint64(31)
-    return z
+class SyntheticRows:
+    """The rows of MRREL, generated for some concepts at a time.
+
+    Args:
+        release: size and seed.
+
+    Attributes:
+        numbers: int32, shape (concepts,); the digits of each CUI, ascending.
+    """
+
+    def __init__(self, release: SyntheticRelease) -> None:
+        concepts, seed, bits = release.concepts, release.seed, release.scale_bits
+        self.release = release
+        step = (10**release.digits - 2) // concepts
+        numbers = _below(random_numbers(seed, 10, concepts), step, 24)
+        numbers += 1 + np.arange(concepts, dtype=np.int64) * step
+        self.numbers: Int32 = numbers.astype(np.int32)
+        del numbers
+        # The position of a concept in the hierarchy is independent of its CUI.
+        self._place: Int32 = np.argsort(random_numbers(seed, 11, concepts), kind="stable").astype(np.int32)
+        child, parent = _is_a(release)
+        self._child, self._parent = self._place[child], self._place[parent]
+        del child, parent
+        self._loops: Int32 = self._place[_below(random_numbers(seed, 14, 2 + release.rows // 50_000), concepts, bits)]
+        most = int(release.rows * 0.3)
+        sides = [kernels.count_statements(len(self._child), seed, side) for side in range(2)]
+        self._sides = [min(most, count) for count in sides]
+
+    def parts(self, rows: int = _ROWS_A_PART) -> Iterator[SyntheticTables]:
+        """The columns in the order of the file, about ``rows`` rows at a time."""
+        concepts = self.release.concepts
+        size = -(-concepts * rows // self.release.rows)
+        row = 0
+        for first in range(0, concepts, size):
+            part = self._part(first, min(first + size, concepts), row)
+            row += len(part.rel)
+            yield part
+
+    def edges(self, *relations: str, include_suppressed: bool = False) -> Int32:
+        """Expected is_a edges of a load: digits of child and parent, int32, shape (edges, 2), ascending.
+
+        Args:
+            relations: ``isa``, ``par-chd``, ``rb-rn``, or several.
+            include_suppressed: use suppressed rows too.
+        """
+        parts = [part.pairs(*relations, include_suppressed=include_suppressed) for part in self.parts()]
+        return _as_edges(ascending(np.concatenate(parts)), self.numbers)
+
+    def _part(self, first: int, last: int, row: int) -> SyntheticTables:
+        """The rows whose first concept is ``first`` up to ``last``, sorted by it as in UMLS."""
+        release = self.release
+        others = release.rows - sum(self._sides) - len(self._loops)
+        loops = np.flatnonzero((self._loops >= first) & (self._loops < last))
+        room = 1 << 16
+        while True:
+            cuis, columns = np.empty((2, room), dtype=np.int32), np.empty((4, room), dtype=np.uint8)
+            count = 0
+            for side, most in enumerate(self._sides):
+                count = kernels.statement_rows(
+                    self._child, self._parent, release.seed, side, most, first, last, cuis, columns, count
+                )
+            count = kernels.loop_rows(self._loops, release.seed, loops, cuis, columns, count)
+            count = kernels.other_rows(
+                self._place, release.seed, others, release.scale_bits, first, last, cuis, columns, count
+            )
+            if count <= room:
+                break
+            room = count
+        order = kernels.by_concept(cuis[0, :count], first, last)
+        rel, rela, sab, suppress = (column[order] for column in columns)
+        return SyntheticTables(release, self.numbers, row, cuis[0][order], cuis[1][order], rel, rela, sab, suppress)
 
 
-def _below(numbers: UInt64, bound: int | npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Each number scaled to the range from 0 up to its bound, exclusive."""
-    return ((numbers >> np.uint64(40)).astype(np.int64) * bound) >> 24
+def _as_edges(pairs: Int64, numbers: Int32) -> Int32:
+    edges = np.empty((len(pairs), 2), dtype=np.int32)
+    edges[:, 0] = numbers[pairs >> 32]
+    edges[:, 1] = numbers[pairs & 0xFFFFFFFF]
+    return edges
 
 
-def _is_a(release: SyntheticRelease) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def random_numbers(seed: int, stream: int, count: int, first: int = 0) -> UInt64:
+    """``count`` 64-bit numbers from number ``first`` on: SplitMix64 of a counter that starts by seed and stream."""
+    numbers = np.empty(count, dtype=np.uint64)
+    kernels.fill(seed, stream, first, numbers)
+    return numbers
+
+
+def _below(numbers: UInt64, bound: int | Int64, bits: int) -> Int64:
+    """Each number scaled to the range from 0 up to its bound, exclusive, by its highest bits."""
+    scaled = (numbers >> np.uint64(64 - bits)).astype(np.int64)
+    scaled *= bound
+    scaled >>= bits
+    return scaled
+
+
+def _is_a(release: SyntheticRelease) -> tuple[Int64, Int64]:
     """(child, parent) of the hierarchy, perhaps repeated. Every parent precedes its children, except in cycles."""
-    concepts, seed = release.concepts, release.seed
+    concepts, seed, bits = release.concepts, release.seed, release.scale_bits
     count = int(release.rows * _ISA_SHARE / _ROWS_AN_EDGE)
     children = np.concatenate(
         [
             np.arange(1, min(concepts, count + 1), dtype=np.int64),
-            1 + _below(random_numbers(seed, 1, max(0, count + 1 - concepts)), concepts - 1),
+            1 + _below(random_numbers(seed, 1, max(0, count + 1 - concepts)), concepts - 1, bits),
         ]
     )
     random = random_numbers(seed, 2, len(children))
-    parents = _below(random, children)
+    parents = _below(random, children, bits)
     to_hub = (random & np.uint64(63)) < 2
-    parents[to_hub] = np.minimum(_below(random_numbers(seed, 3, int(to_hub.sum())), _HUBS), children[to_hub] - 1)
+    del random
+    parents[to_hub] = np.minimum(_below(random_numbers(seed, 3, int(to_hub.sum())), _HUBS, bits), children[to_hub] - 1)
     # Cycles of two: an edge the other way round. Cycles of three: from a grandparent to its grandchild.
     some = 2 + len(children) // 40_000
-    at = _below(random_numbers(seed, 4, some), len(children))
+    at = _below(random_numbers(seed, 4, some), len(children), bits)
     first_parent = parents[: concepts - 1]
     grand = at[(parents[at] > 0) & (parents[at] <= len(first_parent))]
     return (
@@ -159,78 +249,23 @@ def _is_a(release: SyntheticRelease) -> tuple[npt.NDArray[np.int64], npt.NDArray
 
 
 def tables(release: SyntheticRelease) -> SyntheticTables:
-    """Columns of the release's MRREL, sorted by CUI1 as in UMLS."""
-    concepts, seed = release.concepts, release.seed
-    step = (_LARGEST_CUI - 1) // concepts
-    numbers = 1 + np.arange(concepts, dtype=np.int64) * step + _below(random_numbers(seed, 10, concepts), step)
-    # The position of a concept in the hierarchy is independent of its CUI.
-    place = np.argsort(random_numbers(seed, 11, concepts), kind="stable")
-
-    child, parent = _is_a(release)
-    asserted = 1 + (random_numbers(seed, 12, len(child)) % np.uint64(16) >= 11).astype(np.int64)
-    child, parent = np.repeat(child, asserted), np.repeat(parent, asserted)
-    random = random_numbers(seed, 13, len(child))
-    ways = random % np.uint64(20)  # 0: isa only, 1: inverse_isa only, else both
-    narrower = (random >> np.uint64(8)) % np.uint64(7) == 0  # RN and RB in place of CHD and PAR
-    vocabulary = ((random >> np.uint64(16)) % np.uint64(len(SABS))).astype(np.uint8)
-    suppressed = np.where((random >> np.uint64(32)) % np.uint64(50) == 0, 1, 0).astype(np.uint8)
-    down, up = np.flatnonzero(ways != 1), np.flatnonzero(ways != 0)
-    down, up = down[: int(release.rows * 0.3)], up[: int(release.rows * 0.3)]
-
-    loops = _below(random_numbers(seed, 14, 2 + release.rows // 50_000), concepts)
-    others = release.rows - len(down) - len(up) - len(loops)
-    random = random_numbers(seed, 15, others)
-    left = _below(random, concepts)
-    right = np.where(random % np.uint64(5) == 0, left, _below(random_numbers(seed, 16, others), concepts))
-    kind = ((random >> np.uint64(8)) % np.uint64(10)).astype(np.int64)
-    cui1 = np.concatenate([parent[down], child[up], loops, left])
-    cui2 = np.concatenate([child[down], parent[up], loops, right])
-    rel = np.concatenate(
-        [
-            np.where(narrower[down], RELS.index("RN"), RELS.index("CHD")),
-            np.where(narrower[up], RELS.index("RB"), RELS.index("PAR")),
-            np.full(len(loops), RELS.index("CHD")),
-            np.array([RELS.index(r) for r in ("SIB", "SIB", "SIB", "RO", "RO", "RQ", "SY", "SY", "CHD", "PAR")])[kind],
-        ]
-    ).astype(np.uint8)
-    rela = np.concatenate(
-        [
-            np.full(len(down), RELAS.index("isa")),
-            np.full(len(up), RELAS.index("inverse_isa")),
-            np.full(len(loops), RELAS.index("isa")),
-            np.array([RELAS.index(r) for r in ("", "", "", "has_location", "part_of", "", "same_as", "", "", "")])[
-                kind
-            ],
-        ]
-    ).astype(np.uint8)
-    sab = np.concatenate(
-        [vocabulary[down], vocabulary[up], vocabulary[: len(loops)], (random >> np.uint64(16)) % np.uint64(len(SABS))]
-    ).astype(np.uint8)
-    suppress = np.concatenate(
-        [
-            suppressed[down],
-            suppressed[up],
-            np.zeros(len(loops)),
-            np.where((random >> np.uint64(32)) % np.uint64(12) == 0, 1 + (random >> np.uint64(36)) % np.uint64(3), 0),
-        ]
-    ).astype(np.uint8)
-    cui1, cui2 = place[cui1].astype(np.int32), place[cui2].astype(np.int32)
-    order = np.argsort(cui1, kind="stable")
-    return SyntheticTables(
-        release,
-        numbers.astype(np.int32),
-        *(column[order] for column in (cui1, cui2)),
-        *(column[order] for column in (rel, rela, sab, suppress)),
-    )
+    """All columns of the release's MRREL at once, sorted by CUI1 as in UMLS."""
+    return next(SyntheticRows(release).parts(release.rows))
 
 
-def write(folder: Path, release: SyntheticRelease) -> SyntheticTables:
-    """Write MRREL, MRCONSO, MRSTY, MRRANK, MRSAB and MRCUI into the folder; return the columns of MRREL."""
+def write(folder: Path, release: SyntheticRelease, *, zstd: bool = False) -> SyntheticRows:
+    """Write MRREL, MRCONSO, MRSTY, MRRANK, MRSAB and MRCUI into the folder; return the rows of MRREL.
+
+    Args:
+        folder: an existing folder.
+        release: size and seed.
+        zstd: compress the large files.
+    """
     from cuihop_tools.synthetic_files import write_files
 
-    columns = tables(release)
-    write_files(folder, columns)
-    return columns
+    rows = SyntheticRows(release)
+    write_files(folder, rows, zstd=zstd)
+    return rows
 
 
 def main() -> None:
@@ -243,13 +278,14 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=200_000, help="rows of MRREL")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--names", type=int, help="rows of MRCONSO; five for each concept if not given")
+    parser.add_argument("--zstd", action="store_true", help="compress the large files")
     arguments = parser.parse_args()
     try:
         release = SyntheticRelease(arguments.concepts, arguments.rows, arguments.seed, arguments.names)
     except ValueError as error:
         parser.error(str(error))
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    write(arguments.folder, release)
+    write(arguments.folder, release, zstd=arguments.zstd)
 
 
 if __name__ == "__main__":

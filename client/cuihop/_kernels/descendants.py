@@ -7,27 +7,27 @@ import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
 
-__all__ = ["descendant_counts"]
+__all__ = ["count_descendants"]
 
 Int32 = npt.NDArray[np.int32]
 
 
 @compiled
-def descendant_counts(up_indptr: Int32, up_indices: Int32, most: int) -> npt.NDArray[np.int64]:
-    """Descendants of each concept, int64, shape (concepts,).
+def count_descendants(
+    up_indptr: Int32, up_indices: Int32, most: int, first: int, last: int, counts: Int32, mark: Int32
+) -> None:
+    """Let the concepts ``first`` up to ``last`` count for their nearest ``most`` ancestors, breadth first.
 
-    A concept counts for its nearest ``most`` ancestors, breadth first; itself never, in a cycle neither.
+    A concept never counts for itself, not even in a cycle. ``counts`` accumulates; ``mark`` is scratch, int32, shape
+    (concepts,), filled with -1 before the first call.
     """
-    concepts = up_indptr.size - 1
-    counts = np.zeros(concepts, dtype=np.int64)
-    mark = np.full(concepts, -1, dtype=np.int32)
     queue = np.empty(most + 1, dtype=np.int32)
-    for start in range(concepts):
+    for start in range(first, last):
         mark[start] = start
         queue[0] = start
         filled = 1
         at = 0
-        while at < filled:
+        while at < filled <= most:
             for edge in range(up_indptr[queue[at]], up_indptr[queue[at] + 1]):
                 parent = up_indices[edge]
                 if mark[parent] != start and filled <= most:
@@ -36,4 +36,3 @@ def descendant_counts(up_indptr: Int32, up_indices: Int32, most: int) -> npt.NDA
                     filled += 1
                     counts[parent] += 1
             at += 1
-    return counts

@@ -42,7 +42,8 @@ def words_of(
     names = offsets.size - 1
     begins = np.empty(names + 1, dtype=np.int64)
     begins[0] = 0
-    numbers = np.empty(max(16, 4 * names), dtype=np.int32)
+    # A word has a letter at least, and something between it and the next. Unused memory is never touched.
+    numbers = np.empty((blob.size + folded_blob.size + names) // 2 + 1, dtype=np.int32)
     table = np.full(_FIRST_TABLE, -1, dtype=np.int32)
     hashes = np.empty(_FIRST_TABLE, dtype=np.uint64)  # of each word
     starts = np.empty(_FIRST_TABLE, dtype=np.int64)
@@ -103,17 +104,13 @@ def words_of(
                 filled += length
                 if 2 * words > table.size:
                     table, hashes, starts = _twice(table, hashes, starts, words)
-            if count == numbers.size:
-                longer = np.empty(2 * numbers.size, dtype=np.int32)
-                longer[:count] = numbers
-                numbers = longer
             numbers[count] = number
             count += 1
         begins[row + 1] = count
     word_offsets = np.empty(words + 1, dtype=np.int64)
     word_offsets[:words] = starts[:words]
     word_offsets[words] = filled
-    return begins, numbers[:count].copy(), word_offsets, texts[:filled].copy()
+    return begins, numbers[:count], word_offsets, texts[:filled].copy()
 
 
 @compiled
@@ -136,7 +133,7 @@ def _twice(
 
 
 @compiled
-def letters(offsets: Int64, blob: UInt8, rows: Int64, first: int, keys: npt.NDArray[np.uint64]) -> None:
+def letters(offsets: Int64, blob: UInt8, rows: Int32, first: int, keys: npt.NDArray[np.uint64]) -> None:
     """Eight bytes of each string, from byte ``first`` on, as one number that sorts as they do; 0 beyond the end."""
     for i in range(rows.size):
         begin = offsets[rows[i]] + first
@@ -149,7 +146,7 @@ def letters(offsets: Int64, blob: UInt8, rows: Int64, first: int, keys: npt.NDAr
 
 @compiled
 def sequence_keys(
-    begins: Int64, numbers: Int32, rows: Int64, first: int, each: int, bits: int, keys: npt.NDArray[np.uint64]
+    begins: Int64, numbers: Int32, rows: Int32, first: int, each: int, bits: int, keys: npt.NDArray[np.uint64]
 ) -> None:
     """Some words of each name, ``each`` of them from word ``first`` on, as one number that sorts as they do.
 
@@ -165,41 +162,43 @@ def sequence_keys(
 
 
 @compiled
-def form_sets(begins: Int64, forms: Int32, stops: npt.NDArray[np.bool_]) -> tuple[Int64, Int32]:
-    """The distinct forms of each name, ascending; without stop words, if any other word is left.
+def form_sets(begins: Int64, numbers: Int32, forms: Int32, stops: npt.NDArray[np.bool_]) -> int:
+    """The distinct forms of each name, ascending; without stop words, if any other word is left. In place.
 
     Args:
-        begins: offsets of each name's words in the next two arrays.
+        begins: offsets of each name's words in the next array; afterwards, of its forms.
+        numbers: number of each word, from 1 on; afterwards, of each form.
         forms: number of the form of each word, from 1 on.
         stops: true for a stop word.
 
     Returns:
-        offsets of each name's forms in the next array, int64, shape (names + 1,); the forms.
+        the number of forms of all names.
     """
-    new_begins = np.empty_like(begins)
-    new_begins[0] = 0
-    found = np.empty_like(forms)
     filled = 0
+    low = begins[0]
     for name in range(begins.size - 1):
-        low, high = begins[name], begins[name + 1]
+        high = begins[name + 1]
         all_stop = True
         for k in range(low, high):
-            all_stop &= stops[k]
+            all_stop &= stops[numbers[k] - 1]
         first = filled
         for k in range(low, high):
-            if stops[k] and not all_stop:
+            word = numbers[k] - 1
+            if stops[word] and not all_stop:
                 continue
+            form = forms[word]
             i = filled
-            while i > first and found[i - 1] > forms[k]:
+            while i > first and numbers[i - 1] > form:
                 i -= 1
-            if i > first and found[i - 1] == forms[k]:
+            if i > first and numbers[i - 1] == form:
                 continue
             for m in range(filled, i, -1):
-                found[m] = found[m - 1]
-            found[i] = forms[k]
+                numbers[m] = numbers[m - 1]
+            numbers[i] = form
             filled += 1
-        new_begins[name + 1] = filled
-    return new_begins, found[:filled].copy()
+        begins[name + 1] = filled
+        low = high
+    return filled
 
 
 @compiled

@@ -26,6 +26,7 @@ except ImportError:  # Windows: nothing is locked, and so nothing of others is r
     fcntl = None  # type: ignore[assignment]
 
 __all__ = [
+    "check_free_disk",
     "check_output",
     "check_output_folder",
     "clear_abandoned",
@@ -142,6 +143,22 @@ def check_output_folder(path: Path) -> Path:
     return target
 
 
+def check_free_disk(path: Path, needed: int) -> None:
+    """Refuse a file for which the disk has no room.
+
+    Args:
+        path: the file to write; its folder exists.
+        needed: bytes, at least.
+
+    Raises:
+        OutputError: fewer bytes are free.
+    """
+    free = shutil.disk_usage(real_target(path).parent).free
+    if needed > free:
+        problem = os.strerror(errno.ENOSPC)
+        raise OutputError(f"{path}: not written: {problem}; {needed:,} bytes are needed, and {free:,} are free")
+
+
 @contextlib.contextmanager
 def replaced_file(
     path: Path, *, expected_bytes: int | None = None, mode: int = 0o666, durable: bool = True
@@ -153,7 +170,7 @@ def replaced_file(
 
     Args:
         path: the target.
-        expected_bytes: how much is to be written; said where there is no room for it.
+        expected_bytes: how much is to be written; refused at once where the disk has no room for it.
         mode: of a file that is new, less what the process's mask takes away.
         durable: wait until it is on the disk; not needed of what can be made again and is checked when it is read.
 
@@ -165,6 +182,8 @@ def replaced_file(
     target = check_output(path)
     try:
         clear_abandoned(target.parent)
+        if expected_bytes is not None:
+            check_free_disk(path, expected_bytes)
         temporary, file = _locked_partial(target, mode)
     except OSError as error:
         raise OutputError(f"{path}: not written: {error.strerror or error}") from error

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from cuihop.errors import GraphError, InputError, SnapshotError
 from cuihop.resources.cores import in_order, in_threads
+from cuihop.resources.room import check_memory
 from cuihop.snapshot.distance_index import INDEX_VERSION, DistanceIndex, Tables
 from cuihop.snapshot.file import Sections, write_sections
 from cuihop.snapshot.graph import SnapshotGraph
@@ -32,6 +33,8 @@ _NEIGHBOURS_OF_A_ROOT = 64
 _RANKS_A_CALL = 2048  # a compiled call cannot be interrupted: some tenths of a second
 _FOUND_A_CALL = 1 << 20
 _SECONDS_BETWEEN_CHECKPOINTS = 15.0
+_BYTES_OF_A_ROOT = 17
+_NO_INDEX = "Without an index, distances are searched."
 _LARGEST = (1 << 24) - 2  # ranks have 24 bits, and the last marks the end of a label
 
 
@@ -66,13 +69,20 @@ def build_index(
 
     Raises:
         InputError: too many concepts, or distances beyond 250 hops.
+        LimitExceeded: not enough memory. A checkpoint that was written remains.
         OutputError: the checkpoint cannot be written.
     """
     from cuihop._kernels import labelling
 
     bearers, place = _bearers(graph)
     if len(bearers) > _LARGEST:
-        raise InputError("too many concepts for a distance index", found=f"{len(bearers):,}", expected=f"{_LARGEST:,}")
+        raise InputError(
+            "too many concepts for a distance index", found=f"{len(bearers):,}", expected=f"{_LARGEST:,}",
+            advice=_NO_INDEX,
+        )  # fmt: skip
+    check_memory(
+        len(bearers) * roots * _BYTES_OF_A_ROOT + graph.sections["any_indices"].nbytes, "a distance index", _NO_INDEX
+    )
     section = graph.sections
     rows = labelling.ranked_rows(section["any_indptr"], section["any_indices"], bearers, place)
     digest = graph.release.digest
@@ -253,6 +263,8 @@ def _grow(
         blocks.append(result)
         progress(level, min(number * _RANKS_A_CALL, ranks), ranks)
     counts = np.concatenate([of_block for _, of_block in blocks])
+    more = int(counts.sum(dtype=np.int64)) * labels.label.itemsize
+    check_memory(more, f"the labels of {level} hops, beside {labels.label.nbytes:,} bytes of nearer ones", _NO_INDEX)
     indptr = labels.indptr.copy()
     indptr[1:] += np.cumsum(counts, dtype=np.int64)
     # In place where the operating system supports it: labels take most of the memory.

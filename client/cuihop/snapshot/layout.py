@@ -26,12 +26,15 @@ from cuihop.graph import DIRECTIONS
 from cuihop.identifiers import EXPECTED
 
 __all__ = [
-    "ALIGNMENT", "DISTANCE_INDEX", "FORMAT_VERSION", "HEAD_BYTES", "NAME_INDEX", "NAME_SOURCES",
-    "NEIGHBOUR_DICTIONARY", "SNAPSHOT", "SUPPRESSED_NAME", "TERM_TABLE", "UNFINISHED_INDEX", "Layout",
+    "ALIGNMENT", "DISTANCE_INDEX", "FORMAT_VERSION", "HEAD_BYTES", "LARGEST_POSITION", "NAME_INDEX",
+    "NAME_SOURCES", "NEIGHBOUR_DICTIONARY", "SNAPSHOT", "SUPPRESSED_NAME", "TERM_TABLE", "UNFINISHED_INDEX", "Layout",
     "StoredSection", "fits", "packed_head", "read_header",
 ]  # fmt: skip
 
 FORMAT_VERSION = 1
+LARGEST_POSITION = (1 << 31) - 1
+"""Most concepts, neighbours or names of a snapshot: their positions are int32."""
+
 ALIGNMENT = 64
 HEAD_BYTES = 32
 

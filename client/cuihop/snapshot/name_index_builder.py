@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.resources.cores import cores, in_threads
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.spelling import spelling_sections
 from cuihop.snapshot.string_table import StringTable, bounds_of
 from cuihop.snapshot.word_forms import STOP_WORDS, form_of
 
-__all__ = ["concept_weights", "counted_descendants", "name_index_sections", "name_merits", "read_only", "tier_bounds"]
+__all__ = [
+    "concept_weights", "counted_descendants", "name_index_sections", "name_merits", "ordered_texts", "read_only",
+    "taken_texts", "tier_bounds",
+]  # fmt: skip
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+UInt64 = npt.NDArray[np.uint64]
 Arrays = Mapping[str, npt.NDArray[Any]] | Sections
 
 _TIERS = (1 << 16, 1 << 20)
-_MOST_ANCESTORS = 1000  # of a concept, counted
+_MOST_ANCESTORS = 256  # of a concept, counted
+_CONCEPTS_A_CALL = 1 << 16  # a compiled call cannot be interrupted
+_MOST_THREADS = 4  # each has 8 bytes for each concept
+_ROWS_A_SORT = 1 << 22
 
 
 def tier_bounds(names: int) -> list[int]:
@@ -32,7 +41,7 @@ def tier_bounds(names: int) -> list[int]:
     return [0, *(bound for bound in _TIERS if bound < names), names]
 
 
-def name_index_sections(arrays: Arrays, descendants: Int64 | None = None) -> dict[str, npt.NDArray[Any]]:
+def name_index_sections(arrays: Arrays, descendants: Int32 | None = None) -> dict[str, npt.NDArray[Any]]:
     """Build the sections of the index.
 
     Args:
@@ -44,23 +53,25 @@ def name_index_sections(arrays: Arrays, descendants: Int64 | None = None) -> dic
     merit = name_merits(arrays, descendants)
     texts = [arrays[name] for name in ("name_offsets", "name_blob", "folded_rows", "folded_offsets", "folded_blob")]
     begins, numbers, word_offsets, word_blob = kernels.words_of(*(read_only(array) for array in texts))
-    order = _ordered_texts(StringTable(word_offsets, word_blob))
-    words = _taken(StringTable(word_offsets, word_blob), order)
+    order = ordered_texts(StringTable(word_offsets, word_blob))
+    words = taken_texts(StringTable(word_offsets, word_blob), order)
     place = np.empty(len(words), dtype=np.int32)
     place[order] = np.arange(1, len(words) + 1, dtype=np.int32)
-    numbers = place[numbers]
+    for first in range(0, len(numbers), _ROWS_A_SORT):
+        numbers[first : first + _ROWS_A_SORT] = place[numbers[first : first + _ROWS_A_SORT]]
     spelt = list(words.slice(0, len(words)))
     forms = StringTable.of([f"{form_of(word)} {word}" for word in spelt])
-    by_form = _ordered_texts(forms)
+    by_form = ordered_texts(forms)
     starts = _starts(spelt, by_form)
     form_numbers = np.empty(len(words), dtype=np.int32)
     form_numbers[by_form] = np.cumsum(starts, dtype=np.int32)
     stops = np.array([word in STOP_WORDS for word in spelt], dtype=np.bool_)
     bounds = np.array(tier_bounds(len(merit)), dtype=np.int64)
     indptr, names = kernels.postings(begins, numbers, merit, len(words), bounds)
+    kernels.form_sets(begins, numbers, form_numbers, stops)
     return {
         "search_rows": merit,
-        "search_keys": _by_key(begins, form_numbers[numbers - 1], stops[numbers - 1], merit),
+        "search_keys": _by_key(begins, numbers, int(form_numbers.max(initial=0)), merit),
         "search_word_offsets": words.offsets,
         "search_word_blob": words.blob,
         "search_forms": by_form.astype(np.int32),
@@ -70,14 +81,14 @@ def name_index_sections(arrays: Arrays, descendants: Int64 | None = None) -> dic
     }
 
 
-def _starts(words: list[str], by_form: Int64) -> npt.NDArray[np.bool_]:
+def _starts(words: list[str], by_form: Int32) -> npt.NDArray[np.bool_]:
     """True for the first word of each form, words in the order of their forms."""
     keys = [form_of(words[i]) for i in by_form.tolist()]
     return np.array([i == 0 or key != keys[i - 1] for i, key in enumerate(keys)], dtype=np.bool_)
 
 
 def _spellings(
-    words: list[str], by_form: Int64, starts: npt.NDArray[np.bool_], indptr: Int64, tiers: int
+    words: list[str], by_form: Int32, starts: npt.NDArray[np.bool_], indptr: Int64, tiers: int
 ) -> dict[str, npt.NDArray[Any]]:
     """Sections of the spelling: the word of most names of each form."""
     counts = np.diff(indptr).reshape(tiers, len(words)).sum(axis=0)
@@ -87,15 +98,14 @@ def _spellings(
     return {**found, "spelling_words": most[found["spelling_words"]].astype(np.int32)}
 
 
-def _by_key(begins: Int64, forms: Int32, stops: npt.NDArray[np.bool_], merit: Int32) -> Int32:
-    """Names by their sorted distinct forms without stop words, then by merit, each as its merit."""
+def _by_key(begins: Int64, forms: Int32, largest: int, merit: Int32) -> Int32:
+    """Names by their sorted distinct forms (see `form_sets`), then by merit, each as its merit."""
     from cuihop._kernels import name_index as kernels
 
-    begins, forms = kernels.form_sets(begins, forms, stops)
-    bits = max(1, int(forms.max(initial=0)).bit_length())
+    bits = max(1, largest.bit_length())
     each = 64 // bits
 
-    def some_forms(rows: Int64, level: int) -> npt.NDArray[np.uint64]:
+    def some_forms(rows: Int32, level: int) -> UInt64:
         keys = np.empty(len(rows), dtype=np.uint64)
         kernels.sequence_keys(begins, forms, rows, each * level, each, bits, keys)
         return keys
@@ -103,20 +113,36 @@ def _by_key(begins: Int64, forms: Int32, stops: npt.NDArray[np.bool_], merit: In
     merit_of = np.empty(len(merit), dtype=np.int32)
     merit_of[merit] = np.arange(len(merit), dtype=np.int32)
     # A space sorts before every letter, so keys sort as the lists of their forms do.
-    return merit_of[_ordered(merit.astype(np.int64), some_forms)]
+    return merit_of[_ordered(merit, some_forms)]
 
 
-def counted_descendants(arrays: Arrays) -> Int64:
-    """Descendants of each concept, int64, shape (concepts,).
+def counted_descendants(arrays: Arrays) -> Int32:
+    """Descendants of each concept, int32, shape (concepts,).
 
-    A concept counts for the first thousand of its ancestors, breadth first.
+    A concept counts for the nearest 256 of its ancestors: most have fewer in the hierarchies of vocabularies, and
+    where all relations are taken, some have most of the graph above them.
     """
-    from cuihop._kernels.descendants import descendant_counts
+    from cuihop._kernels.descendants import count_descendants
 
-    return descendant_counts(read_only(arrays["up_indptr"]), read_only(arrays["up_indices"]), _MOST_ANCESTORS)
+    indptr, indices = read_only(arrays["up_indptr"]), read_only(arrays["up_indices"])
+    concepts = len(indptr) - 1
+    local, parts = threading.local(), []
+
+    def count(first: int) -> None:
+        if not hasattr(local, "counts"):
+            local.counts, local.mark = np.zeros(concepts, dtype=np.int32), np.full(concepts, -1, dtype=np.int32)
+            parts.append(local.counts)
+        last = min(first + _CONCEPTS_A_CALL, concepts)
+        count_descendants(indptr, indices, _MOST_ANCESTORS, first, last, local.counts, local.mark)
+
+    in_threads(count, range(0, concepts, _CONCEPTS_A_CALL), min(_MOST_THREADS, cores()))
+    total: Int32 = np.zeros(concepts, dtype=np.int32)
+    for part in parts:
+        total += part
+    return total
 
 
-def concept_weights(arrays: Arrays, descendants: Int64 | None = None) -> Int64:
+def concept_weights(arrays: Arrays, descendants: Int32 | None = None) -> Int64:
     """Descendants of each concept in powers of two, int64, shape (concepts,).
 
     0 for none, 1 for one, 2 for two or three, 3 for four to seven, and so on: see `counted_descendants`.
@@ -126,7 +152,7 @@ def concept_weights(arrays: Arrays, descendants: Int64 | None = None) -> Int64:
     return weights
 
 
-def name_merits(arrays: Arrays, descendants: Int64 | None = None) -> Int32:
+def name_merits(arrays: Arrays, descendants: Int32 | None = None) -> Int32:
     """Rows of all names: preferred ones first, those of concepts with most descendants, short ones, then as they stand.
 
     Args:
@@ -135,32 +161,48 @@ def name_merits(arrays: Arrays, descendants: Int64 | None = None) -> Int32:
     """
     indptr, offsets = arrays["name_indptr"], arrays["name_offsets"]
     rows = len(offsets) - 1
-    lightness = np.repeat(31 - concept_weights(arrays, descendants), np.diff(indptr)).astype(np.uint64)
-    lengths = np.minimum(np.diff(offsets), (1 << 24) - 1).astype(np.uint64)
-    keys = lightness << np.uint64(56) | lengths << np.uint64(32) | np.arange(rows, dtype=np.uint64)
+    lightness = (31 - concept_weights(arrays, descendants)).astype(np.uint64) << np.uint64(56)
+    keys = np.minimum(np.diff(offsets), (1 << 24) - 1).astype(np.uint64)
+    keys <<= np.uint64(32)
+    keys |= np.repeat(lightness, np.diff(indptr))
+    keys |= np.arange(rows, dtype=np.uint64)
     keys |= np.uint64(1 << 63)
     keys[indptr[:-1][np.diff(indptr) > 0]] &= np.uint64((1 << 63) - 1)
     keys.sort()
-    return (keys & np.uint64(0xFFFFFFFF)).astype(np.int32)
+    keys &= np.uint64(0xFFFFFFFF)
+    return keys.astype(np.int32)
 
 
-def _ordered_texts(texts: StringTable) -> Int64:
-    """Positions of texts in the order of their bytes."""
+def ordered_texts(texts: StringTable) -> Int32:
+    """Positions of texts in the order of their bytes; equal ones in their own order."""
     from cuihop._kernels import name_index as kernels
 
-    def letters(rows: Int64, level: int) -> npt.NDArray[np.uint64]:
+    def letters(rows: Int32, level: int) -> UInt64:
         keys = np.empty(len(rows), dtype=np.uint64)
         kernels.letters(texts.offsets, read_only(texts.blob), rows, 8 * level, keys)
         return keys
 
-    return _ordered(np.arange(len(texts)), letters)
+    return _ordered(np.arange(len(texts), dtype=np.int32), letters)
 
 
-def _ordered(rows: Int64, keys: Callable[[Int64, int], npt.NDArray[np.uint64]]) -> Int64:
+def _ordered(rows: Int32, keys: Callable[[Int32, int], UInt64]) -> Int32:
     """Sort rows by their keys of level 0, equal ones by their keys of level 1, and so on.
 
-    A key of 0 marks the end of a row; rows that are equal throughout stay in the order given.
+    A key of 0 marks the end of a row; rows that are equal throughout stay in the order given. Many rows are sorted in
+    ranges of their first key, one after the other, to bound memory.
     """
+    if len(rows) <= _ROWS_A_SORT:
+        return _sorted_range(rows, keys)
+    first = keys(rows, 0)
+    parts = -(-len(rows) // _ROWS_A_SORT)
+    sample = np.sort(first[:: max(1, len(rows) // (64 * parts))])
+    bounds = np.unique(sample[np.arange(1, parts) * len(sample) // parts])
+    of_part = np.searchsorted(bounds, first, side="right").astype(np.int16)
+    del first
+    return np.concatenate([_sorted_range(rows[of_part == part], keys) for part in range(len(bounds) + 1)])
+
+
+def _sorted_range(rows: Int32, keys: Callable[[Int32, int], UInt64]) -> Int32:
     at = np.arange(len(rows))  # positions of rows not yet sorted, in groups of equal ones
     group = np.zeros(len(rows), dtype=np.int64)
     level = 0
@@ -179,7 +221,7 @@ def _ordered(rows: Int64, keys: Callable[[Int64, int], npt.NDArray[np.uint64]]) 
     return rows
 
 
-def _taken(strings: StringTable, rows: Int64) -> StringTable:
+def taken_texts(strings: StringTable, rows: Int32) -> StringTable:
     """The strings of these rows, as a table."""
     lengths = np.diff(strings.offsets)[rows]
     offsets = bounds_of(lengths)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.errors import InputError
+from cuihop.errors import InputError, LimitExceeded
 
 __all__ = ["StringTable", "bounds_of", "folded", "folded_query"]
 
@@ -21,8 +21,14 @@ def bounds_of(lengths: npt.ArrayLike, dtype: npt.DTypeLike = np.int64) -> npt.ND
 
     >>> bounds_of([2, 0, 1]).tolist()
     [0, 2, 2, 3]
+
+    Raises:
+        LimitExceeded: the sum is beyond the type.
     """
     lengths = np.asarray(lengths)
+    most = np.iinfo(dtype).max
+    if (total := int(lengths.sum(dtype=np.int64))) > most:
+        raise LimitExceeded(f"a table of {total:,} values, and it holds at most {most:,}. Load fewer vocabularies")
     bounds = np.zeros(len(lengths) + 1, dtype=dtype)
     np.cumsum(lengths, out=bounds[1:])
     return bounds

@@ -17,6 +17,7 @@ Sections:
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,11 +27,12 @@ import numpy.typing as npt
 
 from cuihop.annotation.code_points import coded
 from cuihop.annotation.tokens import Tokeniser, word_hashes
-from cuihop.errors import DamageWarning, OlderSnapshot, SnapshotError
+from cuihop.errors import DamageWarning, LimitExceeded, OlderSnapshot, SnapshotError
 from cuihop.resources.cores import in_order
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import SUPPRESSED_NAME, TERM_TABLE
 from cuihop.snapshot.name_index_builder import counted_descendants, read_only
+from cuihop.snapshot.string_table import bounds_of
 from cuihop.snapshot.word_forms import form_of
 
 __all__ = [
@@ -99,7 +101,7 @@ def _word_set(words: Collection[str]) -> UInt64:
     return table
 
 
-def term_table_sections(arrays: Arrays, descendants: Int64 | None = None) -> dict[str, npt.NDArray[Any]]:
+def term_table_sections(arrays: Arrays, descendants: Int32 | None = None) -> dict[str, npt.NDArray[Any]]:
     """Build the sections of the table.
 
     Args:
@@ -113,8 +115,8 @@ def term_table_sections(arrays: Arrays, descendants: Int64 | None = None) -> dic
     starts = np.flatnonzero(np.r_[True, hashes[1:] != hashes[:-1]][: len(hashes)])
     general = _too_general(arrays, descendants) | _named_by_general_words(found, starts, len(arrays["name_indptr"]) - 1)
     rules |= np.where(general[places], np.uint8(kernels.GENERAL), np.uint8(0))
-    order = _best_first(arrays, starts, rows, rules, places)
-    rows, rules = rows[order], rules[order]
+    some, best = _best_first(arrays, starts, rows, rules, places)
+    rows[some], rules[some] = rows[best], rules[best]
     rules[np.r_[starts[1:], len(rows)].astype(np.int64)[: len(starts)] - 1] |= np.uint8(kernels.LAST)
     if not len(rows):  # one candidate, of no sequence
         rows, rules = np.zeros(1, dtype=np.int32), np.full(1, kernels.LAST, dtype=np.uint8)
@@ -166,19 +168,41 @@ def _sequences(arrays: Arrays) -> _Sequences:
         )  # fmt: skip
         return hashes, rows + np.int32(first), rules, np.unique(prefixes), words
 
-    blocks = list(in_order(block, range(-(-(len(offsets) - 1) // _NAMES_A_BLOCK))))
-    hashes, rows, rules = (np.concatenate([part[column] for part in blocks]) for column in range(3))
-    size = _FILTER_BITS * (len(hashes) + sum(len(part[3]) for part in blocks)) // 64
+    blocks = deque(in_order(block, range(-(-(len(offsets) - 1) // _NAMES_A_BLOCK))))
+    count = sum(len(part[0]) for part in blocks)
+    if count > np.iinfo(np.int32).max:
+        raise LimitExceeded(f"more than {np.iinfo(np.int32).max:,} forms of names: load fewer vocabularies")
+    hashes, rows, rules = np.empty(count, np.uint64), np.empty(count, np.int32), np.empty(count, np.uint8)
+    last_words = np.empty((len(offsets) - 1, 2), dtype=np.uint64)
+    size = _FILTER_BITS * (count + sum(len(part[3]) for part in blocks)) // 64
     words = np.zeros(1 << max(1, size).bit_length(), dtype=np.uint64)
-    for part in blocks:
+    filled = first_name = 0
+    while blocks:  # each is released when it is copied
+        part = blocks.popleft()
+        here = slice(filled, filled + len(part[0]))
+        hashes[here], rows[here], rules[here] = part[:3]
         kernels.add_to_filter(part[3], True, words)
-    last_words = np.concatenate([part[4] for part in blocks])
-    del blocks
-    places = (np.searchsorted(arrays["name_indptr"], rows, side="right") - 1).astype(np.int32)
+        last_words[first_name : first_name + len(part[4])] = part[4]
+        filled, first_name = here.stop, first_name + len(part[4])
     order = np.argsort(hashes, kind="stable")
-    order = order[~_left_out(arrays, hashes[order], rows[order], rules[order], places[order])]
-    kernels.add_to_filter(hashes[order], False, words)
-    return _Sequences(hashes[order], rows[order], rules[order], places[order], words, last_words)
+    hashes = hashes[order]
+    rows = rows[order]
+    rules = rules[order]
+    del order
+    places = _concepts_of(arrays["name_indptr"], rows)
+    left_out = _left_out(arrays, hashes, rows, rules, places)
+    if left_out.any():
+        chosen = ~left_out
+        hashes, rows, rules, places = hashes[chosen], rows[chosen], rules[chosen], places[chosen]
+    kernels.add_to_filter(hashes, False, words)
+    return _Sequences(hashes, rows, rules, places, words, last_words)
+
+
+def _concepts_of(indptr: Int32, rows: Int32) -> Int32:
+    """The concept of each of these names."""
+    concepts = np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))
+    found: Int32 = concepts[rows]
+    return found
 
 
 def _caseless(arrays: Arrays) -> UInt8:
@@ -239,7 +263,7 @@ def _brackets(bounds: Int64, text: npt.NDArray[np.uint32]) -> UInt8:
     return found
 
 
-def _too_general(arrays: Arrays, descendants: Int64 | None) -> npt.NDArray[np.bool_]:
+def _too_general(arrays: Arrays, descendants: Int32 | None) -> npt.NDArray[np.bool_]:
     """Concepts above more than a fifth of the concepts that have an edge."""
     up, down = arrays["up_indptr"], arrays["down_indptr"]
     linked = int(np.count_nonzero((np.diff(up) > 0) | (np.diff(down) > 0)))
@@ -250,29 +274,25 @@ def _too_general(arrays: Arrays, descendants: Int64 | None) -> npt.NDArray[np.bo
     return above
 
 
-def _best_first(arrays: Arrays, starts: Int64, rows: Int32, rules: UInt8, places: Int32) -> Int64:
-    """Order of the candidates of each sequence.
+def _best_first(arrays: Arrays, starts: Int64, rows: Int32, rules: UInt8, places: Int32) -> tuple[Int64, Int64]:
+    """Places of the candidates that share a sequence, and the candidates that belong there.
 
-    By the way in which the sequence is made from the name, by the name's grade, by the number of concepts that have the
-    name, then by identifier.
+    Ordered by the way in which the sequence is made from the name, by the name's grade, by the number of concepts that
+    have the name, then by identifier.
     """
     from cuihop._kernels import terms as kernels
 
-    order = np.arange(len(rows))
-    sizes = np.diff(np.r_[starts, len(rows)])
-    several = np.repeat(sizes > 1, sizes)
-    some = np.flatnonzero(several)
-    if not len(some):
-        return order
-    group = np.repeat(np.arange(len(starts)), sizes)[some]
+    sizes = np.diff(starts, append=len(rows))
+    shared = np.flatnonzero(sizes > 1)
+    bounds = bounds_of(sizes[shared])
+    some = np.repeat(starts[shared] - bounds[:-1], sizes[shared]) + np.arange(bounds[-1])
+    group = np.repeat(np.arange(len(shared)), sizes[shared])
     ways = np.zeros(8, dtype=np.uint8)
     ways[[kernels.SPACING, kernels.INVERTED, kernels.TAIL]] = 1, 2, 3
     way = ways[rules[some] & np.uint8(kernels.RULE)]
     grades = arrays["name_grades"] if "name_grades" in arrays else _positions(arrays["name_indptr"])
     senses = _senses(arrays, rows[some], places[some], group)
-    by = np.lexsort((rows[some], places[some], senses, grades[rows[some]], way, group))
-    order[some] = some[by]
-    return order
+    return some, some[np.lexsort((rows[some], places[some], senses, grades[rows[some]], way, group))]
 
 
 def _positions(indptr: Int32) -> Int32:

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.errors import InputError, SnapshotError
+from cuihop.errors import InputError, LimitExceeded, SnapshotError
 from cuihop.graph import Release
 from cuihop.identifiers import EXPECTED, Identifiers, is_identifier
 from cuihop.resources.cores import in_order
 from cuihop.snapshot.file import Sections, write_sections
 from cuihop.snapshot.identifier_table import IdentifierTable, identifier_array
-from cuihop.snapshot.layout import NAME_SOURCES
+from cuihop.snapshot.layout import LARGEST_POSITION, NAME_SOURCES
 from cuihop.snapshot.name_index_builder import counted_descendants, name_index_sections
 from cuihop.snapshot.string_table import StringTable, bounds_of, folded
 from cuihop.snapshot.term_table import term_table_sections
@@ -40,6 +40,9 @@ RETIRED_RELATIONS = ("SY", "RB", "RN", "RO", "DEL")
 """Relations of a retired concept to its successor (UMLS MRCUI): merged, broader, narrower, other; or deleted."""
 
 Int32 = npt.NDArray[np.int32]
+
+_HASHED_TOGETHER = 1 << 18
+_NAMES_FOR_ONE_BY_ONE = 1 << 23  # the two indexes of names are then built one after the other, to bound memory
 
 
 def _empty_identifiers() -> npt.NDArray[np.bytes_]:
@@ -153,15 +156,14 @@ def graph_digest(cuis: npt.NDArray[np.bytes_], children: Int32, parents: Int32, 
     that order, ascending; the retired concepts, ascending as triples: the retired identifiers, a line each, their
     relations as bytes (places in `RETIRED_RELATIONS`), the successors, a line each.
     """
-    edges = np.empty((len(children), 2), dtype="<u4")
-    edges[:, 0] = children
-    edges[:, 1] = parents
-    digest = hashlib.sha256(b"cuihop graph 1 %d %d %d\n" % (len(cuis), len(edges), len(retired.cuis)))
-    digest.update(_lines(cuis))
-    digest.update(edges.data)
-    digest.update(_lines(retired.cuis))
+    digest = hashlib.sha256(b"cuihop graph 1 %d %d %d\n" % (len(cuis), len(children), len(retired.cuis)))
+    _add_lines(digest, cuis)
+    for first in range(0, len(children), _HASHED_TOGETHER):
+        here = slice(first, first + _HASHED_TOGETHER)
+        digest.update(np.stack([children[here], parents[here]], axis=1).astype("<u4").data)
+    _add_lines(digest, retired.cuis)
     digest.update(retired.relations.tobytes())
-    digest.update(_lines(retired.successors))
+    _add_lines(digest, retired.successors)
     return digest.hexdigest()
 
 
@@ -207,8 +209,9 @@ def check_digest(sections: Sections) -> None:
         )
 
 
-def _lines(identifiers: npt.NDArray[np.bytes_]) -> bytes:
-    return b"".join([b"\n".join(identifiers.tolist()), b"\n" if len(identifiers) else b""])
+def _add_lines(digest: hashlib._Hash, identifiers: npt.NDArray[np.bytes_]) -> None:
+    for first in range(0, len(identifiers), _HASHED_TOGETHER):
+        digest.update(b"\n".join([*identifiers[first : first + _HASHED_TOGETHER].tolist(), b""]))
 
 
 def sections_of(
@@ -226,11 +229,13 @@ def sections_of(
         tables: the graph.
         name, relations, identifiers, source: as in `Release`.
         report: the load report, stored in the header.
+
+    Raises:
+        LimitExceeded: more concepts, edges or names than a snapshot can number.
     """
     concepts = len(tables.cuis)
     children, parents = tables.children, tables.parents
-    if len(children) * 2 > np.iinfo(np.int32).max:
-        raise ValueError("more than 2^30 edges")
+    _check_sizes(tables)
     sab_sets = tables.sab_sets if len(tables.sab_sets) else np.zeros(len(children), dtype=np.uint16)
     members = list(tables.sab_set_members) or [()]
     up_indptr = bounds_of(np.bincount(children, minlength=concepts), np.int32)
@@ -288,10 +293,25 @@ def sections_of(
         arrays |= dict(zip(NAME_SOURCES, (tables.name_grades, tables.name_sab_sets, indptr, in_sets), strict=True))
     if len(tables.names):
         descendants = counted_descendants(arrays)
-        indexes = in_order(lambda build: build(arrays, descendants), (name_index_sections, term_table_sections))
+        threads = 1 if len(tables.names) > _NAMES_FOR_ONE_BY_ONE else None
+        builders = (name_index_sections, term_table_sections)
+        indexes = in_order(lambda build: build(arrays, descendants), builders, threads)
         for sections in list(indexes):
             arrays |= sections
     return Sections(meta, arrays)
+
+
+def _check_sizes(tables: GraphTables) -> None:
+    """Positions are numbers of 31 bits, and each edge has two in the rows of either direction."""
+    for what, count, most in (
+        ("concepts", len(tables.cuis), LARGEST_POSITION),
+        ("is_a edges", len(tables.children), LARGEST_POSITION // 2),
+        ("names", len(tables.names), LARGEST_POSITION),
+        ("definitions", len(tables.definitions), LARGEST_POSITION),
+        ("semantic types of concepts", len(tables.type_indices), LARGEST_POSITION),
+    ):
+        if count > most:
+            raise LimitExceeded(f"{count:,} {what}, and a snapshot holds at most {most:,}. Load fewer vocabularies")
 
 
 def write_snapshot(path: Path, sections: Sections) -> None:

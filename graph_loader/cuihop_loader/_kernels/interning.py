@@ -10,6 +10,7 @@ from cuihop_loader._kernels.words import eight_bytes, first_bytes
 
 UInt8 = npt.NDArray[np.uint8]
 Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
 
 _START = np.uint64(0xCBF29CE484222325)
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
@@ -140,3 +141,97 @@ def cui_digits(buffer: UInt8, spans: Int32, column: int, rows: Int32, digits: In
         if number < 0:
             others += 1
     return others
+
+
+@compiled
+def copied(buffer: UInt8, spans: Int32) -> tuple[Int64, UInt8]:
+    """The texts of the spans one after the other: their offsets, and their bytes."""
+    offsets = np.zeros(spans.shape[0] + 1, dtype=np.int64)
+    for i in range(spans.shape[0]):
+        offsets[i + 1] = offsets[i] + spans[i, 1] - spans[i, 0]
+    blob = np.empty(offsets[-1], dtype=np.uint8)
+    for i in range(spans.shape[0]):
+        for k in range(offsets[i + 1] - offsets[i]):
+            blob[offsets[i] + k] = buffer[spans[i, 0] + k]
+    return offsets, blob
+
+
+@compiled
+def not_opaque(offsets: Int64, blob: UInt8, longest: int) -> npt.NDArray[np.bool_]:
+    """True for each text that is no identifier: empty, too long, or with a byte that is not printable ASCII.
+
+    See `cuihop.identifiers.EXPECTED`: the space, ';' and '|' are no part of one.
+    """
+    found = np.zeros(offsets.size - 1, dtype=np.bool_)
+    for i in range(found.size):
+        length = offsets[i + 1] - offsets[i]
+        found[i] = length == 0 or length > longest
+        for k in range(offsets[i], offsets[i + 1]):
+            byte = blob[k]
+            found[i] |= byte <= 32 or byte >= 127 or byte == 59 or byte == 124
+    return found
+
+
+@compiled
+def register(
+    offsets: Int64, blob: UInt8, stored_offsets: Int64, stored: UInt8, count: int, table: Int32, numbers: Int32
+) -> int:
+    """Number texts as those of a register, to which new ones are added.
+
+    Args:
+        offsets, blob: the texts.
+        stored_offsets, stored: offsets and bytes of the texts of the register, with room for all.
+        count: number of texts of the register.
+        table: their numbers by hash, -1 where free; its size a power of two, with room for all.
+        numbers: out, the number of each text.
+
+    Returns:
+        the number of texts of the register, new ones included.
+    """
+    mask = table.size - 1
+    for i in range(offsets.size - 1):
+        begin, end = offsets[i], offsets[i + 1]
+        slot = np.int64(hashed(blob, begin, end)) & mask
+        while table[slot] >= 0 and not _same(
+            blob, begin, end, stored, stored_offsets[table[slot]], stored_offsets[table[slot] + 1]
+        ):
+            slot = (slot + 1) & mask
+        if table[slot] < 0:
+            table[slot] = count
+            stored_offsets[count + 1] = stored_offsets[count] + end - begin
+            for k in range(end - begin):
+                stored[stored_offsets[count] + k] = blob[begin + k]
+            count += 1
+        numbers[i] = table[slot]
+    return count
+
+
+@compiled
+def enter_texts(stored_offsets: Int64, stored: UInt8, count: int, table: Int32) -> None:
+    """Enter the texts of a register into an empty table: see `register`."""
+    mask = table.size - 1
+    for number in range(count):
+        slot = np.int64(hashed(stored, stored_offsets[number], stored_offsets[number + 1])) & mask
+        while table[slot] >= 0:
+            slot = (slot + 1) & mask
+        table[slot] = number
+
+
+@compiled
+def _same(one: UInt8, begin: int, end: int, other: UInt8, other_begin: int, other_end: int) -> bool:
+    if end - begin != other_end - other_begin:
+        return False
+    for k in range(end - begin):  # noqa: SIM110 - generators are slow in compiled code
+        if one[begin + k] != other[other_begin + k]:
+            return False
+    return True
+
+
+@compiled
+def in_columns(stored_offsets: Int64, stored: UInt8, numbers: Int64, rows: Int64, out: UInt8) -> None:
+    """Write texts of a register into rows of equal width, with zeros behind each."""
+    for i in range(numbers.size):
+        begin = stored_offsets[numbers[i]]
+        length = stored_offsets[numbers[i] + 1] - begin
+        for k in range(out.shape[1]):
+            out[rows[i], k] = stored[begin + k] if k < length else 0
