@@ -82,6 +82,10 @@ MODULES = (
         "How does the time of an evaluation grow with the images?", "growth_images", ("--sizes", "300"),
         plot="Seconds and megabytes of a whole evaluation over the images; images and seconds logarithmic",
     ),
+    Module(
+        "How much faster are two processes, and are their bits the same?", "scale_out",
+        ("--images", "3000", "--kills", "2"),
+    ),
     Module("What does a measure take, beside plain Python and the usual tools?", "measures",
         ("--most", "100", "--queries", "100"),),
     Module(

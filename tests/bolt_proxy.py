@@ -15,14 +15,14 @@ _REFUSALS = (b"Neo.ClientError.Security.Unauthorized", b"Neo.ClientError.Securit
 
 
 class BoltProxy:
-    """A proxy for clients, with its refusals so far."""
+    """A proxy for clients, with its refusals and its bytes from clients so far."""
 
     def __init__(self, server: str) -> None:
         parts = urlsplit(server)
         self._server = parts.hostname, parts.port
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.address = f"bolt://127.0.0.1:{self._listening.getsockname()[1]}"
-        self.refusals = 0
+        self.refusals = self.bytes_of_clients = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
@@ -43,6 +43,7 @@ class BoltProxy:
     def _relay(self, source: socket.socket, target: socket.socket, counts: bool) -> None:
         with suppress(OSError):
             while data := source.recv(65536):
+                self.bytes_of_clients += 0 if counts else len(data)
                 self.refusals += counts and any(refusal in data for refusal in _REFUSALS)
                 target.sendall(data)
         for end in (source, target):

@@ -13,6 +13,7 @@ from hypothesis import settings
 
 from browser import browser
 from command_server import forked_programs
+from dask_servers import dask_servers
 from examples import QUICK
 from neo4j_server import killable_neo4j, neo4j_server
 from program_run import program
@@ -20,6 +21,7 @@ from redis_server import killable_redis, redis_server
 
 __all__ = [
     "browser",
+    "dask_servers",
     "forked_programs",
     "killable_neo4j",
     "killable_redis",
@@ -42,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-_SERVERS = {"browser", "killable_neo4j", "killable_redis", "neo4j_server", "redis_server"}
+_SERVERS = {"browser", "dask_servers", "killable_neo4j", "killable_redis", "neo4j_server", "redis_server"}
 _LONG_ROOMS = {"docs", "neo4j_graph", "packaging", "remote", "service", "study", "tools"}
 """Rooms whose tests start servers, build pages and packages, or run whole studies."""
 

@@ -8,7 +8,8 @@
 0.5
 
 The names of `__all__` are the front door. The rest is imported from a wing by its name: `cuihop.measures`,
-`cuihop.rankings`, `cuihop.relevance`, `cuihop.evaluation`, `cuihop.explanation`, `cuihop.adapters`, `cuihop.errors`.
+`cuihop.rankings`, `cuihop.relevance`, `cuihop.evaluation`, `cuihop.cluster`, `cuihop.explanation`, `cuihop.adapters`,
+`cuihop.errors`.
 """
 
 from __future__ import annotations

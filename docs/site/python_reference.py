@@ -45,6 +45,7 @@ MODULES = {
         "cuihop.rankings.pooling",
         "cuihop.relevance.baselines",
         "cuihop.evaluation.evaluate",
+        "cuihop.cluster.open_cluster",
         "cuihop.evaluation.result",
         "cuihop.evaluation.groups",
         "cuihop.evaluation.test_vectors",

@@ -14,6 +14,7 @@ from shared_data import ROOT
 
 FORMS = {
     "arxiv.org": r"/abs/\d{4}\.\d{5}",
+    "distributed.dask.org": r"/en/stable/(tls\.html)?",
     "github.com": r"/[\w.-]+/[\w.-]+(/issues/\d+)?",
     "js.cytoscape.org": r"/",
     "metacpan.org": r"/pod/\w+(::\w+)*",

@@ -96,7 +96,9 @@ def test_what_needs_an_extra_says_so(light: Path, tmp_path: Path) -> None:
     ontology.write_text("format-version: 1.4\n\n[Term]\nid: X:1\nname: one\n")
     load = ("load", ontology, "--output", tmp_path / "g.cuihop")
     agents = ("mcp", "--graph", "g.cuihop")
-    for arguments, extra in ((load, "loader"), (("serve", "--store", "g.cuihop"), "all"), (agents, "mcp")):
+    clustered = ("captions", ontology, ontology, "--cluster", "local:2")
+    service = ("serve", "--store", "g.cuihop")
+    for arguments, extra in ((load, "loader"), (service, "all"), (agents, "mcp"), (clustered, "cluster")):
         done = run(light / "cuihop", *arguments)
         assert done.returncode == 8
         assert f"pip install 'cuihop[{extra}]'" in done.stderr

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.files.content_digest import content_digest
-from cuihop.resources.block_work import BlockStore, BlockWork
+from cuihop.resources.block_work import BlockStore, BlockWork, Cluster
 from cuihop.resources.checkpoint import open_checkpoint
 from cuihop.resources.resources import Resources
 from cuihop.resources.shard import Shard
@@ -48,11 +48,15 @@ class CaptionBlocks:
         """
         places = None if self.shard is None else self.shard.of_positions(rows)
         return self._filled(
-            depends, (rows, columns), places, lambda left: work(np.arange(rows) if left is None else left)
-        )
+            depends, (rows, columns), places, lambda left: work(np.arange(rows) if left is None else left),
+            self.resources.cluster,
+        )  # fmt: skip
 
     def batches(self, depends: Mapping[str, Any], rows: int, columns: int, work: BlockWork) -> Float64:
-        """As `rows`, of blocks that may not be cut otherwise, as batches of a model; a shard computes each N-th."""
+        """As `rows`, of blocks that may not be cut otherwise, as batches of a model; a shard computes each N-th.
+
+        They are computed in this process, which holds the model, and not in a cluster.
+        """
         places = None
         if self.shard is not None:
             own = range(self.shard.number - 1, len(work), self.shard.count)
@@ -61,7 +65,7 @@ class CaptionBlocks:
 
     def _filled(
         self, depends: Mapping[str, Any], shape: tuple[int, int], places: Int64 | None,
-        work: Callable[[Int64 | None], BlockWork],
+        work: Callable[[Int64 | None], BlockWork], cluster: Cluster | None = None,
     ) -> Float64:  # fmt: skip
         found = np.full(shape, np.nan, dtype=np.float64)
 
@@ -75,7 +79,7 @@ class CaptionBlocks:
         with open_checkpoint(path, depends, keep=resources.keep_checkpoint) as saved:
             blocks = BlockStore(store, shape[0], places=places, saved=saved)
             if not blocks.complete:
-                blocks.fill(work(blocks.left), progress=resources.progress)
+                blocks.fill(work(blocks.left), progress=resources.progress, cluster=cluster)
         return found
 
 

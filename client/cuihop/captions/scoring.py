@@ -28,7 +28,6 @@ from cuihop.measures.caption_measures import COMPOSITES, CONCEPT_FAMILIES, EXTER
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.nearness import Nearness
 from cuihop.measures.rouge import ROUGE_FAMILIES
-from cuihop.resources.cores import checked_threads
 from cuihop.resources.resources import Resources
 from cuihop.resources.versions import versions
 
@@ -335,7 +334,7 @@ class _Scoring:
             "text": self.rules.text,
         }
         value = partial(rouge_values if rouge else bleu_values, measure)
-        threads = checked_threads(self.blocks.resources.threads)
+        threads = self.blocks.resources.block_threads
         return self.blocks.rows(
             depends, len(self.references), 1, lambda left: TextBlocks(value, self.texts, left, threads)
         )[:, 0]

@@ -61,7 +61,7 @@ from cuihop.cli.graph_option import (
 )
 from cuihop.cli.output import JsonOption, print_json, print_table
 from cuihop.cli.relevance_options import labels_of_groups
-from cuihop.cli.run_options import CAPTIONS, CheckpointOption, ShardOption, Work
+from cuihop.cli.run_options import CAPTIONS, CheckpointOption, ClusterFolderOption, ClusterOption, ShardOption, Work
 from cuihop.cli.scored_systems import ScoredSystems, first_rows, predictions_named
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.comparison.comparison import Comparison
@@ -166,13 +166,15 @@ def caption_scores(
     threads: ThreadsOption = None,
     checkpoint: CheckpointOption = None,
     shard: ShardOption = None,
+    cluster: ClusterOption = None,
+    cluster_folder: ClusterFolderOption = None,
     json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Score predicted captions: ROUGE, BLEU, F1 of concepts with near misses, and values computed elsewhere.
 
     Several systems are ranked, and compared as by cuihop compare.
     """
-    work = Work.of(context, threads, DEFAULT_MEMORY, checkpoint, shard)
+    work = Work.of(context, threads, DEFAULT_MEMORY, checkpoint, shard, cluster, cluster_folder)
     chosen = GraphSource.optional(graph, within_sab)
     files = predictions_named(predictions, "PREDICTIONS")
     tests: dict[str, Any] = {"resamples": resamples, "confidence": confidence, "seed": seed, "threads": threads}

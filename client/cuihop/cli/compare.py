@@ -58,7 +58,15 @@ from cuihop.cli.graph_option import (
 )
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table
 from cuihop.cli.relevance_options import LabelSource, labels_of_groups
-from cuihop.cli.run_options import BY_RANK, CheckpointOption, MemoryOption, ShardOption, Work
+from cuihop.cli.run_options import (
+    BY_RANK,
+    CheckpointOption,
+    ClusterFolderOption,
+    ClusterOption,
+    MemoryOption,
+    ShardOption,
+    Work,
+)
 from cuihop.cli.scored_systems import account_lines
 from cuihop.cli.system_tables import QueryGroups, RankedSystems, SystemLabels
 from cuihop.collection.image_concepts import ImageConcepts
@@ -177,6 +185,8 @@ def compare_systems(
     memory: MemoryOption = DEFAULT_MEMORY,
     checkpoint: CheckpointOption = None,
     shard: ShardOption = None,
+    cluster: ClusterOption = None,
+    cluster_folder: ClusterFolderOption = None,
     json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Compare systems on the same queries, from rankings or score cards: differences, intervals, tests, wins.
@@ -191,7 +201,7 @@ def compare_systems(
         _refuse_unused(context)
     if plot is not None and not tests:
         raise typer.BadParameter("--plot draws the differences, which --no-tests leaves out")
-    work = Work.of(context, threads, memory, checkpoint, shard)
+    work = Work.of(context, threads, memory, checkpoint, shard, cluster, cluster_folder)
     chosen = GraphSource.optional(graph, within_sab)
     columns = {"image_column": image_column, "concept_column": concept_column}
     label_source = LabelSource(labels, label_concepts, label_classes or (), class_descendants, label_agreement, columns)

@@ -59,7 +59,16 @@ from cuihop.cli.relevance_options import (
     judged_ranking,
     labels_of_groups,
 )
-from cuihop.cli.run_options import EVALUATION, RANKING, CheckpointOption, MemoryOption, ShardOption, Work
+from cuihop.cli.run_options import (
+    EVALUATION,
+    RANKING,
+    CheckpointOption,
+    ClusterFolderOption,
+    ClusterOption,
+    MemoryOption,
+    ShardOption,
+    Work,
+)
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Judgements, grades_in_words
@@ -155,6 +164,8 @@ def evaluate_ranking(
     memory: MemoryOption = DEFAULT_MEMORY,
     checkpoint: CheckpointOption = None,
     shard: ShardOption = None,
+    cluster: ClusterOption = None,
+    cluster_folder: ClusterFolderOption = None,
     json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Evaluate a ranking by the concepts of the images, by labels, or by relevance judgements."""
@@ -179,7 +190,7 @@ def evaluate_ranking(
     grouped = labels_of_groups(by, groups, data.labels)
     file = None if ranking is None else opened_input(ranking)
     source = _Source(file, corpus_embeddings, baseline or "", ties, similarity, order)
-    work = Work.of(context, threads, memory, checkpoint, shard)
+    work = Work.of(context, threads, memory, checkpoint, shard, cluster, cluster_folder)
     nearness = Nearness(hops, lam, direction, unknown, weight, ic)
 
     def computed(work: Work) -> Evaluation | None:

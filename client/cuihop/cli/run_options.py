@@ -17,6 +17,7 @@ from cuihop.cli.output import note, progress
 from cuihop.collection.dataset import Dataset
 from cuihop.errors import OutputError
 from cuihop.evaluation.shards import OpenShard, open_places, queries_of_shard
+from cuihop.resources.block_work import Cluster
 from cuihop.resources.progress import Progress
 from cuihop.resources.resources import Resources
 from cuihop.resources.shard import Shard
@@ -29,6 +30,8 @@ __all__ = [
     "RANKING",
     "RESOURCES_PANEL",
     "CheckpointOption",
+    "ClusterFolderOption",
+    "ClusterOption",
     "MemoryOption",
     "ShardOption",
     "Work",
@@ -39,7 +42,7 @@ RESOURCES_PANEL = "Resources"
 RANKING, EVALUATION, BY_RANK = "ranking.blocks", "evaluation.blocks", "by-rank.blocks"
 CAPTIONS = "captions"
 
-OF_A_RUN = frozenset({"threads", "memory", "checkpoint", "shard"})
+OF_A_RUN = frozenset({"threads", "memory", "checkpoint", "shard", "cluster", "cluster_folder"})
 """Parameters of a run, which no result depends on. Those of the shards of one job may differ."""
 
 MemoryOption = Annotated[
@@ -61,6 +64,23 @@ CheckpointOption = Annotated[
     FileUse.WRITES_FOLDER,
 ]
 
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster", metavar="CLUSTER", rich_help_panel=RESOURCES_PANEL,
+        help="Compute in a Dask cluster: local:N, tcp://HOST:PORT, tls://HOST:PORT, or its scheduler file.",
+    ),
+]  # fmt: skip
+
+ClusterFolderOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--cluster-folder", metavar="FOLDER", rich_help_panel=RESOURCES_PANEL,
+        help="With --cluster: a folder that every machine of it sees, for the data of the job.",
+    ),
+    FileUse.WRITES_FOLDER,
+]  # fmt: skip
+
 ShardOption = Annotated[
     str | None,
     typer.Option(
@@ -77,7 +97,7 @@ class Work:
     Attributes:
         threads: their maximum; ``None`` for all cores. memory: allowance beside the inputs. checkpoint: folder.
         shard: the part of the queries to compute; ``None`` for all. arguments: of the command line, for its record.
-        opened: the shard, once it is open.
+        opened: the shard, once it is open. cluster: computes the queries; ``None`` for this process.
     """
 
     threads: int | None
@@ -87,20 +107,26 @@ class Work:
     command: str = ""
     arguments: dict[str, Any] | None = None
     opened: OpenShard | None = None
+    cluster: Cluster | None = None
 
     @classmethod
     def of(
-        cls, context: typer.Context, threads: int | None, memory: str, checkpoint: Path | None, shard: str | None
+        cls, context: typer.Context, threads: int | None, memory: str, checkpoint: Path | None, shard: str | None,
+        cluster: str | None, cluster_folder: Path | None,
     ) -> Work:  # fmt: skip
-        """From the options of a command.
+        """From the options of a command. The cluster is connected until the command ends.
 
         Raises:
-            typer.BadParameter: a shard without a folder. InputError: not a shard.
+            typer.BadParameter: a shard or a cluster without a folder. InputError: not a shard, or not a cluster.
+            ClusterError: the cluster cannot be reached, or has other versions.
         """
         if shard is not None and checkpoint is None:
             raise typer.BadParameter("--shard needs --checkpoint FOLDER, the same for all shards")
         part = None if shard is None else Shard.parse(shard)
-        return cls(threads, memory, checkpoint, part, str(context.info_name), given_arguments(context))
+        connected = _connected(context, cluster, cluster_folder)
+        return cls(
+            threads, memory, checkpoint, part, str(context.info_name), given_arguments(context), cluster=connected
+        )
 
     def resources(self, file: str, progress: Progress | None = None) -> Resources:
         """The resources of a piece of work whose finished blocks go into a file of this name."""
@@ -110,7 +136,7 @@ class Work:
     def limits(self) -> Resources:
         """Threads and memory, and the queries of an open shard, without progress and checkpoint."""
         places = None if self.opened is None else self.opened.places
-        return Resources(self.threads, self.memory, places=places)
+        return Resources(self.threads, self.memory, places=places, cluster=self.cluster)
 
     @property
     def folder(self) -> Path | None:
@@ -189,6 +215,18 @@ class Work:
                 file.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self.checkpoint.rmdir()
+
+
+def _connected(context: typer.Context, address: str | None, folder: Path | None) -> Cluster | None:
+    if address is None:
+        if folder is not None:
+            raise typer.BadParameter("--cluster-folder goes with --cluster")
+        return None
+    from cuihop.cluster import open_cluster
+
+    opened = context.with_resource(open_cluster(address, folder))
+    note(opened.account)
+    return opened
 
 
 def given_arguments(context: typer.Context) -> dict[str, Any]:

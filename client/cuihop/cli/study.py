@@ -41,7 +41,7 @@ from cuihop.cli.graph_option import (
 )
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table, progress
 from cuihop.cli.relevance_options import LabelSource
-from cuihop.cli.run_options import RESOURCES_PANEL, MemoryOption, ShardOption, Work
+from cuihop.cli.run_options import RESOURCES_PANEL, ClusterFolderOption, ClusterOption, MemoryOption, ShardOption, Work
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.files.array_file import is_array
@@ -150,6 +150,8 @@ def study(
         FileUse.WRITES_FOLDER,
     ] = None,
     shard: ShardOption = None,
+    cluster: ClusterOption = None,
+    cluster_folder: ClusterFolderOption = None,
     json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Compare IoU, nn-IoU, BM, embeddings and baselines as the paper does: tables, ablation of n and λ, cost."""
@@ -166,7 +168,7 @@ def study(
     files = _embeddings(embeddings or [])
     if checkpoint is not None and checkpoint.absolute().is_relative_to(out.absolute()):
         raise typer.BadParameter("--checkpoint must lie outside --out, which is written whole or not at all")
-    work = Work.of(context, threads, memory, checkpoint, shard)
+    work = Work.of(context, threads, memory, checkpoint, shard, cluster, cluster_folder)
     read = ImageConcepts.read(images, **columns)
     parts = [part for part in wanted if labelled or part != "ablation"]
 

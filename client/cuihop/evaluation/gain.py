@@ -154,7 +154,7 @@ class Gains:
             nearness = levels[0].nearness(self.nearness.direction)
             index = images.index(self.graph, nearness, memory, blocks.left)
             lams = [gain.lam for gain in levels]
-            scored = index.blocks(lams, depth + 1, depth=depth * len(rankings), threads=resources.threads)
+            scored = index.blocks(lams, depth + 1, depth=depth * len(rankings), threads=resources.block_threads)
             of_measures = [(levels.index(gain), min(measure.k or depth, depth)) for measure, gain in measures.items()]
             heads = [(ranking.indptr, ranking.rows) for ranking in rankings]
             work = _GainBlocks(scored, images.own_rows, heads, depth, of_measures, self.empty)

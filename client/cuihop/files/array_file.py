@@ -6,6 +6,7 @@ import hashlib
 import io
 import os
 import tokenize
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -60,6 +61,10 @@ class ArrayFile:
         self._file = path.open("rb", buffering=0)
         self._stamp = self._stamped()
 
+    def __reduce__(self) -> tuple[Callable[..., ArrayFile], tuple[Any, ...]]:
+        """By path and stamp: another process opens the same file, or gets an `InputError`."""
+        return _reopened, (str(self.path.absolute()), self._stamp)
+
     def __len__(self) -> int:
         return self.shape[0]
 
@@ -109,6 +114,13 @@ class ArrayFile:
     def __del__(self) -> None:
         if hasattr(self, "_file"):
             self._file.close()
+
+
+def _reopened(path: str, stamp: tuple[int, int]) -> ArrayFile:
+    found = ArrayFile(Path(path))
+    if found._stamp != stamp:
+        raise found._changed()
+    return found
 
 
 Rows: TypeAlias = npt.NDArray[Any] | ArrayFile

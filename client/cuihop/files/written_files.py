@@ -36,6 +36,7 @@ __all__ = [
     "real_target",
     "replaced_file",
     "replaced_folder",
+    "scratch_file",
     "write_whole",
 ]
 
@@ -199,6 +200,27 @@ def replaced_file(
     except BaseException:
         _discard(temporary)
         raise
+
+
+@contextlib.contextmanager
+def scratch_file(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
+    """A new file beside ``path`` that only its owner can read; it vanishes when the block ends.
+
+    Until then it is locked: where this process is killed, the next one that writes into the folder removes the file.
+
+    Raises:
+        OutputError: the operating system refused.
+    """
+    try:
+        clear_abandoned(path.parent)
+        temporary, file = _locked_partial(path, 0o600)
+    except OSError as error:
+        raise OutputError(f"{path}: not written: {error.strerror or error}") from error
+    try:
+        with file:
+            yield temporary, file
+    finally:
+        _discard(temporary)
 
 
 def put_in_place(temporary: Path, path: Path) -> None:

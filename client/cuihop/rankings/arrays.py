@@ -16,7 +16,6 @@ from cuihop.files.input_file import InputFile
 from cuihop.rankings.blocks import RESULTS_OF_BLOCKS, NearestRows, RankingInBlocks
 from cuihop.rankings.mistaken_arrays import check_embeddings, check_from_zero, counted_from_one
 from cuihop.rankings.ranking import QueryImage, Ranking, Similarity
-from cuihop.resources.cores import checked_threads
 from cuihop.resources.resources import Resources
 
 __all__ = ["VectorOptions", "check_similarity", "ranking_of_array", "ranking_of_row_numbers", "vectors_in_blocks"]
@@ -212,7 +211,7 @@ def vectors_in_blocks(
     by_name = np.empty(len(corpus), dtype=np.int32)
     by_name[sorted(range(len(corpus)), key=corpus.__getitem__)] = np.arange(len(corpus), dtype=np.int32)
     wanted = len(corpus) if depth is None else min(depth, len(corpus))
-    count = checked_threads(resources.threads)
+    count = resources.block_threads
     tables = list({id(vectors): vectors for vectors in (table, other)}.values())
     nearest: NearestRows
     if similarity == "hamming":

@@ -188,7 +188,7 @@ class VectorBlocks:
     def of(cls, ranking: RankingInBlocks, resources: Resources, *others: Any) -> Self:
         """The blocks of a ranking that the resources are for; without what only a checkpoint needs."""
         slices = ranking.blocks(resources.places)
-        threads = max(1, min(checked_threads(resources.threads), ranking.nearest.threads, len(slices)))
+        threads = max(1, min(resources.block_threads, ranking.nearest.threads, len(slices)))
         return cls(replace(ranking, content=dict), slices, threads, *others)
 
     def __len__(self) -> int:

@@ -91,7 +91,7 @@ def _rows_by_overlap(
     if not blocks.complete:
         resources = work.resources
         index = images.index(graph, nearness, work.memory, blocks.left)
-        scored = index.blocks([nearness.lam], depth + 1, threads=resources.threads)
+        scored = index.blocks([nearness.lam], depth + 1, threads=resources.block_threads)
         found = _OverlapBlocks(scored, images.own_rows)
         blocks.fill(found, progress=resources.progress, cluster=resources.cluster)
     return rows

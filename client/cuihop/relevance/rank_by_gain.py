@@ -13,7 +13,6 @@ from cuihop.relevance.concept_sets import ConceptSets, grouped
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.resources.block_work import BlockStore
 from cuihop.resources.checkpoint import Checkpoint
-from cuihop.resources.cores import checked_threads
 from cuihop.resources.memory_budget import MemoryBudget
 from cuihop.resources.resources import Resources
 
@@ -83,7 +82,7 @@ def rank_by_gain(
     by_name = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int32)
     a_thread = bytes_a_thread + _SETS_A_BLOCK * len(corpus) * bytes_a_pair + len(names) * _BYTES_AN_IMAGE
     work.memory.take("gains of a block", a_thread)
-    threads = min(checked_threads(work.resources.threads), 1 + work.memory.left // a_thread)
+    threads = min(work.resources.block_threads, 1 + work.memory.left // a_thread)
     found = _RankedBlocks(
         gains, len(queries), corpus.of[by_name], by_name, grouped(queries.of, len(queries)), images.own_rows,
         blocks.left, depth, threads,

@@ -156,6 +156,9 @@ class RelevanceBlocks:
             scratch = self._free.pop()
         except IndexError:
             scratch = tuple(np.zeros(shape, dtype=kind) for shape, kind in self.shapes)
+        else:
+            for part in scratch:  # the stamps in it are those of this block, where it is computed once more
+                part.fill(0)
         kernels[self.kind](
             first, self.queries.indptr, self.queries.concepts, *self.tables, self.sizes, *self.members, self.by_rank,
             levels, askers[first : last + 1] - askers[first], retrieved_sets, *scratch, best_gains, best_images,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import contextlib
+from collections.abc import Callable, Generator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -47,10 +48,15 @@ class BlockWork(Protocol):
 
 
 class Cluster(Protocol):
-    """Processes of one or several machines that compute blocks."""
+    """Processes of one or several machines that compute blocks. See `cuihop.cluster.open_cluster`."""
 
-    def results(self, work: BlockWork, numbers: Sequence[int]) -> Iterator[tuple[int, Float64]]:
-        """Each of the blocks with its values, in any order, whatever dies on the way.
+    @property
+    def threads(self) -> int:
+        """Threads of the process with the most of them."""
+        ...
+
+    def results(self, work: BlockWork, numbers: Sequence[int]) -> Generator[tuple[int, Float64], None, None]:
+        """Each of the blocks with its values, in any order, whatever dies on the way. Closed, it ends the work.
 
         Raises:
             ClusterError: no process is left, or a block fails again and again.
@@ -120,11 +126,13 @@ class BlockStore:
                 self._saved.add(FinishedBlock(self._part, number, places, values))
             return len(places)
 
-        if cluster is None:
-            counts = in_order(lambda number: received(number, work.values(number)), left, work.threads)
-        else:
-            counts = (received(number, values) for number, values in cluster.results(work, left))
-        for queries in counts:
-            finished += queries
-            if progress is not None:
-                progress(finished, self._total)
+        with contextlib.ExitStack() as until_the_end:
+            if cluster is None:
+                counts = in_order(lambda number: received(number, work.values(number)), left, work.threads)
+            else:
+                results = until_the_end.enter_context(contextlib.closing(cluster.results(work, left)))
+                counts = (received(number, values) for number, values in results)
+            for queries in counts:
+                finished += queries
+                if progress is not None:
+                    progress(finished, self._total)

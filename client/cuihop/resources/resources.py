@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.resources.block_work import Cluster
+from cuihop.resources.cores import checked_threads
 from cuihop.resources.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.resources.progress import Progress
 
@@ -20,14 +21,15 @@ class Resources:
     """Threads, memory, progress and checkpoint of a long computation. No result depends on them.
 
     Attributes:
-        threads: number of threads; ``None`` is one for each core of the process.
+        threads: number of threads; ``None`` is one for each core of the process, and of a process of the cluster.
         memory: allowance beside the inputs: bytes, or a text such as ``500MB``.
         progress: callback with the number of finished queries and of all queries.
         checkpoint: file of finished blocks. Where it exists, from an interrupted run on the same inputs, its blocks are
             not computed again. Removed at the end.
         keep_checkpoint: keep that file at the end.
         places: the places of the queries to compute, those of a shard; ``None`` is all. The others have no values.
-        cluster: processes that compute the blocks; ``None`` is threads of this process.
+        cluster: processes that compute the blocks, from `cuihop.cluster.open_cluster`, each with that memory; ``None``
+            is threads of this process.
 
     >>> Resources(memory="500MB").budget().allowed
     500000000
@@ -40,6 +42,17 @@ class Resources:
     keep_checkpoint: bool = False
     places: npt.NDArray[np.int64] | None = None
     cluster: Cluster | None = None
+
+    @property
+    def block_threads(self) -> int:
+        """Number of blocks that one process computes at once, if there is memory for them.
+
+        Raises:
+            InputError: `threads` is not a number of threads.
+        """
+        if self.threads is None and self.cluster is not None:
+            return self.cluster.threads
+        return checked_threads(self.threads)
 
     def budget(self) -> MemoryBudget:
         """A fresh account of the memory allowed.

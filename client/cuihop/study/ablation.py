@@ -155,7 +155,7 @@ def _pass(n: int, judges: Sequence[_LabelAgreement], inputs: StudyInputs, resour
         blocks = BlockStore(store, len(found), places=resources.places, saved=saved)
         if not blocks.complete:
             index = images.index(inputs.graph, replace(inputs.nearness, n=n), memory, blocks.left)
-            scored = index.blocks(lams, depth + 1, threads=resources.threads)
+            scored = index.blocks(lams, depth + 1, threads=resources.block_threads)
             compared = lams.index(0.0), lams.index(inputs.nearness.lam)
             work = _AblationBlocks(scored, images.own_rows, judges, compared)
             blocks.fill(work, progress=resources.progress, cluster=resources.cluster)

@@ -122,7 +122,7 @@ def costs(inputs: StudyInputs, timed: int, progress_of: ProgressOf) -> list[Cost
 
 
 def _timed(inputs: StudyInputs, images: ImageConcepts, timed: int, progress_of: ProgressOf) -> list[Cost]:
-    resources = dataclasses.replace(inputs.resources, progress=progress_of("ranked by nn-iou"))
+    resources = dataclasses.replace(inputs.resources, progress=progress_of("ranked by nn-iou"), cluster=None)
     ranking = ranked_by("nn-iou", inputs, images, resources=resources)
     threads = inputs.resources.threads or cores()
     found = []
