@@ -60,6 +60,8 @@ class Member(BoltProxy):
 
     def _pair(self, client: socket.socket, server: socket.socket) -> None:
         self._open += [client, server]
+        for end in (client, server):  # small messages would wait for each other's acknowledgement
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with client, server, suppress(OSError):
             _exactly(client, 16, skip=4)
             server.sendall(bytes.fromhex("6060b017") + _ONLY_BOLT_5_4)

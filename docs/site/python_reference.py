@@ -45,6 +45,7 @@ MODULES = {
         "cuihop.rankings.pooling",
         "cuihop.relevance.baselines",
         "cuihop.evaluation.evaluate",
+        "cuihop.evaluation.shards",
         "cuihop.cluster.open_cluster",
         "cuihop.evaluation.result",
         "cuihop.evaluation.groups",

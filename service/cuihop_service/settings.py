@@ -77,8 +77,8 @@ class ServiceSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, extra="forbid", frozen=True)
 
     store: str = Field(
-        description="The store of the release: snapshot:PATH, or Neo4j at bolt://localhost:7687 or "
-        "neo4j://CLUSTER (user and password: NEO4J_USER, and NEO4J_PASSWORD or NEO4J_PASSWORD_FILE)."
+        description="The store of the release: snapshot:PATH, or Neo4j at bolt://localhost:7687 or, by "
+        "routing, neo4j: in place of bolt: (user and password: NEO4J_USER, and NEO4J_PASSWORD or NEO4J_PASSWORD_FILE)."
     )
     index: Literal["on", "off"] = Field(
         "on", description="Hold a Neo4j release in memory too. off: every answer is Cypher behind the cache."

@@ -52,6 +52,7 @@ WITH = {  # what an option needs beside it
     ("distance", "rejects"): ("--output", "new.tsv", "--on-bad-row", "skip"),
     ("similarity", "rejects"): ("--output", "new.tsv", "--on-bad-row", "skip"),
     ("study", "checkpoint"): ("--out", "new"),
+    ("study", "cluster_folder"): ("--out", "new"),
     ("irma-error", "plot"): ("--training", "other"),
 }
 FILE = {("all-similarities", "output"): ".tsv",

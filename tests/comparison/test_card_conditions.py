@@ -62,7 +62,8 @@ CHANGES: dict[str, tuple[object, str]] = {
 NO_CONDITIONS = {
     "ranking": "is what is compared", "measures": "are matched by their names", "progress": "changes no value",
     "threads": "change no value", "memory": "changes no value", "checkpoint": "changes no value",
-    "keep_checkpoint": "changes no value",
+    "keep_checkpoint": "changes no value", "cluster": "changes no value",
+    "places": "are refused: the queries of a shard are no evaluation",
 }  # fmt: skip
 
 

@@ -275,6 +275,7 @@ _ALLOWED = {
     "client/cuihop/cli/study.py": "into the folder that becomes the study's as a whole",
     "client/cuihop/study/writing.py": "the same",
     "client/cuihop/resources/checkpoint.py": "appended to, and checked before",
+    "client/cuihop/resources/shard_folder.py": "a lock, in the folder of the shard",
     "client/cuihop/neo4j_graph/login.py": "the record of refused passwords, in the folder of the metrics",
     "tools/cuihop_tools/neo4j_server.py": "the home of a server that it made",
     "tools/cuihop_tools/synthetic_files.py": "a folder made for tests",

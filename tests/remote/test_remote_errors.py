@@ -31,6 +31,7 @@ EXAMPLES: dict[str, errors.CuihopError] = {
     "LIMIT_EXCEEDED": errors.LimitExceeded("too many pairs: found 9; this service allows 7"),
     "NOT_AUTHENTICATED": errors.NotAuthenticated("the key has expired"),
     "NOT_ALLOWED": errors.NotAllowed("the key lacks the scope names"),
+    "RELEASE_BEHIND": errors.ReleaseBehind("this replica serves an older release", retry_after=2.0),
     "GRAPH_UNAVAILABLE": errors.GraphUnavailable("no release is loaded yet; ask again in a moment"),
     "TIMED_OUT": errors.QueryTimedOut("the answer took longer than allowed"),
     "RELEASE_MISMATCH": errors.ReleaseMismatch("release 2025AB is no longer in the database"),

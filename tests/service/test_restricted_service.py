@@ -23,7 +23,7 @@ from cuihop_api.v1.concept_graph_pb2_grpc import ConceptGraphServiceStub
 from cuihop_server import RunningService, running_service
 from cuihop_service.cache import CachedGraph
 from cuihop_service.graph_holder import GraphHolder, Loan, ServedGraph
-from cuihop_service.request_context import Overdue, RequestContext
+from cuihop_service.request_context import Overdue, ReleaseSession, RequestContext
 from cuihop_service.restricted_graphs import RestrictedGraphs
 from example_graph import asserted_graph, sourced_edges_graph
 from service_askers import HttpAsker, Refused
@@ -147,8 +147,10 @@ def test_a_remote_graph_notices_another_release(scheme: str) -> None:
 def test_a_service_that_ignores_the_field_is_noticed(
     scheme: str, service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def without_vocabularies(holder: GraphHolder, within_sabs: Sequence[str] = ()) -> Loan:
-        return Loan(holder, ())  # as a service of an earlier version
+    def without_vocabularies(
+        holder: GraphHolder, within_sabs: Sequence[str] = (), session: ReleaseSession | None = None
+    ) -> Loan:
+        return Loan(holder, (), session)  # as a service of an earlier version
 
     with connect(getattr(service, scheme)) as whole:
         monkeypatch.setattr(GraphHolder, "lent", without_vocabularies)

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from cuihop.errors import AccessError, ConceptError, CuihopError, GraphError, InputError, LimitExceeded, OutputError
+from cuihop.errors import (
+    AccessError,
+    ClusterError,
+    ConceptError,
+    CuihopError,
+    GraphError,
+    InputError,
+    LimitExceeded,
+    OutputError,
+)
 
 __all__ = ["EXIT_CODES", "INTERRUPTED", "MISSING_PACKAGE", "exit_code"]
 
@@ -20,6 +29,7 @@ EXIT_CODES: tuple[tuple[int, type[CuihopError] | None, str], ...] = (
     (7, LimitExceeded, "the request is larger than allowed"),
     (MISSING_PACKAGE, None, "an optional package is not installed"),
     (9, AccessError, "the service does not allow it: no valid key, or one without the scope"),
+    (10, ClusterError, "the cluster of --cluster cannot be reached, or ended before the work did"),
     (INTERRUPTED, None, "interrupted"),
 )
 
