@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 __all__ = ["cell", "table"]
 
-_ADDRESS = re.compile(r"(\b[a-z]+://(?:[^\s,;)]*[^\s,;).:])?)")
+_ADDRESS = re.compile(r"(\b[a-z][a-z0-9+]*://(?:[^\s,;)]*[^\s,;).:])?)")
 """An address becomes code: as text it is a link for some readers of Markdown and not for others."""
 
 _CODE = re.compile(r"(`+)(.+?)\1", re.DOTALL)
