@@ -121,7 +121,7 @@ def main() -> None:
     """Measure, compare, and print."""
     parser = arguments_of(__doc__)
     add_data_option(parser)
-    parser.add_argument("--images", type=int, default=250_000)
+    parser.add_argument("--images", type=int, default=400_000)
     parser.add_argument("--kills", type=int, default=20)
     arguments = parser.parse_args()
     results = Measurement(("distributed",))
