@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
+from cuihop_loader._kernels.interning import same_values
 from cuihop_loader._kernels.words import eight_bytes
 
 UInt8 = npt.NDArray[np.uint8]
@@ -249,7 +250,7 @@ def group(
                 spans[count, 2] = 1
                 count += 1
                 break
-            if _same(sabs, first, last, spans[number, 0], spans[number, 1]):
+            if same_values(sabs, first, last, sabs, spans[number, 0], spans[number, 1]):
                 sets[edge] = number
                 spans[number, 2] += 1
                 break
@@ -277,16 +278,6 @@ def _hash(numbers: UInt16, begin: int, end: int) -> int:
         h = (h ^ np.uint64(numbers[k])) * _PRIME
         h ^= h >> _FOLD
     return int(h & _LOW_HALF)
-
-
-@compiled
-def _same(numbers: UInt16, a_begin: int, a_end: int, b_begin: int, b_end: int) -> bool:
-    if a_end - a_begin != b_end - b_begin:
-        return False
-    for k in range(a_end - a_begin):  # noqa: SIM110 - generators are slow in compiled code
-        if numbers[a_begin + k] != numbers[b_begin + k]:
-            return False
-    return True
 
 
 @compiled

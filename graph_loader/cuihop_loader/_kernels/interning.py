@@ -9,6 +9,7 @@ from cuihop._kernels.jit import compiled
 from cuihop_loader._kernels.words import eight_bytes, first_bytes
 
 UInt8 = npt.NDArray[np.uint8]
+Values = npt.NDArray[np.integer]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
@@ -192,7 +193,7 @@ def register(
     for i in range(offsets.size - 1):
         begin, end = offsets[i], offsets[i + 1]
         slot = np.int64(hashed(blob, begin, end)) & mask
-        while table[slot] >= 0 and not _same(
+        while table[slot] >= 0 and not same_values(
             blob, begin, end, stored, stored_offsets[table[slot]], stored_offsets[table[slot] + 1]
         ):
             slot = (slot + 1) & mask
@@ -218,7 +219,8 @@ def enter_texts(stored_offsets: Int64, stored: UInt8, count: int, table: Int32) 
 
 
 @compiled
-def _same(one: UInt8, begin: int, end: int, other: UInt8, other_begin: int, other_end: int) -> bool:
+def same_values(one: Values, begin: int, end: int, other: Values, other_begin: int, other_end: int) -> bool:
+    """Compare two pieces of arrays for equality."""
     if end - begin != other_end - other_begin:
         return False
     for k in range(end - begin):  # noqa: SIM110 - generators are slow in compiled code
