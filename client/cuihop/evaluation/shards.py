@@ -58,8 +58,6 @@ def open_shard(
     *,
     by_position: bool = False,
     resources: Resources = Resources(),
-    command: str = "",
-    arguments: Mapping[str, Any] | None = None,
 ) -> Iterator[OpenShard]:
     """Open a shard; at the end of the block it is finished. Where it was interrupted, it resumes.
 
@@ -69,7 +67,6 @@ def open_shard(
         by_position: deal out the queries by their position, as rankings by vectors need them; otherwise by their
             concepts, so that equal concept sets are computed once. The same for every shard.
         resources: threads, memory and more.
-        command, arguments: of the command line, for ``cuihop merge``.
 
     Raises:
         InputError: not a shard, another process works on it, or its folder is of another job.
@@ -90,7 +87,7 @@ def open_shard(
     """
     shard = shard if isinstance(shard, Shard) else Shard.parse(shard)
     places, total = queries_of_shard(shard, Dataset.of(data), by_position=by_position)
-    with open_places(shard, folder, places, total, resources, command, arguments) as opened:
+    with open_places(shard, folder, places, total, resources) as opened:
         yield opened
 
 
@@ -104,7 +101,11 @@ def open_places(
     command: str = "",
     arguments: Mapping[str, Any] | None = None,
 ) -> Iterator[OpenShard]:
-    """Open a shard of these queries: see `open_shard`."""
+    """Open a shard of these queries: see `open_shard`.
+
+    Args:
+        command, arguments: of the command line, for ``cuihop merge``.
+    """
     record = ShardRecord(
         str(shard), "running", len(places), total, command, dict(arguments or {}), str(Path.cwd()),
         versions("cuihop", "numpy", "numba"),

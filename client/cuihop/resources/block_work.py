@@ -101,9 +101,7 @@ class BlockStore:
         """Places of the queries to compute, int64, ascending; ``None`` where these are all queries."""
         return None if self._missing.all() else np.flatnonzero(self._missing)
 
-    def fill(
-        self, work: BlockWork, *, progress: Progress | None = None, cluster: Cluster | None = None
-    ) -> None:  # fmt: skip
+    def fill(self, work: BlockWork, *, progress: Progress | None = None, cluster: Cluster | None = None) -> None:
         """Compute the blocks that are not finished. An interrupt stops after those that are under way.
 
         Args:
