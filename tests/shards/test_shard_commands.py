@@ -115,8 +115,11 @@ def shards(program: Run, command: tuple[str, ...], numbers: object = SHARDS, cou
     for number in numbers:  # type: ignore[attr-defined]
         done = program(*command, "--shard", f"{number}/{count}", "--checkpoint", "parts")
         assert done.code == 0, done.err
-        assert done.out.startswith(f"shard {number}/{count}: ")
-        assert done.out.rstrip().endswith(f"in parts/{number}-of-{count}; cuihop merge parts")
+        if "--json" in command:
+            assert json.loads(done.out)["folder"] == f"parts/{number}-of-{count}"
+        else:
+            assert done.out.startswith(f"shard {number}/{count}: ")
+            assert done.out.rstrip().endswith(f"in parts/{number}-of-{count}; cuihop merge parts")
 
 
 @pytest.mark.parametrize("case", COMMANDS)
@@ -285,6 +288,16 @@ def test_one_shard_and_more_shards_than_queries(here: Path, program: Run) -> Non
         shards(program, SHORT, range(1, count + 1), count)
         assert program("merge", "parts").out == one.out
         shutil.rmtree("parts")
+
+
+def test_a_shard_with_json_prints_an_object_and_so_does_its_merge(here: Path, program: Run) -> None:
+    command = (*COMMANDS["ranked by nn-iou"], "--json")
+    done = program(*command, "--shard", "1/1", "--checkpoint", "parts")
+    assert json.loads(done.out) == {
+        "shard": "1/1", "queries": len(IMAGES), "of_queries": len(IMAGES), "folder": "parts/1-of-1",
+        "then": "cuihop merge parts",
+    }  # fmt: skip
+    assert json.loads(program("merge", "parts").out) == json.loads(program(*command).out)
 
 
 def test_options_of_the_merge_are_added_to_the_command(here: Path, program: Run) -> None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import typer
 
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.output import note, progress
+from cuihop.cli.output import note, print_json, progress
 from cuihop.collection.dataset import Dataset
 from cuihop.errors import OutputError
 from cuihop.evaluation.shards import OpenShard, open_places, queries_of_shard
@@ -167,10 +167,12 @@ class Work:
             self.shard, self.checkpoint, places, of_queries, self.limits(), self.command, self.arguments
         ) as opened:  # fmt: skip
             yield replace(self, opened=opened)
-        typer.echo(
-            f"shard {self.shard}: {len(places):,} of {of_queries:,} queries, in {opened.folder}; "
-            f"cuihop merge {self.checkpoint}"
-        )
+        merge = f"cuihop merge {self.checkpoint}"
+        if (self.arguments or {}).get("json"):
+            print_json({"shard": str(self.shard), "queries": len(places), "of_queries": of_queries,
+                        "folder": str(opened.folder), "then": merge})  # fmt: skip
+        else:
+            typer.echo(f"shard {self.shard}: {len(places):,} of {of_queries:,} queries, in {opened.folder}; {merge}")
 
     def prepare(self) -> None:
         """Create the folder.
