@@ -12,10 +12,11 @@ import grpc
 import pytest
 import urllib3
 
-from cuihop import SnapshotGraph, connect
+from cuihop import SnapshotGraph
 from cuihop.collection.concept_counts import ConceptCounts
 from cuihop.errors import GraphUnavailable, InputError, LimitExceeded
 from cuihop.remote.graph import RemoteGraph
+from cuihop.remote.settings import RemoteSettings
 from cuihop.similarity.options import SimilarityOptions
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1.concept_graph_pb2_grpc import ConceptGraphServiceStub
@@ -53,9 +54,7 @@ def post(service: RunningService, route: str, **fields: Any) -> tuple[int, dict[
 
 
 def remote(service: RunningService, scheme: str) -> RemoteGraph:
-    graph = connect(getattr(service, scheme))
-    assert isinstance(graph, RemoteGraph)
-    return graph
+    return RemoteGraph(RemoteSettings(getattr(service, scheme), retry_time=0))
 
 
 @pytest.mark.parametrize("scheme", ["http", "grpc"])
@@ -130,7 +129,10 @@ def test_wrong_requests_name_the_field(service: RunningService) -> None:
 
 def test_without_an_index_similarity_is_refused_with_the_way_on() -> None:
     snapshot = example_graph()
-    with running_service(ServedGraph(snapshot.release, database=snapshot)) as running, remote(running, "grpc") as graph:
+    with (
+        running_service(ServedGraph(snapshot.release, database=snapshot)) as running,
+        remote(running, "grpc") as graph,
+    ):
         with pytest.raises(GraphUnavailable, match="see the setting index"):
             graph.hierarchy.facts()
         assert graph.distance(VEINS, AORTA) == 3
