@@ -90,10 +90,12 @@ def _given(flags: dict[str, Any]) -> dict[str, Any]:
 
 def _warn_without_redis(settings: ServiceSettings) -> None:
     """Log at the start that Redis does not answer. The service works without it."""
-    from cuihop_service.start_check import redis_state
+    if settings.redis is None:
+        return
+    from cuihop_service.cache.redis_cache import check_redis
 
     try:
-        redis_state(settings)
+        check_redis(settings.redis.get_secret_value())
     except GraphUnavailable as error:
         _log.warning("%s. Until then each process counts and caches alone.", error)
 

@@ -23,7 +23,7 @@ from cuihop_service.settings import ServiceSettings, misspelt_variables, read_se
 from cuihop_service.stores import store_at
 from cuihop_service.worker import check_cypher, tls_files
 
-__all__ = ["Finding", "findings", "redis_state"]
+__all__ = ["Finding", "findings"]
 
 _SOON = timedelta(days=30)
 
@@ -198,22 +198,12 @@ def _described(release: Release) -> str:
     return f"release {release.name}, {release.concepts:,} concepts, {release.edges:,} edges"
 
 
-def redis_state(settings: ServiceSettings) -> str | None:
-    """The line on Redis; ``None`` without it.
-
-    Raises:
-        GraphUnavailable: it does not answer, or refuses.
-    """
-    from cuihop_service.cache.redis_cache import RedisCache  # the client of Redis takes long to import
-
+def _redis(settings: ServiceSettings) -> str | None:
     if settings.redis is None:
         return None
-    cache = RedisCache(settings.redis.get_secret_value(), timeout=2.0)
-    try:
-        cache.check()
-    finally:
-        cache.close()
-    return f"{cache.address}: answers"
+    from cuihop_service.cache.redis_cache import check_redis  # the client of Redis takes long to import
+
+    return f"{check_redis(settings.redis.get_secret_value())}: answers"
 
 
 def _cypher(settings: ServiceSettings) -> str | None:
@@ -251,7 +241,7 @@ _CHECKS: dict[str, Callable[[ServiceSettings], str | None]] = {
     "audit": _audit,
     "store": _store,
     "counts of a corpus": _corpus,
-    "Redis": redis_state,
+    "Redis": _redis,
     "Cypher": _cypher,
     "traces": _traces,
 }

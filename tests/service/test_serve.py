@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -152,3 +153,21 @@ def test_a_redis_that_does_not_answer_is_named_at_the_start(store: Path, tmp_pat
     assert "redis://127.0.0.1:9: Redis does not answer" in log
     assert "correct the setting redis" in log
     assert "hidden" not in log
+
+
+def test_the_supervisor_imports_neither_frameworks_nor_compiled_code(tmp_path: Path) -> None:
+    path = tmp_path / "g.cuihop"
+    example_graph().save(path)
+    code = (
+        "import sys\n"
+        "from cuihop.cli import main\n"
+        "from cuihop_service import supervisor\n"
+        "from cuihop_service.addresses import Addresses\n"
+        "supervisor.supervise = lambda settings, http, on_ready: on_ready(Addresses(1, 2, False))\n"
+        f"sys.argv = ['cuihop', 'serve', '--store', {f'snapshot:{path}'!r}, '--http-port', '0', '--grpc-port', '0']\n"
+        "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code\n"
+        "heavy = {'fastapi', 'grpc', 'numba', 'pandas', 'redis', 'scipy', 'uvicorn'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

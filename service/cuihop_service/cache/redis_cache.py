@@ -26,7 +26,7 @@ from cuihop_service.cache.local_cache import Entry
 from cuihop_service.cache.statistics import SharedStatistics
 from cuihop_service.redis_pause import RedisPause
 
-__all__ = ["RedisCache"]
+__all__ = ["RedisCache", "check_redis"]
 
 Result = TypeVar("Result")
 
@@ -212,6 +212,23 @@ class RedisCache:
     def _count(self, **more: int) -> None:
         with self._lock:
             self._counts.update(more)
+
+
+def check_redis(address: str) -> str:
+    """The address of a Redis that answers, without user and password.
+
+    Args:
+        address: as that of `RedisCache`.
+
+    Raises:
+        GraphUnavailable: it does not answer within two seconds, or refuses. InputError: the address is not one.
+    """
+    cache = RedisCache(address, timeout=2.0)
+    try:
+        cache.check()
+    finally:
+        cache.close()
+    return cache.address
 
 
 def _prefix(digest: str) -> str:
