@@ -6,8 +6,8 @@
     python benchmarks/growth_release.py --sizes 30000000
 
 The releases are synthetic, in the proportions of UMLS: twelve rows of MRREL and five of MRCONSO for each concept. They
-are written with zstd, one at a time: 30 million concepts take 20 GB of disk, with their snapshot, and 17 GB of memory. Beyond ten million concepts, identifiers
-have eight digits, and are loaded as ``--identifiers any``.
+are written with zstd, one at a time: 30 million concepts take 20 GB of disk, with their snapshot, and 17 GB of memory.
+Beyond ten million concepts, identifiers have eight digits, and are loaded as ``--identifiers any``.
 
 Each step has a process of its own. Processor time counts all threads; the peak is that of the stage. The edges of the
 snapshot are compared with those that were put in, distances with a plain breadth-first search, and with themselves the
