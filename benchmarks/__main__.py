@@ -51,7 +51,7 @@ class Module:
 
 MODULES = (
     Module("How long does it take to read is_a rows?", "load", ("--rows", "200000", "--release"), ("--release",)),
-    Module("How do the time and memory of a load grow, up to three times UMLS?", "growth_release",
+    Module("How do the time and memory of a load grow, up to ten times UMLS?", "growth_release",
            ("--sizes", "2000", "--index-up-to", "2000")),
     Module("How long does it take to load a million real terms?", "ontologies", ("--ontology", "PATO")),
     Module("How long does a new process take?", "start", ("--concepts", "2000", "--repeats", "1")),
