@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import signal
+import threading
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
 import numba
@@ -45,8 +48,33 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
                 return None
 
         cache.load_overload = load_if_possible
+    compile_now = getattr(fast, "compile", None)
+    if compile_now is not None:
+        fast.compile = _interrupted_after(compile_now)
     answer: Callable[P, R] = fast
     return answer
+
+
+def _interrupted_after(work: Callable[P, R]) -> Callable[P, R]:
+    """``work``, after which a Ctrl-C that came meanwhile takes effect.
+
+    Within a compilation it would come up in a function that LLVM calls, where the exception is printed and ignored.
+    """
+
+    def uninterrupted(*args: P.args, **options: P.kwargs) -> R:
+        handler = signal.getsignal(signal.SIGINT)
+        if threading.current_thread() is not threading.main_thread() or not callable(handler):
+            return work(*args, **options)
+        interrupts: list[tuple[int, FrameType | None]] = []
+        signal.signal(signal.SIGINT, lambda *interrupt: interrupts.append(interrupt))
+        try:
+            return work(*args, **options)
+        finally:
+            signal.signal(signal.SIGINT, handler)
+            for interrupt in interrupts[:1]:
+                handler(*interrupt)
+
+    return uninterrupted
 
 
 @compiled
