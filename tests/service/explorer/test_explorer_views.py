@@ -298,6 +298,18 @@ def test_a_release_exchanged_meanwhile_is_announced(browser: Browser, graph: Sna
 # Paths
 
 
+def test_a_choice_shows_its_view_before_the_next_letter_is_typed(explorer: Explorer) -> None:
+    explorer.page.get_by_role("navigation").get_by_role("link", name="Path").click()
+    field = explorer.field("From")
+    field.fill("brain stem")
+    expect(explorer.page.get_by_role("option").first).to_be_visible()
+    enter = "field => { field.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter'})); return field.isConnected; }"
+    assert field.evaluate(enter) is False
+    expect(explorer.field("From")).to_have_value(f"Brain stem ({STEM})")
+    explorer.page.go_back()
+    expect(explorer.field("From")).to_have_value("")
+
+
 def test_a_path_is_the_one_of_the_library(explorer: Explorer, graph: SnapshotGraph) -> None:
     explorer.page.get_by_role("navigation").get_by_role("link", name="Path").click()
     explorer.choose("From", "brain stem")

@@ -20,15 +20,12 @@ export function conceptAddress(cui) {
   return address("concept", { cui });
 }
 
-/** Goes there; `replace` leaves no step behind, as for a slider on its way. */
+/** Goes there at once, so that no letter is typed into a view that is about to end; `replace` leaves no step behind, as
+ * for a slider on its way. */
 export function go(to, replace = false) {
   if (to === location.hash) return;
-  if (replace) {
-    history.replaceState(null, "", to);
-    dispatchEvent(new HashChangeEvent("hashchange"));
-  } else {
-    location.hash = to;
-  }
+  history[replace ? "replaceState" : "pushState"](null, "", to);
+  dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
 /** Changes the address without showing anything anew. */
