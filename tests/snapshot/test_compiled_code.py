@@ -36,3 +36,33 @@ def test_code_that_cannot_be_read_is_compiled_anew(tmp_path: Path, content: byte
         index.write_bytes(content)
     assert run(tmp_path) == (value, "0")
     assert run(tmp_path) == (value, "1")
+
+
+INTERRUPTED = """
+import signal
+import numpy as np
+from numba.core.codegen import CPUCodeLibrary
+
+hook, left = CPUCodeLibrary._object_compiled_hook, [1]
+
+def interrupting(module, machine_code):
+    if left.pop() if left else False:
+        signal.raise_signal(signal.SIGINT)
+    hook(module, machine_code)
+
+CPUCodeLibrary._object_compiled_hook = interrupting
+from cuihop._kernels.jit import signed
+try:
+    signed(np.uint8(3))
+except KeyboardInterrupt:
+    print("interrupted", left)
+print(signed(np.uint8(3)))
+"""
+
+
+def test_an_interrupt_while_code_is_compiled_comes_after_it(tmp_path: Path) -> None:
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("interrupted []\n3\n", "", 0)
