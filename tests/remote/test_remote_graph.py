@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
+import grpc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -527,3 +528,36 @@ def test_a_trace_continues_in_the_service() -> None:
     with TracerProvider().get_tracer("test").start_as_current_span("asking") as span:
         headers = Request(1.0).headers(None)
     assert trace.format_trace_id(span.get_span_context().trace_id) in headers["traceparent"]
+
+
+class CallsGivenUp(grpc.GenericRpcHandler):
+    """Passes calls on to a service, but gives up the first of each method, as a proxy does whose replica stops."""
+
+    def __init__(self, channel: grpc.Channel) -> None:
+        self.channel = channel
+        self.given_up: set[str] = set()
+
+    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes]:
+        def answer(message: bytes, context: grpc.ServicerContext) -> bytes:
+            if details.method not in self.given_up:
+                self.given_up.add(details.method)
+                context.abort(grpc.StatusCode.CANCELLED, "CANCELLED")
+            send: Any = self.channel.unary_unary(details.method)
+            passed_on: bytes = send(message)
+            return passed_on
+
+        return grpc.unary_unary_rpc_method_handler(answer)
+
+
+def test_a_call_that_a_proxy_gave_up_is_repeated(service: RunningService) -> None:
+    with grpc.insecure_channel(service.grpc.removeprefix("grpc://")) as channel:
+        handler = CallsGivenUp(channel)
+        server = grpc.server(ThreadPoolExecutor(2), handlers=[handler])
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        try:
+            with connect(f"grpc://127.0.0.1:{port}") as graph, connect(service.grpc) as direct:
+                assert graph.distance("C0006121", "C0018670") == direct.distance("C0006121", "C0018670")
+            assert len(handler.given_up) >= 2
+        finally:
+            server.stop(None)

@@ -498,7 +498,10 @@ def _failure(error: grpc.RpcError, settings: RemoteSettings, request: Request) -
     if code is grpc.StatusCode.UNIMPLEMENTED:
         return unavailable(address, f"a server, but not of this version of cuihop: {reason}")
     if code is grpc.StatusCode.CANCELLED:
-        return unavailable(address, _CLOSED)
+        if "Channel closed" in details:
+            return unavailable(address, _CLOSED)
+        # A proxy in front of a replica that stops, with a call sent a moment too late: every operation only reads.
+        return unavailable(address, "the service, or a proxy in front of it, gave the call up", retry=True)
     return refusal(address, code.name, f"{code.name}: {reason} (request {request.request_id})")
 
 
