@@ -1,16 +1,17 @@
-"""The command line, run in the process of a test."""
+"""The command line, run in the process of a test or, for what it imports, in one of its own."""
 
 from __future__ import annotations
 
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pytest
 
 from cuihop.cli import main
 
-__all__ = ["Done", "Run", "program"]
+__all__ = ["Done", "Run", "imported_by", "program"]
 
 
 @dataclass
@@ -38,3 +39,21 @@ def program(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         return Done(code if isinstance(code, int) else 0, captured.out, captured.err)
 
     return run
+
+
+def imported_by(command: Sequence[str], modules: set[str], before: str = "") -> str:
+    """The modules, of these, that a command of ``cuihop`` has imported at its end, as a printed list.
+
+    Args:
+        command: the arguments. modules: names to look for. before: Python that runs before the command.
+    """
+    code = (
+        "import sys\n"
+        "from cuihop.cli import main\n"
+        f"{before}"
+        f"sys.argv = {['cuihop', *command]!r}\n"
+        "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code\n"
+        f"print(sorted({modules!r} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()[-1]

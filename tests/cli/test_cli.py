@@ -20,7 +20,7 @@ from cuihop.cli.exit_codes import EXIT_CODES, exit_code
 from cuihop.errors import ConceptNotFound, CuihopError, OutputError, SnapshotTooNew
 from example_graph import example_graph, sourced_graph
 from neo4j_server import typed_graph
-from program_run import Run
+from program_run import Run, imported_by
 
 
 @pytest.fixture(scope="module")
@@ -330,16 +330,9 @@ def test_an_interrupt_leaves_nothing_half_written(tmp_path: Path) -> None:
 
 def test_one_distance_imports_neither_compiled_code_nor_other_commands(tmp_path: Path) -> None:
     example_graph().save(tmp_path / "graph.cuihop")
-    program = (
-        "import sys\n"
-        f"sys.argv = ['cuihop', 'distance', 'C0006121', 'C0018670', '--graph', {str(tmp_path / 'graph.cuihop')!r}]\n"
-        "from cuihop.cli import main\n"
-        "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code\n"
-        "heavy = {'numba', 'pandas', 'scipy', 'cuihop_service', 'cuihop_loader', 'neo4j', 'grpc', 'matplotlib'}\n"
-        "print(sorted(heavy & set(sys.modules)))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    command = ["distance", "C0006121", "C0018670", "--graph", str(tmp_path / "graph.cuihop")]
+    heavy = {"numba", "pandas", "scipy", "cuihop_service", "cuihop_loader", "neo4j", "grpc", "matplotlib"}
+    assert imported_by(command, heavy) == "[]"
 
 
 def test_a_command_alone_and_among_all_is_the_same() -> None:

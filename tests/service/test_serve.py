@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from cuihop import SnapshotGraph
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from example_graph import example_graph
+from program_run import imported_by
 from served_program import program, wait_for
 
 
@@ -158,16 +158,11 @@ def test_a_redis_that_does_not_answer_is_named_at_the_start(store: Path, tmp_pat
 def test_the_supervisor_imports_neither_frameworks_nor_compiled_code(tmp_path: Path) -> None:
     path = tmp_path / "g.cuihop"
     example_graph().save(path)
-    code = (
-        "import sys\n"
-        "from cuihop.cli import main\n"
+    supervised = (
         "from cuihop_service import supervisor\n"
         "from cuihop_service.addresses import Addresses\n"
         "supervisor.supervise = lambda settings, http, on_ready: on_ready(Addresses(1, 2, False))\n"
-        f"sys.argv = ['cuihop', 'serve', '--store', {f'snapshot:{path}'!r}, '--http-port', '0', '--grpc-port', '0']\n"
-        "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code\n"
-        "heavy = {'fastapi', 'grpc', 'numba', 'pandas', 'redis', 'scipy', 'uvicorn'}\n"
-        "print(sorted(heavy & set(sys.modules)))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    command = ["serve", "--store", f"snapshot:{path}", "--http-port", "0", "--grpc-port", "0"]
+    heavy = {"fastapi", "grpc", "numba", "pandas", "redis", "scipy", "uvicorn"}
+    assert imported_by(command, heavy, before=supervised) == "[]"

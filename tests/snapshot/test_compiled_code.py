@@ -46,7 +46,8 @@ from numba.core.codegen import CPUCodeLibrary
 hook, left = CPUCodeLibrary._object_compiled_hook, [1]
 
 def interrupting(module, machine_code):
-    if left.pop() if left else False:
+    if left:
+        left.clear()
         signal.raise_signal(signal.SIGINT)
     hook(module, machine_code)
 
