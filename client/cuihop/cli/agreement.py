@@ -11,7 +11,7 @@ import typer
 from cuihop.agreement.agreement import MEASURES, agreement
 from cuihop.agreement.result import Agreement
 from cuihop.agreement.scored_pairs import ScoredPairs
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import CSV
 from cuihop.cli.evaluation_options import FILES_PANEL, ConfidenceOption, ResamplesOption, SeedOption
 from cuihop.cli.graph_option import GraphOption, GraphSource, WithinSabOption, opened_graph
 from cuihop.cli.information_content import Content, ContentOption, CountsOption
@@ -62,12 +62,12 @@ def agreement_with_people(
         typer.Option(
             "--per-pair", rich_help_panel=FILES_PANEL, help="File for concepts and values of each pair, as CSV."
         ),
-        FileUse.WRITES,
+        CSV,
     ] = None,
     unmapped: Annotated[
         Path | None,
         typer.Option("--unmapped", rich_help_panel=FILES_PANEL, help="File for the terms without a concept, as CSV."),
-        FileUse.WRITES,
+        CSV,
     ] = None,
     resamples: ResamplesOption = 10_000,
     confidence: ConfidenceOption = 0.95,

@@ -33,7 +33,7 @@ from cuihop.cli.caption_models import (
     ModelOption,
     Models,
 )
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import CSV, FileUse
 from cuihop.cli.compared_systems import named_files
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
@@ -131,7 +131,7 @@ def caption_scores(
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", rich_help_panel=FILES_PANEL, help="File for the values of captions, as CSV."),
-        FileUse.WRITES,
+        CSV,
     ] = None,
     report: ReportOption = None,
     plot: PlotOption = None,

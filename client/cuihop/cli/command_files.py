@@ -1,4 +1,8 @@
-"""The files that a command reads and writes, by its annotations. An output that cannot be written is refused first."""
+"""The files that a command reads and writes, by its annotations.
+
+Before the work, refuse an output that cannot be written, an ending that says another form than the one that is written,
+and a file or an option that needs a package that is not installed.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import functools
 import os
 import typing
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -13,34 +18,95 @@ from typing import Any
 from cuihop.errors import InputError
 from cuihop.files.input_file import STANDARD_INPUT
 from cuihop.files.written_files import check_output, check_output_folder, protected_inputs
-from cuihop.notebooks.figures import picture_form
+from cuihop.notebooks.figures import FORMATS
 
-__all__ = ["FileUse", "checked_files", "checked_picture", "file_uses"]
+__all__ = [
+    "CSV",
+    "DICTIONARY",
+    "JSON",
+    "PICTURE",
+    "QRELS",
+    "REJECTS",
+    "REPORT",
+    "RUN",
+    "SNAPSHOT",
+    "TSV",
+    "FileForm",
+    "FileUse",
+    "checked_files",
+    "file_uses",
+    "written_forms",
+]
 
 
 class FileUse(Enum):
     """The use of a parameter, as further metadata of its ``Annotated`` type; a path without any is read."""
 
-    WRITES = "file to write"
+    WRITES = "file to write; declared by its `FileForm`"
     WRITES_FOLDER = "folder to write"
     READS = "text that may name a file to read: FILE, NAME=FILE or snapshot:FILE"
 
 
-def checked_picture(path: Path | None) -> Path | None:
-    """The path of a picture; another suffix than those of pictures is refused before any work."""
-    if path is not None:
-        picture_form(path)
-    return path
+@dataclass(frozen=True)
+class FileForm:
+    """The form of a file to write, as further metadata of the parameter that names it.
+
+    Attributes:
+        name: in words. endings: of the names of such files. by_ending: the ending selects among several forms;
+            otherwise a name without an ending has this form, too.
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    by_ending: bool = False
+
+    def check(self, path: Path, option: str) -> None:
+        """Refuse a name whose ending says another form. Digits, as of a version, say none.
+
+        Raises:
+            InputError: names the endings that are known.
+        """
+        ending = path.suffix.lower()
+        says_none = ending[1:].isdecimal() or ending in ("", ".")
+        if ending in self.endings or (says_none and not self.by_ending):
+            return
+        raise InputError(
+            f"{option} writes {self.name}, which this name does not say", file=path,
+            found="no ending" if says_none else repr(ending),
+            expected=f"a name that ends in {' or '.join(self.endings)}" + ("" if self.by_ending else ", or in nothing"),
+        )  # fmt: skip
+
+
+CSV = FileForm("CSV", (".csv",))
+TSV = FileForm("tab-separated text", (".tsv", ".tab", ".txt"))
+JSON = FileForm("JSON", (".json",))
+RUN = FileForm("a TREC run", (".run", ".trec", ".txt"))
+QRELS = FileForm("TREC qrels", (".qrels", ".trec", ".txt"))
+REJECTS = FileForm("rejected rows as text", (".rejects", *TSV.endings))
+SNAPSHOT = FileForm("a snapshot", (".cuihop",))
+DICTIONARY = FileForm("a neighbour dictionary", (".cuihop",))
+PICTURE = FileForm("a picture", tuple(f".{form}" for form in FORMATS), by_ending=True)
+REPORT = FileForm("Markdown or LaTeX", (".md", ".tex"), by_ending=True)
 
 
 def file_uses(command: Callable[..., Any]) -> dict[str, FileUse]:
     """The use of each parameter of a command that names files."""
-    uses = {}
-    for name, hint in typing.get_type_hints(command, include_extras=True).items():
+    uses = dict.fromkeys(written_forms(command), FileUse.WRITES)
+    for name, hint in _hints(command):
         marks = [mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, FileUse)]
-        if marks or Path in _types(hint):
+        if name not in uses and (marks or Path in _types(hint)):
             uses[name] = marks[0] if marks else FileUse.READS
     return uses
+
+
+def written_forms(command: Callable[..., Any]) -> dict[str, FileForm]:
+    """The form of each file that a command writes, by the parameter that names it."""
+    marked = ((name, mark) for name, hint in _hints(command) for mark in getattr(hint, "__metadata__", ()))
+    return {name: mark for name, mark in marked if isinstance(mark, FileForm)}
+
+
+def _hints(command: Callable[..., Any]) -> Iterable[tuple[str, Any]]:
+    return typing.get_type_hints(command, include_extras=True).items()
 
 
 def _types(hint: Any) -> Iterator[Any]:
@@ -51,7 +117,7 @@ def _types(hint: Any) -> Iterator[Any]:
 
 def checked_files(command: Callable[..., None]) -> Callable[..., None]:
     """The command, refusing at once what it could not write, what it reads as output, and two standard inputs."""
-    uses = file_uses(command)
+    uses, forms = file_uses(command), written_forms(command)
     if not uses or hasattr(command, "__wrapped__"):
         return command
 
@@ -68,7 +134,7 @@ def checked_files(command: Callable[..., None]) -> Callable[..., None]:
             return
         written = {name: given[name] for name, use in uses.items() if use is not FileUse.READS and given.get(name)}
         with protected_inputs(read):
-            _check(written, uses)
+            _check(written, forms)
             command(**given)
 
     return checked
@@ -94,19 +160,21 @@ def _named(value: object) -> Iterator[str]:
                     yield os.fspath(index_path(name))
 
 
-def _check(written: dict[str, Path], uses: dict[str, FileUse]) -> None:
-    """Refuse outputs that cannot be written.
+def _check(written: dict[str, Path], forms: dict[str, FileForm]) -> None:
+    """Refuse outputs that cannot be written; without a form, a folder.
 
     Raises:
-        InputError: two files are one, or one is read.
+        InputError: two files are one, one is read, or its ending says another form.
         OutputError: see `cuihop.files.written_files.check_output`.
     """
     targets: dict[Path, str] = {}
     for name, path in written.items():
         if str(path) == STANDARD_INPUT:  # standard output
             continue
-        target = check_output(path) if uses[name] is FileUse.WRITES else check_output_folder(path)
+        target = check_output(path) if name in forms else check_output_folder(path)
         option = f"--{name.replace('_', '-')}"
         if target in targets:
             raise InputError(f"{targets[target]} and {option} name one file", file=path)
         targets[target] = option
+        if name in forms:
+            forms[name].check(path, option)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import CSV, FileUse
 from cuihop.cli.compared_systems import Conditions, arrays_among, evaluations_of, systems_named, write_cards
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
@@ -126,7 +126,7 @@ def compare_systems(
             "--output", "-o", rich_help_panel=FILES_PANEL,
             help="File for the values of each query, side by side, as CSV.",
         ),
-        FileUse.WRITES,
+        CSV,
     ] = None,
     report: ReportOption = None,
     cards: CardsOption = None,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from cuihop.added_names import GraphWithNames
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import CSV, FileUse
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
     MEASURES_PANEL,
@@ -49,7 +49,7 @@ from cuihop.notebooks.table import write_tables
 __all__ = ["OutputOption", "concept_detection"]
 
 OutputOption = Annotated[
-    Path | None, typer.Option("--output", "-o", help="File for the values of each image, as CSV."), FileUse.WRITES
+    Path | None, typer.Option("--output", "-o", help="File for the values of each image, as CSV."), CSV
 ]
 
 
@@ -85,7 +85,7 @@ def concept_detection(
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", rich_help_panel=FILES_PANEL, help="File for the values of each image, as CSV."),
-        FileUse.WRITES,
+        CSV,
     ] = None,
     report: ReportOption = None,
     cards: CardsOption = None,

@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import CSV, JSON
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
     MEASURES_PANEL,
@@ -126,12 +126,12 @@ def evaluate_ranking(
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="File for the values of each query, as CSV.", rich_help_panel=FILES_PANEL),
-        FileUse.WRITES,
+        CSV,
     ] = None,
     card: Annotated[
         Path | None,
         typer.Option("--card", help="File for a score card, for cuihop compare.", rich_help_panel=FILES_PANEL),
-        FileUse.WRITES,
+        JSON,
     ] = None,
     system: Annotated[
         str | None,

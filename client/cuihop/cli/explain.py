@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from cuihop.added_names import without_added_names
-from cuihop.cli.command_files import FileUse, checked_picture
+from cuihop.cli.command_files import PICTURE
 from cuihop.cli.evaluation_options import (
     ConceptColumnOption,
     CorpusEmbeddingsOption,
@@ -85,10 +85,8 @@ HubsOption = Annotated[
 ]  # fmt: skip
 SaveOption = Annotated[
     Path | None,
-    typer.Option(
-        "--save", help="File for a picture: .svg, .png or .pdf.", show_default=False, callback=checked_picture
-    ),
-    FileUse.WRITES,
+    typer.Option("--save", help="File for a picture: .svg, .png or .pdf.", show_default=False),
+    PICTURE,
 ]
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cuihop.adapters.fusion import Method, Normalisation, fused
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import RUN
 from cuihop.cli.evaluation_options import OrderOption, TiesOption
 from cuihop.cli.output import JsonOption, console, print_json
 from cuihop.cli.pool import RunsArgument, runs_read
@@ -21,7 +21,7 @@ def fuse_runs(
     output: Annotated[
         Path,
         typer.Option("--output", "-o", help="File for the fused run, in the form of TREC.", show_default=False),
-        FileUse.WRITES,
+        RUN,
     ],
     method: Annotated[
         Method, typer.Option("--method", help="By ranks: rrf, isr. By scores: combsum, combmnz, combmin, combmax.")

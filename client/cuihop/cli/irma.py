@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import JSON, FileUse
 from cuihop.cli.compared_systems import write_cards
 from cuihop.cli.detection import OutputOption
 from cuihop.cli.evaluation_options import ByOption, BySystemOption, CardsOption, GroupsOption, PlotOption, SystemsOption
@@ -29,9 +29,7 @@ from cuihop.notebooks.table import Table
 
 __all__ = ["irma_error"]
 
-CardOption = Annotated[
-    Path | None, typer.Option("--card", help="File for a score card, for cuihop compare."), FileUse.WRITES
-]
+CardOption = Annotated[Path | None, typer.Option("--card", help="File for a score card, for cuihop compare."), JSON]
 
 _ERROR_COUNT = "error count"
 _INTERVALS: dict[str, Any] = {"resamples": 10_000, "confidence": 0.95, "seed": 0, "threads": None}

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import CSV, QRELS
 from cuihop.cli.evaluation_options import FILES_PANEL, OrderOption, TiesOption
 from cuihop.cli.output import JsonOption, console, print_json, print_table
 from cuihop.files.text_lines import counted
@@ -42,13 +42,13 @@ def pool(
         Path | None,
         typer.Option("--output", "-o", help="File for query, document and number of runs that found it, as CSV.",
                      rich_help_panel=FILES_PANEL),
-        FileUse.WRITES,
+        CSV,
     ] = None,
     judge: Annotated[
         Path | None,
         typer.Option("--judge", rich_help_panel=FILES_PANEL,
                      help="File for judges: TREC qrels by document name, each grade -1 until it is judged."),
-        FileUse.WRITES,
+        QRELS,
     ] = None,
     ties: TiesOption = "name",
     order: OrderOption = "score",

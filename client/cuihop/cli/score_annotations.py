@@ -26,7 +26,7 @@ from cuihop.annotated_texts.score_tables import (
     type_table,
 )
 from cuihop.annotated_texts.scoring import AnnotationScores, TextCollection, score_annotations
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import CSV, FileUse
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
     MEASURES_PANEL,
@@ -85,7 +85,7 @@ def score_annotated_texts(
     per_document: Annotated[
         Path | None,
         typer.Option("--per-document", rich_help_panel=FILES_PANEL, help="File for the values of each text, as CSV."),
-        FileUse.WRITES,
+        CSV,
     ] = None,
     report: ReportOption = None,
     cards: CardsOption = None,
