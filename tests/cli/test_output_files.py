@@ -232,7 +232,8 @@ def test_an_ending_that_says_another_form_is_refused_before_the_work(
     form = FORMS[command, parameter]
     for ending in {".parquet", ".csv.gz", ".xlsx", ".JSON"} - {*form.endings, *map(str.upper, form.endings)}:
         done = refused(program, command, parameter, f"new{ending}")
-        expected = f"expected a name that ends in {' or '.join(form.endings)}"
+        *others, last = form.endings
+        expected = f"expected a name that ends in {', '.join(others)}{' or ' if others else ''}{last}"
         assert (done.code, expected in done.err) == (3, True), (ending, done.err)
         assert f"--{parameter.replace('_', '-')} writes {form.name}" in done.err
     assert state(here) == before

@@ -19,6 +19,7 @@ from cuihop.errors import InputError
 from cuihop.files.text_lines import counted
 from cuihop.files.written_files import check_output
 from cuihop.notebooks.table import Table
+from cuihop.resources.optional_packages import PYARROW
 from cuihop.resources.resources import Resources
 from cuihop.similarity.hierarchy import Hierarchy
 from cuihop.similarity.options import SIMILARITY_MEASURES, SimilarityOptions, named_measure
@@ -28,7 +29,10 @@ from cuihop.snapshot.similarity_files import DELIMITERS, identifier_files, write
 
 __all__ = ["all_similarities"]
 
-_PAIRS_OR_ARRAY = FileForm("an array or a table of pairs", (".npy", *DELIMITERS, ".parquet"), by_ending=True)
+_PAIRS_OR_ARRAY = FileForm(
+    "an array or a table of pairs", (".npy", *DELIMITERS, ".parquet"), by_ending=True,
+    packages={".parquet": PYARROW},
+)  # fmt: skip
 
 
 def all_similarities(

@@ -83,6 +83,7 @@ class Models:
 
         Raises:
             typer.BadParameter: a model of no measure, or options that do not go together.
+            ModuleNotFoundError: a package that a model needs is missing.
         """
         folders: dict[str, Path] = {}
         if models:
@@ -101,6 +102,11 @@ class Models:
             raise typer.BadParameter("--caption-embeddings SYSTEM=FILE is needed once for each system")
         if layer is not None and "BERTScore" not in folders:
             raise typer.BadParameter("--bertscore-layer goes with --model BERTScore=FOLDER")
+        if folders:
+            from cuihop.adapters.caption_models import PACKAGES_OF_MODELS
+
+            for package in (package for family in folders for package in PACKAGES_OF_MODELS[family]):
+                package.check()
         return cls(folders, images, {name: paths[0] for name, paths in captions.items()}, device, layer, threads)
 
     def scores(

@@ -12,6 +12,7 @@ from cuihop.cli.command_files import RUN
 from cuihop.cli.evaluation_options import OrderOption, TiesOption
 from cuihop.cli.output import JsonOption, console, print_json
 from cuihop.cli.pool import RunsArgument, runs_read
+from cuihop.resources.optional_packages import RANX
 
 __all__ = ["fuse_runs"]
 
@@ -39,6 +40,7 @@ def fuse_runs(
     json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Combine several runs of the same queries into one, by their ranks or their scores."""
+    RANX.check()
     read = runs_read(runs, None, ties, order)
     found = fused(read, method, normalisation=normalisation, k=k, depth=depth)
     found.to_run(output)
