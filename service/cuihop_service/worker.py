@@ -23,6 +23,7 @@ from cuihop.addresses import is_neo4j_address
 from cuihop.collection.concept_counts import ConceptCounts
 from cuihop.errors import GraphError, InputError, SnapshotError
 from cuihop.graph import ConceptGraph
+from cuihop.resources.compilation import announce_compilation
 from cuihop_service.addresses import Addresses
 from cuihop_service.admission import Admission, Observers
 from cuihop_service.cache import CachedGraph, PairCounts
@@ -70,6 +71,7 @@ def run_worker(
     Raises:
         CuihopError: the store is no store, a port is taken, a certificate is none.
     """
+    announce_compilation(_log.info)
     others = set(threading.enumerate())
     uvloop.run(_answer(settings, http, grpc_port, on_ready))
     _end_without(others)
