@@ -147,6 +147,34 @@ def test_files_of_two_signatures_are_two_files(tmp_path: Path) -> None:
     assert other.load("float64") is None
 
 
+COMPILED_ONCE = """
+import sys
+import numpy as np
+from cuihop._kernels.tokens import hashes_of
+from cuihop.resources.compilation import announce_compilation
+announce_compilation(print)
+print("ready", flush=True)
+sys.stdin.readline()
+hashes_of(np.array([0, 2]), np.array([97, 98], dtype=np.uint32))
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_need_the_same_code_compile_it_once(tmp_path: Path) -> None:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", COMPILED_ONCE], env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for _ in range(3)
+    ]  # fmt: skip
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    outputs = [process.communicate("go\n", timeout=120)[0] for process in processes]
+    assert sum("compiling" in output for output in outputs) == 1
+
+
 def test_the_first_compilation_is_announced_and_all_are_timed() -> None:
     from cuihop.resources import compilation
 

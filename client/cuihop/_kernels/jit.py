@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import hashlib
 import os
@@ -12,6 +13,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -32,6 +34,11 @@ __all__ = ["compiled", "signed"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
+try:
+    import fcntl
+except ImportError:  # Windows: several processes may compile the same
+    fcntl = None  # type: ignore[assignment]
+
 _caching: Any = numba.core.caching
 _event: Any = numba.core.event
 _settings: Any = numba.config
@@ -48,6 +55,9 @@ OTHER_SOURCES = (
 )
 """Modules of this package outside the folders of kernels whose functions or constants compiled code contains."""
 
+_LONGEST_WAIT = 60.0
+"""Seconds to wait for another process that compiles the same."""
+
 _KEPT = 4
 """Number of folders of other versions that stay: those used last."""
 
@@ -61,9 +71,11 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """
     fast: Any = numba.njit(nogil=True, error_model="numpy")(function)
     if hasattr(fast, "compile"):  # not if numba is switched off (NUMBA_DISABLE_JIT)
+        work = fast.compile
         with contextlib.suppress(RuntimeError):  # no folder can be written
             fast._cache = _Cache(function)
-        fast.compile = _interrupted_after(fast.compile)
+            work = fast._cache.unlocked_after(work)
+        fast.compile = _interrupted_after(work)
     answer: Callable[P, R] = fast
     return answer
 
@@ -99,7 +111,8 @@ class _Files:
     """The files of one function, one for each signature and processor.
 
     numba's own form keeps an index of numbered files; two processes that write to it at once can leave it with the code
-    of another signature. Here the name of a file is the digest of its key.
+    of another signature. Here the name of a file is the digest of its key. A process that compiles holds a lock, so
+    that the others, such as the workers of a service, wait for its file in place of compiling the same.
 
     Args:
         base: the path of the files without the part of the key.
@@ -107,23 +120,52 @@ class _Files:
 
     def __init__(self, base: Path) -> None:
         self._base = base
+        self._locked: list[int] = []
 
     def save(self, key: object, data: object) -> None:
         with replaced_file(self._of(key), durable=False) as file:
             file.write(_caching.dumps(data))
 
     def load(self, key: object) -> object:
-        try:
-            return pickle.loads(self._of(key).read_bytes())  # noqa: S301 - the user's own folder
-        except FileNotFoundError:
-            return None
+        file = self._of(key)
+        for attempt in (self._lock, None):
+            with contextlib.suppress(FileNotFoundError):
+                return pickle.loads(file.read_bytes())  # noqa: S301 - the user's own folder
+            if attempt is not None:
+                attempt(int(file.suffixes[-2][1:9], 16))
+        return None
 
     def flush(self) -> None:
         for file in self._base.parent.glob(f"{self._base.name}.*.nbc"):
             file.unlink()
 
+    def unlock(self) -> None:
+        """End the locks of what has been compiled, or could not be."""
+        while self._locked:
+            fcntl.lockf(_lock_file(self._base.parent), fcntl.LOCK_UN, 1, self._locked.pop())
+
+    def _lock(self, number: int) -> None:
+        """Wait until no other process compiles this, but not for one that is suspended; without locks, do not wait."""
+        deadline = time.monotonic() + _LONGEST_WAIT
+        while fcntl is not None and time.monotonic() < deadline:
+            try:
+                fcntl.lockf(_lock_file(self._base.parent), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
+            except OSError as error:
+                if error.errno not in (errno.EACCES, errno.EAGAIN):
+                    return
+                time.sleep(0.02)
+            else:
+                self._locked.append(number)
+                return
+
     def _of(self, key: object) -> Path:
         return self._base.with_name(f"{self._base.name}.{hashlib.sha256(repr(key).encode()).hexdigest()[:32]}.nbc")
+
+
+@functools.cache
+def _lock_file(folder: Path) -> int:
+    """The open lock file of a folder: closing it would end all locks of the process."""
+    return os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
 
 
 class _Cache(_caching.FunctionCache):  # type: ignore[misc]
@@ -132,6 +174,15 @@ class _Cache(_caching.FunctionCache):  # type: ignore[misc]
     def __init__(self, function: object) -> None:
         super().__init__(function)
         self._cache_file = _Files(Path(self.cache_path) / self._impl.filename_base)
+
+    def unlocked_after(self, work: Callable[P, R]) -> Callable[P, R]:
+        def unlocked(*args: P.args, **options: P.kwargs) -> R:
+            try:
+                return work(*args, **options)
+            finally:
+                self._cache_file.unlock()
+
+        return unlocked
 
     def save_overload(self, *machine_code: object) -> None:
         with contextlib.suppress(OSError, OutputError):

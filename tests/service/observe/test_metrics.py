@@ -110,7 +110,7 @@ def test_questions_over_both_transports_are_counted_and_timed_by_tier(service: R
     grpc.close()
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(st.lists(st.tuples(st.text(max_size=30), st.text(max_size=30), st.sampled_from(["a", "cui", "text"]))))
 def test_no_caller_makes_a_series(drawn: list[tuple[str, str, str]]) -> None:
     metrics = Metrics()
