@@ -181,7 +181,8 @@ def pytest_testnodedown(node: Any) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """One line for each cause of tests that did not run."""
-    causes = Counter(config.stash[_LEFT_OUT])
+    left_out: dict[str, int] = config.stash[_LEFT_OUT]
+    causes = Counter(left_out)
     for report in terminalreporter.stats.get("skipped", []):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         causes[reason.removeprefix("Skipped: ")] += 1

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from cuihop.errors import InputError, LimitExceeded, RateLimited
 from cuihop_service.callers import Caller, Rate
 from cuihop_service.guard.rates import Bucket, Rates, SharedRates
+from redis_server import NO_REDIS
 
 READ = frozenset({"read"})
 
@@ -65,7 +66,7 @@ class Counter:
 @pytest.fixture
 def counter(tmp_path: Path) -> Iterator[Counter]:
     if shutil.which("redis-server") is None:
-        pytest.skip("no Redis server can be started: redis-server not found")
+        pytest.skip(NO_REDIS)
     redis_counter = Counter(tmp_path)
     yield redis_counter
     redis_counter.stop()
