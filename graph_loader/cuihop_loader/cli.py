@@ -293,4 +293,4 @@ def _facts(report: LoadReport) -> Iterator[tuple[str, int | str]]:
         yield "  parents defined nowhere", report.terms.undefined_parents
     yield "read", f"{report.bytes / 1e6:,.1f} MB in {report.seconds:,.1f} s"
     if (seconds := seconds_of_compilation()) > 1:
-        yield "  of which compiling, once after an install", f"{seconds:,.1f} s"
+        yield "  of it compiling, once", f"{seconds:,.1f} s"
