@@ -81,11 +81,10 @@ class Replica:
     def kill(self) -> None:
         """End it at once, with its workers, as a power cut would."""
         assert self.program is not None
-        supervisor = self.program.process.pid
-        workers = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
-        for process in (supervisor, *map(int, workers)):
+        workers = self.program.workers()
+        self.program.kill()
+        for process in workers:
             os.kill(process, signal.SIGKILL)
-        self.program.process.wait(30)
 
     def close(self) -> None:
         self._stack.close()

@@ -7,7 +7,6 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from cuihop_service.stores import Neo4jStore, SnapshotStore, store_at
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
 from neo4j_server import connected, stored_graph
+from served_program import wait_for
 from service_askers import GrpcAsker, HttpAsker
 
 PAIR = ("C0006121", "C0018670")
@@ -36,13 +36,6 @@ PAIR = ("C0006121", "C0018670")
 def shorter_graph() -> SnapshotGraph:
     """Another release: brain stem and head are neighbours."""
     return SnapshotGraph.of([PAIR], name="shorter", identifiers="cui")
-
-
-def wait_for(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 class Closable(SnapshotGraph):
