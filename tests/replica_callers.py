@@ -75,7 +75,7 @@ class Replica:
         index = ("--index-folder", str(self.folder / "index"))
         self.folder.mkdir(exist_ok=True)
         self.program = self._stack.enter_context(
-            program(self.store, self.folder, *ports, *index, *self.arguments, **self.environment)
+            program(self.store, self.folder, *ports, *index, *self.arguments, **self.environment)  # type: ignore[arg-type]
         )
 
     def kill(self) -> None:

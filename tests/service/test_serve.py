@@ -18,7 +18,7 @@ from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from example_graph import example_graph
 from program_run import imported_by
-from served_program import program, wait_for
+from served_program import program, started, wait_for
 
 
 @pytest.fixture
@@ -30,8 +30,9 @@ def store(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(("workers", "explorer"), [("1", "--explorer"), ("2", "--no-explorer")])
 def test_both_ports_answer_and_a_signal_stops_them(store: Path, tmp_path: Path, workers: str, explorer: str) -> None:
-    with program(store, tmp_path, "--workers", workers, explorer) as running:
+    with program(store, tmp_path, "--workers", workers, explorer, "--audit", "-") as running:
         assert running.hops() == 3
+        wait_for(lambda: '"operation":"distance"' in running.log.read_text())  # of standard output and error
         with grpc.insecure_channel(running.grpc) as channel:
             stub: Any = pb_grpc.ConceptGraphServiceStub(channel)
             assert stub.Distance(pb.DistanceRequest(a="C0006121", b="C0018670"), timeout=10).hops == 3
@@ -74,8 +75,10 @@ def test_a_worker_that_dies_is_replaced(store: Path, tmp_path: Path) -> None:
         assert running.stop(signal.SIGINT) == 0
 
 
-def test_workers_end_when_their_supervisor_was_killed(store: Path, tmp_path: Path) -> None:
-    with program(store, tmp_path, "--workers", "2") as running:
+@pytest.mark.parametrize("run", [program, started])
+def test_workers_end_when_their_supervisor_was_killed(store: Path, tmp_path: Path, run: Any) -> None:
+    with run(store, tmp_path, "--workers", "2") as running:
+        wait_for(lambda: len(running.workers()) == 2)  # perhaps not yet ready
         orphans = running.workers()
         running.kill()
         wait_for(lambda: not any(Path(f"/proc/{pid}/stat").exists() and alive(pid) for pid in orphans))
