@@ -36,7 +36,7 @@ from cuihop_service.http_api.application import LOOPBACK_HOSTS, metrics_route
 from cuihop_service.http_api.responder import Responder
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE
 from cuihop_service.observe.observation import Observation
-from cuihop_service.release_watch import ReleaseWatch
+from cuihop_service.release_watch import HIERARCHY_THREAD, WATCH_THREAD, ReleaseWatch
 from cuihop_service.servers import Servers
 from cuihop_service.settings import ServiceSettings
 from cuihop_service.similarity import CorpusCounts
@@ -48,6 +48,9 @@ _log = logging.getLogger("cuihop.service")
 
 _LAST_SECONDS = 2.0
 """For threads to notice, between two blocks of their work, that it has been abandoned."""
+
+_COMPILING_THREADS = (HIERARCHY_THREAD, WATCH_THREAD)
+"""Daemons whose compiler fails, with a traceback, in an interpreter that ends."""
 
 
 def run_worker(
@@ -149,8 +152,8 @@ async def _answer(
     )
 
     def report_health(state: State) -> None:
-        setting = servers.set_health(state in ("ready", "degraded"))
-        loop.call_soon_threadsafe(lambda: asyncio.ensure_future(setting))
+        serving = state in ("ready", "degraded")
+        loop.call_soon_threadsafe(lambda: asyncio.ensure_future(servers.set_health(serving)))
 
     over = asyncio.Event()
     hurry = asyncio.Event()
@@ -199,7 +202,7 @@ def _end_without(others: set[threading.Thread]) -> None:
     deadline = time.monotonic() + _LAST_SECONDS / 2
 
     def at_work() -> list[str]:
-        return [t.name for t in set(threading.enumerate()) - others if not t.daemon]
+        return [t.name for t in set(threading.enumerate()) - others if not t.daemon or t.name in _COMPILING_THREADS]
 
     while at_work() and time.monotonic() < deadline:
         time.sleep(0.01)
