@@ -79,7 +79,13 @@ def opened_copy(path: Path, folder: Path) -> SnapshotGraph:
         return graph
     try:
         graph = SnapshotGraph.open(copy)
-        weakref.finalize(graph, os.close, number)
+    except BaseException as error:
+        os.close(number)  # or each look at a damaged snapshot would keep one more file open
+        if isinstance(error, SnapshotError):
+            raise SnapshotError(f"{path}: its copy {error}") from None
+        raise
+    weakref.finalize(graph, os.close, number)
+    try:
         graph.set_aside_damage()
     except SnapshotError as error:
         raise SnapshotError(f"{path}: its copy {error}") from None

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import urllib3
+from neo4j import exceptions
 
 from bolt_proxy import BoltProxy, bolt_proxy
 from cuihop import SnapshotGraph
@@ -236,6 +237,22 @@ def test_a_password_is_refused_once_a_pause_whoever_needs_it(
                 seen += 1
             time.sleep(0.01)
     assert proxy.refusals == 2 < seen
+
+
+def test_a_refusal_that_cannot_be_shared_pauses_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(login._Account, "folder", tmp_path / "gone")
+    account = login._Account("bolt://localhost", "neo4j", "wrong")
+    attempts = []
+
+    class Refused(exceptions.ClientError):
+        code = login._REFUSED
+
+    def attempt() -> None:
+        attempts.append(1)
+        raise Refused
+
+    assert [account.try_once(attempt, 1.0) is not None for _ in range(3)] == [True] * 3
+    assert len(attempts) == 1
 
 
 def test_pauses_grow_to_a_quarter_of_an_hour() -> None:

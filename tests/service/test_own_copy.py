@@ -122,6 +122,15 @@ def test_a_flipped_bit_in_what_no_answer_needs_stops_no_service(store: Path, tmp
     assert "Traceback" not in log
 
 
+def test_looks_at_a_damaged_snapshot_leave_no_file_open(store: Path, tmp_path: Path) -> None:
+    store.write_bytes(store.read_bytes()[:1000])
+    before = set(os.listdir("/dev/fd"))  # noqa: PTH208
+    for _ in range(3):
+        with pytest.raises(SnapshotError):
+            opened_copy(store, tmp_path / "own")
+    assert set(os.listdir("/dev/fd")) == before  # noqa: PTH208
+
+
 def test_where_no_copy_can_be_made_the_file_itself_is_served_and_the_log_says_so(
     store: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
