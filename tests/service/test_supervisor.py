@@ -17,7 +17,7 @@ import pytest
 from cuihop_service import supervisor
 from cuihop_service.addresses import Addresses
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE
-from cuihop_service.settings import ServiceSettings
+from cuihop_service.settings import read_settings
 from cuihop_service.supervisor import Workers
 from served_program import wait_for
 
@@ -52,7 +52,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
             code = "import json, os, signal, sys\n" + textwrap.dedent(program)
             monkeypatch.setattr(supervisor, "_WORKER", [sys.executable, "-S", "-c", code])
             http = stack.enter_context(closing(socket.socket()))
-            workers = Workers(ServiceSettings(store="g.cuihop", workers=number), http, 1, on_ready)
+            workers = Workers(read_settings({"store": "g.cuihop", "workers": number}, None), http, 1, on_ready)
             stack.callback(workers.stop, 0.0, 0.0)
             stack.callback(workers.send, signal.SIGKILL)
             return workers
