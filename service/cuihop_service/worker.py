@@ -31,7 +31,7 @@ from cuihop_service.explorer import explorer_routes
 from cuihop_service.graph_holder import GraphHolder, State
 from cuihop_service.grpc_api.server import TlsFiles
 from cuihop_service.guard.audit import AuditLog
-from cuihop_service.http_api.agent_route import agent_routes
+from cuihop_service.http_api.agent_route import agent_routes, import_tools
 from cuihop_service.http_api.application import LOOPBACK_HOSTS, metrics_route
 from cuihop_service.http_api.responder import Responder
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE
@@ -134,6 +134,7 @@ async def _answer(
     observer = observation.observer if audit is None else Observers(observation.observer, audit)
     admission = Admission(settings.limits, guard, observer, watch.catch_up)
     tls = tls_files(settings)
+    agents = settings.mcp and find_spec("mcp") is not None
     servers = Servers(
         core,
         admission,
@@ -147,7 +148,7 @@ async def _answer(
             metrics_route(observation.metrics),
             *(explorer_routes() if settings.explorer else []),
             *_curators_routes(settings, core, admission),
-            *(agent_routes(Responder(core, admission)) if settings.mcp and find_spec("mcp") is not None else []),
+            *(agent_routes(Responder(core, admission)) if agents else []),
         ],
     )
 
@@ -171,6 +172,9 @@ async def _answer(
     refreshing = asyncio.ensure_future(observation.keep_fresh())
     spare_collector()
     on_ready(Addresses(http.getsockname()[1], servers.grpc_port, tls is not None))
+    if agents:
+        with contextlib.suppress(RuntimeError):  # no thread left: the first request imports them
+            threading.Thread(target=import_tools, name="agent-tools", daemon=True).start()
     await over.wait()
     _log.info("stopping; answers under way are given %g s", settings.drain_seconds)
     holder.set_state("stopping")
