@@ -170,8 +170,8 @@ def _index_folder(settings: ServiceSettings) -> str:
     folder = check_output_folder(settings.index_folder.expanduser())
     nearest = next(parent for parent in (folder, *folder.parents) if parent.exists())
     try:  # as the service does it: the rights of a folder do not tell of quotas, of /proc, or of files of other users
-        with TemporaryDirectory(prefix=".cuihop-check-", dir=nearest) as made:
-            (Path(made) / "file").write_bytes(bytes(4096))
+        with TemporaryDirectory(prefix=".cuihop-check-", dir=nearest) as scratch:
+            (Path(scratch) / "file").write_bytes(bytes(4096))
         if (folder / LOCK).exists():
             (folder / LOCK).open("a").close()
     except OSError as error:

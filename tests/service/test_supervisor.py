@@ -46,7 +46,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     monkeypatch.chdir(tmp_path)
     with ExitStack() as stack:
 
-        def made(
+        def workers_of(
             program: str, number: int = 1, on_ready: Callable[[Addresses], None] = lambda addresses: None
         ) -> Workers:
             code = "import json, os, signal, sys\n" + textwrap.dedent(program)
@@ -57,7 +57,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
             stack.callback(workers.send, signal.SIGKILL)
             return workers
 
-        yield made
+        yield workers_of
 
 
 def ready(workers: Workers) -> bool:
