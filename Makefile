@@ -1,6 +1,6 @@
 # make demo    set everything up, load open data, ask, evaluate
-# make test    set everything up and run every test
-# make test-quick  without servers, browser and slow tests, on fewer examples: the inner loop, a minute and a half
+# make test    set everything up and run the tests of every package: five minutes
+# make test-all  every test, on more examples: a quarter of an hour
 # make check   lint, formatting, types, import rules, plain language
 # make bench   the measurements of benchmarks/: an hour or so; `make bench ONLY=evaluation` makes one part anew
 # make bench-smoke  each of them with little to do, to see that they run
@@ -30,16 +30,16 @@ NEO4J_DATA ?= .cache/neo4j
 NEO4J_PORT ?= 7687
 NEO4J_HTTP_PORT ?= 7474
 
-.PHONY: demo test test-quick check bench bench-smoke docs reference links tutorial stubs vendor model-environment neo4j containers clean
+.PHONY: demo test test-all check bench bench-smoke docs reference links tutorial stubs vendor model-environment neo4j containers clean
 
 demo: $(READY)
 	@$(BIN)/cuihop demo
 
 test: $(READY)
-	@$(BIN)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest --quiet -n auto --dist loadgroup --short $(PYTEST_ARGS)
 
-test-quick: $(READY)
-	@$(BIN)/python -m pytest -n auto --dist loadgroup --quick $(PYTEST_ARGS)
+test-all: $(READY)
+	@$(BIN)/python -m pytest --quiet -n auto --dist loadgroup --hypothesis-profile=all $(PYTEST_ARGS)
 
 check: $(READY)
 	$(BIN)/ruff check --quiet .

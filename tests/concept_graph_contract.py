@@ -556,7 +556,7 @@ class ConceptGraphContract(HierarchyContract):
     def test_any_texts_are_annotated_as_by_the_snapshot(self, example: ConceptGraph) -> None:
         offline = example_graph()
 
-        @settings(max_examples=examples(self.random_graphs), deadline=None, derandomize=True)
+        @settings(max_examples=examples(self.random_graphs))
         @given(st.lists(texts_of_names(), max_size=5), st.booleans(), st.booleans())
         def check(texts: list[str], longest: bool, candidates: bool) -> None:
             options = AnnotationOptions(longest=longest, candidates=candidates)
@@ -595,8 +595,6 @@ class ConceptGraphContract(HierarchyContract):
     def test_random_graphs_against_networkx(self, adapt: Adapt) -> None:
         @settings(
             max_examples=examples(self.random_graphs),
-            deadline=None,
-            derandomize=True,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
         )
         @given(small_graphs(), st.integers(0, 5))
@@ -659,8 +657,6 @@ class ConceptGraphContract(HierarchyContract):
     def test_random_restrictions_against_networkx(self, adapt: Adapt) -> None:
         @settings(
             max_examples=examples(self.random_graphs // 5),
-            deadline=None,
-            derandomize=True,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
         )
         @given(small_graphs(), st.data(), st.integers(0, 5))

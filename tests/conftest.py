@@ -1,23 +1,31 @@
-"""Rules for every test: shared test classes explain their assertions, and CI accepts no skipped test."""
+"""Rules for every test: the tiers, the order of work, and one line for each cause of a test that did not run.
+
+``make test`` (``--short``) leaves out what is marked ``slow`` and what needs a server or a browser, but for tests
+marked ``core``; ``make test-all`` and a plain ``pytest FILE`` leave out nothing. CONTRIBUTING.md says how a test is
+placed.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import pytest
 from _pytest.nodeid import NodeId
-from hypothesis import settings
 
 from browser import browser
 from command_server import forked_programs
+from cuihop.resources.compilation import seconds_of_compilation
 from dask_servers import dask_servers
-from examples import QUICK
+from examples import register_profiles
 from neo4j_server import killable_neo4j, neo4j_server
 from program_run import program
 from redis_server import killable_redis, redis_server
+from shared_data import FOLDER, shared, wordnet
 
 __all__ = [
     "browser",
@@ -30,58 +38,93 @@ __all__ = [
     "redis_server",
 ]  # fixtures
 
+SERVERS = {"browser", "dask_servers", "killable_neo4j", "killable_redis", "neo4j_server", "redis_server"}
+
+MOST_SECONDS = 2.0
+"""Processor time that one test of ``make test`` may take, without compilation: a longer one is marked ``slow``."""
+
+_HERE = str(Path(__file__).parent)
+_LEFT_OUT = pytest.StashKey[dict[str, int]]()
+
 pytest.register_assert_rewrite("concept_graph_contract")
+register_profiles()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fail-on-skip", action="store_true", help="A skipped test fails: where every component must run."
     )
-    parser.addoption(
-        "--quick",
-        action="store_true",
-        help="No servers, no browser, nothing slow: the inner loop of `make test-quick`.",
-    )
-
-
-_SERVERS = {"browser", "dask_servers", "killable_neo4j", "killable_redis", "neo4j_server", "redis_server"}
-_LONG_ROOMS = {"docs", "neo4j_graph", "packaging", "remote", "service", "study", "tools"}
-"""Rooms whose tests start servers, build pages and packages, or run whole studies."""
+    parser.addoption("--short", action="store_true", help="The tests of `make test`: nothing slow, few servers.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    settings.register_profile("whole", deadline=None)  # no test depends on the speed of the machine
-    settings.load_profile("whole")
-    if config.getoption("--quick"):
-        os.environ[QUICK] = "1"  # properties are tried on fewer examples
-        settings.register_profile("quick", deadline=None, max_examples=20)
-        settings.load_profile("quick")
+    config.stash[_LEFT_OUT] = {}
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    room = collection_path.parent == Path(__file__).parent and collection_path.name in _LONG_ROOMS
-    return True if room and config.getoption("--quick") else None
+def _belongs_to_all(item: pytest.Item) -> bool:
+    """True if only ``make test-all`` runs it."""
+    if item.get_closest_marker("slow") is not None:
+        return True
+    return bool(SERVERS & set(getattr(item, "fixturenames", ()))) and item.get_closest_marker("core") is None
 
 
-def _is_long(item: pytest.Item) -> bool:
-    fixtures = set(getattr(item, "fixturenames", ()))
-    return bool(_SERVERS & fixtures) or item.get_closest_marker("slow") is not None
+def _reads_shared_data(test: object) -> bool:
+    """True if a function, or one of the suite's functions that it calls, reads the data beside the checkout."""
+    reached = [test]
+    seen: set[CodeType] = set()
+    while reached:
+        function = reached.pop()
+        function = getattr(function, "__wrapped__", function)
+        if function is shared or function is wordnet:
+            return True
+        code = getattr(function, "__code__", None)
+        if code is not None and code not in seen and code.co_filename.startswith(_HERE):
+            seen.add(code)
+            names = getattr(function, "__globals__", {})
+            reached += [names[name] for name in _names(code) if name in names]
+    return False
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """The names that a function uses, those within it included."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _fixtures(item: pytest.Item) -> list[Any]:
+    info = getattr(item, "_fixtureinfo", None)
+    return [] if info is None else [each for several in info.name2fixturedefs.values() for each in several]
+
+
+def _needs_shared_data(item: pytest.Item) -> bool:
+    return any(map(_reads_shared_data, (getattr(item, "function", None), *(each.func for each in _fixtures(item)))))
 
 
 def _shares_in_its_module(item: pytest.Item) -> bool:
     """True if its module makes something once, which each process would make again."""
-    info = getattr(item, "_fixtureinfo", None)
-    definitions = [] if info is None else [each for several in info.name2fixturedefs.values() for each in several]
-    return any(each.scope in ("class", "module") and each.baseid for each in definitions)
+    return any(each.scope in ("class", "module") and each.baseid for each in _fixtures(item))
+
+
+def _leave_out(
+    config: pytest.Config, items: list[pytest.Item], cause: str, test: Callable[[pytest.Item], bool]
+) -> None:
+    left_out = [item for item in items if test(item)]
+    if left_out:
+        items[:] = [item for item in items if item not in set(left_out)]
+        config.stash[_LEFT_OUT][cause] = len(left_out)
+        config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that share a server run in one process: each process would start a server of its own."""
-    if config.getoption("--quick"):
-        left_out = [item for item in items if _is_long(item)]
-        items[:] = [item for item in items if not _is_long(item)]
-        config.hook.pytest_deselected(items=left_out)
+    """Choose the tests of the tier. Tests that share a server run in one process: each would start one of its own."""
+    if config.getoption("--short"):
+        _leave_out(config, items, "slow, or with servers: `make test-all` runs them", _belongs_to_all)
+    if not FOLDER.exists() and not config.getoption("--fail-on-skip"):
+        cause = "read data that is not in the repository: CUIHOP_SHARED_DATA names its folder"
+        _leave_out(config, items, cause, _needs_shared_data)
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         if {"neo4j_server", "killable_neo4j"} & fixtures:
@@ -99,6 +142,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item._id = NodeId(path=path, names=tuple(name.split("::")))
 
 
+def _processor_seconds() -> float:
+    """Seconds of the processor of this process and of the ended ones that it started, without compilation."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system - seconds_of_compilation()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    begin = _processor_seconds()
+    result = yield
+    taken = _processor_seconds() - begin
+    if item.config.getoption("--short") and taken > MOST_SECONDS and item.get_closest_marker("core") is None:
+        pytest.fail(f"took {taken:.1f} s of the processor; the limit is {MOST_SECONDS:g} s: mark it `slow`")
+    return result
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     report = yield
@@ -106,3 +165,26 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
         report.outcome = "failed"
         report.longrepr = f"skipped, and nothing may be skipped here: {report.longrepr}"
     return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    output = getattr(session.config, "workeroutput", None)  # of a process of pytest-xdist
+    if output is not None:
+        output["left out"] = session.config.stash[_LEFT_OUT]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over the counts of a process of pytest-xdist; each of them has collected all tests."""
+    node.config.stash[_LEFT_OUT].update(getattr(node, "workeroutput", {}).get("left out", {}))
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """One line for each cause of tests that did not run."""
+    left_out: dict[str, int] = config.stash[_LEFT_OUT]
+    causes = Counter(left_out)
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        causes[reason.removeprefix("Skipped: ")] += 1
+    for cause, count in causes.most_common():
+        terminalreporter.write_line(f"{count:,} not run: {cause}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuihop import ConceptGraph, SnapshotGraph
@@ -44,8 +44,7 @@ class HierarchyContract:
         assert_as_defined(example, LiteralHierarchy(CONCEPTS, edges, {"C0042449": 1.0}), PAIRS[::5])
 
     def test_similarity_on_random_graphs_is_as_defined(self, adapt: Callable[[SnapshotGraph], ConceptGraph]) -> None:
-        @settings(max_examples=examples(4), deadline=None, derandomize=True,
-                  suppress_health_check=[HealthCheck.too_slow])  # fmt: skip
+        @settings(max_examples=examples(4))
         @given(st.lists(EDGE, max_size=12))
         def check(edges: list[tuple[str, str]]) -> None:
             concepts = CONCEPTS[:7]

@@ -1,11 +1,10 @@
 """A real Neo4j server for tests: one a session, on the loopback interface, with authentication on.
 
-Where Java or Maven is missing the tests skip and say so; where ``CUIHOP_REQUIRE_NEO4J=1`` is set they fail instead.
+If Java or Maven is missing, its tests are skipped.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -61,8 +60,6 @@ def new_server(factory: pytest.TempPathFactory, **options: Any) -> LocalServer:
             return LocalServer(factory.mktemp("neo4j"), **{"java_options": SHORT_LIVED, **options})
         except ServerToolsMissing as error:
             problem = str(error)
-    if os.environ.get("CUIHOP_REQUIRE_NEO4J") == "1":
-        pytest.fail(problem)
     pytest.skip(problem)
 
 

@@ -75,17 +75,16 @@ class Replica:
         index = ("--index-folder", str(self.folder / "index"))
         self.folder.mkdir(exist_ok=True)
         self.program = self._stack.enter_context(
-            program(self.store, self.folder, *ports, *index, *self.arguments, **self.environment)
+            program(self.store, self.folder, *ports, *index, *self.arguments, **self.environment)  # type: ignore[arg-type]
         )
 
     def kill(self) -> None:
         """End it at once, with its workers, as a power cut would."""
         assert self.program is not None
-        supervisor = self.program.process.pid
-        workers = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
-        for process in (supervisor, *map(int, workers)):
+        workers = self.program.workers()
+        self.program.kill()
+        for process in workers:
             os.kill(process, signal.SIGKILL)
-        self.program.process.wait(30)
 
     def close(self) -> None:
         self._stack.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -13,23 +14,36 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+import pytest
 import urllib3
 
+_LINES = 40  # of a log, in the message of a test that fails
 
-@dataclass
+_running: list[Program] = []
+"""Programs that no test has ended: while one waits for them, each has to run."""
+
+
+@dataclass(eq=False)
 class Program:
     """A running `cuihop serve`."""
 
     process: subprocess.Popen[str]
     log: Path
-    http: str
-    grpc: str
+    http: str = ""
+    grpc: str = ""
+
+    def answer(self, path: str) -> bytes:
+        """Body of the answer to a GET request; without one, the test fails with the log."""
+        try:
+            with urllib3.PoolManager(retries=False, timeout=20) as pool:
+                return pool.request("GET", f"http://{self.http}{path}").data
+        except urllib3.exceptions.HTTPError as error:
+            self.fail(f"GET {path}: {error}")
 
     def get(self, path: str) -> Any:
-        pool = urllib3.PoolManager(retries=False, timeout=20)
-        return json.loads(pool.request("GET", f"http://{self.http}{path}").data)
+        return json.loads(self.answer(path))
 
     def hops(self) -> int | None:
         answer: int | None = self.get("/v1/distance?a=C0006121&b=C0018670")["hops"]
@@ -37,26 +51,73 @@ class Program:
 
     def ready_workers(self) -> int:
         """Number of workers that report to be ready."""
-        pool = urllib3.PoolManager(retries=False, timeout=20)
-        metrics = pool.request("GET", f"http://{self.http}/metrics").data.decode()
-        found = re.search(r'^cuihop_workers\{state="ready"\} (\d+)', metrics, re.MULTILINE)
-        return 0 if found is None else int(found[1])
+        number = re.search(r'^cuihop_workers\{state="ready"\} (\d+)', self.answer("/metrics").decode(), re.MULTILINE)
+        return 0 if number is None else int(number[1])
+
+    def workers(self) -> list[int]:
+        """Process numbers of the workers."""
+        pid = self.process.pid
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
     def stop(self, number: int = signal.SIGTERM) -> int:
+        self.expect_end()
         self.process.send_signal(number)
         return self.process.wait(60)
 
+    def kill(self) -> None:
+        """End the supervisor at once, not its workers."""
+        self.expect_end()
+        self.process.kill()
+        self.process.wait(30)
 
-def wait_for(true: Callable[[], bool], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
+    def expect_end(self) -> None:
+        """Let the program end while a test waits."""
+        if self in _running:
+            _running.remove(self)
+
+    def fail(self, problem: str) -> NoReturn:
+        """Fail the test with the exit code and the end of the log."""
+        code = self.process.poll()
+        state = "runs" if code is None else f"has ended with code {code}"
+        lines = self.log.read_text(errors="replace").splitlines()[-_LINES:]
+        pytest.fail("\n".join([f"{problem}; the program {state}. The end of its log:", *lines]), pytrace=True)
+
+
+def wait_for(true: Callable[[], bool], seconds: float = 60.0) -> float:
+    """Seconds until it is so. The test fails, with the logs, after that time, or once a program has ended by itself."""
+    begun = time.monotonic()
     while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+        problem = ""
+        if time.monotonic() - begun >= seconds:
+            problem = f"not within {seconds:g} s: {_text(true)}"
+        for program in list(_running):
+            if problem or program.process.poll() is not None:
+                program.fail(problem or f"ended during {_text(true)}")
+        if problem:
+            pytest.fail(problem)
+        time.sleep(0.02)
+    return time.monotonic() - begun
+
+
+def _text(condition: Callable[[], bool]) -> str:
+    """The source of a condition."""
+    try:
+        return " ".join(inspect.getsource(condition).split())
+    except OSError:
+        return repr(condition)
 
 
 @contextmanager
-def program(store: Path | str, folder: Path, *arguments: str, **environment: str) -> Iterator[Program]:
-    """The program, from a snapshot or the address of another store, until the block ends."""
+def started(
+    store: Path | str, folder: Path, *arguments: str, limit: Callable[[], None] | None = None, **environment: str
+) -> Iterator[Program]:
+    """The program, from a snapshot or the address of another store, until the block ends. It may not answer yet.
+
+    Args:
+        store: a path, or an address.
+        folder: of the log.
+        limit: called in the new process before the program.
+    """
     log = folder / "log"
     clean = {key: value for key, value in os.environ.items() if not key.startswith("CUIHOP_")}
     address = store if isinstance(store, str) else f"snapshot:{store}"
@@ -65,14 +126,28 @@ def program(store: Path | str, folder: Path, *arguments: str, **environment: str
             [sys.executable, "-m", "cuihop", "serve", "--store", address,
              "--http-port", "0", "--grpc-port", "0", *arguments],
             stdout=out, stderr=subprocess.STDOUT, text=True, env=clean | environment,
+            preexec_fn=limit,  # noqa: PLW1509
         )  # fmt: skip
+    running = Program(process, log)
+    _running.append(running)
     try:
-        pattern = re.compile(r"serving http://(\S+) and grpc://(\S+)")
-        wait_for(lambda: pattern.search(log.read_text()) is not None or process.poll() is not None, 180)
-        found = pattern.search(log.read_text())
-        assert found is not None, log.read_text()
-        yield Program(process, log, found[1], found[2])
+        yield running
     finally:
+        running.expect_end()
         if process.poll() is None:
             process.kill()
         process.wait(30)
+
+
+@contextmanager
+def program(
+    store: Path | str, folder: Path, *arguments: str, limit: Callable[[], None] | None = None, **environment: str
+) -> Iterator[Program]:
+    """The program as of `started`, once it answers."""
+    with started(store, folder, *arguments, limit=limit, **environment) as running:
+        pattern = re.compile(r"serving https?://(\S+) and grpcs?://(\S+)")
+        wait_for(lambda: pattern.search(running.log.read_text()) is not None, 180)
+        addresses = pattern.search(running.log.read_text())
+        assert addresses is not None
+        running.http, running.grpc = addresses[1], addresses[2]
+        yield running

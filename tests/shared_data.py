@@ -15,7 +15,7 @@ def shared(relative: str) -> Path:
     """The path of a shared file or folder; skips the test, saying why, where the shared data is absent."""
     path = FOLDER / relative
     if not path.exists():
-        pytest.skip(f"shared data is absent: {path} (set CUIHOP_SHARED_DATA to its folder)")
+        pytest.skip("data that is not in the repository is missing: CUIHOP_SHARED_DATA names its folder")
     return path
 
 
@@ -24,4 +24,4 @@ def wordnet() -> Path:
     for folder in (ROOT / ".cache" / "wordnet" / "usr" / "share" / "wordnet", Path("/usr/share/wordnet")):
         if folder.joinpath("data.noun").exists():
             return folder
-    pytest.skip("WordNet is absent: .ci/run puts Debian's wordnet-base into .cache/wordnet")
+    pytest.skip("WordNet not found: install Debian's package wordnet-base")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cuihop.errors import InputError
@@ -39,7 +39,6 @@ def test_cuis_sort_as_their_numbers_do(cuis: list[str]) -> None:
     st.integers(0, 300),
     st.integers(0, 2**32),
 )
-@settings(deadline=None)
 def test_many_cuis_are_found_by_compiled_code_as_by_numpy(held: list[int], count: int, seed: int) -> None:
     import numba  # noqa: F401 - compiled code is used only where somebody has loaded it
 

@@ -31,6 +31,7 @@ _DEPARTMENT: dict[str, Any] = {
 """The settings of docs/department.md. All others stand as comments, with their defaults."""
 
 _EXAMPLES: dict[str, Any] = {
+    "information_content_counts": "/var/lib/cuihop/counts.csv",
     "tls_client_ca": "/etc/cuihop/callers.pem",
     "redis": "redis://:PASSWORD@localhost:6379/0",
     "issuer": "https://id.example.org",
@@ -82,6 +83,8 @@ def _toml(value: Any) -> str:
             return f"[{', '.join(map(_toml, value))}]"
         case dict():
             return "{}"
+        case None:
+            raise ValueError("TOML has no value for nothing: add an example to _EXAMPLES")
         case _:
             return f'"{value}"'
 

@@ -17,6 +17,7 @@ from cuihop.errors import InputError
 from cuihop.files.written_files import replaced_file
 from cuihop.identifiers import Identifiers
 from cuihop.notebooks.table import Table
+from cuihop.resources.compilation import seconds_of_compilation
 from cuihop.resources.progress import StepProgress
 from cuihop_loader.options import LoadOptions, OnBadRow
 from cuihop_loader.sources import FORMAT_OPTIONS
@@ -291,3 +292,5 @@ def _facts(report: LoadReport) -> Iterator[tuple[str, int | str]]:
         yield "  CUIs of several terms", report.terms.shared_cuis
         yield "  parents defined nowhere", report.terms.undefined_parents
     yield "read", f"{report.bytes / 1e6:,.1f} MB in {report.seconds:,.1f} s"
+    if (seconds := seconds_of_compilation()) > 1:
+        yield "  of it compiling, once", f"{seconds:,.1f} s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from cuihop_service.cache import CachedGraph
 
 __all__ = ["GraphHolder", "Loan", "ServedGraph", "State"]
+
+_log = logging.getLogger("cuihop.service")
 
 State: TypeAlias = Literal["starting", "ready", "degraded", "unavailable", "stopping"]
 """``degraded``: answers go on from the index while the store is down, or by Cypher while the index cannot be made.
@@ -220,7 +223,7 @@ class GraphHolder:
                 self.activation = Activation.of(number, self._served.digest)
 
     def on_state_change(self, listener: Callable[[State], None]) -> None:
-        """Call the listener on each change of the state, in the thread of that change."""
+        """Call the listener on each change of the state, in the thread of that change. Its failure is logged."""
         self._listeners.append(listener)
 
     def set_state(self, state: State, trouble: str = "") -> None:
@@ -230,7 +233,10 @@ class GraphHolder:
         before, self.state, self.trouble = self.state, state, trouble
         if state != before:
             for listener in self._listeners:
-                listener(state)
+                try:
+                    listener(state)
+                except Exception:  # the event loop has ended, say
+                    _log.exception("a change of the state could not be reported")
 
     def close(self) -> None:
         """Stop serving."""

@@ -22,9 +22,12 @@ from cuihop.files.written_files import replaced_file
 from cuihop.snapshot.distance_index import index_path
 from cuihop.snapshot.graph import SnapshotGraph
 
-__all__ = ["opened_copy", "state_of", "written_at"]
+__all__ = ["LOCK", "bytes_to_copy", "opened_copy", "state_of", "written_at"]
 
 _log = logging.getLogger("cuihop.service")
+
+LOCK = "copies.lock"
+"""Name of the file in the folder that is locked while copies are made or removed."""
 
 _END = ".copy.cuihop"
 
@@ -60,7 +63,7 @@ def opened_copy(path: Path, folder: Path) -> SnapshotGraph:
         return SnapshotGraph.open(path)  # its error names the cause
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with (folder / "copies.lock").open("a") as lock:
+        with (folder / LOCK).open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             _remove_unused(folder)
             copy = folder / f"{_name(path)}{_END}"
@@ -79,11 +82,28 @@ def opened_copy(path: Path, folder: Path) -> SnapshotGraph:
         return graph
     try:
         graph = SnapshotGraph.open(copy)
-        weakref.finalize(graph, os.close, number)
+    except BaseException as error:
+        os.close(number)  # or each look at a damaged snapshot would keep one more file open
+        if isinstance(error, SnapshotError):
+            raise SnapshotError(f"{path}: its copy {error}") from None
+        raise
+    weakref.finalize(graph, os.close, number)
+    try:
         graph.set_aside_damage()
     except SnapshotError as error:
         raise SnapshotError(f"{path}: its copy {error}") from None
     return graph
+
+
+def bytes_to_copy(path: Path, folder: Path) -> int:
+    """The bytes that a copy of a snapshot in the folder still takes.
+
+    Raises:
+        SnapshotError: there is no such file.
+    """
+    if (folder / f"{_name(path)}{_END}").exists():
+        return 0
+    return sum(file.stat().st_size for file in (path, index_path(path)) if file.exists())
 
 
 def _name(path: Path) -> str:

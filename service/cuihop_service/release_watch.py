@@ -9,17 +9,25 @@ import time
 
 from cuihop.errors import CuihopError, GraphUnavailable
 from cuihop.remote.activation import Activation
+from cuihop.resources.interruption import interrupted_by
 from cuihop_service.graph_holder import GraphHolder, ServedGraph, State
 from cuihop_service.stores import Store
 
-__all__ = ["ReleaseWatch"]
+__all__ = ["HIERARCHY_THREAD", "WATCH_THREAD", "ReleaseWatch"]
 
 _log = logging.getLogger("cuihop.service")
+
+HIERARCHY_THREAD, WATCH_THREAD = "hierarchy", "release-watch"
+"""Names of the threads. Both are daemons: a worker that fails to start does not wait for them."""
 
 _SHORTEST_PAUSE = 0.05  # between two looks, however many callers have seen a newer release
 _CATCHING_UP_SECONDS = 2.0
 _POLL_SECONDS = 0.01
 _LINE_SECONDS = 60.0  # between two lines of one state: a server that comes up has a new reason at each look
+
+
+class _Stopped(Exception):
+    """The watch has ended."""
 
 
 class ReleaseWatch:
@@ -39,7 +47,7 @@ class ReleaseWatch:
         self._over = False
         self._next_line = 0.0
         self._begun = self._ended = 0  # looks at the store
-        self._thread = threading.Thread(target=self._run, name="release-watch", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=WATCH_THREAD, daemon=True)
 
     def open_first(self) -> None:
         """Open the release before the first request.
@@ -83,10 +91,15 @@ class ReleaseWatch:
         while not self._over:
             self._begun += 1
             try:
-                self._look()
+                with interrupted_by(self._check):
+                    self._look()
+            except _Stopped:
+                break
             except CuihopError as error:
                 self._report(str(error))
             except Exception:  # the watch must outlive unforeseen errors
+                if self._over:  # of an interpreter that ends
+                    break
                 _log.exception("the look at the store failed")
                 self._report("the look at the store failed; see the log")
             self._ended = self._begun
@@ -149,18 +162,27 @@ class ReleaseWatch:
             tier,
         )
         if found.index is not None:
-            threading.Thread(target=self._build_hierarchy, name="hierarchy", daemon=True).start()
+            try:
+                threading.Thread(target=self._build_hierarchy, name=HIERARCHY_THREAD, daemon=True).start()
+            except RuntimeError as error:  # no thread left
+                _log.warning("the hierarchy is built with the first similarity: %s", error)
 
     def _build_hierarchy(self) -> None:
         """Build the hierarchy of the release, while everything else is answered: a similarity waits for it."""
         try:
-            with self._holder.lent() as served:
+            with interrupted_by(self._check), self._holder.lent() as served:
                 if served.index is not None:
                     begun = time.monotonic()
                     served.index.warm_up_hierarchy()
                     _log.info("the hierarchy was built in %.1f s", time.monotonic() - begun)
-        except CuihopError as error:
-            _log.warning("the hierarchy was not built: %s", error)
+        except Exception as error:  # a similarity builds it, or fails with the reason
+            if not self._over:
+                _log.warning("the hierarchy was not built: %s", str(error) or type(error).__name__)
+
+    def _check(self) -> None:
+        """Stop the work of a thread of this watch once it has ended."""
+        if self._over:
+            raise _Stopped
 
     def _report(self, trouble: str) -> None:
         served = self._holder.current

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import resource
 import socket
 import ssl
@@ -26,6 +27,8 @@ from cuihop_service.http_api.quick_distance import QuickDistance
 from cuihop_service.http_api.responder import Responder
 
 __all__ = ["Servers", "connections_each", "tls_context"]
+
+_log = logging.getLogger("cuihop.service")
 
 _KEEP_ALIVE_SECONDS = 75
 _MOST_DESCRIPTORS = 65_536  # a system may allow a thousand million
@@ -195,6 +198,10 @@ class _TlsListener:
             try:
                 accepted, address = await loop.sock_accept(self._listening)
             except OSError:  # gone already, or no descriptor left in the whole system
+                await asyncio.sleep(_ACCEPT_PAUSE_SECONDS)
+                continue
+            except Exception:  # the port outlives it
+                _log.exception("a connection could not be accepted")
                 await asyncio.sleep(_ACCEPT_PAUSE_SECONDS)
                 continue
             self._begin(self._secure(accepted, network_of(address[0])))

@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
+from shutil import disk_usage
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from cuihop.addresses import is_neo4j_address
 from cuihop.cli.exit_codes import MISSING_PACKAGE, exit_code
 from cuihop.collection.concept_counts import ConceptCounts
-from cuihop.errors import CuihopError, GraphUnavailable, InputError
+from cuihop.errors import CuihopError, GraphUnavailable, InputError, OutputError, SnapshotError
 from cuihop.files.written_files import check_output, check_output_folder
 from cuihop.graph import Release
 from cuihop_service.addresses import check_exposure, listening_socket, reserved_port
+from cuihop_service.own_copy import LOCK, bytes_to_copy
 from cuihop_service.servers import connections_each, tls_context
 from cuihop_service.settings import ServiceSettings, misspelt_variables, read_settings, setting_problems
 from cuihop_service.stores import store_at
@@ -163,13 +167,40 @@ def _tokens(settings: ServiceSettings) -> str | None:
 
 
 def _index_folder(settings: ServiceSettings) -> str:
-    return f"{check_output_folder(settings.index_folder.expanduser())}: can be written"
+    folder = check_output_folder(settings.index_folder.expanduser())
+    nearest = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    try:  # as the service does it: the rights of a folder do not tell of quotas, of /proc, or of files of other users
+        with TemporaryDirectory(prefix=".cuihop-check-", dir=nearest) as scratch:
+            (Path(scratch) / "file").write_bytes(bytes(4096))
+        if (folder / LOCK).exists():
+            (folder / LOCK).open("a").close()
+    except OSError as error:
+        raise OutputError(
+            f"{error.filename or folder}: not written: {error.strerror or error}; name another folder by the setting "
+            "index_folder, or give this one to the user of the service"
+        ) from None
+    if not is_neo4j_address(settings.store):
+        with suppress(SnapshotError):  # see `_store`
+            needed = bytes_to_copy(Path(settings.store.removeprefix("snapshot:")), folder)
+            free = disk_usage(nearest).free
+            if needed > free:
+                return _Remark(
+                    f"{folder}: no room for a copy of the snapshot, which is then served as it lies there: "
+                    f"{needed:,} bytes are needed, {free:,} are free"
+                )
+    return f"{folder}: can be written"
 
 
 def _audit(settings: ServiceSettings) -> str | None:
     if settings.audit in (None, "-"):
         return None
-    return f"{check_output(Path(str(settings.audit)))}: can be written"
+    target = check_output(Path(str(settings.audit)))
+    if target.exists():
+        try:
+            target.open("ab").close()
+        except OSError as error:
+            raise OutputError(f"{target}: not written: {error.strerror or error}") from None
+    return f"{target}: can be written"
 
 
 def _store(settings: ServiceSettings) -> str:

@@ -23,6 +23,7 @@ from cuihop.addresses import is_neo4j_address
 from cuihop.collection.concept_counts import ConceptCounts
 from cuihop.errors import GraphError, InputError, SnapshotError
 from cuihop.graph import ConceptGraph
+from cuihop.resources.compilation import announce_compilation
 from cuihop_service.addresses import Addresses
 from cuihop_service.admission import Admission, Observers
 from cuihop_service.cache import CachedGraph, PairCounts
@@ -31,12 +32,12 @@ from cuihop_service.explorer import explorer_routes
 from cuihop_service.graph_holder import GraphHolder, State
 from cuihop_service.grpc_api.server import TlsFiles
 from cuihop_service.guard.audit import AuditLog
-from cuihop_service.http_api.agent_route import agent_routes
+from cuihop_service.http_api.agent_route import agent_routes, import_tools
 from cuihop_service.http_api.application import LOOPBACK_HOSTS, metrics_route
 from cuihop_service.http_api.responder import Responder
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE
 from cuihop_service.observe.observation import Observation
-from cuihop_service.release_watch import ReleaseWatch
+from cuihop_service.release_watch import HIERARCHY_THREAD, WATCH_THREAD, ReleaseWatch
 from cuihop_service.servers import Servers
 from cuihop_service.settings import ServiceSettings
 from cuihop_service.similarity import CorpusCounts
@@ -48,6 +49,9 @@ _log = logging.getLogger("cuihop.service")
 
 _LAST_SECONDS = 2.0
 """For threads to notice, between two blocks of their work, that it has been abandoned."""
+
+_COMPILING_THREADS = (HIERARCHY_THREAD, WATCH_THREAD)
+"""Daemons whose compiler fails, with a traceback, in an interpreter that ends."""
 
 
 def run_worker(
@@ -70,6 +74,7 @@ def run_worker(
     Raises:
         CuihopError: the store is no store, a port is taken, a certificate is none.
     """
+    announce_compilation(_log.info)
     others = set(threading.enumerate())
     uvloop.run(_answer(settings, http, grpc_port, on_ready))
     _end_without(others)
@@ -131,6 +136,7 @@ async def _answer(
     observer = observation.observer if audit is None else Observers(observation.observer, audit)
     admission = Admission(settings.limits, guard, observer, watch.catch_up)
     tls = tls_files(settings)
+    agents = settings.mcp and find_spec("mcp") is not None
     servers = Servers(
         core,
         admission,
@@ -144,13 +150,13 @@ async def _answer(
             metrics_route(observation.metrics),
             *(explorer_routes() if settings.explorer else []),
             *_curators_routes(settings, core, admission),
-            *(agent_routes(Responder(core, admission)) if settings.mcp and find_spec("mcp") is not None else []),
+            *(agent_routes(Responder(core, admission)) if agents else []),
         ],
     )
 
     def report_health(state: State) -> None:
-        setting = servers.set_health(state in ("ready", "degraded"))
-        loop.call_soon_threadsafe(lambda: asyncio.ensure_future(setting))
+        serving = state in ("ready", "degraded")
+        loop.call_soon_threadsafe(lambda: asyncio.ensure_future(servers.set_health(serving)))
 
     over = asyncio.Event()
     hurry = asyncio.Event()
@@ -168,6 +174,9 @@ async def _answer(
     refreshing = asyncio.ensure_future(observation.keep_fresh())
     spare_collector()
     on_ready(Addresses(http.getsockname()[1], servers.grpc_port, tls is not None))
+    if agents:
+        with contextlib.suppress(RuntimeError):  # no thread left: the first request imports them
+            threading.Thread(target=import_tools, name="agent-tools", daemon=True).start()
     await over.wait()
     _log.info("stopping; answers under way are given %g s", settings.drain_seconds)
     holder.set_state("stopping")
@@ -199,7 +208,7 @@ def _end_without(others: set[threading.Thread]) -> None:
     deadline = time.monotonic() + _LAST_SECONDS / 2
 
     def at_work() -> list[str]:
-        return [t.name for t in set(threading.enumerate()) - others if not t.daemon]
+        return [t.name for t in set(threading.enumerate()) - others if not t.daemon or t.name in _COMPILING_THREADS]
 
     while at_work() and time.monotonic() < deadline:
         time.sleep(0.01)

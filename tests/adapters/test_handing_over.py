@@ -51,7 +51,6 @@ TABLES: dict[str, tuple[Any, Any]] = {
 }
 
 
-@settings(deadline=None, derandomize=True)
 @given(image_rankings())
 def test_dictionaries_keep_a_ranking(ranking: Ranking) -> None:
     back = dictionaries.from_run(dictionaries.to_run(ranking), ranking.queries, ranking.corpus)
@@ -59,7 +58,6 @@ def test_dictionaries_keep_a_ranking(ranking: Ranking) -> None:
 
 
 @pytest.mark.parametrize("tool", TABLES)
-@settings(deadline=None, derandomize=True)
 @given(image_rankings())
 def test_tables_keep_a_ranking(tool: str, ranking: Ranking) -> None:
     there, back = TABLES[tool]
@@ -70,7 +68,7 @@ def test_tables_keep_a_ranking(tool: str, ranking: Ranking) -> None:
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("ranx")  # it compiles anew in each process
-@settings(deadline=None, derandomize=True, max_examples=examples(30))
+@settings(max_examples=examples(30))
 @given(image_rankings(names_for_ranx))
 def test_ranx_keeps_a_ranking(ranking: Ranking) -> None:
     assume(len(ranking.rows))
@@ -85,7 +83,7 @@ def test_ranx_keeps_a_ranking(ranking: Ranking) -> None:
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("ranx")  # it compiles anew in each process
-@settings(deadline=None, derandomize=True, max_examples=examples(30))
+@settings(max_examples=examples(30))
 @given(judgements)
 def test_judgements_keep_their_grades(qrels: dict[str, dict[str, int]]) -> None:
     for back in (
@@ -100,7 +98,6 @@ def test_judgements_keep_their_grades(qrels: dict[str, dict[str, int]]) -> None:
         assert back.digest == Judgements.of(qrels).digest
 
 
-@settings(deadline=None, derandomize=True)
 @given(judged_runs())
 def test_ties_are_what_trec_eval_makes_of_them(case: tuple[Judged, Run]) -> None:
     qrels, run = case
@@ -112,7 +109,6 @@ def test_ties_are_what_trec_eval_makes_of_them(case: tuple[Judged, Run]) -> None
         assert results[query] == pytest.approx({name: values[name] for name in OF_TREC_EVAL.values()}, abs=1e-12)
 
 
-@settings(deadline=None, derandomize=True)
 @given(judged_runs())
 def test_a_ranking_handed_over_is_worth_the_same_there(case: tuple[Judged, Run]) -> None:
     qrels, run = case
@@ -155,7 +151,7 @@ def test_scores_of_ranx_come_back_in_double_precision() -> None:
     assert to_ranx.from_run(run, ties="trec")["q"] == ("c", "b", "a")
 
 
-@settings(deadline=None, derandomize=True, max_examples=examples(30))
+@settings(max_examples=examples(30))
 @given(judged_runs())
 def test_scores_in_memory_are_ordered_as_scores_in_a_file(
     tmp_path_factory: pytest.TempPathFactory, case: tuple[Judged, Run]

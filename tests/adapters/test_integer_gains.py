@@ -20,7 +20,7 @@ from cuihop.rankings.ranking import Ranking
 from examples import examples
 
 
-@settings(deadline=None, derandomize=True, max_examples=examples(60))
+@settings(max_examples=examples(60))
 @given(cases(), st.sampled_from([1, 7, 100, 1000]))
 def test_grades_are_gains_times_the_scale_to_the_nearest(case: Case, scale: int) -> None:
     found = to_integer_gains(
@@ -50,7 +50,7 @@ def test_grades_are_gains_times_the_scale_to_the_nearest(case: Case, scale: int)
     assert found.largest_error <= 0.5 / scale + 1e-12
 
 
-@settings(deadline=None, derandomize=True, max_examples=examples(60))
+@settings(max_examples=examples(60))
 @given(cases())
 def test_trec_evals_ndcg_of_the_grades_is_near_nn_cui(case: Case) -> None:
     data = Dataset(case.queries, case.corpus)

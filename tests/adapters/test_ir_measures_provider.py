@@ -45,7 +45,7 @@ def provider() -> Iterator[ConceptProvider]:
         yield registered
 
 
-@settings(deadline=None, derandomize=True, max_examples=examples(50))
+@settings(max_examples=examples(50))
 @given(cases())
 def test_values_and_means_are_those_of_evaluate(case: Case) -> None:
     run = {

@@ -12,6 +12,7 @@ from scipy.stats import pearsonr, spearmanr
 
 from cuihop.agreement.correlation import Correlation, correlations
 from cuihop.evaluation.resampling import resampled
+from examples import examples
 
 NUMBERS = st.sampled_from([0.0, 0.25, 1.0, 2.5, 2.5 + 1e-15, 7.0, -3.0, 1600.0])
 
@@ -23,7 +24,7 @@ def expected(scores: np.ndarray, values: np.ndarray) -> list[tuple[float, float]
         return [(spearmanr(scores, column)[0], pearsonr(scores, column)[0]) for column in values.T]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(rows=st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=3, max_size=9), seed=st.integers(0, 5))
 def test_every_resample_has_the_correlations_of_its_pairs(rows: list[tuple[float, ...]], seed: int) -> None:
     table = np.array(rows)

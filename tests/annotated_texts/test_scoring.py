@@ -51,7 +51,7 @@ def concepts(name: str, listed: str) -> AnnotatedDocument:
 sets = st.frozensets(st.sampled_from([*NODES, UNKNOWN, "C9999998"]), max_size=5)
 
 
-@settings(max_examples=examples(40), deadline=None, derandomize=True)
+@settings(max_examples=examples(40))
 @given(
     st.lists(st.tuples(sets, sets), min_size=1, max_size=6), st.integers(0, 7), st.sampled_from([0.0, 0.2, 0.5, 1.0]),
     st.sampled_from(DIRECTIONS),
@@ -186,7 +186,7 @@ def test_any_concept_of_a_mapped_identifier_is_right(graph: SnapshotGraph) -> No
     assert tuple(both.micro(both.measures[2])) == (2, 2, 1, 2, 0, 0)  # both are right
 
 
-@settings(max_examples=examples(40), deadline=None, derandomize=True)
+@settings(max_examples=examples(40))
 @given(
     st.lists(st.tuples(st.sets(st.frozensets(st.sampled_from(NODES), min_size=1, max_size=3), max_size=3), sets),
              min_size=1, max_size=4),

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
@@ -59,7 +59,6 @@ def written(folder: Path, form: SpansFormat, identifiers: list[str], annotations
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "pubtator", "brat"])
-@settings(deadline=None)
 @given(texts=TEXTS)
 def test_written_mentions_are_read_again(
     form: SpansFormat, texts: list[str], graph: SnapshotGraph, tmp_path_factory: pytest.TempPathFactory
@@ -81,7 +80,6 @@ def test_written_mentions_are_read_again(
             assert found.text == annotation.text
 
 
-@settings(deadline=None)
 @given(
     identifiers=st.lists(
         st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs", "Cc"])).map(str.strip),

@@ -7,14 +7,13 @@ import re
 
 import pytest
 from abbreviation_extractor import extract_abbreviation_definition_pairs
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.plain_sentences import in_word, is_letter, small, stops
 from cuihop.annotation.abbreviations import definitions, definitions_in
 from cuihop.annotation.characters import CharacterClasses
 from cuihop.annotation.code_points import coded
-from examples import examples
 from shared_data import shared
 
 SIGNS = [*"()().,;?!'\"’-/ \n", "\u00a0", "😀"]
@@ -115,13 +114,11 @@ def bounds(texts: list[str]) -> list[list[tuple[int, int, int, int]]]:
     return [[tuple(x - begins[i] for x in row[1:]) for row in rows if row[0] == i] for i in range(len(texts))]
 
 
-@settings(derandomize=True, deadline=None, max_examples=examples(500))
 @given(st.lists(texts, max_size=4))
 def test_the_kernel_equals_the_algorithm_in_plain_strings(batch: list[str]) -> None:
     assert bounds(batch) == [plain(text) for text in batch]
 
 
-@settings(derandomize=True, deadline=None, max_examples=examples(500))
 @given(
     st.lists(
         st.sampled_from(["heat", "shock", "factor", "Heat", "(HSF)", "(HS)", "HSF (", ")", "fever.", "x,"]), max_size=25

@@ -12,7 +12,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.plain_sentences import in_word, small, stops
@@ -21,7 +21,6 @@ from cuihop.annotation.code_points import coded
 from cuihop.annotation.context import contexts, contexts_in
 from cuihop.annotation.options import CONTEXTS
 from cuihop.annotation.triggers import TRIGGERS
-from examples import examples
 
 Spans = list[tuple[int, int]]
 LETTERS = {"n": "negated", "u": "uncertain", "f": "family"}
@@ -231,7 +230,6 @@ def texts(draw: st.DrawFn) -> tuple[str, Spans]:
     return text, sorted((start, end) for start, end in spans if any(map(in_word, text[start:end])))
 
 
-@settings(derandomize=True, deadline=None, max_examples=examples(600))
 @given(texts())
 def test_the_kernel_equals_the_rules_in_plain_python(case: tuple[str, Spans]) -> None:
     text, spans = case

@@ -37,9 +37,7 @@ def captions(images: Iterable[str]) -> dict[str, str]:
 def test_concept_f1_is_that_of_the_organisers_on_ten_thousand_captions() -> None:
     rng = random.Random(2025)
     names = {f"C{number:07}": f"name {number // 2}" for number in range(1, 13)}  # two concepts share a name
-    cases = [
-        [rng.choices(sorted(names), k=rng.choice([0, 0, 1, 2, 4, 8])) for _ in (0, 1)] for _ in range(examples(10_000))
-    ]
+    cases = [[rng.choices(sorted(names), k=rng.choice([0, 0, 1, 2, 4, 8])) for _ in (0, 1)] for _ in range(10_000)]
     expected = [concept_score(*([(names[cui], cui) for cui in side] for side in case)) for case in cases]
     images = [str(place) for place in range(len(cases))]
     true, predicted = (
@@ -57,7 +55,7 @@ def test_concept_f1_is_that_of_the_organisers_on_ten_thousand_captions() -> None
 sets = st.frozensets(st.sampled_from([*NODES, UNKNOWN]), max_size=5)
 
 
-@settings(max_examples=examples(40), deadline=None, derandomize=True)
+@settings(max_examples=examples(40))
 @given(st.lists(st.tuples(sets, sets), min_size=1, max_size=5), st.integers(0, 7), st.sampled_from([0.0, 0.3, 1.0]))
 @pytest.mark.filterwarnings("ignore::cuihop.errors.ManyUnknownConcepts")
 def test_near_misses_by_the_definition_and_none_with_n_0(

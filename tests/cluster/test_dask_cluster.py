@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import random
 import socket
@@ -14,6 +15,7 @@ import numpy as np
 import psutil
 import pytest
 import trustme
+import urllib3
 
 from bolt_proxy import bolt_proxy
 from clustered_jobs import (
@@ -73,14 +75,29 @@ def test_two_processes_compute_the_bits_of_one(local: DaskCluster, name: str, tm
 
 def test_processes_of_this_machine_listen_on_loopback_with_certificates(local: DaskCluster) -> None:
     assert local.address.startswith("tls://127.0.0.1:")
+    assert {address for address, _ in listening()} == {"127.0.0.1"}
+
+
+def test_no_page_of_a_local_cluster_can_be_read_without_its_certificate(local: DaskCluster) -> None:
+    read = []
+    for _, port in listening():
+        for page in ("/", "/status", "/info/main/workers.html", "/json/counts.json", "/metrics", "/health", "/sitemap"):
+            with contextlib.suppress(urllib3.exceptions.HTTPError):  # a port of TLS
+                answer = urllib3.request("GET", f"http://127.0.0.1:{port}{page}", retries=False, timeout=20)
+                if answer.status != 404:
+                    read.append(page)
+    assert read == []
+
+
+def listening() -> set[tuple[str, int]]:
+    """Addresses on which this process and its children listen."""
     processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
-    listening = {
-        connection.laddr.ip
+    return {
+        (connection.laddr.ip, connection.laddr.port)
         for process in processes
         for connection in process.net_connections("inet")
         if connection.status == psutil.CONN_LISTEN
     }
-    assert listening == {"127.0.0.1"}
 
 
 def test_progress_counts_queries_as_without_a_cluster(local: DaskCluster) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cuihop import Dataset, ImageConcepts, SnapshotGraph, evaluate
@@ -18,7 +18,6 @@ from cuihop.collection.labels import MANUAL_LABELS, Labels
 from cuihop.errors import ConceptNotFound, CuihopError, InputError
 from cuihop.relevance import top_k
 from example_graph import EDGES, example_graph
-from examples import examples
 from program_run import Run, program
 from shared_data import shared
 
@@ -29,7 +28,6 @@ CONCEPTS = sorted(ABOVE)
 PUBLISHED_BY_ISSUE = {"modality": (99.37, 99.28, 99.08), "organ": (93.43, 93.05, 91.25)}
 
 
-@settings(deadline=None, derandomize=True, max_examples=examples(100))
 @given(
     st.lists(st.sets(st.sampled_from(CONCEPTS), max_size=4), min_size=1, max_size=6),
     st.dictionaries(st.sampled_from("abc"), st.sets(st.sampled_from(CONCEPTS), min_size=1, max_size=3), min_size=1),

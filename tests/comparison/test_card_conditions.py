@@ -135,7 +135,7 @@ def test_another_rule_for_ties_is_refused_also_between_the_second_and_the_third(
     assert compare({"0": given, "2": as_trec}, resamples=10)
 
 
-@settings(derandomize=True, deadline=None, max_examples=examples(40))
+@settings(max_examples=examples(40))
 @given(st.data())
 def test_any_other_content_is_refused_by_name(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(["queries", "corpus", "qrels", "labels"]))

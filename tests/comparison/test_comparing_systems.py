@@ -55,7 +55,7 @@ def bootstrap(data: Float64, **options: Any) -> PairedBootstrap:
     return found
 
 
-@settings(derandomize=True, deadline=None, max_examples=examples(40))
+@settings(max_examples=examples(40))
 @given(st.lists(st.sampled_from([-0.5, -0.25, 0.125, 0.25, 0.5, 1.0]), min_size=2, max_size=9))
 def test_the_exact_randomisation_test_is_scipys(differences: list[float]) -> None:
     data = np.array(differences)
@@ -104,7 +104,7 @@ def test_the_bootstrap_interval_is_near_scipys() -> None:
     assert wider.low < ours.low < ours.high < wider.high
 
 
-@settings(derandomize=True, deadline=None, max_examples=examples(60))
+@settings(max_examples=examples(60))
 @given(st.lists(st.floats(-1, 1).map(lambda value: round(value, 3)), min_size=2, max_size=40))
 def test_students_test_and_its_effect_size_are_scipys(differences: list[float]) -> None:
     data = np.array(differences)
@@ -128,7 +128,7 @@ def test_one_query_has_no_spread() -> None:
     assert student_tests(np.array([[0.5]])) == [StudentTest(None, None)]
 
 
-@settings(derandomize=True, deadline=None, max_examples=examples(20))
+@settings(max_examples=examples(20))
 @given(st.integers(1, 60), st.integers(1, 5), st.integers(0, 3))
 def test_a_test_does_not_depend_on_the_others_nor_on_threads(queries: int, tests: int, seed: int) -> None:
     data = np.round(np.random.default_rng(seed).normal(0.0, 0.3, (queries, tests)), 2)
@@ -175,7 +175,6 @@ def test_holm_is_that_of_statsmodels() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
 
 
-@settings(derandomize=True)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_holm_is_between_the_p_value_and_bonferroni_and_keeps_the_order(p_values: list[float]) -> None:
     adjusted = holm(p_values)
@@ -334,7 +333,7 @@ def test_three_systems_are_three_pairs_and_are_adjusted_together() -> None:
     assert [d.p_holm for d in found.differences] == holm([d.p_randomisation for d in found.differences])
 
 
-@settings(derandomize=True, deadline=None, max_examples=examples(20))
+@settings(max_examples=examples(20))
 @given(st.data())
 def test_the_order_of_queries_and_of_systems_and_how_many_are_tested_at_once_make_no_difference(
     data: st.DataObject,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cuihop.collection.dataset import Dataset
@@ -19,7 +19,6 @@ from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.files.content_digest import content_digest
-from examples import examples
 from program_run import Run
 
 QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"a": 1}, "q3": {"b": 2}}
@@ -178,7 +177,6 @@ JSON = st.recursive(
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=examples(200))
 @given(field=st.sampled_from(sorted(content())), value=JSON)
 def test_whatever_stands_in_a_field_a_card_is_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, field: str, value: object
@@ -193,7 +191,6 @@ def test_whatever_stands_in_a_field_a_card_is_read_or_refused(
     assert not isinstance(found, InputError) or found.column is not None
 
 
-@settings(derandomize=True, deadline=None, max_examples=examples(200))
 @given(st.data())
 def test_a_file_that_was_cut_or_overwritten_is_read_as_it_was_or_refused(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -27,7 +27,6 @@ from cuihop.graph import Direction
 from cuihop.measures.nearness import Nearness
 from cuihop.relevance.baselines import random_ranking, top_k
 from cuihop.resources.resources import Resources
-from examples import examples
 from flat_options import evaluate_flat
 from literal_algorithms import ndcg_of_each_query, nn_iou
 from real_graphs import isa_edges
@@ -36,12 +35,7 @@ from shared_data import ROOT, shared
 CUT_OFFS = (1, 2, 3, 10)
 ALL = [f"{family}@{','.join(map(str, CUT_OFFS))}" for family in ("nn-CUI", "CUI")]
 
-small = settings(
-    max_examples=examples(120),
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
+small = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
 def evaluated(case: Case, **options: object) -> Evaluation:

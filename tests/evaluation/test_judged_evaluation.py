@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import pytrec_eval
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cuihop import ImageConcepts, SnapshotGraph, evaluate, read_ranking
@@ -73,7 +73,6 @@ def test_a_query_is_left_out_of_its_own_list_by_labels_but_not_by_judgements() -
     assert evaluate(Dataset(qrels={"a": {"a": 1}}), ranking, measures="RR").means == {"RR": 1.0}
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.lists(st.sampled_from("xyz"), min_size=2, max_size=8), st.data())
 def test_labels_are_judgements_that_nobody_wrote(values: list[str], data: st.DataObject) -> None:
     images = [f"i{place}" for place in range(len(values))]

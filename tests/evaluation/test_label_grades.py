@@ -51,7 +51,6 @@ def collections(draw: st.DrawFn) -> tuple[LabelValues, list[str], list[str], dic
     return labels, queries, corpus, lists
 
 
-@settings(deadline=None, derandomize=True, max_examples=examples(150))
 @given(collections(), st.integers(1, 3), st.integers(1, 10), st.sampled_from(["equal", "shared"]))
 def test_grades_of_labels_are_judgements_that_nobody_wrote(
     drawn: tuple[LabelValues, list[str], list[str], dict[str, list[str]]], joined: int, k: int, agreement: Agreement
@@ -96,7 +95,7 @@ def test_grades_of_labels_are_judgements_that_nobody_wrote(
     assert np.array_equal(some.values, found.values[: len(half)], equal_nan=True)
 
 
-@settings(deadline=None, derandomize=True, max_examples=examples(60))
+@settings(max_examples=examples(60))
 @given(collections(), st.sampled_from(["equal", "shared"]))
 def test_labels_named_by_commas_all_have_to_agree(
     drawn: tuple[LabelValues, list[str], list[str], dict[str, list[str]]], agreement: Agreement

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import dcg_score, ndcg_score
 
@@ -27,7 +27,6 @@ def test_ranks_that_a_list_does_not_fill_gain_nothing() -> None:
     assert ndcg_at_k([], [1.0], k=3) == 0.0
 
 
-@settings(deadline=None, derandomize=True)
 @given(gains, st.integers(1, 25))
 def test_dcg_and_ndcg_are_those_of_scikit_learn(corpus: list[float], k: int) -> None:
     # The order of retrieval as scores, without ties: scikit-learn averages over ties.
@@ -37,7 +36,6 @@ def test_dcg_and_ndcg_are_those_of_scikit_learn(corpus: list[float], k: int) -> 
     assert ndcg_at_k(corpus, corpus, k) == pytest.approx(ndcg_score([corpus], scores, k=k), abs=1e-12)
 
 
-@settings(deadline=None, derandomize=True)
 @given(gains, st.integers(1, 25))
 def test_the_best_order_scores_one_and_no_order_more(corpus: list[float], k: int) -> None:
     best = sorted(corpus, reverse=True)

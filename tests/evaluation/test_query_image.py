@@ -39,7 +39,7 @@ def renamed(images: Mapping[str, Any]) -> dict[str, Any]:
     return {f"query {name}": value for name, value in images.items()}
 
 
-@settings(deadline=None, derandomize=True, max_examples=examples(40))
+@settings(max_examples=examples(40))
 @given(cases(), st.data(), st.sampled_from(["equal", "shared"]))
 def test_values_are_those_of_the_same_images_under_other_names(case: Case, data: st.DataObject, agreement: Any) -> None:
     images = ImageConcepts.of(case.held)
@@ -63,7 +63,7 @@ def test_values_are_those_of_the_same_images_under_other_names(case: Case, data:
     assert here.counts.self_retrieved == len(images)
 
 
-@settings(deadline=None, derandomize=True, max_examples=examples(20))
+@settings(max_examples=examples(20))
 @given(cases(), st.integers(1, 5))
 def test_baselines_rank_the_query_too(case: Case, k: int) -> None:
     images = ImageConcepts.of(case.held)

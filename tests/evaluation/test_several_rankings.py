@@ -41,7 +41,7 @@ def alike(found: Evaluation, expected: Evaluation) -> None:
             assert ours == theirs
 
 
-@settings(derandomize=True, deadline=None, max_examples=examples(25))
+@settings(max_examples=examples(25))
 @given(cases(), st.data())
 def test_each_ranking_scores_what_it_scores_alone(case: Case, data: st.DataObject) -> None:
     held = list(case.held)

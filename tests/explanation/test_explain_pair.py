@@ -6,7 +6,7 @@ import json
 from typing import get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cuihop
@@ -20,7 +20,6 @@ from cuihop.measures.nearness import Nearness
 from cuihop_server import running_service
 from cuihop_service.limits import Limits
 from example_graph import ISOLATED, UNKNOWN, example_graph
-from examples import examples
 from flat_options import grouped
 from literal_algorithms import rel
 
@@ -171,7 +170,6 @@ def test_a_look_beyond_the_limit_of_a_service_is_limit_exceeded() -> None:
         assert explain_pair(VEINS, VESSELS, remote, look=1).nn_iou == 0.5
 
 
-@settings(derandomize=True, deadline=None, max_examples=examples(150))
 @given(cases(), st.data())
 def test_an_explanation_holds_of_any_graph(case: Case, data: st.DataObject) -> None:
     images = st.sampled_from(sorted(case.queries))

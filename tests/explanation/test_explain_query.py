@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from collections_made import Case, cases, networkx_distance
@@ -17,7 +17,6 @@ from cuihop.errors import ConceptNotFound, InputError
 from cuihop.explanation.query import Rank, Standing
 from cuihop.measures.nearness import Nearness
 from example_graph import UNKNOWN, example_graph
-from examples import examples
 from literal_algorithms import ndcg_of_each_query, nn_iou
 
 VEINS, VESSELS, ARTERIES, STEM, HEAD = "C0042449", "C0005847", "C0003842", "C0006121", "C0018670"
@@ -153,7 +152,6 @@ def test_a_ranking_from_a_file(tmp_path: Path) -> None:
     assert (explained.ranked.rank_above, explained.ranked.source) == (2, str(path))
 
 
-@settings(derandomize=True, deadline=None, max_examples=examples(100))
 @given(cases(), st.data())
 def test_gains_ranks_and_ndcg_equal_those_of_evaluate(case: Case, data: st.DataObject) -> None:
     query = data.draw(st.sampled_from(sorted(case.queries)))
@@ -195,7 +193,6 @@ def test_gains_ranks_and_ndcg_equal_those_of_evaluate(case: Case, data: st.DataO
     assert math.fsum(c.difference for c in explained.concepts) == pytest.approx(explained.difference, abs=1e-12)
 
 
-@settings(derandomize=True, deadline=None, max_examples=examples(100))
 @given(cases(), st.data())
 def test_the_cost_is_the_gain_from_exchanging_the_two(case: Case, data: st.DataObject) -> None:
     query = data.draw(st.sampled_from(sorted(case.queries)))

@@ -118,7 +118,6 @@ def test_the_json_is_stable() -> None:
     }  # fmt: skip
 
 
-@settings(derandomize=True, deadline=None, max_examples=examples(150))
 @given(cases(), st.data())
 def test_every_setting_of_a_pair_is_exact(case: Case, data: st.DataObject) -> None:
     images = st.sampled_from(sorted(case.queries))
@@ -146,7 +145,7 @@ def test_every_setting_of_a_pair_is_exact(case: Case, data: st.DataObject) -> No
     }
 
 
-@settings(derandomize=True, deadline=None, max_examples=examples(75))
+@settings(max_examples=examples(75))
 @given(cases(), st.data())
 def test_every_setting_of_a_query_is_exact(case: Case, data: st.DataObject) -> None:
     query = data.draw(st.sampled_from(sorted(case.queries)))

@@ -19,7 +19,6 @@ from cuihop.files.text_lines import columns, line_blocks, raw_lines
 from cuihop.rankings.in_memory import scored_ranking
 from cuihop.rankings.ranking import Ranking
 from cuihop.rankings.reading import read_ranking, read_run
-from examples import examples
 
 LINES = 1024  # of a block
 
@@ -28,7 +27,6 @@ gaps = st.sampled_from([b" ", b"\t", b"  ", b" \r", b"\x0b", b"\x0c"])
 written_lines = st.lists(st.tuples(fields, gaps, st.sampled_from([b"\n", b"\r\n", b" \n"])), min_size=1, max_size=6)
 
 
-@settings(deadline=None, derandomize=True, max_examples=examples(500))
 @given(written_lines, st.integers(1, 4), st.booleans())
 def test_columns_are_those_of_each_line(drawn: list[tuple[list[bytes], bytes, bytes]], count: int, cut: bool) -> None:
     lines = [gap.join(row) + end for row, gap, end in drawn]
@@ -45,7 +43,7 @@ def test_columns_are_those_of_each_line(drawn: list[tuple[list[bytes], bytes, by
 grades = st.dictionaries(st.tuples(st.sampled_from("12é"), st.sampled_from("abc\xa0")), st.integers(-2, 9), min_size=1)
 
 
-@settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(
     grades, st.lists(st.sampled_from(["", "# of query 1", "#\t0 a 1"]), max_size=3), st.randoms(use_true_random=False)
 )
@@ -128,7 +126,7 @@ scored = st.dictionaries(
 )
 
 
-@settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(scored, st.sampled_from(["name", "trec"]), st.none() | st.integers(1, 4), st.randoms(use_true_random=False))
 def test_rankings_of_documents_are_the_same_however_they_come(tmp_path: Path, drawn, ties, depth, random) -> None:  # type: ignore[no-untyped-def]
     queries = ("q2", "q1", "absent")

@@ -22,7 +22,6 @@ from shared_data import shared
 concepts = st.frozensets(st.sampled_from(["C0040405", "C0024485", "C0000726", "C1111111", "C2222222"]))
 
 
-@settings(derandomize=True, deadline=None)
 @given(concepts.filter(bool), concepts)
 def test_f1_is_that_of_scikit_learn_over_the_union_of_labels(true: frozenset[str], predicted: frozenset[str]) -> None:
     labels = sorted(true | predicted)
@@ -54,7 +53,7 @@ def literal(rows: dict[str, list[str]], predicted: dict[str, list[str]], allowed
 fields = st.lists(st.sampled_from(["C0040405", "c0024485", "C0000726", "C1111111"]), unique=True, max_size=4)
 
 
-@settings(derandomize=True, deadline=None, max_examples=examples(50))
+@settings(max_examples=examples(50))
 @given(st.lists(st.tuples(fields, fields, fields), min_size=1, max_size=5))
 def test_the_official_reading_follows_the_organisers(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[list[str], list[str], list[str]]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cuihop.errors import InputError
@@ -36,7 +36,6 @@ def test_table_6(code: str, published: tuple[float, float]) -> None:
 codes = st.text("0123", min_size=1, max_size=6)
 
 
-@settings(derandomize=True)
 @given(codes, st.data())
 def test_errors_lie_between_all_right_and_all_wrong(code: str, data: st.DataObject) -> None:
     predicted = data.draw(st.text("0123*", min_size=len(code), max_size=len(code)))

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
 from cuihop.snapshot.layout import SUPPRESSED_NAME
 from cuihop_loader import LoadOptions, load, row_scanner
-from examples import examples
 from loader import literal_release
 from loader.rrf_made import (
     concepts,
@@ -106,7 +105,6 @@ OPTIONS = st.fixed_dictionaries(
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(200), deadline=None)
 @given(release=RELEASES, options=OPTIONS, line_end=st.sampled_from(["\n", "\n", "\r\n"]), block=st.integers(1, 400))
 def test_a_random_release_is_read_as_written(
     release: dict[str, Sequence[str]], options: dict[str, Any], line_end: str, block: int

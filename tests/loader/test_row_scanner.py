@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cuihop.errors import InputError, LimitExceeded
@@ -17,7 +17,6 @@ from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.row_scanner import Rows, RowScanner
 from cuihop_loader.sources import SourceFile
 from cuihop_loader.streams import Block, BlockReader, Part
-from examples import examples
 
 FIELDS = st.sampled_from([b"", b"a", b"0001", b"\xc3\xb6", b"\xff", b'"', b"\r"])
 PIECES = st.sampled_from([b"|", b"a", b"\xc3", b"\xb6", b"\xe2\x82\xac", b"\xf0\x9f\xab\x80", b"\r", b"longer text"])
@@ -30,7 +29,6 @@ LINES = st.lists(
 )
 
 
-@settings(max_examples=examples(300), deadline=None)
 @given(lines=LINES, ended=st.booleans(), block=st.integers(1, 64))
 @example(lines=[b"a|b|c|d|", b"x" + b"|" * 9000 + b"tail", b"a|b|c|d|" * 2000, b"e|f|g|h|"], ended=True, block=64)
 @example(lines=[b"|||e|"] * 3000, ended=False, block=1 << 20)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import networkx as nx
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cuihop_loader.report import structure
-from examples import examples
 
 NODES = 12
 
 
-@settings(max_examples=examples(200), deadline=None)
 @given(st.sets(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=30))
 def test_the_structure_is_what_networkx_finds(pairs: set[tuple[int, int]]) -> None:
     edges = sorted((child, parent) for child, parent in pairs if child != parent)

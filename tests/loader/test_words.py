@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cuihop._kernels.jit import compiled
@@ -24,7 +24,6 @@ def compiled_counts(number: np.uint64) -> tuple[int, int]:
     return words.lowest_one(number), words.count_ones(number)
 
 
-@settings(deadline=None)  # the first call compiles
 @given(buffers, places, st.integers(0, 255))
 def test_compiled_masks_are_those_of_the_plain_functions(buffer: words.UInt8, at: int, byte: int) -> None:
     raw = buffer.tobytes()[at : at + 64]
@@ -39,7 +38,6 @@ def test_compiled_masks_are_those_of_the_plain_functions(buffer: words.UInt8, at
     )
 
 
-@settings(deadline=None)  # the first call compiles
 @given(numbers)
 def test_bits_are_counted_as_python_counts_them(number: np.uint64) -> None:
     digits = f"{int(number):064b}"
@@ -48,7 +46,6 @@ def test_bits_are_counted_as_python_counts_them(number: np.uint64) -> None:
     assert (words.lowest_one(number), words.count_ones(number)) == expected
 
 
-@settings(deadline=None)  # the first call compiles
 @given(st.binary(min_size=1, max_size=24), st.data())
 def test_first_bytes_are_read_up_to_the_very_end_of_a_buffer(raw: bytes, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(raw) - 1))
@@ -64,7 +61,6 @@ fields = st.one_of(
 )
 
 
-@settings(deadline=None)  # the first call compiles
 @given(st.lists(fields, min_size=1, max_size=20))
 def test_only_c_and_seven_digits_are_a_cui(raws: list[bytes]) -> None:
     ends = np.cumsum([len(raw) for raw in raws])

@@ -22,7 +22,7 @@ from examples import examples
 
 VEINS, VESSELS, ARTERIES, HEAD = "C0042449", "C0005847", "C0003842", "C0018670"
 
-small = settings(max_examples=examples(60), deadline=None, derandomize=True)
+small = settings(max_examples=examples(60))
 
 
 @pytest.fixture(scope="module")

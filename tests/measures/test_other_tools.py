@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import ir_measures
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import average_precision_score, ndcg_score
@@ -23,7 +23,6 @@ from cuihop.errors import InputError
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.measures import JudgedRanking, average_precision, bipartite_matching, graded_ndcg
 from cuihop.measures.bipartite_matching import best_matching
-from examples import examples
 
 documents = [f"d{i:02}" for i in range(12)]
 judgements = st.dictionaries(st.sampled_from(documents), st.integers(0, 3), min_size=1)
@@ -41,7 +40,6 @@ def runs(queries: Sequence[tuple[dict[str, int], list[str]]]) -> tuple[
     return qrels, ranking, scores
 
 
-@settings(deadline=None, derandomize=True)
 @given(collections)
 def test_ir_measures(queries: list[tuple[dict[str, int], list[str]]]) -> None:
     qrels, ranking, scores = runs(queries)
@@ -108,7 +106,6 @@ def test_ranx_cuts_real_gains_to_whole_numbers(ranx_evaluate) -> None:  # type: 
         evaluate(Dataset(qrels={"q": {"a": 0.5}}), {"q": ["a"]}, measures="nDCG")  # type: ignore[dict-item]
 
 
-@settings(deadline=None, derandomize=True)
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=12), st.integers(1, 14))
 def test_scikit_learn(grades: list[int], k: int) -> None:
     # Every document retrieved and judged, no ties: there all three have one definition.
@@ -136,7 +133,6 @@ matrices = st.integers(1, 6).flatmap(
 )
 
 
-@settings(deadline=None, derandomize=True, max_examples=examples(300))
 @given(matrices)
 def test_the_best_matching_weighs_as_much_as_scipys(weights: list[list[float]]) -> None:
     table = np.array(weights)

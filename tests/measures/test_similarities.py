@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import pairwise_distances
 
@@ -31,7 +31,6 @@ def literal_order(distances: npt.NDArray[np.float64], names: list[str], own: int
     return order[:k]
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.integers(1, 12), st.integers(1, 150), st.integers(1, 14), st.integers(0, 2**32), st.booleans())
 def test_codes_are_ordered_by_scikit_learns_hamming_distance(
     images: int, bits: int, k: int, seed: int, signed: bool
@@ -60,7 +59,6 @@ def test_packed_and_unpacked_codes_are_one(monkeypatch: pytest.MonkeyPatch) -> N
     assert whole[0][0] == 0  # nothing is nearer to an image than itself
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.integers(1, 10), st.integers(1, 6), st.integers(1, 12), st.integers(0, 2**32))
 def test_products_are_ordered_as_by_exact_arithmetic(images: int, width: int, k: int, seed: int) -> None:
     generator = np.random.default_rng(seed)

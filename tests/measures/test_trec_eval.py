@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import pytrec_eval
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cuihop.collection.dataset import Dataset
@@ -19,7 +19,6 @@ from cuihop.evaluation.evaluate import evaluate
 from cuihop.measures import JudgedRanking, bpref, measures_named
 from cuihop.rankings.in_memory import scored_ranking
 from cuihop.rankings.reading import read_run
-from examples import examples
 from shared_data import shared
 
 CUT = {"P": "P", "recall": "R", "map_cut": "AP", "ndcg_cut": "nDCG"}
@@ -115,7 +114,6 @@ ASKED = {"map", "Rprec", "bpref", "recip_rank", "ndcg", "P.1,3,20", "recall.2,20
 
 
 @pytest.mark.slow
-@settings(deadline=None, derandomize=True, max_examples=examples(300))
 @given(st.lists(st.tuples(grades, scores), min_size=1, max_size=4), st.integers(1, 3))
 def test_trec_eval_itself_on_random_runs(
     queries: list[tuple[dict[str, int], dict[str, float] | None]], threshold: int

@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cuihop.errors import CuihopError, InputError
 from cuihop.files.array_file import ArrayFile, content_of_rows
 from cuihop.rankings.ranking import Ranking
 from cuihop.rankings.reading import read_ranking
-from examples import examples
 
 NAMES = tuple(f"i{n}" for n in range(40))
 TABLE = np.random.default_rng(5).standard_normal((40, 6))
@@ -159,7 +158,6 @@ def test_a_truncated_file_is_refused(tmp_path: Path, length: int) -> None:
         ranked(path)
 
 
-@settings(derandomize=True, deadline=None, max_examples=examples(300))
 @given(st.data())
 def test_no_damage_to_the_header_ends_in_anything_but_words(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

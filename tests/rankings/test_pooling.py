@@ -16,7 +16,7 @@ from cuihop.rankings.reading import read_run
 from examples import examples
 
 
-@settings(deadline=None, derandomize=True, max_examples=examples(40))
+@settings(max_examples=examples(40))
 @given(seed=st.integers(0, 10**6), depth=st.integers(1, 12))
 def test_a_pool_is_the_union_of_the_first_documents(
     seed: int, depth: int, tmp_path_factory: pytest.TempPathFactory

@@ -92,7 +92,7 @@ def test_the_first_k_as_a_table(file: Path) -> None:
     assert ranking.top(0, np.arange(3)).shape == (3, 0)
 
 
-@settings(deadline=None, derandomize=True, max_examples=examples(60))
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_any_order_of_lines_gives_the_order_of_scores(data: st.DataObject) -> None:
     names = [f"i{i}" for i in range(12)]

@@ -15,17 +15,11 @@ from cuihop.graph import Neighbour
 from cuihop.measures import RelatedConcept, concept_overlap, iou, nn_iou, related
 from cuihop.measures.resolution import Unknown
 from example_graph import UNKNOWN, example_graph
-from examples import examples
 from real_graphs import isa_edges
 
 VEINS, VESSELS, ARTERIES, HEAD = "C0042449", "C0005847", "C0003842", "C0018670"
 
-small = settings(
-    max_examples=examples(100),
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
+small = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
 @pytest.fixture(scope="module")

@@ -23,10 +23,7 @@ def without_strangers(images: Images) -> Images:
     return {image: concepts - set(STRANGERS) for image, concepts in images.items()}
 
 
-@settings(
-    max_examples=examples(80), deadline=None, derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)  # fmt: skip
+@settings(max_examples=examples(80), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(cases())
 @pytest.mark.filterwarnings("ignore::cuihop.errors.ManyUnknownConcepts")
 def test_dropping_is_taking_them_out_of_the_file(case: Case) -> None:

@@ -45,7 +45,6 @@ def exact_bm(A: frozenset[str], B: frozenset[str], dist: Distance, by: DividedBy
     return total / {"min": Fraction(min(sizes)), "max": Fraction(max(sizes)), "mean": Fraction(sum(sizes), 2)}[by]
 
 
-@settings(deadline=None)
 @given(
     st.integers(1, 6).flatmap(
         lambda rows: st.integers(rows, 9).flatmap(
@@ -69,7 +68,6 @@ def test_many_concepts_are_matched_as_by_scipy() -> None:
     assert largest_total(weights, 40, 70, scratch) == weights[rows, columns].sum()
 
 
-@settings(deadline=None)
 @given(cases(), st.integers(1, 12))
 def test_the_ranking_by_bm_is_that_of_a_scan_of_all_pairs(case: Case, k: int) -> None:
     ranking = top_k(
@@ -103,7 +101,7 @@ def test_pairs_that_are_passed_over_do_not_change_the_ranking() -> None:
         assert list(ranking[query]) == sorted(values, key=lambda image: (-values[image], image))[:5]
 
 
-@settings(deadline=None, max_examples=examples(40))
+@settings(max_examples=examples(40))
 @given(cases(), st.sampled_from(["min", "max", "mean"]))
 def test_every_divisor_ranks_as_the_measure_of_two_sets(case: Case, by: DividedBy) -> None:
     images = ImageCollection.of(Dataset(case.queries, case.corpus), case.graph, "isolated")
@@ -167,7 +165,6 @@ def by_scikit_learn(case: Case) -> npt.NDArray[np.float64]:
     return cosines
 
 
-@settings(deadline=None)
 @given(cases().filter(lambda case: any(one for one in (*case.queries.values(), *case.held.values()))))
 def test_the_ranking_by_tfidf_has_the_cosines_of_scikit_learn(case: Case) -> None:
     ranking = top_k(Dataset(case.queries, case.corpus), None, 12, by="tf-idf")

@@ -21,16 +21,10 @@ from cuihop.relevance.image_collection import ImageCollection
 from cuihop.relevance.relevance_blocks import Scores
 from cuihop.resources.memory_budget import MemoryBudget
 from cuihop.resources.resources import Resources
-from examples import examples
 from flat_options import evaluate_flat
 from literal_algorithms import ndcg_of_each_query, weighted_nn_iou
 
-small = settings(
-    max_examples=examples(100),
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
+small = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 CHAIN = [("C0000001", "C0000002"), ("C0000002", "C0000003"), ("C0000003", "C0000004")]
 
 

@@ -36,12 +36,7 @@ from literal_algorithms import ndcg_of_each_query, nn_iou_by_similarity
 from real_graphs import isa_edges
 from shared_data import shared
 
-small = settings(
-    max_examples=examples(60),
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
+small = settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 SIMILARITIES: list[tuple[Weight, IntrinsicContent]] = [("Lin", "Sanchez"), ("Lin", "Seco"), ("Wu-Palmer", "Sanchez")]
 weights = st.sampled_from(SIMILARITIES)
 CHAIN = [("C0000001", "C0000002"), ("C0000002", "C0000003"), ("C0000003", "C0000004"), ("C0000005", "C0000003")]

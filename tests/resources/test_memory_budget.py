@@ -127,8 +127,6 @@ def test_rankings_that_do_not_fit_are_refused(images: dict[str, frozenset[str]])
 
 small = settings(
     max_examples=examples(60),
-    deadline=None,
-    derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture],
 )
 
@@ -170,7 +168,7 @@ def test_counters_are_as_small_as_the_sets_allow() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("largest", [120, 200])
-@settings(max_examples=3, deadline=None, derandomize=True)
+@settings(max_examples=examples(3))
 @given(st.integers(0, 2**32))
 def test_counters_hold_sets_of_any_size(largest: int, seed: int) -> None:
     """|rel| up to 240 fits a byte, up to 400 does not."""

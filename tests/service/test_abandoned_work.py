@@ -73,7 +73,7 @@ def test_a_pack_whose_caller_hangs_up_stops(service: RunningService) -> None:
     wait_for(lambda: service.admission.running == 0, SOON)
 
 
-def ask_for_a_pack(address: tuple[str, int], begun: Callable[[], None]) -> None:
+def ask_for_a_pack(address: tuple[str, int], begun: Callable[[], object]) -> None:
     body = json.dumps(question()).encode()
     with socket.create_connection(address, timeout=10) as connection:
         connection.sendall(HEAD + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)

@@ -26,6 +26,7 @@ from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.limits import Limits
 from cuihop_service.request_context import Answer, Cancelled, RequestContext
 from example_graph import example_graph
+from served_program import wait_for
 from service_askers import GrpcAsker, HttpAsker, Refused
 
 QUESTION = RequestInfo("distance", "test")
@@ -328,13 +329,6 @@ def slow() -> Iterator[tuple[RunningService, Kept]]:
     assert isinstance(graph, SlowGraph)
     with running_service(ServedGraph(graph.release, index=graph), observer=outcomes) as service:
         yield service, outcomes
-
-
-def wait_for(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_a_deadline_of_grpc_ends_the_work(slow: tuple[RunningService, Kept]) -> None:

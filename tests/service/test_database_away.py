@@ -7,12 +7,13 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import urllib3
+from neo4j import exceptions
 
 from bolt_proxy import BoltProxy, bolt_proxy
 from cuihop import SnapshotGraph
@@ -30,7 +31,7 @@ from cuihop_service.stores import Neo4jStore
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
 from neo4j_server import connected, emptied, stored_graph
-from service.observe.test_health import serving
+from served_program import program, wait_for
 
 PAIR = ("C0006121", "C0018670")
 SOON = 6.0
@@ -54,20 +55,13 @@ def health(http: str) -> tuple[int, dict[str, Any]]:
     return answer.status, json.loads(answer.data)
 
 
-def wait_for(true: Callable[[], bool], seconds: float = 60.0) -> float:
-    """Seconds until it is so."""
-    begin = time.monotonic()
-    while not true():
-        assert time.monotonic() - begin < seconds
-        time.sleep(0.02)
-    return time.monotonic() - begin
-
-
 def test_on_an_empty_database_it_starts_and_answers_when_a_release_appears(
     database: LocalServer, tmp_path: Path
 ) -> None:
-    flags = ("--store", database.address, "--index-folder", str(tmp_path), "--workers", "2")
-    with serving(*flags, NEO4J_PASSWORD_FILE=str(database.home / "password")) as (process, http, _):
+    flags = ("--index-folder", str(tmp_path), "--workers", "2")
+    password = str(database.home / "password")
+    with program(database.address, tmp_path, *flags, NEO4J_PASSWORD_FILE=password) as running:
+        http = f"http://{running.http}"
         code, fields = health(http)
         assert (code, fields["status"], fields["release"]) == (503, "unavailable", None)
         assert "no release" in fields["trouble"]
@@ -77,7 +71,7 @@ def test_on_an_empty_database_it_starts_and_answers_when_a_release_appears(
         make_active(database, example_graph())
         wait_for(lambda: all(health(http)[0] == 200 for _ in range(8)))
         assert urllib3.request("GET", f"{http}/v1/distance?a={PAIR[0]}&b={PAIR[1]}").json()["hops"] == 3
-        assert process.poll() is None
+        assert running.process.poll() is None
 
 
 @pytest.mark.parametrize(
@@ -92,8 +86,10 @@ def test_soon_after_the_database_is_gone_health_says_so(
     database: LocalServer, tmp_path: Path, index: str, state: str, fault: signal.Signals
 ) -> None:
     make_active(database, example_graph())
-    flags = ("--store", database.address, "--index-folder", str(tmp_path), "--index", index)
-    with serving(*flags, NEO4J_PASSWORD_FILE=str(database.home / "password")) as (_, http, _):
+    flags = ("--index-folder", str(tmp_path), "--index", index)
+    password = str(database.home / "password")
+    with program(database.address, tmp_path, *flags, NEO4J_PASSWORD_FILE=password) as running:
+        http = f"http://{running.http}"
         wait_for(lambda: health(http)[1]["status"] == "ready" and health(http)[1]["indexed"] is (index == "on"))
         pid = database.pid
         assert pid is not None
@@ -208,8 +204,9 @@ def test_a_wrong_password_is_tried_once_by_all_workers_and_locks_nobody_out(
 ) -> None:
     make_active(database, example_graph())
     (tmp_path / "password").write_text("not-the-password")
-    flags = ("--store", proxy.address, "--index-folder", str(tmp_path / "index"), "--workers", "3")
-    with serving(*flags, NEO4J_PASSWORD_FILE=str(tmp_path / "password")) as (_, http, _):
+    flags = ("--index-folder", str(tmp_path / "index"), "--workers", "3")
+    with program(proxy.address, tmp_path, *flags, NEO4J_PASSWORD_FILE=str(tmp_path / "password")) as running:
+        http = f"http://{running.http}"
         for _ in range(12):  # looks of three workers, a second apart
             code, fields = health(http)
             assert (code, fields["status"]) == (503, "unavailable")
@@ -240,6 +237,22 @@ def test_a_password_is_refused_once_a_pause_whoever_needs_it(
                 seen += 1
             time.sleep(0.01)
     assert proxy.refusals == 2 < seen
+
+
+def test_a_refusal_that_cannot_be_shared_pauses_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(login._Account, "folder", tmp_path / "gone")
+    account = login._Account("bolt://localhost", "neo4j", "wrong")
+    attempts = []
+
+    class Refused(exceptions.ClientError):
+        code = login._REFUSED
+
+    def attempt() -> None:
+        attempts.append(1)
+        raise Refused
+
+    assert [account.try_once(attempt, 1.0) is not None for _ in range(3)] == [True] * 3
+    assert len(attempts) == 1
 
 
 def test_pauses_grow_to_a_quarter_of_an_hour() -> None:

@@ -319,7 +319,7 @@ def test_the_kustomization_names_every_manifest() -> None:
     assert set(yaml.safe_load(KUSTOMIZATION.read_text())["resources"]) == {path.name for path in MANIFESTS}
 
 
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl")
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl not found: install it, version 1.27 or later")
 def test_the_documented_overlay_changes_image_namespace_and_settings_and_nothing_else(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "operations.md").read_text()
     section = page[page.index("## Kubernetes") : page.index("## Metrics and alerts")]

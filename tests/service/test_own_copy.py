@@ -98,10 +98,9 @@ def test_copying_over_a_served_snapshot_loses_no_answer_and_gives_no_wrong_one(t
 
 def test_the_only_worker_is_started_again(store: Path, tmp_path: Path) -> None:
     with program(store, tmp_path, "--workers", "1", "--index-folder", str(tmp_path / "own")) as running:
-        children = Path(f"/proc/{running.process.pid}/task/{running.process.pid}/children")
-        (first,) = (int(pid) for pid in children.read_text().split())
+        (first,) = running.workers()
         os.kill(first, signal.SIGBUS)
-        wait_for(lambda: children.read_text().split() not in ([], [str(first)]))
+        wait_for(lambda: running.workers() not in ([], [first]))
         wait_for(lambda: running.ready_workers() == 1)
         assert running.hops() == 3
         assert "a worker ended with code -7" in running.log.read_text()
@@ -121,6 +120,15 @@ def test_a_flipped_bit_in_what_no_answer_needs_stops_no_service(store: Path, tmp
     log = running.log.read_text()
     assert "fails its checksum; the file is damaged. It is not used; distances are searched" in log
     assert "Traceback" not in log
+
+
+def test_looks_at_a_damaged_snapshot_leave_no_file_open(store: Path, tmp_path: Path) -> None:
+    store.write_bytes(store.read_bytes()[:1000])
+    before = set(os.listdir("/dev/fd"))  # noqa: PTH208
+    for _ in range(3):
+        with pytest.raises(SnapshotError):
+            opened_copy(store, tmp_path / "own")
+    assert set(os.listdir("/dev/fd")) == before  # noqa: PTH208
 
 
 def test_where_no_copy_can_be_made_the_file_itself_is_served_and_the_log_says_so(

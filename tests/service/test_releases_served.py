@@ -18,16 +18,18 @@ from cuihop import SnapshotGraph
 from cuihop.errors import GraphUnavailable, InputError, ReleaseBehind, ReleaseMismatch, SnapshotError
 from cuihop.neo4j_graph.releases import roll_back, stored_releases, switch_to
 from cuihop.remote.activation import Activation
+from cuihop.resources.interruption import check_interruption
 from cuihop_server import running_service
 from cuihop_service.core import ConceptService
 from cuihop_service.graph_holder import GraphHolder, ServedGraph, State
 from cuihop_service.limits import Limits
-from cuihop_service.release_watch import ReleaseWatch
+from cuihop_service.release_watch import HIERARCHY_THREAD, ReleaseWatch
 from cuihop_service.request_context import ReleaseSession, RequestContext
 from cuihop_service.stores import Neo4jStore, SnapshotStore, store_at
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
 from neo4j_server import connected, stored_graph
+from served_program import wait_for
 from service_askers import GrpcAsker, HttpAsker
 
 PAIR = ("C0006121", "C0018670")
@@ -36,13 +38,6 @@ PAIR = ("C0006121", "C0018670")
 def shorter_graph() -> SnapshotGraph:
     """Another release: brain stem and head are neighbours."""
     return SnapshotGraph.of([PAIR], name="shorter", identifiers="cui")
-
-
-def wait_for(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 class Closable(SnapshotGraph):
@@ -102,6 +97,69 @@ def test_states_are_told_once_each_and_stopping_is_the_last() -> None:
     holder.close()
     holder.set_state("ready")
     assert reported == ["ready", "degraded", "ready", "stopping"]
+
+
+class BuiltSlowly(Closable):
+    """Builds its hierarchy until a test lets it go on."""
+
+    def __init__(self, outcome: Callable[[], None]) -> None:
+        super().__init__(example_graph().sections)
+        self.begun, self.proceed = threading.Event(), threading.Event()
+        self._outcome = outcome
+
+    def warm_up_hierarchy(self) -> None:
+        self.begun.set()
+        assert self.proceed.wait(30)
+        self._outcome()
+
+
+def out_of_threads() -> None:
+    raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+
+
+@pytest.mark.parametrize("outcome", [out_of_threads, check_interruption])
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_hierarchy_under_construction_ends_with_the_watch_and_leaves_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, outcome: Callable[[], None], stopped: bool
+) -> None:
+    uncaught: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", uncaught.append)
+    caplog.set_level("INFO")
+    graph, holder = BuiltSlowly(outcome), GraphHolder()
+
+    class OneRelease(Neo4jStore):
+        def __init__(self) -> None:
+            self.activation, self._looking = 1, None
+
+        def open(self) -> ServedGraph:
+            return served(graph)
+
+    watch = ReleaseWatch(holder, OneRelease(), 60.0)
+    watch.open_first()
+    assert graph.begun.wait(30)
+    (building,) = [thread for thread in threading.enumerate() if thread.name == HIERARCHY_THREAD]
+    if stopped:
+        watch.stop()
+    graph.proceed.set()
+    building.join(30)
+    assert not uncaught
+    failed = "the hierarchy was not built: cannot schedule new futures after interpreter shutdown"
+    assert (failed in caplog.text) is (outcome is out_of_threads and not stopped)
+    assert ("the hierarchy was built" in caplog.text) is (outcome is check_interruption and not stopped)
+
+
+def test_a_listener_that_fails_stops_no_change_of_state(caplog: pytest.LogCaptureFixture) -> None:
+    holder = GraphHolder()
+    reported: list[State] = []
+
+    def closed(state: State) -> None:
+        raise RuntimeError("Event loop is closed")
+
+    holder.on_state_change(closed)
+    holder.on_state_change(reported.append)
+    holder.set_state("ready")
+    assert reported == ["ready"]
+    assert "a change of the state could not be reported" in caplog.text
 
 
 # Snapshots

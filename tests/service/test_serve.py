@@ -18,7 +18,7 @@ from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from example_graph import example_graph
 from program_run import imported_by
-from served_program import program, wait_for
+from served_program import program, started, wait_for
 
 
 @pytest.fixture
@@ -30,8 +30,9 @@ def store(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(("workers", "explorer"), [("1", "--explorer"), ("2", "--no-explorer")])
 def test_both_ports_answer_and_a_signal_stops_them(store: Path, tmp_path: Path, workers: str, explorer: str) -> None:
-    with program(store, tmp_path, "--workers", workers, explorer) as running:
+    with program(store, tmp_path, "--workers", workers, explorer, "--audit", "-") as running:
         assert running.hops() == 3
+        wait_for(lambda: '"operation":"distance"' in running.log.read_text())  # of standard output and error
         with grpc.insecure_channel(running.grpc) as channel:
             stub: Any = pb_grpc.ConceptGraphServiceStub(channel)
             assert stub.Distance(pb.DistanceRequest(a="C0006121", b="C0018670"), timeout=10).hops == 3
@@ -56,6 +57,7 @@ def test_answers_under_way_are_given_when_it_stops(tmp_path: Path, workers: str)
             stub: Any = pb_grpc.ConceptGraphServiceStub(channel)
             future = stub.Distances.future(pb.DistancesRequest(packed=pairs), timeout=60)
             time.sleep(0.3)
+            running.expect_end()
             running.process.send_signal(signal.SIGTERM)
             answer = future.result(60)
         assert set(answer.hops) == {3_000}
@@ -64,20 +66,21 @@ def test_answers_under_way_are_given_when_it_stops(tmp_path: Path, workers: str)
 
 def test_a_worker_that_dies_is_replaced(store: Path, tmp_path: Path) -> None:
     with program(store, tmp_path, "--workers", "2") as running:
-        wait_for(lambda: len(children(running.process.pid)) == 2)
-        first = children(running.process.pid)[0]
+        wait_for(lambda: len(running.workers()) == 2)
+        first = running.workers()[0]
         os.kill(first, signal.SIGKILL)
-        wait_for(lambda: len(children(running.process.pid)) == 2 and first not in children(running.process.pid))
+        wait_for(lambda: len(running.workers()) == 2 and first not in running.workers())
         assert running.hops() == 3
         assert "a worker ended with code -9" in running.log.read_text()
         assert running.stop(signal.SIGINT) == 0
 
 
-def test_workers_end_when_their_supervisor_was_killed(store: Path, tmp_path: Path) -> None:
-    with program(store, tmp_path, "--workers", "2") as running:
-        orphans = children(running.process.pid)
-        running.process.kill()
-        running.process.wait(10)
+@pytest.mark.parametrize("run", [program, started])
+def test_workers_end_when_their_supervisor_was_killed(store: Path, tmp_path: Path, run: Any) -> None:
+    with run(store, tmp_path, "--workers", "2") as running:
+        wait_for(lambda: len(running.workers()) == 2)  # perhaps not yet ready
+        orphans = running.workers()
+        running.kill()
         wait_for(lambda: not any(Path(f"/proc/{pid}/stat").exists() and alive(pid) for pid in orphans))
 
 
@@ -132,10 +135,6 @@ def test_a_port_that_is_taken_is_named(store: Path, tmp_path: Path, forked_progr
                 )  # fmt: skip
                 assert done.returncode == 3, done.stderr
                 assert "cannot listen for" in done.stderr
-
-
-def children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def alive(pid: int) -> bool:

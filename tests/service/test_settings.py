@@ -121,6 +121,7 @@ def test_the_settings_file_of_a_department_has_every_setting_and_is_accepted(tmp
     text = (ROOT / "deploy" / "cuihop.toml").read_text()
     assert text == made.read_text(), "renew it: .venv/bin/python docs/site/settings_file.py"
     assert re.findall(r"^(?:# )?(\w+) = ", text, re.MULTILINE) == [name for names in GROUPS.values() for name in names]
+    assert "None" not in text
     settings = read_settings({}, ROOT / "deploy" / "cuihop.toml")
     assert settings.guard.authenticates
     everything = tmp_path / "everything.toml"

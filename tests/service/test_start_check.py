@@ -8,12 +8,15 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import trustme
 
+from cuihop_service import start_check
 from cuihop_service.guard.commands import create
+from cuihop_service.own_copy import LOCK
 from cuihop_service.settings import ServiceSettings
 from cuihop_service.start_check import Finding, findings
 from cuihop_tools.neo4j_server import LocalServer
@@ -145,6 +148,24 @@ def test_folders(good: dict[str, Any], tmp_path: Path) -> None:
     refused = failure(good | {"audit": str(tmp_path / "none" / "audit.jsonl")}, "audit")
     assert "no such folder" in refused.text
     assert refused.exit_code == 6
+
+
+def test_a_folder_is_tried_as_the_service_uses_it(
+    good: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = failure(good | {"index_folder": "/proc/cuihop"}, "index folder")  # for whose mode root may write there
+    assert refused.exit_code == 6
+    folder = tmp_path / "own"
+    (folder / LOCK).mkdir(parents=True)  # as a file of another user, which root could write
+    refused = failure(good | {"index_folder": folder}, "index folder")
+    assert f"{folder / LOCK}: not written" in refused.text
+    assert "setting index_folder" in refused.text
+    (folder / LOCK).rmdir()
+    assert [file.name for file in folder.iterdir()] == []
+    monkeypatch.setattr(start_check, "disk_usage", lambda path: SimpleNamespace(free=10))
+    room = found(good | {"index_folder": folder})["index folder"]
+    assert room.state == "warning"
+    assert "bytes are needed, 10 are free" in room.text
 
 
 def test_snapshots(good: dict[str, Any], tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from examples import examples
 K = 4
 
 
-@settings(deadline=None, max_examples=examples(40))
+@settings(max_examples=examples(40))
 @given(cases(), st.integers(1, 5), st.booleans(), st.data())
 def test_shards_of_any_collection(case: Case, count: int, by_position: bool, data: st.DataObject) -> None:
     images, graph = Dataset(case.queries, case.corpus), case.graph

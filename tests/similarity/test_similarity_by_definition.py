@@ -14,6 +14,7 @@ from cuihop.errors import InputError
 from cuihop.similarity.options import SIMILARITY_MEASURES, SimilarityOptions, named_measure
 from cuihop.snapshot import set_similarity
 from cuihop_loader import load
+from examples import examples
 from literal_similarity import ROOT, LiteralHierarchy
 
 CONCEPTS = [f"C{i}" for i in range(8)]
@@ -50,7 +51,7 @@ SETS = st.sets(st.sampled_from(CONCEPTS), max_size=4)
 COUNTS = st.sampled_from([{"C0": 1.0}, {"C0": 2.0, "C3": 1.0}])
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(edges=PAIRS, pairs=st.lists(st.tuples(SETS, SETS), max_size=6), counts=COUNTS)
 def test_every_measure_of_sets_is_its_definition(
     edges: list[tuple[str, str]], pairs: list[tuple[set[str], set[str]]], counts: dict[str, float]

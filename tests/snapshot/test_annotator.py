@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from cuihop import AnnotationOptions, SnapshotGraph
 from cuihop._kernels.mentions import MOST_ABBREVIATIONS
 from cuihop.annotation.mentions import Annotation
+from examples import examples
 from literal_annotator import LiteralAnnotator, Match
 
 WORDS = (
@@ -84,7 +85,7 @@ def test_matches_are_those_of_plain_python(seed: int) -> None:
     assert count > 8_000
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.lists(st.lists(st.text(min_size=1, max_size=12), max_size=3), max_size=8),
     st.lists(st.text(max_size=40), max_size=4),

@@ -1,13 +1,24 @@
-"""Machine code of earlier runs: used again, and compiled anew where its file cannot be read."""
+"""Machine code of earlier runs: used again, and compiled again after a change or if its file cannot be read."""
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+
+import cuihop
+import cuihop._kernels
+import cuihop_loader._kernels
+from cuihop._kernels.jit import OTHER_SOURCES
+from cuihop.resources.compilation import announce_compilation, compilation_begins, compilation_ends
 
 PROGRAM = """
 import numpy as np
@@ -17,25 +28,168 @@ print(value, sum(hashes_of.stats.cache_hits.values()))
 """
 
 
-def run(cache: Path) -> tuple[str, str]:
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True)
-    value, hits = done.stdout.split()
-    return value, hits
+def run(program: str, **environment: str | Path) -> str:
+    """What a program prints, in a process of its own."""
+    variables = {name: str(value) for name, value in environment.items()}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=os.environ | variables, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "content", [b"", b"\x80\x04", b"\x80\x04\x95\x1a\x00\x00\x00\x00\x00\x00\x00\x8c\x03nothing\x94."]
 )
-def test_code_that_cannot_be_read_is_compiled_anew(tmp_path: Path, content: bytes) -> None:
-    value, hits = run(tmp_path)
+def test_code_that_cannot_be_read_is_compiled_again(tmp_path: Path, content: bytes) -> None:
+    value, hits = run(PROGRAM, NUMBA_CACHE_DIR=tmp_path).split()
     assert hits == "0"
-    assert run(tmp_path) == (value, "1")
-    for index in tmp_path.rglob("*.nbi"):
-        index.write_bytes(content)
-    assert run(tmp_path) == (value, "0")
-    assert run(tmp_path) == (value, "1")
+    assert run(PROGRAM, NUMBA_CACHE_DIR=tmp_path).split() == [value, "1"]
+    for file in tmp_path.rglob("*.nbc"):
+        file.write_bytes(content)
+    assert run(PROGRAM, NUMBA_CACHE_DIR=tmp_path).split() == [value, "0"]
+    assert run(PROGRAM, NUMBA_CACHE_DIR=tmp_path).split() == [value, "1"]
+
+
+CALLER = """
+import numpy as np
+from cuihop._kernels.jit import compiled
+from cuihop._kernels.similarity import ratio
+
+@compiled
+def halved(value):
+    return ratio(value, 2.0)
+
+print(halved(3.0), halved.stats.cache_hits)
+"""
+
+
+@pytest.mark.slow
+def test_a_change_of_a_function_that_compiled_code_calls_is_seen(tmp_path: Path) -> None:
+    package = tmp_path / "copy" / "cuihop"
+    shutil.copytree(Path(cuihop.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    caller = tmp_path / "caller.py"
+    caller.write_text(CALLER)
+    program = f"import runpy; runpy.run_path({str(caller)!r})"
+    environment = {"PYTHONPATH": package.parent, "NUMBA_CACHE_DIR": tmp_path / "cache"}
+    assert run(program, **environment) == "1.5 Counter()\n"
+    assert run(program, **environment).startswith("1.5 Counter({")
+    callee = package / "_kernels" / "similarity.py"
+    text = callee.read_text()
+    times = callee.stat()
+    changed = text.replace("common / united", "united / common")
+    assert changed != text
+    callee.write_text(changed)
+    os.utime(callee, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert run(program, **environment).startswith("0.66")
+
+
+def kernels() -> Iterator[ModuleType]:
+    for package in (cuihop._kernels, cuihop_loader._kernels):
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            yield importlib.import_module(module.name)
+
+
+def test_the_digest_covers_every_module_that_compiled_code_takes_something_from() -> None:
+    root = Path(cuihop.__file__).parent
+    covered = {root / name for name in OTHER_SOURCES}
+    used = set()
+    for module in kernels():
+        assert module.__file__ is not None
+        source = Path(module.__file__).read_text(encoding="utf-8")
+        for name in imported_modules(source):
+            file = importlib.import_module(name).__file__
+            assert file is not None
+            used.add(Path(file))
+    folders = {Path(package.__path__[0]) for package in (cuihop._kernels, cuihop_loader._kernels)}
+    others = {file for file in used if file.parent not in folders}
+    support = {root / "errors.py", root / "files" / "written_files.py", root / "resources" / "compilation.py"}  # of jit
+    assert others - support == covered
+
+
+def imported_modules(source: str) -> Iterator[str]:
+    """The modules of cuihop that a source imports from."""
+    import ast
+
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("cuihop"):
+            for name in node.names:
+                try:
+                    importlib.import_module(f"{node.module}.{name.name}")
+                    yield f"{node.module}.{name.name}"
+                except ModuleNotFoundError:
+                    yield node.module
+
+
+def test_code_of_the_versions_used_last_is_kept(tmp_path: Path) -> None:
+    from cuihop._kernels import jit
+
+    (tmp_path / "notes").mkdir()
+    for number in range(7):
+        folder = tmp_path / f"{number:032x}"
+        folder.mkdir()
+        os.utime(folder, (number, number))
+    jit._remove_old(tmp_path, f"{6:032x}")
+    kept = sorted(folder.name[-2:] for folder in tmp_path.iterdir())
+    assert kept == ["02", "03", "04", "05", "06", "es"]
+
+
+def test_files_of_two_signatures_are_two_files(tmp_path: Path) -> None:
+    """As two processes write at once, neither of which has seen the other's."""
+    from cuihop._kernels.jit import _Files
+
+    one, other = _Files(tmp_path / "f"), _Files(tmp_path / "f")
+    one.save("int64", 1)
+    other.save("float64", 2.0)
+    assert (other.load("int64"), one.load("float64"), one.load("uint8")) == (1, 2.0, None)
+    one.flush()
+    assert other.load("float64") is None
+
+
+COMPILED_ONCE = """
+import sys
+import numpy as np
+from cuihop._kernels.tokens import hashes_of
+from cuihop.resources.compilation import announce_compilation
+announce_compilation(print)
+print("ready", flush=True)
+sys.stdin.readline()
+hashes_of(np.array([0, 2]), np.array([97, 98], dtype=np.uint32))
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_need_the_same_code_compile_it_once(tmp_path: Path) -> None:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", COMPILED_ONCE], env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for _ in range(3)
+    ]  # fmt: skip
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    outputs = [process.communicate("go\n", timeout=120)[0] for process in processes]
+    assert sum("compiling" in output for output in outputs) == 1
+
+
+def test_the_first_compilation_is_announced_and_all_are_timed() -> None:
+    from cuihop.resources import compilation
+
+    before = compilation.seconds_of_compilation()
+    sentences: list[str] = []
+    announce_compilation(sentences.append)
+    for _ in range(2):
+        compilation_begins()
+        compilation_begins()
+        compilation_ends()
+        assert compilation.seconds_of_compilation() >= before
+        compilation_ends()
+    assert len(sentences) == 1
+    assert "once after an install" in sentences[0]
+    assert compilation.seconds_of_compilation() > before
 
 
 INTERRUPTED = """
@@ -62,8 +216,4 @@ print(signed(np.uint8(3)))
 
 
 def test_an_interrupt_while_code_is_compiled_comes_after_it(tmp_path: Path) -> None:
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED], env=environment, capture_output=True, text=True, check=False
-    )
-    assert (done.stdout, done.stderr, done.returncode) == ("interrupted []\n3\n", "", 0)
+    assert run(INTERRUPTED, NUMBA_CACHE_DIR=tmp_path) == "interrupted []\n3\n"

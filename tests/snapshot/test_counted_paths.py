@@ -28,7 +28,7 @@ def diamonds(count: int) -> tuple[SnapshotGraph, list[str]]:
 
 
 @given(concepts=st.integers(2, 14), edges=st.integers(1, 60), seed=st.integers(0, 2**32))
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 def test_every_shortest_path_has_its_rank(concepts: int, edges: int, seed: int) -> None:
     draw = np.random.default_rng(seed)
     names = [f"C{place:07d}" for place in range(concepts)]

@@ -48,7 +48,6 @@ def indexed(graph: SnapshotGraph, index: DistanceIndex) -> SnapshotGraph:
     roots=st.integers(0, 5),
     bound=st.none() | st.integers(0, 6),
 )
-@settings(max_examples=examples(150), deadline=None)
 def test_every_distance_is_that_of_a_search(
     concepts: int, edges: int, seed: int, roots: int, bound: int | None
 ) -> None:
@@ -67,7 +66,7 @@ def test_every_distance_is_that_of_a_search(
     roots=st.integers(0, 5),
     bound=st.integers(0, 12) | st.sampled_from([253, 254, 255]),
 )
-@settings(max_examples=examples(80), deadline=None)
+@settings(max_examples=examples(80))
 def test_distances_among_many_are_those_of_searches(
     concepts: int, edges: int, seed: int, roots: int, bound: int
 ) -> None:

@@ -25,7 +25,6 @@ from cuihop.errors import CuihopError, DamageWarning, SnapshotError, SnapshotToo
 from cuihop.snapshot.distance_index import DistanceIndex, index_path
 from cuihop.snapshot.index_builder import build_index
 from example_graph import example_graph, sourced_graph
-from examples import examples
 
 HEAD = struct.Struct("<8sIIQQ")
 PAIRS = [("C0006121", "C0018670"), ("C0003483", "C0007226"), ("C0005847", "C0006121")]
@@ -181,10 +180,7 @@ def test_every_mutation_of_an_indexs_header_is_set_aside_or_changes_no_distance(
     assert used < 200
 
 
-@settings(
-    max_examples=examples(150), deadline=None, derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)  # fmt: skip
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_headers_of_any_json_are_refused_or_harmless(files: Path, data: st.DataObject) -> None:
     raw = (files / "graph.cuihop").read_bytes()

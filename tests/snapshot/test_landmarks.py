@@ -10,7 +10,7 @@ from itertools import pairwise
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
@@ -18,7 +18,6 @@ from cuihop.snapshot import distance_engines
 from cuihop.snapshot.distance_engines import Landmarks, landmarks_of
 from cuihop.snapshot.index_builder import build_index
 from cuihop.snapshot.scratch import Scratch, ScratchPool
-from examples import examples
 
 
 def cui(number: int) -> str:
@@ -47,7 +46,6 @@ def edges_of_graphs(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]]]:
 @given(drawn=edges_of_graphs(), landmarks=st.integers(0, 6), bound=st.none() | st.integers(0, 7))
 @example(drawn=(3, [(0, 1), (1, 2)]), landmarks=1, bound=None)  # the only path leads over the hub
 @example(drawn=(5, [(0, 1), (1, 2), (0, 3), (3, 4), (4, 2)]), landmarks=1, bound=3)
-@settings(max_examples=examples(200), deadline=None)
 def test_every_distance_is_that_of_networkx(
     drawn: tuple[int, list[tuple[int, int]]], landmarks: int, bound: int | None
 ) -> None:

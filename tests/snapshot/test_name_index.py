@@ -27,7 +27,6 @@ from cuihop.snapshot.name_index_builder import concept_weights
 from cuihop.snapshot.string_table import folded
 from cuihop.snapshot.word_forms import STOP_WORDS, form_of, form_prefixes, name_forms, respaced
 from example_graph import example_graph
-from examples import examples
 from neo4j_server import open_release
 
 CUIS = [f"C{i:07d}" for i in range(1, 13)]
@@ -116,12 +115,7 @@ def without_index(graph: SnapshotGraph) -> SnapshotGraph:
     return SnapshotGraph(Sections(sections.meta, {name: sections[name] for name in sections if name not in NAME_INDEX}))
 
 
-@settings(
-    max_examples=examples(300),
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(names=RELEASES, edges=EDGES, text=TEXTS, limit=st.integers(0, 12))
 @example(names={"C0000001": ["a b", "a"], "C0000002": ["a"], "C0000003": ["b a"]}, edges=[], text="a b", limit=3)
 @example(names={"C0000001": ["x ray"], "C0000002": ["Xray"]}, edges=[], text="xray", limit=3)
@@ -147,7 +141,6 @@ def test_the_index_gives_what_reading_every_name_gives(
         assert {hit.kind for hit in found} <= {"spelling", "part"}
 
 
-@settings(max_examples=examples(100), deadline=None, derandomize=True)
 @given(edges=EDGES)
 def test_weights_are_the_descendants_in_powers_of_two(edges: list[tuple[str, str]]) -> None:
     graph = SnapshotGraph.of(edges, concepts=CUIS)

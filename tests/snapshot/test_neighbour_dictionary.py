@@ -40,7 +40,6 @@ def dictionary(tmp_path: Path) -> Path:
 # The same as the graph
 
 
-@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(small_graphs(), st.integers(0, 4), st.sampled_from(DIRECTIONS), st.data())
 def test_distances_and_packs_are_those_of_any_graph(
     drawn: tuple[list[str], list[tuple[str, str]]], hops: int, direction: Direction, data: st.DataObject
@@ -62,7 +61,7 @@ def test_distances_and_packs_are_those_of_any_graph(
     assert found.resolve([*some, *STRANGERS]) == graph.resolve([*some, *STRANGERS])
 
 
-@settings(max_examples=examples(60), deadline=None, derandomize=True)
+@settings(max_examples=examples(60))
 @given(cases())
 def test_an_evaluation_has_the_same_bits(case: Case) -> None:
     graph = case.graph

@@ -6,7 +6,7 @@ import pickle
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph, connect
@@ -16,7 +16,6 @@ from cuihop.snapshot.index_builder import build_index
 from cuihop_loader.loading import load
 from cuihop_loader.options import LoadOptions
 from example_graph import asserted_graph, sourced_edges_graph
-from examples import examples
 from neo4j_server import open_release
 from real_graphs import published_distances
 from shared_data import shared
@@ -95,7 +94,6 @@ cuis = st.integers(1, 9).map("C{:07d}".format)
 asserted = st.dictionaries(st.tuples(cuis, cuis), st.sets(st.sampled_from("ABCD"), min_size=1), min_size=1)
 
 
-@settings(max_examples=examples(200), deadline=None)
 @given(asserted, st.data())
 def test_more_vocabularies_never_lengthen_a_distance(
     edges: dict[tuple[str, str], set[str]], data: st.DataObject

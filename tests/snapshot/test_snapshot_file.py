@@ -23,7 +23,6 @@ from cuihop.snapshot.file import write_sections
 from cuihop.snapshot.layout import FORMAT_VERSION, NAME_SOURCES
 from cuihop.snapshot.release_difference import release_difference
 from example_graph import example_graph, sourced_graph
-from examples import examples
 
 
 @pytest.fixture
@@ -89,12 +88,7 @@ def test_a_file_that_has_grown_is_refused(snapshot: Path) -> None:
         SnapshotGraph.open(snapshot)
 
 
-@settings(
-    max_examples=examples(300),
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_flipped_bit_goes_unnoticed(snapshot: Path, data: st.DataObject) -> None:
     whole = bytearray(snapshot.read_bytes())

@@ -6,13 +6,12 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cuihop.snapshot.spelling import Spelling, edit_distances, letter_sets
 from cuihop.snapshot.string_table import StringTable
 from cuihop.snapshot.word_forms import form_of, respelt
-from examples import examples
 
 WORDS = st.text(st.sampled_from("abcd"), min_size=1, max_size=9)
 LONGER = st.text(st.sampled_from("bcdft"), min_size=4, max_size=9)  # letters that no rule of spelling changes
@@ -29,7 +28,6 @@ def distance(a: str, b: str) -> int:
     return best
 
 
-@settings(max_examples=examples(200), deadline=None)
 @given(word=WORDS, others=st.lists(WORDS, min_size=1, max_size=6), most=st.integers(1, 2))
 def test_distances_are_those_of_the_definition(word: str, others: list[str], most: int) -> None:
     width = max(map(len, others))
@@ -40,7 +38,6 @@ def test_distances_are_those_of_the_definition(word: str, others: list[str], mos
         assert hops == exact if exact <= most else hops > most
 
 
-@settings(max_examples=examples(200), deadline=None)
 @given(word=LONGER, others=st.lists(LONGER, min_size=1, max_size=12, unique_by=form_of))
 def test_no_near_word_is_missed(word: str, others: list[str]) -> None:
     allowed = 2 if len(respelt(word)) >= 7 else 1

@@ -1,58 +1,264 @@
-"""Compilation of functions to machine code."""
+"""Compilation of functions to machine code, and the one cache of that code."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import functools
+import hashlib
+import os
+import pickle
+import shutil
 import signal
+import sys
+import tempfile
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
+import llvmlite
 import numba
+import numba.core.caching
+import numba.core.event
 import numpy as np
+
+from cuihop.errors import OutputError
+from cuihop.files.written_files import replaced_file
+from cuihop.resources.compilation import compilation_begins, compilation_ends
 
 __all__ = ["compiled", "signed"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+try:
+    import fcntl
+except ImportError:  # Windows: several processes may compile the same
+    fcntl = None  # type: ignore[assignment]
+
+_caching: Any = numba.core.caching
+_event: Any = numba.core.event
+_settings: Any = numba.config
+
+_PACKAGE = Path(__file__).parents[1]
+
+OTHER_SOURCES = (
+    "annotation/characters.py",
+    "annotation/code_points.py",
+    "annotation/mentions.py",
+    "annotation/sentences.py",
+    "measures/nn_iou.py",
+    "snapshot/layout.py",
+)
+"""Modules of this package outside the folders of kernels whose functions or constants compiled code contains."""
+
+_LONGEST_WAIT = 60.0
+"""Seconds to wait for another process that compiles the same."""
+
+_KEPT = 4
+"""Number of folders of other versions that stay: those used last."""
+
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function on its first call; it runs without the interpreter lock.
 
-    Machine code is cached on disk, beside the module or in the user's cache folder. Where neither can be written
-    (a read-only installation, a full disk), each process compiles anew; so it does where the file cannot be read.
+    Machine code is cached on disk. The folder is named by a digest of all sources that compiled code is made of, so
+    that a change of a callee is a change of its callers. If no folder can be written (a read-only installation, a
+    full disk), each process compiles again, as it does if a file cannot be read.
     """
-    try:
-        fast: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
-    except RuntimeError:
-        fast = numba.njit(nogil=True, error_model="numpy")(function)
-    cache: Any = getattr(fast, "_cache", None)  # None where numba is switched off (NUMBA_DISABLE_JIT)
-    if hasattr(cache, "save_overload"):
-        save = cache.save_overload
-
-        def save_if_possible(*machine_code: object) -> None:
-            with contextlib.suppress(OSError):
-                save(*machine_code)
-
-        cache.save_overload = save_if_possible
-        load = cache.load_overload
-
-        def load_if_possible(*signature: object) -> object:
-            try:
-                return load(*signature)
-            except Exception:  # a truncated file, or one of another version: pickle raises whatever it likes
-                with contextlib.suppress(OSError):
-                    cache.flush()
-                return None
-
-        cache.load_overload = load_if_possible
-    compile_now = getattr(fast, "compile", None)
-    if compile_now is not None:
-        fast.compile = _interrupted_after(compile_now)
+    fast: Any = numba.njit(nogil=True, error_model="numpy")(function)
+    if hasattr(fast, "compile"):  # not if numba is switched off (NUMBA_DISABLE_JIT)
+        work = fast.compile
+        with contextlib.suppress(RuntimeError):  # no folder can be written
+            fast._cache = _Cache(function)
+            work = fast._cache.unlocked_after(work)
+        fast.compile = _interrupted_after(work)
     answer: Callable[P, R] = fast
     return answer
+
+
+class _Folder(_caching._CacheLocator):  # type: ignore[misc]
+    """The folder of the machine code of one module's functions."""
+
+    def __init__(self, function: Any, file: str, path: Path) -> None:
+        self._py_file = file  # numba's name, for its warnings
+        self._path = str(path)
+        self._line = function.__code__.co_firstlineno
+
+    @classmethod
+    def from_function(cls, function: Any, file: str) -> _Folder | None:
+        path = _folder_of(Path(file).parent)
+        return None if path is None else cls(function, file, path)
+
+    def get_cache_path(self) -> str:
+        return self._path
+
+    def get_source_stamp(self) -> str:
+        return Path(self._path).name
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+
+class _Results(_caching.CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = [_Folder]  # noqa: RUF012
+
+
+class _Files:
+    """The files of one function, one for each signature and processor.
+
+    numba's own form keeps an index of numbered files; two processes that write to it at once can leave it with the code
+    of another signature. Here the name of a file is the digest of its key. A process that compiles holds a lock, so
+    that the others, such as the workers of a service, wait for its file in place of compiling the same.
+
+    Args:
+        base: the path of the files without the part of the key.
+    """
+
+    def __init__(self, base: Path) -> None:
+        self._base = base
+        self._locked: list[int] = []
+
+    def save(self, key: object, data: object) -> None:
+        with replaced_file(self._of(key), durable=False) as file:
+            file.write(_caching.dumps(data))
+
+    def load(self, key: object) -> object:
+        file = self._of(key)
+        for attempt in (self._lock, None):
+            with contextlib.suppress(FileNotFoundError):
+                return pickle.loads(file.read_bytes())  # noqa: S301 - the user's own folder
+            if attempt is not None:
+                attempt(int(file.suffixes[-2][1:9], 16))
+        return None
+
+    def flush(self) -> None:
+        for file in self._base.parent.glob(f"{self._base.name}.*.nbc"):
+            file.unlink()
+
+    def unlock(self) -> None:
+        """End the locks of what has been compiled, or could not be."""
+        while self._locked:
+            fcntl.lockf(_lock_file(self._base.parent), fcntl.LOCK_UN, 1, self._locked.pop())
+
+    def _lock(self, number: int) -> None:
+        """Wait until no other process compiles this, but not for one that is suspended; without locks, do not wait."""
+        deadline = time.monotonic() + _LONGEST_WAIT
+        while fcntl is not None and time.monotonic() < deadline:
+            try:
+                fcntl.lockf(_lock_file(self._base.parent), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
+            except OSError as error:
+                if error.errno not in (errno.EACCES, errno.EAGAIN):
+                    return
+                time.sleep(0.02)
+            else:
+                self._locked.append(number)
+                return
+
+    def _of(self, key: object) -> Path:
+        return self._base.with_name(f"{self._base.name}.{hashlib.sha256(repr(key).encode()).hexdigest()[:32]}.nbc")
+
+
+@functools.cache
+def _lock_file(folder: Path) -> int:
+    """The open lock file of a folder: closing it would end all locks of the process."""
+    return os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+
+
+class _Cache(_caching.FunctionCache):  # type: ignore[misc]
+    _impl_class = _Results
+
+    def __init__(self, function: object) -> None:
+        super().__init__(function)
+        self._cache_file = _Files(Path(self.cache_path) / self._impl.filename_base)
+
+    def unlocked_after(self, work: Callable[P, R]) -> Callable[P, R]:
+        def unlocked(*args: P.args, **options: P.kwargs) -> R:
+            try:
+                return work(*args, **options)
+            finally:
+                self._cache_file.unlock()
+
+        return unlocked
+
+    def save_overload(self, *machine_code: object) -> None:
+        with contextlib.suppress(OSError, OutputError):
+            super().save_overload(*machine_code)
+
+    def load_overload(self, *signature: object) -> object:
+        try:
+            return super().load_overload(*signature)
+        except Exception:  # a truncated file, or one of another version: pickle raises many types
+            with contextlib.suppress(OSError):
+                self.flush()
+            return None
+
+
+@functools.cache
+def _folder_of(sources: Path) -> Path | None:
+    """The folder of the machine code of the modules in a folder; ``None`` if no folder can be written."""
+    digest = _digest(sources)
+    for parent in _caches():
+        folder = parent / digest
+        try:
+            new = not folder.is_dir()
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+            os.utime(folder)
+            if new:
+                _remove_old(parent, digest)
+        except OSError:
+            continue
+        return folder
+    return None
+
+
+def _caches() -> Iterator[Path]:
+    """The folders to try: numba's setting, that of a checkout, that of the user."""
+    if _settings.CACHE_DIR:
+        yield Path(_settings.CACHE_DIR)
+    checkout = _PACKAGE.parents[1]
+    if (checkout / "pyproject.toml").exists() and _PACKAGE.parent.name == "client":
+        yield checkout / ".cache" / "numba"
+    with contextlib.suppress(RuntimeError):  # no home folder
+        user = os.environ.get("XDG_CACHE_HOME")
+        yield (Path(user) if user else Path.home() / ".cache") / "cuihop" / "numba"
+
+
+def _digest(folder: Path) -> str:
+    """A digest of the sources of compiled code and of the compiler. The processor is part of numba's keys."""
+    versions = (sys.implementation.cache_tag, numba.__version__, llvmlite.__version__, np.__version__)
+    state = hashlib.sha256(repr(versions).encode())
+    kernels = {*(_PACKAGE / "_kernels").glob("*.py"), *folder.glob("*.py")}
+    for file in sorted(kernels | {_PACKAGE / name for name in OTHER_SOURCES}):
+        content = file.read_bytes()
+        state.update(f"{file.parent.name}/{file.name} {len(content)}\n".encode())
+        state.update(content)
+    return state.hexdigest()[:32]
+
+
+def _remove_old(parent: Path, digest: str) -> None:
+    """Remove the code of versions that were not used for the longest time."""
+    others = [folder for folder in parent.iterdir() if folder.name != digest and len(folder.name) == len(digest)]
+    others.sort(key=lambda folder: folder.stat().st_mtime, reverse=True)
+    for folder in others[_KEPT:]:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Reported(_event.Listener):  # type: ignore[misc]
+    """Reports each compilation to ``cuihop.resources.compilation``."""
+
+    def on_start(self, event: object) -> None:
+        compilation_begins()
+
+    def on_end(self, event: object) -> None:
+        compilation_ends()
+
+
+_event.register("numba:compile", _Reported())
 
 
 def _interrupted_after(work: Callable[P, R]) -> Callable[P, R]:

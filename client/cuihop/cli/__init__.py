@@ -12,10 +12,12 @@ def main() -> None:
     """Run the command line, and turn every expected error into one message and a documented exit code."""
     from cuihop.cli.application import application
     from cuihop.cli.exit_codes import INTERRUPTED, MISSING_PACKAGE, exit_code
-    from cuihop.cli.output import noted_warnings, print_error, print_json
+    from cuihop.cli.output import note, noted_warnings, print_error, print_json
     from cuihop.errors import CuihopError, InputError, OutputError
     from cuihop.remote.statuses import error_fields
+    from cuihop.resources.compilation import announce_compilation
 
+    announce_compilation(note if sys.stderr.isatty() else None)
     try:
         with noted_warnings():
             application(only=sys.argv[1] if len(sys.argv) > 1 else None)(prog_name="cuihop")

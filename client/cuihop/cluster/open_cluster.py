@@ -103,6 +103,7 @@ def _parsed(address: str) -> tuple[int, str]:
 
 @contextlib.contextmanager
 def _local_cluster(processes: int, folder: Path) -> Generator[Any, None, None]:
+    import dask
     from distributed import LocalCluster
     from distributed.security import Security
 
@@ -110,10 +111,12 @@ def _local_cluster(processes: int, folder: Path) -> Generator[Any, None, None]:
         import cryptography
     del cryptography
     threads = max(1, cores() // processes)
-    with _ignored_interrupts():
+    # Dask's HTTP servers, which ask for no certificate, have no page: every user of this machine could read them.
+    without_pages: dict[str, list[str]] = {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")}
+    with _ignored_interrupts(), dask.config.set(without_pages):
         cluster = LocalCluster(
             n_workers=processes, threads_per_worker=threads, processes=True, host="127.0.0.1",
-            security=Security.temporary(), dashboard_address="127.0.0.1:0", worker_dashboard_address="127.0.0.1:0",
+            security=Security.temporary(), dashboard_address="127.0.0.1:0", scheduler_kwargs={"dashboard": False},
             local_directory=str(folder), silence_logs=logging.CRITICAL, memory_limit=0,
         )  # fmt: skip
     with cluster:

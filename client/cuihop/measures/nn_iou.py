@@ -46,9 +46,7 @@ def nn_iou_of_counts(shared: int, near: float, union: int, lam: float) -> float:
 
     ``near`` may be a `credit_of_near`, with λ = 1.
 
-    The one place of the formula: the evaluation kernel compiles this function. Numba does not notice that compiled
-    code on disk was made from an older one: a change here must come with one of `cuihop._kernels.best_images` and
-    `cuihop._kernels.relevance`.
+    The one place of the formula: the evaluation kernels compile this function.
     """
     if union == 0:
         return 0.0

@@ -97,6 +97,7 @@ class _Account:
         self._refusal: Refusal | None = None
         self._accepted = False
         self._record: Path | None = None
+        self._recorded = True  # False where the record could not be written: then this process has its own
 
     def accepted(self) -> bool:
         """True if the server accepted the password and has refused no process since."""
@@ -113,10 +114,12 @@ class _Account:
         if before is None or before.until <= time.monotonic():
             self._refusal = Refusal.after(before, locked=locked)
             if self._record is not None:
+                self._recorded = False
                 with suppress(OSError):
                     beside = self._record.with_suffix(f".{os.getpid()}")
                     beside.write_text(json.dumps(asdict(self._refusal)), encoding="utf-8")
                     beside.replace(self._record)
+                    self._recorded = True
 
     def try_once(self, attempt: Callable[[], None], patience: float) -> Refusal | None:
         """The refusal still in its pause, or the outcome of one attempt without others at the same time.
@@ -143,7 +146,8 @@ class _Account:
                     return self._refusal
                 self._accepted, self._refusal = True, None
                 if self._record is not None:
-                    self._record.unlink(missing_ok=True)
+                    with suppress(OSError):
+                        self._record.unlink(missing_ok=True)
                 return None
         finally:
             self._lock.release()
@@ -160,7 +164,13 @@ class _Account:
             password, salt = self._secret
             name = hashlib.scrypt(password, salt=salt, n=2**14, r=8, p=1, dklen=16).hex()
             self._record = self.folder / f"refused-{name}"
-        with self._record.with_suffix(".lock").open("a") as file:
+        try:
+            file = self._record.with_suffix(".lock").open("a")
+        except OSError:  # the folder is gone or full
+            self._recorded = False
+            yield
+            return
+        with file:
             while True:
                 with suppress(BlockingIOError):
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -172,7 +182,7 @@ class _Account:
 
     def last(self) -> Refusal | None:
         """The last refusal, of any process."""
-        if self._record is not None:
+        if self._record is not None and self._recorded:
             try:
                 return Refusal(**json.loads(self._record.read_text(encoding="utf-8")))
             except (OSError, ValueError, TypeError):

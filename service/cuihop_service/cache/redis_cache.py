@@ -6,6 +6,7 @@ values written without the secret, count as missing.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import re
@@ -24,7 +25,7 @@ from redis.retry import Retry
 from cuihop.errors import GraphUnavailable, InputError
 from cuihop_service.cache.local_cache import Entry
 from cuihop_service.cache.statistics import SharedStatistics
-from cuihop_service.redis_pause import RedisPause
+from cuihop_service.redis_pause import RedisPause, reason
 
 __all__ = ["RedisCache", "check_redis"]
 
@@ -123,7 +124,7 @@ class RedisCache:
             raise GraphUnavailable(f"{self.address}: Redis refuses the password; correct the setting redis") from None
         except Exception as error:  # whatever a server sends
             raise GraphUnavailable(
-                f"{self.address}: Redis does not answer ({error}); start it, or correct the setting redis"
+                f"{self.address}: Redis does not answer ({reason(error)}); start it, or correct the setting redis"
             ) from None
 
     @property
@@ -204,7 +205,8 @@ class RedisCache:
 
     def _failed(self, pause: RedisPause, reason: str) -> None:
         self._count(errors=1)
-        self._client.connection_pool.disconnect(inuse_connections=False)  # idle ones may be as dead
+        with contextlib.suppress(Exception):
+            self._client.connection_pool.disconnect(inuse_connections=False)  # idle ones may be as dead
         if pause.begin():
             task = "reading from" if pause is self._reads else "writing to"
             _logger.warning("%s the shared cache %s pauses: %s", task, self.address, reason)

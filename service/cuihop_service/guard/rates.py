@@ -13,14 +13,14 @@ from cachetools import LRUCache
 
 from cuihop.errors import InputError, LimitExceeded, RateLimited
 from cuihop_service.callers import Caller, Rate
-from cuihop_service.redis_pause import RedisPause
+from cuihop_service.redis_pause import RedisPause, reason
 
 __all__ = ["Bucket", "Rates", "SharedRates"]
 
 _log = logging.getLogger("cuihop.guard")
 
 _CALLERS = 10_000  # with buckets in memory; a forgotten caller begins with full ones
-_REDIS_SECONDS = 0.1  # for one answer of Redis
+_REDIS_SECONDS = 0.5  # for one answer of Redis, with all that this event loop does before it reads the answer
 _SECONDS_OF_PAIRS = 60.0
 
 _TAKE = """
@@ -184,7 +184,8 @@ class SharedRates:
                 place, wait = await self._take(keys, numbers)
         except Exception as error:  # whatever Redis and its client can raise
             if self._pause.begin():
-                _log.warning("Redis does not count (%s): this process counts alone until it does", error)
+                why = f"no answer within {_REDIS_SECONDS:g} s" if isinstance(error, TimeoutError) else reason(error)
+                _log.warning("Redis does not count (%s): this process counts alone until it does", why)
             return
         if self._pause.end():
             _log.info("Redis counts again")

@@ -132,8 +132,8 @@ class SigningKeys:
     def _try(self) -> None:
         try:
             self._fetch()
-        except (InputError, OSError, urllib3.exceptions.HTTPError) as error:
-            _log.error("no signing keys from %s: %s", self._source, error)
+        except Exception as error:  # whatever the provider sends: the keys stay as they were
+            _log.error("no signing keys from %s: %s", self._source, str(error) or type(error).__name__)
 
     def _fetch(self) -> None:
         begun = self._clock()

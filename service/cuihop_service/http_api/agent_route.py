@@ -6,6 +6,8 @@ between two requests, so that any worker or replica may answer the next one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -15,8 +17,9 @@ from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 from starlette.types import Message, Receive, Scope, Send
 
-from cuihop.errors import LimitExceeded
+from cuihop.errors import InputError, LimitExceeded
 from cuihop_service.http_api.middleware import AGENTS_PATH
+from cuihop_service.http_api.problems import other_response
 from cuihop_service.http_api.responder import Responder, request_id_of, until_gone
 from cuihop_service.request_context import RequestContext
 from cuihop_service.request_graph import RequestGraph
@@ -27,9 +30,11 @@ if TYPE_CHECKING:
     from cuihop.agents.arguments import Arguments
     from cuihop.agents.tools import AgentTool
 
-__all__ = ["agent_routes"]
+__all__ = ["agent_routes", "import_tools"]
 
 _TRANSPORT = "mcp"
+_ADMITTED = "cuihop_admitted"  # key of the ASGI scope: True once the request is admitted, or was refused by that
+_REASONS = {403: "NOT_ALLOWED", 413: "LIMIT_EXCEEDED"}
 _CALL = "tools/call"
 _OPERATIONS = {
     "search": "search",
@@ -47,12 +52,17 @@ _MOST_BYTES = 1 << 20  # of a message: far more than the arguments of any tool, 
 
 
 def agent_routes(responder: Responder) -> list[BaseRoute]:
-    """The route, for `more_routes` of the application. The SDK is imported with the first request.
+    """The route, for `more_routes` of the application. The SDK is imported with the first request, or `import_tools`.
 
     Args:
         responder: of the service.
     """
     return [Route(AGENTS_PATH, _AgentEndpoint(responder), methods=["POST"])]
+
+
+def import_tools() -> None:
+    """Import the SDK and the tools, which takes seconds on a busy machine, before the first request needs them."""
+    import cuihop.agents.server  # noqa: F401
 
 
 class _AgentEndpoint:
@@ -75,9 +85,7 @@ class _AgentEndpoint:
         if len(body) > self._most_bytes:
             raise LimitExceeded(f"the body is too large; {AGENTS_PATH} allows {self._most_bytes:,} bytes")
         if not _is_call(body):  # a call is admitted as the operation that it is
-            info = self._responder.request_info(request, "agent_session", quick=True, content=dict)
-            info.transport = _TRANSPORT
-            await self._responder.admission.answer(info, lambda context: None)
+            await self._admit(request, lambda context: None)
         if self._server is None:
             self._server = await run_in_threadpool(self._new_server)
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -93,12 +101,23 @@ class _AgentEndpoint:
             ),
             max_request_body_size=self._most_bytes,
         )
+        answer = _Answer(request, send)
         async with manager.run():
-            await manager.handle_request(scope, _replayed(body, receive), _identified(request, send))
+            await manager.handle_request(scope, _replayed(body, receive), answer.send)
+        if not scope.get(_ADMITTED):  # a call that the SDK refused, or of no tool: nothing has been sent yet
+            with suppress(_Refused):
+                await self._admit(request, _refuse)
+        await answer.finish()
+
+    async def _admit(self, request: Request, work: Callable[[RequestContext], None]) -> None:
+        """Admit a message that is no call of a tool."""
+        request.scope[_ADMITTED] = True
+        info = self._responder.request_info(request, "agent_session", quick=True, content=dict)
+        info.transport = _TRANSPORT
+        await self._responder.admission.answer(info, work)
 
     def _new_server(self) -> Server[Any]:
-        import mcp.server.streamable_http_manager  # noqa: F401 - not in the event loop
-
+        import_tools()  # not in the event loop
         from cuihop.agents.server import agent_server
 
         return agent_server(self._run)
@@ -122,6 +141,7 @@ class _AgentEndpoint:
             content=lambda: arguments.audited,
         )
         info.transport = _TRANSPORT
+        request.scope[_ADMITTED] = True
         return await until_gone(request, self._responder.admission.answer(info, work))
 
 
@@ -134,15 +154,55 @@ def _is_call(body: bytes) -> bool:
     return isinstance(message, dict) and message.get("method") == _CALL
 
 
-def _identified(request: Request, send: Send) -> Send:
-    """A sender that adds the identifier of the request to the headers of its answer."""
+class _Refused(InputError):
+    """A call that reached no tool."""
 
-    async def sending(message: Message) -> None:
+
+def _refuse(context: RequestContext) -> None:
+    raise _Refused("the call reached no tool")
+
+
+class _Answer:
+    """The SDK's answer, with the identifier of the request. It waits for the admission of the request.
+
+    Args:
+        request: of the answer.
+        send: to the caller.
+    """
+
+    def __init__(self, request: Request, send: Send) -> None:
+        self._request = request
+        self._send = send
+        self._held: list[Message] = []
+        self._plain = False
+
+    async def send(self, message: Message) -> None:
+        """Send a message of the answer, or hold it: see `finish`."""
         if message["type"] == "http.response.start":
-            MutableHeaders(scope=message)["X-Request-Id"] = request_id_of(request)
-        await send(message)
+            headers = MutableHeaders(scope=message)
+            headers["X-Request-Id"] = request_id_of(self._request)
+            self._plain = message["status"] >= 400 and "json" not in headers.get("content-type", "")
+            hold = self._plain or not self._request.scope.get(_ADMITTED)
+        else:
+            hold = bool(self._held)
+        if hold:
+            self._held.append(message)
+        else:
+            await self._send(message)
 
-    return sending
+    async def finish(self) -> None:
+        """Send what was held. An error in plain text becomes a problem document, as all others are."""
+        if not self._held:
+            return
+        start, *others = self._held
+        if self._plain:
+            detail = b"".join(message.get("body", b"") for message in others).decode("utf-8", "replace")
+            reason, identifier = _REASONS.get(start["status"], "INVALID_INPUT"), request_id_of(self._request)
+            response = other_response(start["status"], reason, detail, identifier, {"X-Request-Id": identifier})
+            await response(self._request.scope, self._request.receive, self._send)
+            return
+        for message in self._held:
+            await self._send(message)
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

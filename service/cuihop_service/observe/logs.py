@@ -10,6 +10,7 @@ address and in all (`cuihop_service.guard.address_limits`); a line afterwards ha
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 import threading
@@ -162,7 +163,8 @@ class _BoundedLines(logging.Filter):
             if self._report is None or not self._report.is_alive():
                 self._report = threading.Timer(_REPORT_SECONDS, self._write_number)
                 self._report.daemon = True
-                self._report.start()
+                with contextlib.suppress(RuntimeError):  # no thread left: the next line tries again
+                    self._report.start()
             return False
         return True
 

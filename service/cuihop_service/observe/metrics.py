@@ -9,10 +9,12 @@ and the worker that is scraped adds all of them up. Without the folder a process
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import cuihop
@@ -63,6 +65,10 @@ class Metrics(SilentObserver):
         self._holder = holder
         self._cache = cache
         self._folder = os.environ.get(FOLDER_VARIABLE)
+        if self._folder is not None:
+            from cuihop_service.observe.metrics_files import use_allocated_files
+
+            use_allocated_files()
         self._registry = registry = CollectorRegistry()
         counter = partial(Counter, registry=registry)
         sum_of_workers = partial(Gauge, multiprocess_mode="livesum", registry=registry)
@@ -193,13 +199,16 @@ class Metrics(SilentObserver):
         """
         from prometheus_client import CollectorRegistry
         from prometheus_client.exposition import choose_encoder
-        from prometheus_client.multiprocess import MultiProcessCollector
 
         self.refresh()
         encode, media_type = choose_encoder(accept)
-        if self._folder is None:
-            return encode(self._registry), media_type
-        registry = CollectorRegistry()
-        MultiProcessCollector(registry, path=self._folder)
-        with reading(self._folder):
-            return encode(registry), media_type
+        if self._folder is not None:
+            from cuihop_service.observe.metrics_files import ReadableFiles, counts_alone
+
+            registry = CollectorRegistry()
+            registry.register(ReadableFiles(Path(self._folder)))
+            with contextlib.suppress(OSError):  # the folder is gone
+                if not counts_alone():
+                    with reading(self._folder):
+                        return encode(registry), media_type
+        return encode(self._registry), media_type

@@ -27,7 +27,6 @@ from cuihop_service.graph_holder import GraphHolder, ServedGraph
 from cuihop_service.observe.observation import Observation
 from cuihop_service.warm_command import warm_pairs
 from example_graph import ISOLATED, UNKNOWN, example_graph
-from examples import examples
 from redis_server import RedisServer
 
 AORTA, HEART_SYSTEM, BRAIN_STEM, HEAD = "C0003483", "C0007226", "C0006121", "C0018670"
@@ -86,9 +85,7 @@ def test_no_other_question_has_the_key_of_a_pair_of_identifiers(
         assert pair_keys([(a, b)], way) == [pair_key(a, b, way)]
 
 
-@settings(
-    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(small_graphs(), st.sampled_from([1, 3, 1000]), st.data())
 def test_any_questions_in_any_order_get_the_plain_graphs_answers(
     drawn: tuple[list[str], list[tuple[str, str]]], room: int, data: st.DataObject

@@ -132,7 +132,7 @@ def test_a_batch_is_one_command_to_read_and_one_to_write(emptied: RedisServer) -
 # Values that are not what this cache wrote
 
 
-@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(
     st.binary(max_size=20)
     | st.integers(-(2**31), 2**31 - 1).map(lambda n: struct.pack("<i", n))
@@ -170,7 +170,7 @@ def test_values_of_other_keys_releases_and_secrets_are_refused(emptied: RedisSer
 
 
 @given(st.integers(0, 2**30) | st.just(NO_PATH) | st.integers(0, 2**30).map(entry_beyond))
-@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 def test_every_entry_comes_back_as_it_was(redis_server: RedisServer, entry: int) -> None:
     with contextlib.closing(opened(redis_server)) as shared:
         shared.store("f" * 64, {"HP:0000001;HP:0000002": entry})

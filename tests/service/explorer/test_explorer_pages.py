@@ -161,7 +161,7 @@ def test_a_library_that_differs_from_the_lock_is_refused_unless_it_is_accepted(
 def test_every_own_module_is_javascript() -> None:
     node = shutil.which("node")
     if node is None:
-        pytest.skip("node not found: the modules' syntax is not checked")
+        pytest.skip("node not found: install Debian's package nodejs")
     for path in STATIC.glob("*.js"):
         kind = ["--check"] if path.name == "theme.js" else ["--experimental-default-type=module", "--check"]
         done = subprocess.run([node, *kind, str(path)], capture_output=True, text=True, check=False)

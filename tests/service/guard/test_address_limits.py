@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import re
 import resource
 import socket
 import ssl
@@ -28,7 +26,7 @@ from cuihop_service.guard.address_limits import AddressCount, AddressLimits, Fai
 from cuihop_service.servers import connections_each
 from example_graph import example_graph
 from guarded_service import A, B
-from served_program import wait_for
+from served_program import program, wait_for
 
 HEAD = f"GET /v1/distance?a={A}&b={B} HTTP/1.1\r\nHost: x\r\n".encode()
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
@@ -135,30 +133,15 @@ except InputError as error:
 @contextlib.contextmanager
 def small_program(store: Path, folder: Path, descriptors: int, *arguments: str) -> Iterator[tuple[int, int, Path]]:
     """`cuihop serve` with this number of file descriptors, on the ports that are given."""
-    log = folder / "log"
 
     def little() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
 
-    clean = {key: value for key, value in os.environ.items() if not key.startswith("CUIHOP_")}
-    with log.open("w") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "cuihop", "serve", "--store", f"snapshot:{store}", "--host", "0.0.0.0",  # noqa: S104
-             "--http-port", "0", "--grpc-port", "0", "--keys-file", str(folder / "keys.json"), *arguments],
-            stdout=out, stderr=subprocess.STDOUT, text=True, env=clean, preexec_fn=little,  # noqa: PLW1509
-        )  # fmt: skip
-    try:
-        pattern = re.compile(r"serving http://[^:]+:(\d+) and grpc://[^:]+:(\d+)")
-        wait_for(lambda: pattern.search(log.read_text()) is not None or process.poll() is not None)
-        found = pattern.search(log.read_text())
-        assert found is not None, log.read_text()
-        yield int(found[1]), int(found[2]), log
-        process.terminate()
-        assert process.wait(60) == 0
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait(30)
+    flags = ("--host", "0.0.0.0", "--keys-file", str(folder / "keys.json"), *arguments)  # noqa: S104
+    with program(store, folder, *flags, limit=little) as running:
+        http, grpc_port = (int(address.rpartition(":")[2]) for address in (running.http, running.grpc))
+        yield http, grpc_port, running.log
+        assert running.stop() == 0
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from cuihop.errors import GraphUnavailable, InputError, NotAuthenticated
 from cuihop_server import running_service
 from cuihop_service.admission import RequestInfo
 from cuihop_service.callers import Caller
+from cuihop_service.guard import signing_keys
 from cuihop_service.guard.api_keys import PREFIX
 from cuihop_service.guard.configured_guard import ConfiguredGuard, GuardSettings
 from cuihop_service.guard.signing_keys import SigningKeys, public_keys
@@ -290,6 +291,19 @@ def test_strangers_cannot_make_the_service_ask_the_provider_again_and_again(
     clock.now += 11
     asyncio.run(flood())
     assert provider.grpc_stub == 2
+
+
+def test_an_unforeseen_failure_of_a_look_at_the_provider_is_logged_with_its_reason(
+    verifier: TokenVerifier, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def failing(text: bytes, source: str) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(signing_keys, "public_keys", failing)
+    with pytest.raises(GraphUnavailable):
+        caller(verifier, signed())
+    assert "no signing keys from" in caplog.text
+    assert "RuntimeError" in caplog.text
 
 
 @pytest.mark.parametrize(

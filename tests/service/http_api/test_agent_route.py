@@ -152,11 +152,11 @@ def test_the_audit_has_a_line_for_each_call(keys: Path, tmp_path: Path) -> None:
     key = new_key_in(keys, "agent", "read")
     short, full = tmp_path / "audit.jsonl", tmp_path / "full.jsonl"
     pairs = {"pairs": [{"a": A, "b": B}] * 3}
-    for path, concepts in ((short, False), (full, True)):
+    for path, concepts, mode in ((short, False, MODES[0]), (full, True, MODES[-1])):
         audit = AuditLog(str(path), concepts=concepts)
         with guarded(keys, observer=audit) as service:
             posted(service, LIST)
-            over_http(service.http, calls(("distances", pairs), SEARCH), key=key)
+            over_http(service.http, calls(("distances", pairs), SEARCH), key=key, mode=mode)
             lines = [json.loads(line) for line in path.read_text().splitlines()]
         audit.close()
         digest = example_graph().release.digest
@@ -171,11 +171,57 @@ def test_the_audit_has_a_line_for_each_call(keys: Path, tmp_path: Path) -> None:
             ("agent", "mcp", "search", 1, "NOT_ALLOWED", None),
         ]
         assert {line["release"] for line in lines if line["operation"] == "distances"} == {digest}
-        assert any(line["operation"] == "agent_session" for line in lines)
+        assert {line["outcome"] for line in lines if line["operation"] == "agent_session"} == {"OK"}
     assert A not in short.read_text()
     assert [json.loads(line).get("request") for line in full.read_text().splitlines() if '"distances"' in line] == [
         {**pairs, "direction": "any", "max_hops": None, "within_sabs": []}
     ]
+
+
+def test_a_call_that_reaches_no_tool_is_admitted_before_it_is_answered(keys: Path, tmp_path: Path) -> None:
+    key = new_key_in(keys, "agent", "read", rate=Rate(requests=0.01, burst=4))
+    audit = AuditLog(str(tmp_path / "audit.jsonl"))
+
+    with guarded(keys, observer=audit, rates=Rates(Rate())) as running:
+
+        def call(name: str, arguments: dict[str, Any], **headers: str) -> Reply:
+            params = {"name": name, "arguments": arguments}
+            sent = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+            return posted(running, sent, key=key, **headers)
+
+        unknown = call("erase", PATH[1])
+        assert "no such tool" in unknown.json["result"]["content"][0]["text"]
+        assert len(unknown.headers["X-Request-Id"]) == 32
+        assert "missing" in call("path", {"a": A}).json["result"]["content"][0]["text"]
+        assert call("path", PATH[1], Origin="http://evil.example").status == 403
+        assert call("path", PATH[1]).json["result"]["structuredContent"]["hops"] == 3
+        refused = call("erase", PATH[1])
+        assert (refused.status, refused.json["reason"]) == (429, "RATE_LIMITED")
+    audit.close()
+    lines = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
+    assert [(line["caller"], line["operation"], line["outcome"]) for line in lines] == [
+        ("agent", "agent_session", "INVALID_INPUT"),
+        ("agent", "agent_session", "INVALID_INPUT"),
+        ("agent", "agent_session", "INVALID_INPUT"),
+        ("agent", "path", "OK"),
+        ("agent", "agent_session", "RATE_LIMITED"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "reason"),
+    [
+        ({"Content_Type": "application/json", "Origin": "http://evil.example"}, 403, "NOT_ALLOWED"),
+        ({"Content_Type": "text/plain"}, 400, "INVALID_INPUT"),
+    ],
+)
+def test_an_error_of_the_protocol_is_no_plain_text(
+    headers: dict[str, str], status: int, reason: str, service: RunningService
+) -> None:
+    refused = http(service, "/mcp", json.dumps(LIST).encode(), **{"Accept": ACCEPT, **headers})
+    assert (refused.status, refused.json["reason"]) == (status, reason)
+    assert refused.headers["Content-Type"] == "application/problem+json"
+    assert refused.headers["X-Request-Id"] == refused.json["request_id"]
 
 
 def test_the_limits_of_the_service_hold() -> None:

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
-import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from cuihop_server import running_service
 from cuihop_service.graph_holder import State
 from example_graph import example_graph
+from served_program import program, wait_for
 
 SERVING, NOT_SERVING = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.NOT_SERVING
 CUIHOP = str(Path(sys.executable).parent / "cuihop")
@@ -54,45 +50,21 @@ def test_ready_is_who_can_answer_and_alive_is_everybody(state: State, status: in
         assert readiness(f"{service.http}/health/live") == (200, {"status": "alive"})
 
 
-@contextmanager
-def serving(*flags: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
-    """``cuihop serve`` on free ports, with its addresses."""
-    own_environment = {name: value for name, value in os.environ.items() if not name.startswith(("CUIHOP_", "NEO4J_"))}
-    process = subprocess.Popen(
-        [CUIHOP, "serve", "--http-port", "0", "--grpc-port", "0", *flags],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-        env={**own_environment, **environment},
-    )
-    try:
-        assert process.stderr is not None
-        found = None
-        while found is None:
-            line = process.stderr.readline()
-            assert line, "the service ended"
-            found = re.search(r"serving (http://\S+) and grpc://(\S+)", line)
-        yield process, found[1], found[2]
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
-
-
 def test_both_transports_say_ready_and_then_that_the_service_stops(tmp_path: Path) -> None:
     example_graph().save(tmp_path / "example.cuihop")
-    store = f"snapshot:{tmp_path / 'example.cuihop'}"
     with (
-        serving("--store", store, "--drain-delay", "5") as (process, http, target),
-        grpc.insecure_channel(target) as channel,
+        program(tmp_path / "example.cuihop", tmp_path, "--drain-delay", "5") as running,
+        grpc.insecure_channel(running.grpc) as channel,
     ):
+        http = f"http://{running.http}"
         assert readiness(f"{http}/health/ready")[0] == 200
         for name in ("", "cuihop_api.v1.ConceptGraphService"):
             assert health(channel, name) == SERVING
         stub: Any = health_pb2_grpc.HealthStub(channel)
         watch = stub.Watch(health_pb2.HealthCheckRequest(), timeout=30)
         assert next(watch).status == SERVING
-        process.send_signal(signal.SIGTERM)
+        running.expect_end()
+        running.process.send_signal(signal.SIGTERM)
         assert next(watch).status == NOT_SERVING
         status, fields = readiness(f"{http}/health/ready")
         assert (status, fields["status"]) == (503, "stopping")
@@ -100,13 +72,14 @@ def test_both_transports_say_ready_and_then_that_the_service_stops(tmp_path: Pat
 
 
 def test_both_transports_say_that_the_database_is_away(tmp_path: Path) -> None:
-    flags = ("--store", "bolt://127.0.0.1:1", "--index-folder", str(tmp_path))
-    with serving(*flags, NEO4J_PASSWORD="long-enough") as (_, http, target):  # noqa: S106
+    flags = ("--index-folder", str(tmp_path))
+    with program("bolt://127.0.0.1:1", tmp_path, *flags, NEO4J_PASSWORD="long-enough") as running:  # noqa: S106
+        http = f"http://{running.http}"
         status, fields = readiness(f"{http}/health/ready")
         assert (status, fields["status"], fields["release"]) == (503, "unavailable", None)
         assert "127.0.0.1:1" in fields["trouble"]
         assert readiness(f"{http}/health/live")[0] == 200
-        with grpc.insecure_channel(target) as channel:
+        with grpc.insecure_channel(running.grpc) as channel:
             assert health(channel) == NOT_SERVING
         assert states(http)["unavailable"] == 1
 
@@ -129,32 +102,24 @@ def questions(http: str) -> float:
 
 def test_two_workers_give_one_account_and_a_killed_one_takes_nothing_with_it(tmp_path: Path) -> None:
     example_graph().save(tmp_path / "example.cuihop")
-    with serving("--store", f"snapshot:{tmp_path / 'example.cuihop'}", "--workers", "2") as (process, http, _):
-        until(lambda: states(http)["ready"] == 2)
+    with program(tmp_path / "example.cuihop", tmp_path, "--workers", "2") as running:
+        http = f"http://{running.http}"
+        wait_for(lambda: ready(http, 2))
         for number in range(1, 21):
             pool = urllib3.PoolManager()
             assert pool.request("GET", f"{http}/v1/distance?a=C0006121&b=C0018670").status == 200
             pool.clear()
             assert questions(http) == number
-        children = subprocess.run(
-            ["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True, check=True
-        )
-        os.kill(int(children.stdout.split()[0]), signal.SIGKILL)
-        until(lambda: states(http)["ready"] == 1)
+        os.kill(running.workers()[0], signal.SIGKILL)
+        wait_for(lambda: ready(http, 1))
         assert questions(http) == 20
-        until(lambda: states(http)["ready"] == 2)
+        wait_for(lambda: ready(http, 2))
         assert questions(http) == 20
 
 
-def until(holds: Any, seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not _tried(holds):
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
-def _tried(holds: Any) -> bool:
+def ready(http: str, workers: int) -> bool:
+    """True where this number of workers is ready; False while none answers."""
     try:
-        return bool(holds())
+        return states(http)["ready"] == workers
     except urllib3.exceptions.HTTPError:  # asked of the worker that was killed
         return False

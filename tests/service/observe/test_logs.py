@@ -7,6 +7,7 @@ import json
 import logging
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -136,6 +137,18 @@ def left_out_of(log: Log, caused: int) -> int:
             return left_out
         assert time.monotonic() < deadline, log.lines[-3:]
         time.sleep(0.05)
+
+
+def test_a_flood_of_lines_in_a_process_without_threads_left_fails_nobody(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(timer: threading.Timer) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Timer, "start", refused)
+    for _ in range(100):
+        logging.getLogger("uvicorn.error").warning("Invalid HTTP request received.")
+    assert 0 < len(log.lines) < 100
 
 
 def test_every_question_is_written_where_that_is_wanted_however_many(log: Log) -> None:

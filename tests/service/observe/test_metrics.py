@@ -29,7 +29,7 @@ from cuihop_service.graph_holder import GraphHolder, ServedGraph
 from cuihop_service.http_api.application import metrics_route
 from cuihop_service.limits import Limits
 from cuihop_service.observe.metrics import Metrics
-from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE, MetricsFolder
+from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE, MetricsFolder, hold_folder
 from cuihop_service.observe.observation import Observation
 from cuihop_service.request_context import RequestContext
 from example_graph import example_graph
@@ -110,7 +110,7 @@ def test_questions_over_both_transports_are_counted_and_timed_by_tier(service: R
     grpc.close()
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(st.lists(st.tuples(st.text(max_size=30), st.text(max_size=30), st.sampled_from(["a", "cui", "text"]))))
 def test_no_caller_makes_a_series(drawn: list[tuple[str, str, str]]) -> None:
     metrics = Metrics()
@@ -297,6 +297,7 @@ class Worker:
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[MetricsFolder]:
     created = MetricsFolder(tmp_path)
+    assert created.path is not None
     yield created
     created.remove()
     assert FOLDER_VARIABLE not in os.environ
@@ -324,17 +325,87 @@ def test_any_worker_tells_of_all_and_what_the_dead_have_counted_stays(folder: Me
     assert pids == {str(third.process.pid)}
 
 
+def files(folder: MetricsFolder) -> list[str]:
+    assert folder.path is not None
+    return sorted(file.name for file in folder.path.iterdir())
+
+
 def test_workers_that_come_and_go_leave_no_more_files(folder: MetricsFolder) -> None:
     sizes = []
     for _ in range(3):
         worker = Worker(3, 0)
         worker.kill()
         folder.forget(worker.process.pid)
-        sizes.append(sorted(file.name for file in folder.path.iterdir()))
+        sizes.append(files(folder))
     assert sizes[0] == sizes[1] == sizes[2]
     folder.forget(999_999)  # never counted: nothing to close
     last = Worker(1, 0)
     assert value(last.exposition(), "cuihop_answer_seconds_count", **COUNT) == 10
+
+
+def test_files_that_cannot_be_read_take_no_other_with_them(folder: MetricsFolder) -> None:
+    assert folder.path is not None
+    long = b"\xff\x7f\x00\x00" + b"\x07" * 100_000
+    damaged = {"counter_77": b"", "histogram_77": b"\x00\x01", "gauge_livesum_77": long, "counter_0": long}
+    for name, content in damaged.items():
+        (folder.path / f"{name}.db").write_bytes(content)
+    worker = Worker(5, 1)
+    folder.forget(77)
+    assert value(worker.exposition(), "cuihop_answer_seconds_count", **COUNT) == 5
+    folder.forget(worker.process.pid)
+    assert not [name for name in files(folder) if "77" in name or str(worker.process.pid) in name]
+
+
+def test_a_folder_that_is_gone_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    without = MetricsFolder(tmp_path / "nowhere")
+    without.forget(77)
+    without.remove()
+    assert "each worker reports its own alone" in caplog.text
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "cleaned"))
+    hold_folder()
+    assert FOLDER_VARIABLE not in os.environ
+    gone = MetricsFolder(tmp_path)
+    worker = Worker(5, 1)
+    gone.remove()
+    gone.forget(worker.process.pid)
+    assert value(worker.exposition(), "cuihop_requests_running") == 1
+
+
+@pytest.mark.parametrize(
+    "room",
+    [
+        'prlimit --fsize=8000 "$@"',
+        'unshare -rm sh -c \'mount -t tmpfs -o size=16k none "$PROMETHEUS_MULTIPROC_DIR" && exec "$@"\' sh "$@"',
+    ],
+    ids=["bounded files", "full file system"],
+)
+def test_a_worker_without_room_for_its_files_counts_alone_and_says_so_once(folder: MetricsFolder, room: str) -> None:
+    available = subprocess.run(["sh", "-c", room, "sh", "true"], check=False, capture_output=True)
+    if available.returncode:
+        pytest.skip(available.stderr.decode())
+    command = ["sh", "-c", room, "sh", sys.executable, "-c", WORKER, "5", "1"]
+    done = subprocess.run(command, input="\n", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    text = done.stdout.removeprefix("counted\n")
+    assert value(text, "cuihop_requests_total", operation="distance", transport="grpc", outcome="OK") == 5
+    assert value(text, "cuihop_answer_seconds_count", **COUNT) == 5
+    assert done.stderr.count("this worker counts in its own memory") == 1
+
+
+def test_a_file_that_cannot_grow_continues_in_memory(tmp_path: Path) -> None:
+    grown = (
+        "import resource, sys; from cuihop_service.observe.metrics_files import _WorkerFile, counts_alone\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+        "import os; file = _WorkerFile(sys.argv[1] + f'/counter_{os.getpid()}.db')\n"
+        "for n in range(3_000): file.write_value(f'{n:060}', n, 0.0)\n"
+        "assert [file.read_value(f'{n:060}')[0] for n in range(3_000)] == list(range(3_000))\n"
+        "assert counts_alone()"
+    )
+    done = subprocess.run([sys.executable, "-c", grown, tmp_path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("this worker counts in its own memory") == 1
 
 
 def test_what_a_killed_service_left_is_removed_by_the_next_and_a_living_ones_folder_stays(tmp_path: Path) -> None:

@@ -1,0 +1,45 @@
+"""Compilation to machine code: announced before it begins, and timed.
+
+This module imports no compiler. The command line and the service name a listener; ``cuihop._kernels.jit`` reports.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+__all__ = ["announce_compilation", "compilation_begins", "compilation_ends", "seconds_of_compilation"]
+
+_TEXT = "compiling code for this machine, once after an install or an update; this takes some seconds"
+
+_listener: Callable[[str], None] | None = None
+_seconds = 0.0
+_begins: list[float] = []
+
+
+def announce_compilation(listener: Callable[[str], None] | None) -> None:
+    """Name the function that is called with a sentence, once, before the process compiles anything."""
+    global _listener  # noqa: PLW0603
+    _listener = listener
+
+
+def seconds_of_compilation() -> float:
+    """Seconds that this process has spent on compilation."""
+    return _seconds
+
+
+def compilation_begins() -> None:
+    """Announce the first compilation. Called under the compiler's lock; compilations may be nested."""
+    global _listener
+    listener, _listener = _listener, None
+    if listener is not None:
+        listener(_TEXT)
+    _begins.append(time.perf_counter())
+
+
+def compilation_ends() -> None:
+    """Add the time since the outermost ``compilation_begins``."""
+    global _seconds  # noqa: PLW0603
+    begin = _begins.pop()
+    if not _begins:
+        _seconds += time.perf_counter() - begin

@@ -1,0 +1,191 @@
+"""The files in which processes count: allocated before they are mapped, and skipped where they cannot be read.
+
+`prometheus_client` maps sparse files. On a full file system a write to one ends the process by SIGBUS.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import logging
+import mmap
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import prometheus_client.values
+from prometheus_client.mmap_dict import MmapedDict
+from prometheus_client.multiprocess import MultiProcessCollector
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
+
+__all__ = ["ReadableFiles", "counts_alone", "merge_files", "use_allocated_files"]
+
+_log = logging.getLogger("cuihop.service")
+
+_SIZE = 1 << 16  # of a new file
+_MOST_BESIDE_KEY = 32  # bytes of an entry: its length, padding, and two numbers
+_NOT_SUPPORTED = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
+
+_problems: dict[str, str] = {}
+"""Files with a problem that has been logged."""
+
+
+class _AllocatedFile(MmapedDict):
+    """Numbers by their keys, in a mapped file all of whose blocks are there.
+
+    Raises:
+        OSError: the file system has no room.
+    """
+
+    def __init__(self, filename: str, read_mode: bool = False) -> None:
+        with Path(filename).open("ab") as file:
+            size = os.fstat(file.fileno()).st_size
+            try:
+                _allocate(file.fileno(), max(size, _SIZE))
+            except OSError:
+                if not size:
+                    Path(filename).unlink()
+                raise
+        super().__init__(filename)  # type: ignore[no-untyped-call]
+
+    def _init_value(self, key: str) -> None:
+        while self._used + len(key.encode()) + _MOST_BESIDE_KEY > self._capacity:
+            self._grow(2 * self._capacity)
+        super()._init_value(key)  # type: ignore[no-untyped-call]
+
+    def _grow(self, capacity: int) -> None:
+        _allocate(self._f.fileno(), capacity)
+        self._m, self._capacity = mmap.mmap(self._f.fileno(), capacity), capacity
+
+
+class _WorkerFile(_AllocatedFile):
+    """The same, which continues in the memory of this process alone where the file fails."""
+
+    def __init__(self, filename: str, read_mode: bool = False) -> None:
+        try:
+            super().__init__(filename)
+        except Exception as error:
+            self._f: Any = None
+            self._fname = filename
+            self._positions: dict[str, int] = {}
+            self._used = 8  # after the number of bytes in use
+            self._count_alone(error, _SIZE)
+
+    def _grow(self, capacity: int) -> None:
+        if self._f is not None:
+            try:
+                super()._grow(capacity)
+            except OSError as error:
+                self._count_alone(error, capacity)
+        else:
+            self._move(capacity)
+
+    def _count_alone(self, error: Exception, capacity: int) -> None:
+        if not counts_alone():
+            _log.warning(
+                "%s: %s; this worker counts in its own memory, and reports nothing of the others at /metrics",
+                self._fname, getattr(error, "strerror", None) or error,
+            )  # fmt: skip
+        _problems[self._fname] = str(error)
+        self._move(capacity)
+
+    def _move(self, capacity: int) -> None:
+        """Move the numbers to memory without a file."""
+        moved = mmap.mmap(-1, capacity)
+        if hasattr(self, "_m"):
+            moved[: self._used] = self._m[: self._used]
+        if self._f is not None:
+            self._f.close()
+        self._f, self._m, self._capacity = None, moved, capacity
+
+
+def use_allocated_files() -> None:
+    """Count in files that are allocated, from now on. For a worker, before its first metric."""
+    prometheus_client.values.MmapedDict = _WorkerFile  # type: ignore[attr-defined]
+
+
+def counts_alone() -> bool:
+    """True where a file of this process failed, so that its numbers are in its memory alone."""
+    return any(name.endswith(f"_{os.getpid()}.db") for name in _problems)
+
+
+class ReadableFiles:
+    """A collector of the numbers of all processes. Files that cannot be read are left out.
+
+    Args:
+        folder: of the files.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics."""
+        files = [str(file) for file in self._folder.glob("*.db") if _entries(file)]
+        yield from MultiProcessCollector.merge(files)
+
+
+def merge_files(folder: Path, kind: str, ended: int, total: str) -> None:
+    """Add the numbers of a process that has ended to those of all that have ended, and remove its file.
+
+    Args:
+        folder: of the files.
+        kind: ``counter`` or ``histogram``.
+        ended: number of the process.
+        total: stands for a process number.
+
+    Raises:
+        OSError: the file system has no room. Nothing has changed then.
+    """
+    file, sums_file = folder / f"{kind}_{ended}.db", folder / f"{kind}_{total}.db"
+    if not file.exists():
+        return
+    sums: Counter[str] = Counter()
+    for part in (sums_file, file):
+        sums.update(_entries(part))
+    fresh = sums_file.with_suffix(".new")
+    fresh.unlink(missing_ok=True)
+    try:
+        merged = _AllocatedFile(str(fresh))
+        with contextlib.closing(merged):
+            for key, value in sums.items():
+                merged.write_value(key, value, 0.0)  # type: ignore[no-untyped-call]
+        fresh.replace(sums_file)
+    finally:
+        fresh.unlink(missing_ok=True)
+    file.unlink()
+    _problems.pop(str(file), None)
+
+
+def _entries(file: Path) -> dict[str, Any]:
+    """The numbers of a file by their keys; none where it is new, gone or damaged."""
+    try:
+        if not file.stat().st_size:
+            return {}
+        entries = {key: value for key, value, *_ in MmapedDict.read_all_values_from_file(str(file))}
+        for key in entries:
+            json.loads(key)
+    except FileNotFoundError:
+        return {}
+    except Exception as error:  # a process may have died while it wrote, or another program has written there
+        if str(file) not in _problems:
+            _problems[str(file)] = str(error)
+            _log.warning("%s: cannot be read (%s); its numbers are left out", file, error)
+        return {}
+    return entries
+
+
+def _allocate(number: int, size: int) -> None:
+    """Allocate the first bytes of a file; its size is as before where there is no room."""
+    before = os.fstat(number).st_size
+    try:
+        os.posix_fallocate(number, 0, size)
+    except OSError as error:
+        os.ftruncate(number, before)
+        if error.errno not in _NOT_SUPPORTED:
+            raise
