@@ -269,6 +269,7 @@ _WRITES = re.compile(
     r"write_text|write_bytes|\.open\(\"[wax]|\bopen\([^)]*\"[wax]b?\"|copyfile|O_CREAT|mkstemp|mkdtemp|tofile\("
 )
 _ALLOWED = {
+    "client/cuihop/_kernels/jit.py": "a lock, in the folder of the compiled code",
     "client/cuihop/files/written_files.py": "the function itself",
     "client/cuihop/annotated_texts/unfinished.py": "beside its target, appended to, and checked before",
     "client/cuihop/annotated_texts/writing.py": "into the folder that becomes the output as a whole",
