@@ -282,8 +282,10 @@ _ALLOWED = {
     "tools/cuihop_tools/synthetic_files.py": "a folder made for tests",
     "tools/cuihop_tools/vendoring.py": "a tool of the developers",
     "service/cuihop_service/guard/audit.py": "a log that is appended to",
+    "service/cuihop_service/observe/metrics_files.py": "mapped, in the folder of the metrics",
     "service/cuihop_service/observe/metrics_folder.py": "a folder of its own",
     "service/cuihop_service/own_copy.py": "a lock, in its own folder",
+    "service/cuihop_service/start_check.py": "what a service will write, tried in its folders",
     "service/cuihop_service/stores.py": "locks, and the name of a release, in its own folder",
 }  # fmt: skip
 
