@@ -178,7 +178,10 @@ def test_the_list_tells_semantic_types_and_vocabularies(explorer: Explorer) -> N
 def test_a_key_is_answered_with_few_questions(explorer: Explorer) -> None:
     requests_sent: list[str] = []
     explorer.page.on("request", lambda request: requests_sent.append(request.url))
-    explorer.field("Search").press_sequentially("brain stem", delay=20)
+    explorer.page.clock.install(time=0)
+    explorer.page.clock.pause_at(1000)
+    explorer.field("Search").press_sequentially("brain stem")
+    explorer.page.clock.run_for(1000)
     expect(explorer.page.get_by_role("option")).to_have_count(1)
     assert len([url for url in requests_sent if "/v1/search" in url]) == 1
 
