@@ -26,8 +26,8 @@ from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.limits import Limits
 from cuihop_service.request_context import Answer, Cancelled, RequestContext
 from example_graph import example_graph
-from served_program import wait_for
 from service_askers import GrpcAsker, HttpAsker, Refused
+from waiting import wait_for
 
 QUESTION = RequestInfo("distance", "test")
 

@@ -31,7 +31,8 @@ from cuihop_service.stores import Neo4jStore
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
 from neo4j_server import connected, emptied, stored_graph
-from served_program import program, wait_for
+from served_program import program
+from waiting import wait_for
 
 PAIR = ("C0006121", "C0018670")
 SOON = 6.0

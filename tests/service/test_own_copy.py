@@ -20,7 +20,8 @@ from cuihop.snapshot.distance_index import index_path
 from cuihop.snapshot.index_builder import build_index
 from cuihop_service.own_copy import opened_copy
 from example_graph import example_graph
-from served_program import Program, program, wait_for
+from served_program import Program, program
+from waiting import wait_for
 
 PAIR = ("C0006121", "C0018670")
 

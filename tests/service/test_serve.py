@@ -18,7 +18,8 @@ from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from example_graph import example_graph
 from program_run import imported_by
-from served_program import program, started, wait_for
+from served_program import program, started
+from waiting import wait_for
 
 
 @pytest.fixture

@@ -26,7 +26,8 @@ from cuihop_service.guard.address_limits import AddressCount, AddressLimits, Fai
 from cuihop_service.servers import connections_each
 from example_graph import example_graph
 from guarded_service import A, B
-from served_program import program, wait_for
+from served_program import program
+from waiting import wait_for
 
 HEAD = f"GET /v1/distance?a={A}&b={B} HTTP/1.1\r\nHost: x\r\n".encode()
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])

@@ -35,7 +35,8 @@ from cuihop_service.request_context import Cancelled
 from cuihop_service.request_graph import RequestGraph
 from example_graph import example_graph
 from guarded_service import A, B, Reply, http, new_key_in
-from served_program import program, wait_for
+from served_program import program
+from waiting import wait_for
 
 PATH: tuple[str, dict[str, Any]] = ("path", {"a": A, "b": B})
 SEARCH: tuple[str, dict[str, Any]] = ("search", {"text": "brain"})

@@ -28,7 +28,7 @@ from replica_callers import (
     running_cluster,
     running_replicas,
 )
-from served_program import wait_for
+from waiting import wait_for
 
 A, B, C = (graph.release.digest for graph in RELEASES)
 DISTANCE = f"/v1/distance?a={PAIR[0]}&b={PAIR[1]}"

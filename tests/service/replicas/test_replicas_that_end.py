@@ -9,7 +9,7 @@ from pathlib import Path
 
 from proxies import free_ports
 from replica_callers import RELEASES, Department, HttpCaller, Replica, activate, callers_of, load_by, running_cluster
-from served_program import wait_for
+from waiting import wait_for
 
 
 def test_a_killed_replica_fails_no_request_and_is_asked_again_when_it_is_back(department: Department) -> None:
