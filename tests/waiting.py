@@ -9,7 +9,7 @@ from typing import NoReturn, Protocol
 
 import pytest
 
-__all__ = ["Watched", "wait_for", "watched"]
+__all__ = ["Watched", "wait_for", "wait_until_still", "watched"]
 
 
 class Watched(Protocol):
@@ -45,6 +45,19 @@ def wait_for(true: Callable[[], object], seconds: float = 60.0) -> float:
             pytest.fail(problem)
         time.sleep(0.02)
     return time.monotonic() - begun
+
+
+def wait_until_still(number: Callable[[], int]) -> int:
+    """A number that grows, once it has been the same for half a second.
+
+    For a test that passes, too, where the machine was busy and it would have grown on.
+    """
+    seen, times = number(), 0
+    while times < 25:
+        time.sleep(0.02)
+        now = number()
+        seen, times = now, times + 1 if now == seen else 0
+    return seen
 
 
 def _text(condition: Callable[[], object]) -> str:

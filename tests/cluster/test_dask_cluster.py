@@ -35,6 +35,7 @@ from cuihop.cluster.dask_cluster import DaskCluster
 from cuihop.errors import ClusterError, CuihopError, InputError
 from cuihop_tools.dask_servers import DaskServers
 from dask_servers import require_dask
+from waiting import wait_for
 
 TESTS = {"PYTHONPATH": str(Path(__file__).parents[1])}
 """Workers import the works of the tests."""
@@ -61,11 +62,8 @@ def tasks_left(cluster: DaskCluster) -> int:
     def count(dask_scheduler: object = None) -> int:
         return sum(str(key).startswith("cuihop-") for key in dask_scheduler.tasks)  # type: ignore[attr-defined]
 
-    for _ in range(100):  # a scheduler forgets a task when its worker has answered
-        if not (left := int(cluster.client.run_on_scheduler(count))):
-            return 0
-        time.sleep(0.1)
-    return left
+    wait_for(lambda: not cluster.client.run_on_scheduler(count))  # it forgets a task when its worker has answered
+    return 0
 
 
 @pytest.mark.parametrize("name", ["nn-CUI@K", "embeddings with labels", "best by BM", "ablation"])

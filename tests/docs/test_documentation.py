@@ -22,7 +22,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -43,6 +42,7 @@ from cuihop_tools.neo4j_server import LocalServer
 from neo4j_server import emptied
 from redis_server import RedisServer
 from shared_data import ROOT, shared, wordnet
+from waiting import wait_for
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 README = ROOT / "README.md"
@@ -188,18 +188,12 @@ class Servers:
                 cwd=self._folder, env=own, stdout=out, stderr=subprocess.STDOUT,
             )  # fmt: skip
         self._running.append(server)
-        deadline = time.monotonic() + 60
-        while "serving http" not in log.read_text():
-            assert server.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
-        pool = urllib3.PoolManager(retries=False, cert_reqs="CERT_NONE")
-        scheme = "https" if "serving https" in log.read_text() else "http"
-        while scheme == "http":  # with TLS, listening has to do
-            if pool.request("GET", f"http://127.0.0.1:{self._ports['8080']}/health/ready").status == 200:
-                return
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
+        wait_for(lambda: server.poll() is not None or "serving http" in log.read_text(), 180)
+        assert server.poll() is None, log.read_text()
+        if "serving https" not in log.read_text():  # with TLS, listening has to do
+            pool = urllib3.PoolManager(retries=False)
+            ready = f"http://127.0.0.1:{self._ports['8080']}/health/ready"
+            wait_for(lambda: pool.request("GET", ready).status == 200, 180)
 
     def stop(self) -> None:
         for server in self._running:

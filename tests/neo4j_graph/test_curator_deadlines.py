@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -18,6 +18,7 @@ from cuihop_loader.neo4j_online import load_online
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
 from neo4j_server import connected
+from waiting import wait_for
 
 PATIENCE = 60.0
 RUNNING = "SHOW TRANSACTIONS YIELD metaData AS data WHERE data.cuihop IS NOT NULL RETURN count(*) AS n"
@@ -33,13 +34,6 @@ def connection(neo4j_server: LocalServer) -> Iterator[Neo4jConnection]:
 def running(connection: Neo4jConnection) -> int:
     found: int = connection.run_alone(RUNNING)[0]["n"]
     return found
-
-
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 ROWS = [
@@ -74,16 +68,17 @@ def test_the_slot_is_released_when_the_database_has_stopped_work(connection: Neo
     released = threading.Event()
     with pytest.raises(QueryTimedOut):
         curator_query(connection, text, timeout=0.3, released=released.set)
-    until(lambda: released.is_set() or running(connection) == 0)
+    wait_for(lambda: released.is_set() or running(connection) == 0)
     assert released.wait(PATIENCE)
     assert running(connection) == 0
 
 
 def test_an_abandoned_query_is_ended(connection: Neo4jConnection) -> None:
-    released, gone = threading.Event(), threading.Event()
-    threading.Timer(0.5, gone.set).start()
+    released = threading.Event()
     with pytest.raises(QueryTimedOut):
-        curator_query(connection, ROWS[0], timeout=PATIENCE, abandoned=gone.is_set, released=released.set)
+        curator_query(
+            connection, ROWS[0], timeout=PATIENCE, abandoned=lambda: running(connection) > 0, released=released.set
+        )
     assert released.wait(PATIENCE)
     assert running(connection) == 0
 
@@ -100,10 +95,17 @@ def test_a_query_whose_server_dies_releases_its_slot(killable_neo4j: LocalServer
     released = threading.Event()
     with connected(killable_neo4j, retry_time=0.0, acquisition_timeout=2.0) as connection:
         load_online(example_graph().sections, connection)
-        threading.Timer(1.0, killable_neo4j.kill).start()
+        killed = threading.Event()
+
+        def killed_meanwhile() -> bool:
+            if not killed.is_set() and running(connection):
+                killable_neo4j.kill()
+                killed.set()
+            return False
+
         try:
             with pytest.raises(GraphUnavailable):
-                curator_query(connection, ROWS[0], timeout=PATIENCE, released=released.set)
+                curator_query(connection, ROWS[0], timeout=PATIENCE, abandoned=killed_meanwhile, released=released.set)
             assert not released.is_set()  # nobody can say yet that the server does not work on it
         finally:
             killable_neo4j.start()

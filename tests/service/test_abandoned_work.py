@@ -112,12 +112,12 @@ def page(address: str, path: str) -> bytes:
 
 
 STUBBORN = """
-import sys, time
+import sys, threading
 from cuihop_service.core import ConceptService
 
 def path(*arguments, **options):
     print("begun", file=sys.stderr, flush=True)
-    time.sleep(120)
+    threading.Event().wait()
 
 ConceptService.path = path
 """

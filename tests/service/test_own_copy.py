@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import threading
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -62,7 +61,7 @@ class Asking:
                 self.answers += 1
             except (urllib3.exceptions.HTTPError, ValueError) as error:
                 self.wrong.append(error)
-            time.sleep(0.002)
+            self._over.wait(0.002)
 
     def __enter__(self) -> Asking:
         self._thread.start()
@@ -217,15 +216,19 @@ def test_a_killed_service_leaves_no_metrics_for_good_and_a_live_worker_keeps_the
 
     monkeypatch.setenv(FOLDER_VARIABLE, "")
     code = (
-        "import sys, time\nfrom pathlib import Path\n"
+        "import sys\nfrom pathlib import Path\n"
         "from cuihop_service.observe.metrics_folder import MetricsFolder, hold_folder\n"
         "if sys.argv[2] == 'supervisor': folder = MetricsFolder(Path(sys.argv[1])); print(folder.path, flush=True)\n"
-        "else: hold_folder(); print('held', flush=True)\ntime.sleep(60)\n"
+        "else: hold_folder(); print('held', flush=True)\nsys.stdin.read()\n"
     )
 
     def started(what: str) -> tuple[subprocess.Popen[str], str]:
         process = subprocess.Popen(
-            [sys.executable, "-c", code, str(tmp_path), what], stdout=subprocess.PIPE, text=True, env={**os.environ}
+            [sys.executable, "-c", code, str(tmp_path), what],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ},
         )
         assert process.stdout is not None
         return process, process.stdout.readline().strip()

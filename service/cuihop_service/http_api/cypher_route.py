@@ -20,6 +20,7 @@ from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 from cuihop.neo4j_graph.curator_query import curator_query
 from cuihop.neo4j_graph.query_text import LONGEST
 from cuihop_service.guard.configured_guard import GuardSettings
+from cuihop_service.http_api.operation_route import OperationRoute
 from cuihop_service.http_api.problems import problem_responses
 from cuihop_service.http_api.responder import Responder, until_gone
 from cuihop_service.request_context import RequestContext
@@ -147,7 +148,7 @@ def cypher_routes(
         running: queries at a time, and half of them of one caller; more are refused. A query counts until the
             database has stopped working on it, also after its caller has gone.
     """
-    router = APIRouter(prefix="/v1")
+    router = APIRouter(prefix="/v1", route_class=OperationRoute)
     room = _Room(running)
 
     @router.post(

@@ -23,6 +23,7 @@ from cuihop_service.explorer import explorer_routes
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.limits import Limits
 from explorer_graph import CHILDREN, FORMULA, FORMULA_NAME, HOSTILE, HOSTILE_NAME, HUB, explorer_graph
+from waiting import wait_for
 
 STEM, HEAD, VEINS, VESSELS = "C0006121", "C0018670", "C0042449", "C0005847"
 
@@ -137,12 +138,11 @@ def test_a_late_answer_never_takes_the_place_of_a_newer_one(explorer: Explorer) 
     explorer.page.route("**/v1/search?text=brain*", lambda route: held.append(route))  # noqa: PLW0108 - it is marked
     field = explorer.field("Search")
     field.fill("brain")
-    explorer.page.wait_for_timeout(300)
-    assert len(held) == 1
+    wait_for(lambda: explorer.page.evaluate("true") and len(held) == 1)
     field.fill("head")
     expect(explorer.page.get_by_role("option")).to_have_text(re.compile("Head"))
     held[0].continue_()
-    explorer.page.wait_for_timeout(200)
+    explorer.page.evaluate("fetch('v1/search?text=later').then((answer) => answer.text())")
     expect(explorer.page.get_by_role("option")).to_have_text(re.compile("Head"))
 
 

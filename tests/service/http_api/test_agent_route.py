@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -316,7 +315,7 @@ def test_a_call_whose_caller_hangs_up_stops(service: RunningService, monkeypatch
         try:
             while True:
                 graph.context.check()
-                time.sleep(0.005)
+                stopped.wait(0.005)
         except Cancelled:
             stopped.set()
             raise

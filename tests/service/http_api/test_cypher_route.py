@@ -6,7 +6,6 @@ import json
 import re
 import secrets
 import socket
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -30,6 +29,7 @@ from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
 from guarded_service import Reply, http, new_key_in
 from neo4j_server import connected, settings_of
+from waiting import wait_for
 
 
 class Curators:
@@ -208,13 +208,6 @@ ROWS = "UNWIND range(1, 1000000000) AS a RETURN sum(a) AS s"
 EXPRESSION = "RETURN reduce(s = 0, x IN range(1, 300000000) | s + x) AS s"
 
 
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 90.0
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def running(curators: Curators) -> int:
     """Curators' queries that the database works on."""
     rows = curators.store.run_alone("SHOW TRANSACTIONS YIELD metaData AS d WHERE d.cuihop IS NOT NULL RETURN 1 AS one")
@@ -224,7 +217,7 @@ def running(curators: Curators) -> int:
 def test_one_caller_never_takes_all_the_room(opened: Opened) -> None:
     with opened(cypher_seconds=20.0, cypher_running=4) as curators, ThreadPoolExecutor(4) as pool:
         running_queries = [pool.submit(curators.ask, ROWS) for _ in range(2)]
-        until(lambda: running(curators) == 2)
+        wait_for(lambda: running(curators) == 2)
         refused = curators.ask("RETURN 1 AS one")
         assert (refused.status, refused.json["reason"]) == (429, "RATE_LIMITED")
         assert re.search(r"2 queries of 'curator' are running, the most for one caller; try again in \d+ s",
@@ -232,10 +225,10 @@ def test_one_caller_never_takes_all_the_room(opened: Opened) -> None:
         assert 1 <= int(refused.headers["retry-after"]) <= 20
         assert curators.ask("RETURN 1 AS one", key="other").json["rows"] == [[1]]
         running_queries += [pool.submit(curators.ask, ROWS, key="other") for _ in range(2)]
-        until(lambda: running(curators) == 4)
+        wait_for(lambda: running(curators) == 4)
         for answer in running_queries:
             assert answer.result().status == 504
-        until(lambda: running(curators) == 0)
+        wait_for(lambda: running(curators) == 0)
         assert curators.ask("RETURN 1 AS one").json["rows"] == [[1]]
 
 
@@ -245,8 +238,8 @@ def test_room_stays_taken_while_the_database_works_on_what_was_ended(opened: Ope
         busy = curators.ask("RETURN 1 AS one")
         assert busy.status == 429, busy.body
         assert curators.ask("RETURN 1 AS one", key="other").status == 200
-        until(lambda: running(curators) == 0)
-        until(lambda: curators.ask("RETURN 1 AS one").status == 200)
+        wait_for(lambda: running(curators) == 0)
+        wait_for(lambda: curators.ask("RETURN 1 AS one").status == 200)
 
 
 def test_a_query_whose_caller_hangs_up_is_ended(opened: Opened) -> None:
@@ -258,8 +251,8 @@ def test_a_query_whose_caller_hangs_up_is_ended(opened: Opened) -> None:
         )
         with socket.create_connection(("127.0.0.1", curators.service.http_port)) as line:
             line.sendall(head.encode() + body)
-            until(lambda: running(curators) == 1)
-        until(lambda: running(curators) == 0)
+            wait_for(lambda: running(curators) == 1)
+        wait_for(lambda: running(curators) == 0)
         assert curators.ask("RETURN 1 AS one").json["rows"] == [[1]]
 
 
