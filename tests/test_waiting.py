@@ -39,7 +39,7 @@ def test_no_test_sleeps_for_a_time() -> None:
 
 
 def test_waiting_in_vain_names_the_condition() -> None:
-    with pytest.raises(pytest.fail.Exception, match=r"not within 0.05 s: .*name.*== 'never'"):
+    with pytest.raises(pytest.fail.Exception, match=r"not within 0.05 s: .*name.*== .never."):
         wait_for(lambda: sleeps.__name__ == "never", 0.05)
 
 

@@ -201,7 +201,17 @@ class LocalServer:
             options.append(f"-XX:SharedArchiveFile={archive}")
         elif main == _SERVER and os.access(archive.parent, os.W_OK):
             options.append(f"-XX:ArchiveClassesAtExit={self.home / archive.name}")
-        return ["java", f"-Xmx{heap}", *self._java_options, *options, "-cp", f"{self._jars}/*", main, *arguments]
+        return [
+            "java",
+            f"-Xmx{heap}",
+            "-XX:+ExitOnOutOfMemoryError",
+            *self._java_options,
+            *options,
+            "-cp",
+            f"{self._jars}/*",
+            main,
+            *arguments,
+        ]
 
     def admin(self, *arguments: str) -> str:
         """Run ``neo4j-admin`` with the arguments; return its output.

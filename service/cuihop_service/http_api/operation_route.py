@@ -16,13 +16,15 @@ from starlette.responses import Response
 from cuihop.errors import InputError
 from cuihop.files.text_lines import shortened
 
-__all__ = ["OperationRoute"]
+__all__ = ["CheckedRoute", "OperationRoute"]
 
 _WHOLE_NUMBER = re.compile("-?[0-9]{1,20}", re.ASCII)
 
 
-class OperationRoute(APIRoute):
-    """A route that reads JSON with orjson, and refuses a query string that it would not use as it stands."""
+class CheckedRoute(APIRoute):
+    """A route that refuses a query string which it would not use as it stands."""
+
+    request_class: type[Request] = Request
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """See FastAPI."""
@@ -32,7 +34,7 @@ class OperationRoute(APIRoute):
         async def checked(request: Request) -> Response:
             if request.scope["query_string"]:
                 _check_query(request, known)
-            return await handler(_OrjsonRequest(request.scope, request.receive))
+            return await handler(self.request_class(request.scope, request.receive))
 
         return checked
 
@@ -49,6 +51,12 @@ class _OrjsonRequest(Request):
             except ValueError:
                 self._json = json.loads(body)
         return self._json
+
+
+class OperationRoute(CheckedRoute):
+    """A checked route that reads JSON with orjson, which makes numbers of more than 64 bits inexact."""
+
+    request_class = _OrjsonRequest
 
 
 def _types(annotation: object) -> set[object]:
