@@ -35,6 +35,7 @@ class Member(BoltProxy):
         given: the latest bookmark that a write got.
         texts: the beginnings of the queries that it got.
         refusal: code of the error that meets transactions which may write; ``None``: they are accepted.
+        refusals_left: number of refusals until it accepts them again; ``None``: no end.
         tables: false where it refuses to give routing tables.
     """
 
@@ -46,8 +47,18 @@ class Member(BoltProxy):
         self.given: str | None = None
         self.texts: list[bytes] = []
         self.refusal: str | None = None
+        self.refusals_left: int | None = None
         self.tables = True
         super().__init__(server)
+
+    def refuses(self) -> str | None:
+        """The code of the error for a transaction that may write, which this counts."""
+        refusal = self.refusal
+        if refusal is not None and self.refusals_left is not None:
+            self.refusals_left -= 1
+            if not self.refusals_left:
+                self.refusal = self.refusals_left = None
+        return refusal
 
     def stop(self) -> None:
         """Die: refuse connections, and lose those that there are."""
@@ -109,8 +120,8 @@ class _Conversation:
                 self._member.texts.append(message[:200])
             if tag == _BEGIN or (tag == _RUN and not self._in_transaction):
                 self._write = _READ_MODE not in message
-                if self._write and self._member.refusal:
-                    self._refuse(self._member.refusal, "this member refuses to write")
+                if self._write and (refusal := self._member.refuses()):
+                    self._refuse(refusal, "this member refuses to write")
                     continue
                 self._member.writes += self._write
                 self._member.reads += not self._write

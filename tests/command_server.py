@@ -15,12 +15,13 @@ import socket
 import subprocess
 import sys
 import textwrap
-import time
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from waiting import wait_for
 
 __all__ = ["forked_programs"]
 
@@ -48,11 +49,8 @@ def forked_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         client.write_text(textwrap.dedent(_CLIENT).lstrip().format(python=sys.executable, address=str(address)))
         client.chmod(0o755)
     with subprocess.Popen([sys.executable, __file__, str(address)], stdin=subprocess.PIPE) as server:
-        deadline = time.monotonic() + 60
-        while not address.exists():
-            assert server.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        wait_for(lambda: server.poll() is not None or address.exists())
+        assert server.poll() is None
         yield folder
         server.kill()
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,7 +22,7 @@ from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_service.callers import Rate
 from cuihop_service.guard.api_keys import new_key
-from cuihop_service.guard.key_file import changed_keys
+from cuihop_service.guard.key_file import KeyFile, changed_keys
 
 A, B = "C0006121", "C0018670"
 
@@ -32,6 +33,11 @@ def new_key_in(file: Path, name: str, *scopes: str, rate: Rate | None = None, da
     with changed_keys(file) as keys:
         keys.append(stored)
     return text
+
+
+def key_file(path: Path) -> KeyFile:
+    """The keys of a file, which is looked at for every request, not once a second."""
+    return KeyFile(path, clock=count(0.0, 2.0).__next__)
 
 
 @dataclass

@@ -5,6 +5,7 @@ If Java or Maven is missing, its tests are skipped.
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -41,6 +42,13 @@ __all__ = [
     "typed_graph",
 ]
 
+_TLS = (
+    "server.bolt.tls_level=OPTIONAL",
+    "dbms.ssl.policy.bolt.enabled=true",
+    "dbms.ssl.policy.bolt.base_directory=certificates/bolt",
+    "dbms.ssl.policy.bolt.client_auth=NONE",
+)
+
 
 def settings_of(server: LocalServer, **others: object) -> Neo4jSettings:
     """The settings of a client of this server."""
@@ -74,8 +82,14 @@ def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServ
 
 @pytest.fixture(scope="session")
 def killable_neo4j(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    """A server that tests may kill, stop and import into."""
-    with new_server(tmp_path_factory) as server:
+    """A server that tests may kill, stop and import into; over TLS, too, with a certificate that it signed itself."""
+    server = new_server(tmp_path_factory, settings=_TLS)
+    folder = server.home / "certificates" / "bolt"
+    folder.mkdir(parents=True)
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+    command += ["-keyout", str(folder / "private.key"), "-out", str(folder / "public.crt")]
+    subprocess.run(command, check=True, capture_output=True)
+    with server:
         yield server
 
 

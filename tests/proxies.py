@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 import trustme
 
-from served_program import wait_for
 from shared_data import ROOT
+from waiting import wait_for
 
 __all__ = ["PROXIES", "Proxy", "free_ports", "running_proxy"]
 

@@ -11,7 +11,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +18,8 @@ from typing import Self
 
 import pytest
 import redis
+
+from waiting import wait_for
 
 __all__ = ["NO_REDIS", "RedisServer", "killable_redis", "new_redis", "redis_server"]
 
@@ -67,14 +68,16 @@ class RedisServer:
         with self._process.stdin as configuration:  # not in the arguments: these are seen by all users
             configuration.write("\n".join([*self._settings, ""]).encode())
         with self.client() as client:
-            for _ in range(200):
-                try:
-                    client.ping()
-                    return
-                except redis.ConnectionError:
-                    assert self._process.poll() is None, (self.home / "log").read_text()
-                    time.sleep(0.05)
-        raise AssertionError("Redis did not answer within ten seconds")
+            wait_for(lambda: self._answers(client))
+
+    def _answers(self, client: redis.Redis) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, (self.home / "log").read_text()
+        try:
+            client.ping()
+        except redis.ConnectionError:
+            return False
+        return True
 
     def kill(self) -> None:
         """End it at once, as a power cut would."""

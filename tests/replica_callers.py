@@ -33,6 +33,7 @@ from guarded_service import bearer, new_key_in
 from proxies import PROXIES, Proxy, free_ports, running_proxy
 from redis_server import RedisServer
 from served_program import Program, program
+from waiting import wait_for
 
 PAIR = ("C7777770", "C7777771")
 PAIRS = [PAIR, PAIR[::-1], (PAIR[0], PAIR[0])]
@@ -260,6 +261,15 @@ class Load:
     @property
     def requests(self) -> int:
         return sum(map(len, self.digests.values()))
+
+    def go_on(self, answers: int = 3) -> None:
+        """Wait until every caller has this many answers more."""
+        before = {caller: len(digests) for caller, digests in self.digests.items()}
+        wait_for(lambda: all(len(self.digests[caller]) >= number + answers for caller, number in before.items()))
+
+    def reach(self, digest: str) -> None:
+        """Wait until every caller got its latest answer from this release."""
+        wait_for(lambda: all(digests[-1:] == [digest] for digests in self.digests.values()))
 
     def out_of_order(self, order: Sequence[str]) -> list[str]:
         """Callers that got an older release after a newer one; ``order`` has the releases as they were activated."""

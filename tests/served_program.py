@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,10 +17,9 @@ from typing import Any, NoReturn
 import pytest
 import urllib3
 
-_LINES = 40  # of a log, in the message of a test that fails
+from waiting import wait_for, watched
 
-_running: list[Program] = []
-"""Programs that no test has ended: while one waits for them, each has to run."""
+_LINES = 40  # of a log, in the message of a test that fails
 
 
 @dataclass(eq=False)
@@ -72,8 +69,11 @@ class Program:
 
     def expect_end(self) -> None:
         """Let the program end while a test waits."""
-        if self in _running:
-            _running.remove(self)
+        if self in watched:
+            watched.remove(self)
+
+    def has_ended(self) -> bool:
+        return self.process.poll() is not None
 
     def fail(self, problem: str) -> NoReturn:
         """Fail the test with the exit code and the end of the log."""
@@ -81,30 +81,6 @@ class Program:
         state = "runs" if code is None else f"has ended with code {code}"
         lines = self.log.read_text(errors="replace").splitlines()[-_LINES:]
         pytest.fail("\n".join([f"{problem}; the program {state}. The end of its log:", *lines]), pytrace=True)
-
-
-def wait_for(true: Callable[[], bool], seconds: float = 60.0) -> float:
-    """Seconds until it is so. The test fails, with the logs, after that time, or once a program has ended by itself."""
-    begun = time.monotonic()
-    while not true():
-        problem = ""
-        if time.monotonic() - begun >= seconds:
-            problem = f"not within {seconds:g} s: {_text(true)}"
-        for program in list(_running):
-            if problem or program.process.poll() is not None:
-                program.fail(problem or f"ended during {_text(true)}")
-        if problem:
-            pytest.fail(problem)
-        time.sleep(0.02)
-    return time.monotonic() - begun
-
-
-def _text(condition: Callable[[], bool]) -> str:
-    """The source of a condition."""
-    try:
-        return " ".join(inspect.getsource(condition).split())
-    except OSError:
-        return repr(condition)
 
 
 @contextmanager
@@ -129,7 +105,7 @@ def started(
             preexec_fn=limit,  # noqa: PLW1509
         )  # fmt: skip
     running = Program(process, log)
-    _running.append(running)
+    watched.append(running)
     try:
         yield running
     finally:

@@ -10,7 +10,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -29,6 +28,7 @@ from cuihop.files.records import RowFault
 from cuihop.resources.resources import Resources
 from cuihop_server import running_service
 from example_graph import example_graph
+from waiting import wait_for
 
 LINES = 20_000
 UNFINISHED = ("concepts.csv.unfinished-part", "spans.csv.unfinished-part", "concepts.csv.unfinished")
@@ -143,9 +143,7 @@ def test_a_killed_program_goes_on(whole: dict[str, bytes], texts: Path, graph: S
     with pipe.open("wb") as end:
         end.write(texts.read_bytes()[:-10])  # the last block never comes
         end.flush()
-        until = time.monotonic() + 60
-        while (not part.exists() or not part.stat().st_size) and time.monotonic() < until and program.poll() is None:
-            time.sleep(0.01)
+        wait_for(lambda: program.poll() is not None or (part.exists() and part.stat().st_size))
         program.send_signal(signal.SIGKILL)
         program.communicate()
     assert program.returncode == -signal.SIGKILL

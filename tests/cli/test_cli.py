@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from cuihop.errors import ConceptNotFound, CuihopError, OutputError, SnapshotToo
 from example_graph import example_graph, sourced_graph
 from neo4j_server import typed_graph
 from program_run import Run, imported_by
+from waiting import wait_for
 
 
 @pytest.fixture(scope="module")
@@ -318,10 +318,7 @@ def test_an_interrupt_leaves_nothing_half_written(tmp_path: Path) -> None:
     source = pairs_file(tmp_path, "".join(f"C{i:07d}\tC{i + far:07d}\n" for i in range(100_000)))
     target = tmp_path / "out.tsv"
     process = program("distance", "--pairs", source, "--output", target, "--graph", graph)
-    deadline = time.monotonic() + 60
-    while not list(tmp_path.glob(".out.tsv.*")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(0.5)
+    wait_for(lambda: list(tmp_path.glob(".out.tsv.*")))
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert (process.returncode, "interrupted" in said, "Traceback" in said) == (130, True, False)

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -16,6 +15,7 @@ from clustered_jobs import graph, images
 from cuihop_tools.dask_servers import DaskServers
 from dask_servers import require_dask
 from program_run import Run
+from waiting import wait_for
 
 
 @pytest.fixture(scope="module")
@@ -79,11 +79,8 @@ def test_after_ctrl_c_no_process_is_left_and_the_blocks_are_there(inputs: Path, 
     command = [sys.executable, "-m", "cuihop", "evaluate", *map(str, common), "--cluster", "local:2"]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True, text=True)
     file = tmp_path / "blocks" / "evaluation.blocks"
-    for _ in range(3_000):
-        if file.exists() and file.stat().st_size > 10_000:
-            break
-        assert running.poll() is None, running.communicate()[1]
-        time.sleep(0.02)
+    wait_for(lambda: running.poll() is not None or (file.exists() and file.stat().st_size > 10_000))
+    assert running.poll() is None, running.communicate()[1]
     children = psutil.Process(running.pid).children(recursive=True)
     os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to the workers too
     errors = running.communicate()[1]

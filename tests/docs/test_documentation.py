@@ -22,7 +22,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -43,8 +42,10 @@ from cuihop_tools.neo4j_server import LocalServer
 from neo4j_server import emptied
 from redis_server import RedisServer
 from shared_data import ROOT, shared, wordnet
+from waiting import wait_for
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+README = ROOT / "README.md"
 COOKBOOK = ROOT / "docs" / "cypher.md"  # tests/neo4j/test_cypher_cookbook.py runs it
 NEEDS_NEO4J = ROOT / "docs" / "neo4j.md"
 OTHER_GRAPHS = ROOT / "docs" / "other-graphs.md"
@@ -54,7 +55,7 @@ NEO4J_ON_THE_PAGE = "//localhost:7687"  # bolt: and neo4j:
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 GENERATED = ROOT / "docs" / "reference"  # its pycon blocks are examples of docstrings
 AFTER_THE_DEMONSTRATION = {
-    ROOT / "README.md", *(ROOT / "docs" / name for name in ("annotation.md", "coming-from.md", "library.md"))
+    ROOT / "docs" / name for name in ("annotation.md", "coming-from.md", "library.md")
 }  # fmt: skip
 RUN_ELSEWHERE = {
     "make demo": "tests/docs/test_demo.py runs what it runs",
@@ -187,18 +188,12 @@ class Servers:
                 cwd=self._folder, env=own, stdout=out, stderr=subprocess.STDOUT,
             )  # fmt: skip
         self._running.append(server)
-        deadline = time.monotonic() + 60
-        while "serving http" not in log.read_text():
-            assert server.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
-        pool = urllib3.PoolManager(retries=False, cert_reqs="CERT_NONE")
-        scheme = "https" if "serving https" in log.read_text() else "http"
-        while scheme == "http":  # with TLS, listening has to do
-            if pool.request("GET", f"http://127.0.0.1:{self._ports['8080']}/health/ready").status == 200:
-                return
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
+        wait_for(lambda: server.poll() is not None or "serving http" in log.read_text(), 180)
+        assert server.poll() is None, log.read_text()
+        if "serving https" not in log.read_text():  # with TLS, listening has to do
+            pool = urllib3.PoolManager(retries=False)
+            ready = f"http://127.0.0.1:{self._ports['8080']}/health/ready"
+            wait_for(lambda: pool.request("GET", ready).status == 200, 180)
 
     def stop(self) -> None:
         for server in self._running:
@@ -216,9 +211,10 @@ def servers_of_a_page(folder: Path) -> Iterator[Servers]:
         servers.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if page not in {COOKBOOK, NEEDS_NEO4J, NEEDS_A_SERVICE, DEPARTMENT}],
+    [page for page in PAGES if page not in {README, COOKBOOK, NEEDS_NEO4J, NEEDS_A_SERVICE, DEPARTMENT}],
     ids=lambda page: page.relative_to(ROOT).as_posix(),
 )
 def test_every_command_of_a_page_runs_and_prints_what_is_shown(
@@ -235,6 +231,25 @@ def test_every_command_of_a_page_runs_and_prints_what_is_shown(
         run_page(page, folder, servers, sooner | servers.environment())
 
 
+@pytest.mark.core
+def test_every_command_of_the_first_page_runs_and_prints_what_is_shown(
+    prepared: Path, demonstrated: Path, sooner: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "page"
+    shutil.copytree(prepared, folder)
+    shutil.copytree(demonstrated, folder / "demo-output")
+    with servers_of_a_page(folder) as servers:
+        run_page(README, folder, servers, sooner | servers.environment())
+
+
+@pytest.mark.core
+def test_commands_of_the_first_page_on_files_of_the_demonstration_need_no_other_data(
+    demonstrated: Path, sooner: dict[str, str], tmp_path: Path
+) -> None:
+    shutil.copytree(demonstrated, tmp_path / "demo-output")
+    run_page(README, tmp_path, Servers(tmp_path), sooner, only="demo-output/")
+
+
 def test_every_command_on_the_graph_of_record_runs_too(
     prepared: Path, sooner: dict[str, str], tmp_path: Path, killable_neo4j: LocalServer
 ) -> None:
@@ -245,6 +260,7 @@ def test_every_command_on_the_graph_of_record_runs_too(
     run_page(NEEDS_NEO4J, folder, Servers(folder, killable_neo4j), sooner | variables)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["grpc", "http"])
 def test_the_page_on_remote_graphs_holds_of_a_service(
     scheme: str, prepared: Path, sooner: dict[str, str], tmp_path: Path
@@ -301,9 +317,13 @@ def run_session(page: Path, folder: Path, variables: dict[str, str]) -> None:
     assert done.returncode == 0, f"{page.name}:\n{done.stdout}{done.stderr}"
 
 
-def run_page(page: Path, folder: Path, servers: Servers, variables: dict[str, str]) -> None:
-    run_session(page, folder, variables)
+def run_page(page: Path, folder: Path, servers: Servers, variables: dict[str, str], only: str = "") -> None:
+    """Run the blocks of a page, or those of them that name ``only``."""
+    if not only:
+        run_session(page, folder, variables)
     for language, block in blocks(page):
+        if only not in block:
+            continue
         block = servers.own_ports(block)
         if language == "python":
             done = subprocess.run(
@@ -355,6 +375,7 @@ def like(expected: Any, found: Any) -> bool:
     return bool(expected == found)
 
 
+@pytest.mark.slow
 def test_the_tools_for_agents_answer_as_their_page_shows(prepared: Path) -> None:
     page = [json.loads(block) for language, block in blocks(ROOT / "docs" / "agents.md") if language == "json"]
     requested, expected = page[::2], page[1::2]

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from cuihop.files.written_files import (
     replaced_file,
     replaced_folder,
 )
+from waiting import wait_for
 
 ROOT = Path(__file__).parents[2]
 
@@ -159,12 +159,12 @@ def test_a_full_disk_and_nothing_else_says_how_much_is_needed(
 
 
 _WRITER = """
-import sys, time
+import sys
 from pathlib import Path
 from cuihop.files.written_files import {function}
 with {function}(Path(sys.argv[1])) as made:
     print("under way", flush=True)
-    time.sleep(60)
+    sys.stdin.read()
 """
 
 
@@ -174,7 +174,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next_and_what_a_live_one_w
 ) -> None:
     writer = subprocess.Popen(
         [sys.executable, "-c", _WRITER.format(function=function), str(tmp_path / "graph.cuihop")],
-        stdout=subprocess.PIPE, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
         assert writer.stdout is not None
@@ -212,10 +212,7 @@ def test_a_killed_load_leaves_nothing_for_good(tmp_path: Path) -> None:
         [*load, str(slow), "-o", str(folder / "g.cuihop"), "--on-bad-row", "skip", "--rejects", str(folder / "r.tsv")],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    deadline = time.monotonic() + 60
-    while not list(folder.glob(".*.partial")):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(lambda: list(folder.glob(".*.partial")))
     running.kill()
     running.wait(30)
     assert len(list(folder.iterdir())) == 1
@@ -282,8 +279,10 @@ _ALLOWED = {
     "tools/cuihop_tools/synthetic_files.py": "a folder made for tests",
     "tools/cuihop_tools/vendoring.py": "a tool of the developers",
     "service/cuihop_service/guard/audit.py": "a log that is appended to",
+    "service/cuihop_service/observe/metrics_files.py": "mapped, in the folder of the metrics",
     "service/cuihop_service/observe/metrics_folder.py": "a folder of its own",
     "service/cuihop_service/own_copy.py": "a lock, in its own folder",
+    "service/cuihop_service/start_check.py": "what a service will write, tried in its folders",
     "service/cuihop_service/stores.py": "locks, and the name of a release, in its own folder",
 }  # fmt: skip
 

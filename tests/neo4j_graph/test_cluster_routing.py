@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from cuihop_service.stores import Neo4jStore
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
 from neo4j_server import connected
+from waiting import wait_for
 
 ONE = "RETURN 1 AS one"
 SLOW = "UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b RETURN max(a * b) AS s"
@@ -177,11 +177,9 @@ def test_what_passes_is_waited_for(cluster: BoltCluster, connect_to: Connect, co
     leader = leader_of(cluster)
     connection = connect_to()
     for work in (write_one, lambda opened: opened.run_alone("MATCH (n:Written) DELETE n")):
-        leader.refusal = code
-        ending = threading.Timer(1.0, setattr, (leader, "refusal", None))
-        ending.start()
+        leader.refusal, leader.refusals_left = code, 2
         work(connection)
-        ending.join()
+        assert leader.refusal is None
 
 
 def test_without_a_leader_reads_go_on_and_writes_end_with_the_reason(
@@ -275,10 +273,12 @@ def test_a_running_service_follows_a_switch_by_another_program(
     monkeypatch.setattr(routing, "_bookmarks", {})  # the loader is another process
     sections = small_graph("followed").sections
     load_online(sections, connect_to())
-    until = time.monotonic() + 120
-    while holder.current is None or holder.current.index is None or holder.current.digest != digest_of(sections):
-        assert time.monotonic() < until
-        time.sleep(0.05)
+
+    def served() -> bool:
+        current = holder.current
+        return current is not None and current.index is not None and current.digest == digest_of(sections)
+
+    wait_for(served)
     watch.stop()
     holder.close()
     assert leader_of(cluster).reads == 0

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -397,7 +396,7 @@ def test_a_server_killed_in_the_middle_of_a_load_loses_nothing_and_doubles_nothi
         def kill(what: str, done: int, total: int, at: str = at, killed: threading.Event = killed) -> None:
             if what == at and done > total // 2 and not killed.is_set():
                 killed.set()
-                threading.Timer(0.02, killable_neo4j.kill).start()  # in the middle of the next batch
+                threading.Thread(target=killable_neo4j.kill).start()  # beside the next batch
 
         with connected(killable_neo4j, retry_time=1.0) as connection, pytest.raises(GraphUnavailable):
             load_online(sections, connection, progress=kill, concepts_a_batch=800, edges_a_batch=800)
@@ -444,7 +443,6 @@ def test_a_loader_killed_again_and_again_finishes_in_the_end(neo4j_server: Local
             assert process.stdout is not None
             for _ in range(batches):
                 assert process.stdout.readline()
-            time.sleep(0.01)
             process.send_signal(signal.SIGKILL)
     subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
     with connected(neo4j_server) as connection:

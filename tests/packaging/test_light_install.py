@@ -16,13 +16,6 @@ import pytest
 from example_graph import example_graph
 from shared_data import ROOT
 
-CPU_OF_IMPORT = """
-import time, numpy
-before = time.process_time()
-import cuihop
-print(time.process_time() - before)
-"""
-
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -75,10 +68,6 @@ def test_the_light_install_brings_no_server_and_no_parser(light: Path) -> None:
 
 
 def test_importing_cuihop_is_light(light: Path) -> None:
-    """At most 0.3 s of processor time on top of numpy, and none of the heavy packages."""
-    run(light / "python", "-c", "import cuihop")  # writes the byte code
-    spent = min(float(run(light / "python", "-c", CPU_OF_IMPORT).stdout) for _ in range(5))
-    assert spent < 0.3
     heavy = "import sys, cuihop; print(sorted({'numba', 'pandas', 'rich', 'typer', 'scipy'} & set(sys.modules)))"
     assert run(light / "python", "-c", heavy).stdout == "[]\n"
 

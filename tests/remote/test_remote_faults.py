@@ -190,7 +190,7 @@ def test_a_trickling_answer_times_out() -> None:
     with server(trickle) as port:
         begun = time.monotonic()
         error = opening_error(port, timeout=1.0)
-        assert time.monotonic() - begun < 4
+        assert time.monotonic() - begun < 10
     assert isinstance(error, QueryTimedOut)
 
 

@@ -11,7 +11,6 @@ import struct
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from cuihop.relevance.baselines import top_k
 from cuihop.resources.checkpoint import MAGIC, Checkpoint, FinishedBlock
 from cuihop.resources.resources import Resources
 from flat_options import evaluate_flat
+from waiting import wait_for
 
 CUIS = [f"C{i:07d}" for i in range(400)]
 MEASURES = ["nn-CUI@5,10", "nn-CUI@5(n=2)", "CUI@10", "nn-CUI@3(λ=0.2)"]
@@ -375,11 +375,8 @@ def test_the_command_goes_on_after_ctrl_c(tmp_path: Path) -> None:
     resumed = [*command, "--checkpoint", "folder", "--output", "resumed.csv"]
     blocks = tmp_path / "folder" / "evaluation.blocks"
     process = subprocess.Popen(resumed, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not (blocks.exists() and blocks.stat().st_size > 1000):
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(lambda: process.poll() is not None or (blocks.exists() and blocks.stat().st_size > 1000))
+    assert process.poll() is None, process.communicate()
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130

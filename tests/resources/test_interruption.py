@@ -130,4 +130,4 @@ def test_a_deadline_ends_a_pack_within_a_moment_of_its_time() -> None:
 
     with pytest.raises(Stopped), interrupted_by(overdue):
         graph.pack(names[:5_000], hops=255)  # alone, many seconds
-    assert time.monotonic() - begun < 3.0
+    assert time.monotonic() - begun < 5.0

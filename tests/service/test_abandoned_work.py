@@ -23,7 +23,8 @@ from cuihop import SnapshotGraph
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_server import RunningService, running_service
 from guarded_service import http, stub
-from served_program import program, wait_for
+from served_program import program
+from waiting import wait_for
 
 CONCEPTS = 250_000
 HEAD = b"POST /v1/pack HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -111,12 +112,12 @@ def page(address: str, path: str) -> bytes:
 
 
 STUBBORN = """
-import sys, time
+import sys, threading
 from cuihop_service.core import ConceptService
 
 def path(*arguments, **options):
     print("begun", file=sys.stderr, flush=True)
-    time.sleep(120)
+    threading.Event().wait()
 
 ConceptService.path = path
 """

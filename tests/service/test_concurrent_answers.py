@@ -26,7 +26,8 @@ from cuihop.snapshot.index_builder import build_index
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_server import running_service
-from served_program import program, wait_for
+from served_program import program
+from waiting import wait_for
 
 Int: TypeAlias = npt.NDArray[np.int64]
 

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import textwrap
-import time
 import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
@@ -32,6 +31,7 @@ from cuihop_service.settings import ServiceSettings
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
 from shared_data import ROOT
+from waiting import wait_for
 
 PROGRAMS = Path(sys.executable).parent
 DOCKERFILE = ROOT / "Dockerfile"
@@ -279,11 +279,8 @@ def test_the_health_check_of_neo4j_sends_no_password_and_starts_no_jvm(neo4j_ser
     assert kind == "CMD"
     assert not re.search("cypher-shell|AUTH|PASSWORD", " ".join(command))
     command = [part.replace("$$", "$").replace("/7474", f"/{port}") for part in command]
-    for _ in range(200):  # HTTP opens a little after Bolt
-        if subprocess.run(command, check=False, capture_output=True).returncode == 0:
-            break
-        time.sleep(0.1)
-    assert subprocess.run(command, check=False, capture_output=True).returncode == 0
+    # HTTP opens a little after Bolt.
+    wait_for(lambda: subprocess.run(command, check=False, capture_output=True).returncode == 0)
     nobody = [part.replace(f"/{port}", "/9") for part in command]
     assert subprocess.run(nobody, check=False, capture_output=True).returncode != 0
 

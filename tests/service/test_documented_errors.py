@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +14,11 @@ from cuihop_server import RunningService, running_service
 from cuihop_service.callers import Rate
 from cuihop_service.core import ConceptService
 from cuihop_service.guard.configured_guard import ConfiguredGuard
-from cuihop_service.guard.key_file import KeyFile
 from cuihop_service.guard.rates import Rates
 from cuihop_service.http_api.response_models import ProblemBody
 from cuihop_service.limits import Limits
 from example_graph import UNKNOWN, example_graph
-from guarded_service import A, B, Reply, http, new_key_in
+from guarded_service import A, B, Reply, http, key_file, new_key_in
 
 PROBLEM = "application/problem+json"
 PAIR = f"a={A}&b={B}"
@@ -43,9 +41,10 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
         "slow": new_key_in(file, "slow", rate=Rate(0.01, 1)),
     }
     with running_service(
-        example_graph(), guard=ConfiguredGuard(KeyFile(file), rates=Rates(Rate())), limits=Limits(message_bytes=100_000)
+        example_graph(),
+        guard=ConfiguredGuard(key_file(file), rates=Rates(Rate())),
+        limits=Limits(message_bytes=100_000),
     ) as running:
-        time.sleep(1.1)
         yield Guarded(running, keys, http(running, "/openapi.json").json)
 
 

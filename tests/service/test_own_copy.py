@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import threading
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,7 +19,8 @@ from cuihop.snapshot.distance_index import index_path
 from cuihop.snapshot.index_builder import build_index
 from cuihop_service.own_copy import opened_copy
 from example_graph import example_graph
-from served_program import Program, program, wait_for
+from served_program import Program, program
+from waiting import wait_for
 
 PAIR = ("C0006121", "C0018670")
 
@@ -61,7 +61,7 @@ class Asking:
                 self.answers += 1
             except (urllib3.exceptions.HTTPError, ValueError) as error:
                 self.wrong.append(error)
-            time.sleep(0.002)
+            self._over.wait(0.002)
 
     def __enter__(self) -> Asking:
         self._thread.start()
@@ -216,15 +216,19 @@ def test_a_killed_service_leaves_no_metrics_for_good_and_a_live_worker_keeps_the
 
     monkeypatch.setenv(FOLDER_VARIABLE, "")
     code = (
-        "import sys, time\nfrom pathlib import Path\n"
+        "import sys\nfrom pathlib import Path\n"
         "from cuihop_service.observe.metrics_folder import MetricsFolder, hold_folder\n"
         "if sys.argv[2] == 'supervisor': folder = MetricsFolder(Path(sys.argv[1])); print(folder.path, flush=True)\n"
-        "else: hold_folder(); print('held', flush=True)\ntime.sleep(60)\n"
+        "else: hold_folder(); print('held', flush=True)\nsys.stdin.read()\n"
     )
 
     def started(what: str) -> tuple[subprocess.Popen[str], str]:
         process = subprocess.Popen(
-            [sys.executable, "-c", code, str(tmp_path), what], stdout=subprocess.PIPE, text=True, env={**os.environ}
+            [sys.executable, "-c", code, str(tmp_path), what],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ},
         )
         assert process.stdout is not None
         return process, process.stdout.readline().strip()

@@ -29,8 +29,8 @@ from cuihop_service.stores import Neo4jStore, SnapshotStore, store_at
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
 from neo4j_server import connected, stored_graph
-from served_program import wait_for
 from service_askers import GrpcAsker, HttpAsker
+from waiting import wait_for
 
 PAIR = ("C0006121", "C0018670")
 

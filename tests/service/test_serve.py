@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from example_graph import example_graph
 from program_run import imported_by
-from served_program import program, started, wait_for
+from served_program import program, started
+from waiting import wait_for
 
 
 @pytest.fixture
@@ -50,13 +51,14 @@ def test_both_ports_answer_and_a_signal_stops_them(store: Path, tmp_path: Path, 
 def test_answers_under_way_are_given_when_it_stops(tmp_path: Path, workers: str) -> None:
     chain = [(f"C{i:07d}", f"C{i + 1:07d}") for i in range(3_000)]
     path = tmp_path / "chain.cuihop"
+    under_way = re.compile(rb"cuihop_requests_running(?:\{[^}]*\})? 1\.0")
     SnapshotGraph.of(chain, identifiers="cui").save(path)
     with program(path, tmp_path, "--workers", workers, "--limit-pairs", "1000000") as running:
         pairs = pb.PackedPairs(a=[0] * 100_000, b=[3_000] * 100_000)
         with grpc.insecure_channel(running.grpc) as channel:
             stub: Any = pb_grpc.ConceptGraphServiceStub(channel)
             future = stub.Distances.future(pb.DistancesRequest(packed=pairs), timeout=60)
-            time.sleep(0.3)
+            wait_for(lambda: future.done() or under_way.search(running.answer("/metrics")))
             running.expect_end()
             running.process.send_signal(signal.SIGTERM)
             answer = future.result(60)
@@ -90,7 +92,6 @@ def test_a_hangup_signal_brings_the_new_release_at_once(store: Path, tmp_path: P
         wait_for(lambda: running.ready_workers() == int(workers))  # a late one would open the new release
         assert running.hops() == 3
         SnapshotGraph.of([("C0006121", "C0018670")], identifiers="cui").save(store)
-        time.sleep(0.3)
         assert running.hops() == 3
         running.process.send_signal(signal.SIGHUP)
         wait_for(lambda: all(running.hops() == 1 for _ in range(10)))

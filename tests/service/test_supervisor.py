@@ -19,7 +19,7 @@ from cuihop_service.addresses import Addresses
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE
 from cuihop_service.settings import read_settings
 from cuihop_service.supervisor import Workers
-from served_program import wait_for
+from waiting import wait_for
 
 ANSWERS = """
     handed = json.load(sys.stdin)

@@ -28,6 +28,9 @@ def test_a_server_that_does_not_start_shows_its_log(tmp_path_factory: pytest.Tem
     server = new_server(tmp_path_factory)
     conf = server.home / "conf" / "neo4j.conf"
     conf.write_text(conf.read_text() + "server.memory.pagecache.size=much\n")
+    started_before = server.home / "data" / "dbms" / "auth.ini"
+    started_before.parent.mkdir(parents=True)
+    started_before.touch()
     with pytest.raises(GraphUnavailable, match=r"ended while starting:\n--- console.log(.|\n)*pagecache"):
         server.start(patience=60)
     assert server.pid is None

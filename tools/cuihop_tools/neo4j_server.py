@@ -178,12 +178,13 @@ class LocalServer:
         password = secrets.token_hex(24)  # one that begins with '-' would be an option of the server's tool
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             file.write(password + "\n")
-        try:
-            self.admin("dbms", "set-initial-password", f"@{path}")  # from the file: arguments are seen by all users
-        except BaseException:
-            path.unlink()
-            raise
         return password
+
+    def _hand_password(self) -> None:
+        """Make the password that of the server, before its first start."""
+        if not (self.home / "data" / "dbms" / "auth.ini").exists():
+            # From the file: arguments are seen by all users.
+            self.admin("dbms", "set-initial-password", f"@{self.home / 'password'}")
 
     @property
     def pid(self) -> int | None:
@@ -200,7 +201,17 @@ class LocalServer:
             options.append(f"-XX:SharedArchiveFile={archive}")
         elif main == _SERVER and os.access(archive.parent, os.W_OK):
             options.append(f"-XX:ArchiveClassesAtExit={self.home / archive.name}")
-        return ["java", f"-Xmx{heap}", *self._java_options, *options, "-cp", f"{self._jars}/*", main, *arguments]
+        return [
+            "java",
+            f"-Xmx{heap}",
+            "-XX:+ExitOnOutOfMemoryError",
+            *self._java_options,
+            *options,
+            "-cp",
+            f"{self._jars}/*",
+            main,
+            *arguments,
+        ]
 
     def admin(self, *arguments: str) -> str:
         """Run ``neo4j-admin`` with the arguments; return its output.
@@ -227,6 +238,7 @@ class LocalServer:
         """
         if self.pid is not None:
             return self
+        self._hand_password()
         main = (_SERVER, f"--home-dir={self.home}", f"--config-dir={self.home / 'conf'}")
         with (self.home / "console.log").open("ab") as console:
             self._process = subprocess.Popen(  # noqa: S603

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from cuihop.cluster.mapped_work import written_work
 from cuihop.cluster.worker_task import ComputedBlocks, arithmetic, compute
-from cuihop.errors import ClusterError, CuihopError
+from cuihop.errors import ClusterError, CuihopError, first_few
 from cuihop.resources.block_work import BlockWork
 from cuihop.resources.interruption import check_interruption
 
@@ -167,9 +167,11 @@ class _Tasks:
         """Put the blocks of a task back whose workers ended. Each is a task of its own then: one may be the cause."""
         losses = self._losses[blocks[0]] = self._losses.get(blocks[0], 0) + 1
         if losses >= _LOSSES:
+            # Dask counts the end of a worker against all that it held, and reports one after the other.
+            often = {number for number, others in self._losses.items() if others >= losses - 1}
             raise ClusterError(
-                f"{_named(blocks)} could not be computed: one worker after the other ended, at last {worker}. "
-                "Their logs may say why, such as too little memory."
+                f"{_any_of(sorted(often.union(blocks)))} could not be computed: one worker after the other ended, at "
+                f"last {worker}. Their logs may say why, such as too little memory."
             )
         for number in blocks:
             self._losses[number] = losses
@@ -209,6 +211,11 @@ def _scheduler_errors(cluster: DaskCluster) -> Generator[None, None, None]:
         raise ClusterError(
             f"the scheduler {cluster.address} was lost. A run with a checkpoint resumes from there."
         ) from error
+
+
+def _any_of(blocks: Sequence[int]) -> str:
+    names = [f"{number:,}" for number in blocks]
+    return f"block {names[0]}" if len(names) == 1 else f"one of the blocks {first_few(names)}"
 
 
 def _named(blocks: Sequence[int]) -> str:

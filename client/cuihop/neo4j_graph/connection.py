@@ -35,6 +35,9 @@ __all__ = ["Neo4jConnection", "Neo4jSettings"]
 Result = TypeVar("Result")
 
 _RETRY_SECONDS = 0.5
+_OF_THE_QUERY = ("Neo.ClientError.Statement.", "Neo.ClientError.Procedure.", "Neo.DatabaseError.Statement.")
+"""Codes of errors that a query has by itself, before it runs or while it does."""
+
 _MEMBERS_TRIED = 3
 _ELECTION_SECONDS = 10.0
 _POSITION_PAUSE_SECONDS = 30.0
@@ -336,7 +339,7 @@ class Neo4jConnection:
             return GraphUnavailable(f"{failure}.")
         if "MemoryPoolOutOfMemory" in code or "OutOfMemory" in code:
             return LimitExceeded(f"{where}: the query needs more memory than the server allows one transaction")
-        if code.startswith(("Neo.ClientError.Statement.", "Neo.ClientError.Procedure.")):
+        if code.startswith(_OF_THE_QUERY):
             return InputError("the server refuses the query", found=_first_line(error))
         return GraphUnavailable(f"{where}: {_first_line(error)}")
 

@@ -17,6 +17,8 @@ __all__ = [
     "DEEPEST_SUBQUERY",
     "LARGEST_EXPRESSION",
     "LONGEST",
+    "LONGEST_MATCHED",
+    "MOST_NUMBERS",
     "MOST_REPETITIONS",
     "MOST_XOR",
     "check_text",
@@ -51,8 +53,14 @@ DEEPEST_SUBQUERY = 8
 MOST_XOR = 8
 """``XOR`` in one query."""
 
-MOST_REPETITIONS = 4
+MOST_REPETITIONS = 3
 """``*``, ``+``, ``?`` and ``{…}`` in one regular expression: the time to match grows with the length to this power."""
+
+LONGEST_MATCHED = 1_000
+"""Characters of a parameter in a query with a regular expression, for the same reason."""
+
+MOST_NUMBERS = 10_000_000
+"""Numbers of one ``range``: in one expression they are all in memory."""
 
 _NAMESPACES = frozenset(
     {"date", "datetime", "duration", "localdatetime", "localtime", "point", "time", "vector.similarity"}
@@ -86,6 +94,7 @@ _TOKEN = re.compile(r"\w+|'+|\"+|`+|[^\w\s]")
 # Regular expressions
 _MATCHES = re.compile(r"=~\s*")
 _OPERAND = re.compile(r"(?P<string>'+|\"+)|\$\s*(?P<parameter>\w+)")
+_RANGE = re.compile(r"\brange\s*\(([^(),]*),([^(),]*)(?:,([^(),]*))?\)", re.IGNORECASE)
 _GOES_ON = re.compile(r"\s*(?:[-+*/%^.\[:]|\|\|)")
 _ESCAPED_SIGN = re.compile(r"\\(.)", re.DOTALL)
 _PATTERN_PART = re.compile(
@@ -103,7 +112,9 @@ def check_text(text: str, parameters: Mapping[str, Any] | None = None) -> None:
     Raises:
         InputError: it would write, load a file, leave the database, inspect the server, call a procedure or function
             that is not allowed, or match a regular expression that may never end; with line and column.
-        LimitExceeded: it is longer or deeper than `LONGEST`, `LARGEST_EXPRESSION`, `DEEPEST_SUBQUERY`, `MOST_XOR`.
+        LimitExceeded: it is longer or deeper than `LONGEST`, `LARGEST_EXPRESSION`, `DEEPEST_SUBQUERY`, `MOST_XOR`; it
+            has a `range` of more than `MOST_NUMBERS`, or a regular expression and a parameter of more than
+            `LONGEST_MATCHED` characters.
     """
     if len(text) > LONGEST:
         raise LimitExceeded(f"the query has {len(text):,} characters; at most {LONGEST:,} are allowed")
@@ -133,6 +144,7 @@ def check_text(text: str, parameters: Mapping[str, Any] | None = None) -> None:
                 expected="functions that are part of Cypher",
             )
     _check_patterns(text, code, parameters or {})
+    _check_ranges(code, parameters or {})
 
 
 def _refused(
@@ -265,6 +277,12 @@ def _check_patterns(text: str, code: str, parameters: Mapping[str, Any]) -> None
     with strings, quoted names and comments overwritten.
     """
     for match in _MATCHES.finditer(code):
+        longest = max(parameters, key=lambda name: _text_length(parameters[name]), default="")
+        if longest and (length := _text_length(parameters[longest])) > LONGEST_MATCHED:
+            raise LimitExceeded(
+                f"parameter {longest!r} has a text of {length:,} characters; in a query with a regular expression at "
+                f"most {LONGEST_MATCHED:,} are allowed"
+            )
         operand = _OPERAND.match(code, match.end())
         value: Any = None
         if operand is not None and not _GOES_ON.match(code, operand.end()):
@@ -281,6 +299,35 @@ def _check_patterns(text: str, code: str, parameters: Mapping[str, Any]) -> None
                 expected=f"a string or a parameter with at most {MOST_REPETITIONS} of * + ? {{}}, none of them around "
                 "another or around |, and without references back; CONTAINS and STARTS WITH need none",
             )
+
+
+def _text_length(value: Any) -> int:
+    """Length of the longest text in a parameter."""
+    if isinstance(value, str):
+        return len(value)
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    return max(map(_text_length, inner), default=0)
+
+
+def _check_ranges(code: str, parameters: Mapping[str, Any]) -> None:
+    """Refuse a ``range`` of too many numbers, where its ends are numbers or parameters."""
+    for match in _RANGE.finditer(code):
+        ends = [_whole_number(part or "1", parameters) for part in match.groups()]
+        if None not in ends and ends[2] and (ends[1] - ends[0]) // ends[2] >= MOST_NUMBERS:  # type: ignore[operator]
+            raise LimitExceeded(
+                f"line {code.count(chr(10), 0, match.start()) + 1:,}: a range of more than {MOST_NUMBERS:,} numbers"
+            )
+
+
+def _whole_number(text: str, parameters: Mapping[str, Any]) -> int | None:
+    text = text.strip()
+    value = parameters.get(text[1:].strip()) if text.startswith("$") else None
+    if isinstance(value, int):
+        return value
+    try:
+        return int(text.replace(" ", ""), 0)
+    except ValueError:
+        return None
 
 
 def _pattern_problem(pattern: str) -> str | None:

@@ -20,6 +20,7 @@ from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 from cuihop.neo4j_graph.curator_query import curator_query
 from cuihop.neo4j_graph.query_text import LONGEST
 from cuihop_service.guard.configured_guard import GuardSettings
+from cuihop_service.http_api.operation_route import CheckedRoute
 from cuihop_service.http_api.problems import problem_responses
 from cuihop_service.http_api.responder import Responder, until_gone
 from cuihop_service.request_context import RequestContext
@@ -27,6 +28,7 @@ from cuihop_service.request_context import RequestContext
 __all__ = ["CypherAnswer", "CypherNotification", "CypherRequest", "cypher_connection", "cypher_routes"]
 
 _DEEPEST = 10
+_STUCK_SECONDS = 60.0
 _OVERDUE_SECONDS = 5.0
 _LARGEST_INTEGER = 2**63
 
@@ -123,6 +125,13 @@ class _Room:
 
 def _busy(why: str, ends: list[float], now: float) -> RateLimited:
     """The refusal, with the seconds until there may be room."""
+    stuck = sum(now - end > _STUCK_SECONDS for end in ends)
+    if stuck == len(ends):
+        return RateLimited(
+            f"{why}; {stuck} of them were ended more than a minute ago, and the database still works on them within "
+            "one expression. A restart of the database ends them",
+            retry_after=_STUCK_SECONDS,
+        )
     seconds = max(1, math.ceil(min((end - now for end in ends if end > now), default=_OVERDUE_SECONDS)))
     return RateLimited(f"{why}; try again in {seconds} s", retry_after=float(seconds))
 
@@ -147,7 +156,7 @@ def cypher_routes(
         running: queries at a time, and half of them of one caller; more are refused. A query counts until the
             database has stopped working on it, also after its caller has gone.
     """
-    router = APIRouter(prefix="/v1")
+    router = APIRouter(prefix="/v1", route_class=CheckedRoute)
     room = _Room(running)
 
     @router.post(

@@ -45,7 +45,10 @@ def with_security_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[
 
 
 class AnswerHeaders:
-    """Adds `SECURITY_HEADERS` to every answer, and the activation of the release that it comes from."""
+    """Adds `SECURITY_HEADERS` to every answer, and the activation of the release that it comes from.
+
+    ``HEAD`` is answered as ``GET`` is, without the body.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -53,15 +56,18 @@ class AnswerHeaders:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See the ASGI specification."""
         session = scope[SESSION] = ReleaseSession()
+        head = scope["type"] == "http" and scope["method"] == "HEAD" and not scope["path"].startswith(AGENTS_PATH)
 
         async def sending(message: Message) -> None:
+            if head and message["type"] == "http.response.body":
+                message = {**message, "body": b""}
             if message["type"] == "http.response.start":
                 message["headers"] = with_security_headers(message["headers"])
                 if session.served is not None:
                     message["headers"].append((ACTIVATION_HEADER.encode(), str(session.served).encode()))
             await send(message)
 
-        await self._app(scope, receive, sending)
+        await self._app({**scope, "method": "GET"} if head else scope, receive, sending)
 
 
 class AllowedHosts:

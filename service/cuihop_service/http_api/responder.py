@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -41,6 +42,7 @@ PRIVATE_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Authorization,
 
 _JSON = "application/json"
 _TIMEOUT_HEADER = "x-timeout-seconds"
+_SECONDS = re.compile(r"[0-9]{1,6}(\.[0-9]{0,20})?", re.ASCII)
 
 
 class Responder:
@@ -95,7 +97,8 @@ class Responder:
                         return None, tag
             answer = context.answer = work(context)
             _check_release(release, answer.digest)  # it may have been exchanged meanwhile
-            return written(answer, fields(answer)), self._tag(request, answer.digest, context)
+            tag = self._tag(request, answer.digest, context)
+            return None if tags == "*" else written(answer, fields(answer)), tag
 
         if content is None and request.method != "GET":
             body = await request.json()  # parsed before
@@ -200,11 +203,8 @@ def _check_release(demanded: str | None, served: str) -> None:
 
 
 def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < 1e6:
+    seconds = float(text) if _SECONDS.fullmatch(text) else 0.0
+    if seconds <= 0:
         raise InputError("no time limit", column=_TIMEOUT_HEADER, found=repr(text[:40]), expected="seconds above 0")
     return seconds
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from typing import Annotated, Literal
 
 import orjson
 from fastapi import APIRouter, Query, Request
-from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -19,6 +17,7 @@ from cuihop.errors import CuihopError, InputError
 from cuihop.graph import MOST_PATHS, MOST_SABS, Direction
 from cuihop.similarity.hierarchy import Similarities
 from cuihop_service.http_api import response_models
+from cuihop_service.http_api.operation_route import OperationRoute
 from cuihop_service.http_api.problems import problem, problem_responses
 from cuihop_service.http_api.request_models import (
     WITHIN_SABS,
@@ -99,7 +98,7 @@ _PROBLEMS = problem_responses(
 def routes(responder: Responder) -> APIRouter:
     """The routes of the operations."""
     core = responder.core
-    router = APIRouter(prefix=_PREFIX, responses=_PROBLEMS, route_class=_OrjsonRoute)
+    router = APIRouter(prefix=_PREFIX, responses=_PROBLEMS, route_class=OperationRoute)
 
     @router.get("/distance", response_model=response_models.DistanceBody, tags=["distances"])
     async def distance(
@@ -441,32 +440,6 @@ def routes(responder: Responder) -> APIRouter:
         return Response(body, headers=headers, media_type="application/json")
 
     return router
-
-
-class _OrjsonRequest(Request):
-    """A request whose JSON orjson reads."""
-
-    async def json(self) -> Any:
-        """The body; read by the standard library where orjson refuses it, for the same errors as the framework's."""
-        if not hasattr(self, "_json"):
-            body = await self.body()
-            try:
-                self._json = orjson.loads(body)
-            except ValueError:
-                self._json = json.loads(body)
-        return self._json
-
-
-class _OrjsonRoute(APIRoute):
-    """A route that reads JSON with orjson."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handler = super().get_route_handler()
-
-        async def with_orjson(request: Request) -> Response:
-            return await handler(_OrjsonRequest(request.scope, request.receive))
-
-        return with_orjson
 
 
 class _Stream(Response):

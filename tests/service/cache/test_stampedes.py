@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -14,6 +13,7 @@ from cuihop.errors import ConceptNotFound, GraphError, GraphUnavailable, QueryTi
 from cuihop_service.cache import CachedGraph
 from example_graph import ISOLATED, UNKNOWN, example_graph
 from service.cache.slow_graph import SlowGraph
+from waiting import wait_for
 
 AORTA, HEART_SYSTEM, BRAIN_STEM, HEAD, VEINS = "C0003483", "C0007226", "C0006121", "C0018670", "C0042449"
 PATIENCE = 30
@@ -32,13 +32,13 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 def wait_until(graph: CachedGraph, waiting: int) -> None:
     """Wait until this many calls wait for the computation of another."""
-    for _ in range(PATIENCE * 100):
+
+    def enough_wait() -> bool:
         under_way = {id(flight): flight for flight in graph._flights._under_way.values()}.values()
         conditions: list[Any] = [vars(flight.landed)["_cond"] for flight in under_way]
-        if sum(len(condition._waiters) for condition in conditions) == waiting:
-            return
-        time.sleep(0.01)
-    raise AssertionError("the calls do not wait for one another")
+        return sum(len(condition._waiters) for condition in conditions) == waiting
+
+    wait_for(enough_wait)
 
 
 def test_a_pair_that_many_ask_for_at_once_is_computed_once(slow: SlowGraph, pool: ThreadPoolExecutor) -> None:

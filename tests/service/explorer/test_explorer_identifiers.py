@@ -97,7 +97,6 @@ def test_wordnet_is_explored(browser: Browser) -> None:
             page.shot("wordnet-path")
             page.open("#/neighbourhood?cui=02084071-n&hops=1")
             expect(page["#total"]).to_contain_text("within 1 hop")
-            page.page.wait_for_timeout(500)
             page.shot("wordnet-neighbourhood")
             page.open("#/comparison?a=02084071-n%2002121620-n&b=02106662-n%2002958343-n&n=3")
             expect(page["#nn-iou"]).to_be_visible()

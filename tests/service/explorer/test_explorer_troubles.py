@@ -17,7 +17,8 @@ from cuihop_service.explorer import explorer_routes
 from cuihop_service.guard.configured_guard import GuardSettings
 from cuihop_service.guard.key_file import changed_keys
 from example_graph import UNKNOWN, example_graph
-from guarded_service import new_key_in
+from guarded_service import http, new_key_in
+from waiting import wait_for
 
 STEM, HEAD = "C0006121", "C0018670"
 
@@ -180,7 +181,7 @@ def test_a_key_that_is_revoked_meanwhile_is_asked_for_again(
         expect(explorer["#card h1"]).to_have_text("Brain stem")
         with changed_keys(key_file) as stored:
             stored[:] = [one for one in stored if one.name != "guest"]
-        explorer.page.wait_for_timeout(1_500)  # the service looks at its file once a second
+        wait_for(lambda: http(guarded, "/v1/release", key=keys["guest"]).status == 401)
         explorer["#card"].get_by_role("link", name="Neighbourhood").click()
         expect(explorer["h1"]).to_have_text("This service asks for a key")
         expect(explorer["#refused"]).to_contain_text("The key was not accepted")

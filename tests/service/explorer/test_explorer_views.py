@@ -23,6 +23,7 @@ from cuihop_service.explorer import explorer_routes
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.limits import Limits
 from explorer_graph import CHILDREN, FORMULA, FORMULA_NAME, HOSTILE, HOSTILE_NAME, HUB, explorer_graph
+from waiting import wait_for
 
 STEM, HEAD, VEINS, VESSELS = "C0006121", "C0018670", "C0042449", "C0005847"
 
@@ -137,12 +138,11 @@ def test_a_late_answer_never_takes_the_place_of_a_newer_one(explorer: Explorer) 
     explorer.page.route("**/v1/search?text=brain*", lambda route: held.append(route))  # noqa: PLW0108 - it is marked
     field = explorer.field("Search")
     field.fill("brain")
-    explorer.page.wait_for_timeout(300)
-    assert len(held) == 1
+    wait_for(lambda: explorer.page.evaluate("true") and len(held) == 1)
     field.fill("head")
     expect(explorer.page.get_by_role("option")).to_have_text(re.compile("Head"))
     held[0].continue_()
-    explorer.page.wait_for_timeout(200)
+    explorer.page.evaluate("fetch('v1/search?text=later').then((answer) => answer.text())")
     expect(explorer.page.get_by_role("option")).to_have_text(re.compile("Head"))
 
 
@@ -178,7 +178,10 @@ def test_the_list_tells_semantic_types_and_vocabularies(explorer: Explorer) -> N
 def test_a_key_is_answered_with_few_questions(explorer: Explorer) -> None:
     requests_sent: list[str] = []
     explorer.page.on("request", lambda request: requests_sent.append(request.url))
-    explorer.field("Search").press_sequentially("brain stem", delay=20)
+    explorer.page.clock.install(time=0)
+    explorer.page.clock.pause_at(1000)
+    explorer.field("Search").press_sequentially("brain stem")
+    explorer.page.clock.run_for(1000)
     expect(explorer.page.get_by_role("option")).to_have_count(1)
     assert len([url for url in requests_sent if "/v1/search" in url]) == 1
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,6 +18,7 @@ from cuihop_server import RunningService, running_service
 from cuihop_service.limits import Limits
 from example_graph import UNKNOWN, example_graph
 from service_askers import GrpcAsker, Refused, refusal
+from waiting import wait_until_still
 
 
 @pytest.fixture(scope="module")
@@ -119,10 +119,7 @@ def test_a_slow_reader_slows_the_stream_down(asker: GrpcAsker) -> None:
     taken: list[int] = []
     stream = asker.stub.StreamDistances(batches(5_000, taken))
     next(stream)
-    held_back = 0
-    while len(taken) != held_back:  # until nothing moves any more
-        held_back = len(taken)
-        time.sleep(1.0)
+    held_back = wait_until_still(lambda: len(taken))
     assert held_back < 5_000  # windows of HTTP/2 hold some batches; the rest waits with the sender
     stream.cancel()
 

@@ -21,6 +21,7 @@ from cuihop.errors import InputError, LimitExceeded, RateLimited
 from cuihop_service.callers import Caller, Rate
 from cuihop_service.guard.rates import Bucket, Rates, SharedRates
 from redis_server import NO_REDIS
+from waiting import wait_for
 
 READ = frozenset({"read"})
 
@@ -30,6 +31,14 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+def _answers(client: redis.Redis) -> bool:
+    try:
+        client.ping()
+    except redis.ConnectionError:
+        return False
+    return True
 
 
 class Counter:
@@ -50,13 +59,7 @@ class Counter:
         with self.process.stdin as configuration:
             configuration.write(self._configuration)
         with redis.Redis.from_url(self.address) as client:
-            for _ in range(200):
-                try:
-                    client.ping()
-                    return
-                except redis.ConnectionError:
-                    time.sleep(0.05)
-        raise AssertionError("Redis does not answer")
+            wait_for(lambda: _answers(client))
 
     def stop(self) -> None:
         self.process.kill()

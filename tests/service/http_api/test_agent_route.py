@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,8 @@ from cuihop_service.request_context import Cancelled
 from cuihop_service.request_graph import RequestGraph
 from example_graph import example_graph
 from guarded_service import A, B, Reply, http, new_key_in
-from served_program import program, wait_for
+from served_program import program
+from waiting import wait_for
 
 PATH: tuple[str, dict[str, Any]] = ("path", {"a": A, "b": B})
 SEARCH: tuple[str, dict[str, Any]] = ("search", {"text": "brain"})
@@ -315,7 +315,7 @@ def test_a_call_whose_caller_hangs_up_stops(service: RunningService, monkeypatch
         try:
             while True:
                 graph.context.check()
-                time.sleep(0.005)
+                stopped.wait(0.005)
         except Cancelled:
             stopped.set()
             raise

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import time
 import tomllib
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -23,12 +22,12 @@ from cuihop_server import RunningService, running_service
 from cuihop_service.callers import Rate
 from cuihop_service.guard.address_limits import AddressLimits
 from cuihop_service.guard.configured_guard import ConfiguredGuard
-from cuihop_service.guard.key_file import KeyFile
 from cuihop_service.guard.rates import Rates
 from cuihop_service.http_api.bounded_protocol import BoundedHttp
 from cuihop_service.limits import Limits
 from example_graph import example_graph
-from guarded_service import A, B, http, new_key_in
+from guarded_service import A, B, http, key_file, new_key_in
+from waiting import wait_for
 
 PATH = f"/v1/distance?a={A}&b={B}".encode()
 ROUTE = f"/v1/path?a={A}&b={B}".encode()
@@ -145,7 +144,7 @@ def test_too_many_connections_get_a_problem_document(service: RunningService) ->
     finally:
         for connection in held:
             connection.close()
-        time.sleep(0.2)
+        wait_for(lambda: http(service, PATH.decode()).status != 503)
 
 
 def test_the_answer_before_a_malformed_request_is_given(service: RunningService) -> None:
@@ -176,14 +175,13 @@ def test_an_upgrade_to_what_is_not_spoken_is_answered_as_it_stands(service: Runn
 def guarded(tmp_path: Path) -> Iterator[tuple[RunningService, Path]]:
     keys = tmp_path / "keys.json"
     new_key_in(keys, "first")
-    with running_service(example_graph(), guard=ConfiguredGuard(KeyFile(keys), rates=Rates(Rate()))) as running:
+    with running_service(example_graph(), guard=ConfiguredGuard(key_file(keys), rates=Rates(Rate()))) as running:
         yield running, keys
 
 
 def test_a_stream_of_who_may_not_is_refused_before_its_first_line(guarded: tuple[RunningService, Path]) -> None:
     service, keys = guarded
     key = new_key_in(keys, "gauge", "metrics")
-    time.sleep(1.1)
     head = f"POST /v1/distances/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n"
     with socket.create_connection(("127.0.0.1", service.http_port), timeout=20) as connection:
         connection.sendall(head.encode() + b"Transfer-Encoding: chunked\r\n\r\n")  # and no line
@@ -207,7 +205,6 @@ def test_what_is_wrong_with_the_first_line_is_the_status(
 ) -> None:
     service, keys = guarded
     key = new_key_in(keys, "slow", rate=Rate(requests=0.01, burst=1))
-    time.sleep(1.1)
     assert http(service, PATH.decode(), key=key).status == 200
     answer = http(service, "/v1/distances/stream", line + b"\n", key=key)
     assert answer.status == status
@@ -219,7 +216,6 @@ def test_what_is_wrong_with_the_first_line_is_the_status(
 def test_an_answer_begins_within_a_second_where_no_line_comes(guarded: tuple[RunningService, Path]) -> None:
     service, keys = guarded
     key = new_key_in(keys, "patient")
-    time.sleep(1.1)
     head = f"POST /v1/distances/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n"
     line = b'{"pairs": [["C0006121", "C0018670"]]}\n'
     with socket.create_connection(("127.0.0.1", service.http_port), timeout=20) as connection:

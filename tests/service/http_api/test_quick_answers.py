@@ -9,7 +9,6 @@ import json
 import re
 import socket
 import threading
-import time
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +28,7 @@ from cuihop_service.guard.rates import Rates, SharedRates
 from cuihop_service.keyed_pairs import KeyedPairs
 from cuihop_service.worker import spare_collector
 from example_graph import ISOLATED, UNKNOWN, example_graph
+from waiting import wait_until_still
 
 PATH = "/v1/distance?a=C0006121&b=C0018670"
 
@@ -76,9 +76,16 @@ def test_a_caller_who_sends_much_before_reading_gets_every_answer(service: Runni
     requests = 5_000
     request = f"GET {PATH} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
     with socket.create_connection(("127.0.0.1", service.http_port), timeout=20) as connection:
-        sender = threading.Thread(target=connection.sendall, args=(request * requests,))
+        sent: list[int] = []
+
+        def send() -> None:
+            content = memoryview(request * requests)
+            while sum(sent) < len(content):
+                sent.append(connection.send(content[sum(sent) :]))
+
+        sender = threading.Thread(target=send)
         sender.start()
-        time.sleep(0.3)  # by now neither side's buffers take any more
+        wait_until_still(lambda: len(sent))  # neither side's buffers take any more
         got = b""
         while got.count(b'"hops":3') < requests:
             piece = connection.recv(1 << 20)

@@ -18,7 +18,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from cuihop_server import running_service
 from cuihop_service.graph_holder import State
 from example_graph import example_graph
-from served_program import program, wait_for
+from served_program import program
+from waiting import wait_for
 
 SERVING, NOT_SERVING = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.NOT_SERVING
 CUIHOP = str(Path(sys.executable).parent / "cuihop")

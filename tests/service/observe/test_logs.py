@@ -8,7 +8,6 @@ import logging
 import subprocess
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -28,6 +27,7 @@ from cuihop_service.callers import Caller
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.observe.logs import FROM_ADDRESS, LogStyle, RequestLog, configure_logs
 from example_graph import example_graph
+from waiting import wait_for
 
 CONCEPTS = ("C0006121", "C0018670")
 CREDENTIALS = "Bearer ch_5ecret5ecret5ecret"
@@ -129,14 +129,12 @@ def test_a_flood_of_faults_is_counted_not_written(log: Log) -> None:
 
 def left_out_of(log: Log, caused: int) -> int:
     """Number of lines reported as left out, once all are accounted for."""
-    deadline = time.monotonic() + 20
-    while True:
-        written = sum(line["logger"] != "cuihop.service" for line in log.events)
-        left_out: int = sum(line.get("lines_left_out", 0) for line in log.events)
-        if written + left_out >= caused:
-            return left_out
-        assert time.monotonic() < deadline, log.lines[-3:]
-        time.sleep(0.05)
+
+    def left_out() -> int:
+        return sum(line.get("lines_left_out", 0) for line in log.events)
+
+    wait_for(lambda: sum(line["logger"] != "cuihop.service" for line in log.events) + left_out() >= caused)
+    return left_out()
 
 
 def test_a_flood_of_lines_in_a_process_without_threads_left_fails_nobody(

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -36,6 +35,7 @@ from example_graph import example_graph
 from examples import examples
 from neo4j_server import open_release, typed_graph
 from service_askers import GrpcAsker, HttpAsker, Refused
+from waiting import wait_for
 
 Labels = frozenset[tuple[str, str]]
 
@@ -163,9 +163,8 @@ def test_what_runs_and_what_waits_is_told_even_when_there_is_no_room(metrics: Me
         with ThreadPoolExecutor(3) as threads:
             waiting = [threads.submit(GrpcAsker(service).path, "C0006121", "C0018670") for _ in range(3)]
             assert graph.entered.acquire(timeout=10)
-            while value(text := scraped(service), "cuihop_requests_waiting") != 2:
-                time.sleep(0.01)
-            assert value(text, "cuihop_requests_running") == 1
+            wait_for(lambda: value(scraped(service), "cuihop_requests_waiting") == 2)
+            assert value(scraped(service), "cuihop_requests_running") == 1
             graph.over.set()
             assert len({str(question.result(10)) for question in waiting}) == 1
         text = scraped(service)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from replica_callers import (
     running_cluster,
     running_replicas,
 )
-from served_program import wait_for
+from waiting import wait_for
 
 A, B, C = (graph.release.digest for graph in RELEASES)
 DISTANCE = f"/v1/distance?a={PAIR[0]}&b={PAIR[1]}"
@@ -49,10 +48,10 @@ def test_releases_are_switched_under_load_and_nobody_goes_back(department: Depar
     order = [A]
     with load_by(callers_of(department.cluster, department.key)) as load:
         for graph in (*RELEASES[1:], RELEASES[1], RELEASES[0], RELEASES[2]):  # back as well
-            time.sleep(0.5)
+            load.go_on()
             activate(graph, department.store)
             order.append(graph.release.digest)
-        time.sleep(0.5)
+            load.reach(graph.release.digest)
     assert load.failures == {}
     assert load.wrong == []
     assert load.out_of_order(order) == []
