@@ -24,7 +24,7 @@ CASES = {
     ),
     "explain --save": ("matplotlib", "cuihop[plots]", "explain pair x.csv a b --graph g.cuihop --save x.svg"),
     "captions by BLEU": ("sacrebleu", "cuihop[captions]", "captions x.csv y.csv --measure BLEU@4"),
-    "captions by a model": ("torch", "torch transformers", "captions x.csv y.csv --model BERTScore=x"),
+    "captions by a model": ("torch", "torch transformers", "captions x.csv y.csv --model BERTScore=model"),
     "fuse": ("ranx", "cuihop[fusion]", "fuse a.run b.run --output c.run"),
     "pairs in Parquet": ("pyarrow", "cuihop[parquet]", "all-similarities --graph g.cuihop --output x.parquet"),
     "concepts in Parquet": ("pyarrow", "cuihop[parquet]", "evaluate --concepts x.csv --ranking x.parquet"),
@@ -38,7 +38,7 @@ CASES = {
     "a server": ("neo4j", "cuihop[neo4j]", "evaluate --concepts x.csv --ranking x.run --graph bolt://127.0.0.1:1"),
     "loading": ("scipy", "cuihop[loader]", "load two.tsv --output x.cuihop"),
     "loading OBO": ("fastobo", "cuihop[loader]", "load two.tsv two.obo --output x.cuihop"),
-    "loading OWL": ("pyhornedowl", "cuihop[ontologies]", "load two.tsv two.owx --output x.cuihop"),
+    "loading OWL": ("pyhornedowl", "cuihop[ontologies]", "load two.tsv two.ofn --output x.cuihop"),
     "loading RDF": ("pyoxigraph", "cuihop[ontologies]", "load two.tsv two.ttl --output x.cuihop"),
 }  # fmt: skip
 
@@ -48,8 +48,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CUIHOP_GRAPH", raising=False)
     monkeypatch.setenv("NEO4J_PASSWORD", "unused-here")
-    for name in ("two.tsv", "two.obo", "two.owx", "two.ttl"):
+    for name in ("two.tsv", "two.obo", "two.ttl"):
         (tmp_path / name).write_text("not what a reader expects\n")
+    (tmp_path / "two.ofn").write_text("Prefix(\n")
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text("{}")
     return tmp_path
 
 

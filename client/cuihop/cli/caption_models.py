@@ -104,9 +104,12 @@ class Models:
             raise typer.BadParameter("--bertscore-layer goes with --model BERTScore=FOLDER")
         if folders:
             from cuihop.adapters.caption_models import PACKAGES_OF_MODELS
+            from cuihop.adapters.local_models import check_folder
 
-            for package in (package for family in folders for package in PACKAGES_OF_MODELS[family]):
-                package.check()
+            for family, folder in folders.items():
+                check_folder(folder, family)
+                for package in PACKAGES_OF_MODELS[family]:
+                    package.check()
         return cls(folders, images, {name: paths[0] for name, paths in captions.items()}, device, layer, threads)
 
     def scores(

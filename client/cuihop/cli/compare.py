@@ -10,7 +10,14 @@ from typing import Annotated, Any
 import typer
 
 from cuihop.cli.command_files import CSV, FileUse
-from cuihop.cli.compared_systems import Conditions, arrays_among, evaluations_of, systems_named, write_cards
+from cuihop.cli.compared_systems import (
+    Conditions,
+    arrays_among,
+    check_card_names,
+    evaluations_of,
+    systems_named,
+    write_cards,
+)
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
     MEASURES_PANEL,
