@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import JSON, REJECTS, SNAPSHOT, TSV
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table
 from cuihop.errors import InputError
 from cuihop.files.written_files import replaced_file
@@ -59,7 +59,7 @@ def load(
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="The snapshot to write.", rich_help_panel=_FILES, show_default=False),
-        FileUse.WRITES,
+        SNAPSHOT,
     ] = None,
     to: Annotated[
         str | None,
@@ -81,7 +81,7 @@ def load(
         typer.Option(
             "--changes", help="A file for every change since the release readers have now.", rich_help_panel=_SERVER
         ),
-        FileUse.WRITES,
+        TSV,
     ] = None,
     relations: Annotated[
         list[_Relation] | None,
@@ -143,7 +143,7 @@ def load(
     rejects: Annotated[
         Path | None,
         typer.Option("--rejects", help="With --on-bad-row skip: where faulty rows go.", rich_help_panel=_FILES),
-        FileUse.WRITES,
+        REJECTS,
     ] = None,
     file_format: Annotated[
         str | None,
@@ -157,7 +157,7 @@ def load(
     report: Annotated[
         Path | None,
         typer.Option("--report", help="Where the report goes, as JSON.", rich_help_panel=_FILES),
-        FileUse.WRITES,
+        JSON,
     ] = None,
     json: JsonOption = False,
 ) -> None:

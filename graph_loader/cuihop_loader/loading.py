@@ -16,13 +16,14 @@ import numpy as np
 
 from cuihop.files.written_files import check_free_disk, check_output, protected_inputs
 from cuihop.identifiers import Identifiers
+from cuihop.resources.optional_packages import OptionalPackage
 from cuihop.resources.progress import StepProgress
 from cuihop.resources.room import check_memory
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import IdentifierTable
 from cuihop.snapshot.writer import RETIRED_RELATIONS, RetiredTable, sections_of, write_snapshot
 from cuihop_loader.arrays import ascending
-from cuihop_loader.ontology import read_ontology
+from cuihop_loader.ontology import PACKAGES_OF_FORMATS, read_ontology
 from cuihop_loader.options import LoadOptions
 from cuihop_loader.rejected_rows import RejectedRows, rejected_rows
 from cuihop_loader.release_files import read_release
@@ -33,6 +34,7 @@ __all__ = ["Loaded", "load", "load_to"]
 
 _DEFAULTS = LoadOptions()
 _UNVERSIONED = "unversioned"
+_OF_REPORT = OptionalPackage("scipy", "cuihop[loader]")
 _LARGE = ("MRREL", "MRCONSO")
 _LEAST_OF_RELATIONS, _LEAST_OF_NAMES = 0.1, 0.3  # bytes of memory for each byte, below what was measured
 _LEAST_DISK = 0.05  # bytes of the snapshot for each byte
@@ -71,7 +73,7 @@ def load(
         LimitExceeded: more vocabularies or identifiers than fit, or not enough memory.
         OutputError: the file of rejects cannot be written.
     """
-    files = found_files(sources, options.file_format)
+    files = _found_files(sources, options)
     _check_memory(files, options)
     with _protected(files), rejected_rows(options) as rejected, _no_collection():
         return _loaded(sources, files, options, progress, rejected)
@@ -89,12 +91,24 @@ def load_to(
         InputError, LimitExceeded: as `load`; or the snapshot would overwrite an input file.
         OutputError: a file cannot be written. Existing files are unchanged.
     """
-    files = found_files(sources, options.file_format)
+    files = _found_files(sources, options)
     with _protected(files), rejected_rows(options) as rejected, _no_collection():
         check_output(path)  # reading takes minutes
         check_free_disk(path, int(_LEAST_DISK * _release_bytes(files)))
         _check_memory(files, options)
         return _loaded(sources, files, options, progress, rejected, path)
+
+
+def _found_files(sources: Sequence[Path | str], options: LoadOptions) -> Mapping[str, Sequence[SourceFile]]:
+    """The files, each in its role.
+
+    Raises:
+        InputError: as `found_files`. ModuleNotFoundError: a package that they need, or the report does, is missing.
+    """
+    files = found_files(sources, options.file_format)
+    for package in (_OF_REPORT, *(PACKAGES_OF_FORMATS[role] for role in files if role in PACKAGES_OF_FORMATS)):
+        package.check()
+    return files
 
 
 def _release_bytes(files: Mapping[str, Sequence[SourceFile]], *roles: str) -> int:

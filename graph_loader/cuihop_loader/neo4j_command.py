@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import TSV, FileUse
 from cuihop.cli.output import JsonOption, note, print_json, progress
 from cuihop.cli.print_difference import print_difference
 from cuihop.errors import InputError
@@ -40,7 +40,7 @@ def store(
     changes: Annotated[
         Path | None,
         typer.Option("--changes", help="A file for every change since the release readers have now."),
-        FileUse.WRITES,
+        TSV,
     ] = None,
     csv: Annotated[
         Path | None,

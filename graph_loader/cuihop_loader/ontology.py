@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.identifiers import Identifiers
+from cuihop.resources.optional_packages import OptionalPackage
 from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.identifier_table import identifier_array
 from cuihop.snapshot.string_table import StringTable, bounds_of
@@ -48,7 +49,7 @@ from cuihop_loader.term_projection import ParentRows, TermProjection
 from cuihop_loader.terms import TermFile, TermRows
 from cuihop_loader.wordnet_synsets import WordNetFile
 
-__all__ = ["read_ontology"]
+__all__ = ["PACKAGES_OF_FORMATS", "read_ontology"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -61,6 +62,15 @@ _READERS_BY_LANGUAGE: Mapping[
     str, Callable[[SourceFile, RejectedRows, StepProgress | None, Sequence[str]], TermFile]
 ] = {OWL_AXIOMS: OwlFile, RDF: RdfFile}
 """The reader of each format in `cuihop_loader.sources.TERM_FORMATS`; some choose names by their language."""
+
+
+PACKAGES_OF_FORMATS: Mapping[str, OptionalPackage] = {
+    OBO: OptionalPackage("fastobo", "cuihop[loader]"),
+    **dict.fromkeys((CELLXGENE, OBO_GRAPH), OptionalPackage("orjson", "cuihop[loader]")),
+    OWL_AXIOMS: OptionalPackage("pyhornedowl", "cuihop[ontologies]"),
+    RDF: OptionalPackage("pyoxigraph", "cuihop[ontologies]"),
+}
+"""What the reader of a format needs that the base installation does not bring."""
 
 
 def _reader(

@@ -158,3 +158,5 @@ def test_the_format_of_mentions_follows_the_ending() -> None:
     assert spans_form_of(Path("a"), "brat") == "brat"
     with pytest.raises(InputError, match=r"no format has this ending; found '.xml'; expected .csv"):
         spans_form_of(Path("a.xml"), None)
+    with pytest.raises(InputError, match="the ending says another format than --spans-format"):
+        spans_form_of(Path("a.csv"), "pubtator")

@@ -146,7 +146,7 @@ def test_a_run_that_a_fault_ended_goes_on_when_it_is_mended(program: Run, graph:
         (["{captions}", "--output", "-", "--json"], 2, "--json and --spans need --output FILE"),
         (["{captions}", "--output", "{captions}"], 3, "the file to write is one to read"),
         (["{captions}", "--output", "{out}", "--spans", "{out}"], 3, "--output and --spans name one file"),
-        (["{captions}", "--output", "{out}", "--spans", "{out}.xml"], 3, "no format has this ending; found '.xml'"),
+        (["{captions}", "--output", "{out}", "--spans", "{out}.xml"], 3, "ends in .csv, .jsonl, .ndjson or .pubtator"),
         (["{captions}", "--output", "{out}", "--leave-out", "negatd"], 3, "unknown context; found 'negatd'"),
         (["{captions}", "--output", "{out}", "--semantic-type", "T999"], 3, "T999"),
         (["{captions}", "--output", "{out}", "--text-column", "note"], 3, "one column named note"),

@@ -78,7 +78,7 @@ def test_counts_of_a_corpus(program: Run, graph: Path, tmp_path: Path) -> None:
 def test_concepts_of_images_and_the_neighbour_dictionary(program: Run, graph: Path, tmp_path: Path) -> None:
     rows = [[f"image{n}", ";".join(IDENTIFIERS[n : n + 2])] for n in range(LAST)]
     concepts = table(tmp_path / "concepts.csv", rows, ["ID", "CUIs"])
-    pickled = tmp_path / "neighbours.pkl"
+    pickled = tmp_path / "neighbours.cuihop"
     done = program("neighbours", "--graph", graph, "--concepts", concepts, "--hops", 2, "--output", pickled)
     assert done.code == 0, done.err
     assert NeighbourDictionary.open(pickled).distance(IDENTIFIERS[1], IDENTIFIERS[3], max_hops=2) == 2

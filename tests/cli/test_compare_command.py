@@ -227,7 +227,7 @@ def test_a_file_whose_name_holds_an_equals_sign(run: Run) -> None:
         (["good.run", "bad.run", *CONCEPTS, "--labels", "a", "--label-concepts", "b"], 2, "give one of --labels"),
         (["good.run", "bad.run", *CONCEPTS, "--similarity", "dot"], 2, "--similarity goes with a NumPy array"),
         (["good.run", "bad.run", *CONCEPTS, "--corpus-embeddings", "rows.npy"], 2, "arrays: none is given"),
-        (["good.run", "bad.run", *CONCEPTS, "--report", "tables.html"], 2, "ends with .md or .tex"),
+        (["good.run", "bad.run", *CONCEPTS, "--report", "tables.html"], 3, "ends in .md or .tex"),
         (["good.run", "bad.run", *CONCEPTS, "--against", "none"], 3, "parameter against: no such system; found 'none'"),
         (["good.run", "none.run", *CONCEPTS], 3, "none.run: no such file"),
         (["good.run", ".", *CONCEPTS], 3, "cannot be read"),

@@ -269,4 +269,4 @@ def test_a_figure_of_the_values_is_written_and_another_suffix_refused_before_the
     assert "Figure: values.svg" in done.out
     assert "nn-CUI@5" in Path("values.svg").read_text()
     done = run(*GIVEN, "--plot", "values.gif", "--ranking", "missing.txt")
-    assert (done.code, "not a format of pictures; found 'values.gif'" in done.err) == (3, True)
+    assert (done.code, "found '.gif'; expected a name that ends in .svg, .png or .pdf" in done.err) == (3, True)

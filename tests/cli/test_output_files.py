@@ -12,7 +12,8 @@ import pytest
 import typer
 
 from cuihop.cli.application import application
-from cuihop.cli.command_files import FileUse, file_uses
+from cuihop.cli.command_files import CSV, PICTURE, FileUse, file_uses, written_forms
+from cuihop.errors import InputError
 from program_run import Run, program  # noqa: F401
 
 # For each command the arguments without the file to write. No file needs the right content: nothing is read before
@@ -84,6 +85,7 @@ def written() -> Iterator[tuple[str, str, FileUse]]:
 
 
 FILES = [(name, parameter) for name, parameter, use in written() if use is FileUse.WRITES]
+FORMS = {(name, parameter): form for name, command in commands() for parameter, form in written_forms(command).items()}
 FOLDERS = [(name, parameter) for name, parameter, use in written() if use is FileUse.WRITES_FOLDER]
 
 
@@ -220,3 +222,25 @@ def test_what_is_written_goes_through_a_link(here: Path, program: Run) -> None: 
         assert done.code == 0, done.err
         assert (here / name).is_symlink()
         assert (here / "elsewhere" / name).stat().st_size > 0
+
+
+@pytest.mark.parametrize(("command", "parameter"), FILES)
+def test_an_ending_that_says_another_form_is_refused_before_the_work(
+    command: str, parameter: str, here: Path, program: Run  # noqa: F811
+) -> None:  # fmt: skip
+    before = state(here)
+    form = FORMS[command, parameter]
+    for ending in {".parquet", ".csv.gz", ".xlsx", ".JSON"} - {*form.endings, *map(str.upper, form.endings)}:
+        done = refused(program, command, parameter, f"new{ending}")
+        *others, last = form.endings
+        expected = f"expected a name that ends in {', '.join(others)}{' or ' if others else ''}{last}"
+        assert (done.code, expected in done.err) == (3, True), (ending, done.err)
+        assert f"--{parameter.replace('_', '-')} writes {form.name}" in done.err
+    assert state(here) == before
+
+
+def test_a_number_is_no_ending_and_no_ending_says_nothing() -> None:
+    for name in ("new", "release.2026", "of.CSV"):
+        CSV.check(Path(name), "--output")
+    with pytest.raises(InputError, match="found no ending"):
+        PICTURE.check(Path("new"), "--plot")

@@ -271,7 +271,7 @@ def test_without_pyarrow_the_extra_is_named(tmp_path: Path) -> None:
     line = [sys.executable, "-c", program.replace("images.parquet", "images.csv.zst")]
     done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 8
-    assert "files compressed by zstd need pyarrow: pip install 'cuihop[parquet]'" in done.stderr
+    assert "needs the package pyarrow, which is not installed: pip install 'cuihop[parquet]'" in done.stderr
     done = subprocess.run(
         [sys.executable, "-c", program.replace("sys.modules['pyarrow'] = None", "")],
         cwd=tmp_path, capture_output=True, text=True, check=False,

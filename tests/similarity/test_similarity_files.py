@@ -115,8 +115,8 @@ def test_the_command_writes_tables_and_arrays(tmp_path: Path, program: Run) -> N
     answer = program(*ask, "--output", str(array), "--measure", "resnik", "--ic", "Seco")
     assert answer.code == 0, answer.err
     assert np.load(array).shape == (len(CONCEPTS), len(CONCEPTS))
+    assert program(*ask, "--output", str(tmp_path / "pairs.txt")).code == 3
     for wrong in (
-        ("pairs.txt",),
         ("x.npy", "--top", "3"),
         ("x.csv", "--dtype", "float32"),
         ("x.csv", "--at-least", "nan"),

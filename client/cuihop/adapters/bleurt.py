@@ -12,13 +12,14 @@ from typing import Any
 from cuihop.adapters.local_models import ModelRun, ModelValues, batched, check_folder, loaded, loading, packages
 from cuihop.errors import InputError
 from cuihop.files.text_lines import counted
-from cuihop.resources.optional_packages import installed_by
+from cuihop.resources.optional_packages import OptionalPackage, installed_by
 
 __all__ = ["bleurt"]
 
 _NAME = "BLEURT"
 _TOKENS = 512
 _INSTALL = "bleurt-pytorch 'transformers<5' torch sentencepiece"
+BLEURT_PYTORCH = OptionalPackage("bleurt_pytorch", _INSTALL)
 
 
 def bleurt(

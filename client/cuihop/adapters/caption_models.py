@@ -15,9 +15,9 @@ import numpy as np
 
 from cuihop.adapters.alignscore import alignscore
 from cuihop.adapters.bertscore import bertscore
-from cuihop.adapters.bleurt import bleurt
+from cuihop.adapters.bleurt import BLEURT_PYTORCH, bleurt
 from cuihop.adapters.image_similarity import embedding_similarity, image_similarity, picture_of, read_embeddings
-from cuihop.adapters.local_models import ModelRun, ModelValues, check_folder
+from cuihop.adapters.local_models import PACKAGES, ModelRun, ModelValues, check_folder
 from cuihop.captions.composites import Official
 from cuihop.captions.external_scores import ExternalScores
 from cuihop.captions.normalisation import compared_text
@@ -27,14 +27,23 @@ from cuihop.errors import InputError
 from cuihop.files.content_digest import file_digest
 from cuihop.files.text_lines import counted
 from cuihop.measures.measure import Measure, measures_named
+from cuihop.resources.optional_packages import OptionalPackage
 from cuihop.resources.versions import versions
 
-__all__ = ["MODEL_MEASURES", "ModelMeasure", "Pictures", "model_scores", "similarity_scores"]
+__all__ = ["MODEL_MEASURES", "PACKAGES_OF_MODELS", "ModelMeasure", "Pictures", "model_scores", "similarity_scores"]
 
 ModelMeasure: TypeAlias = Callable[[Sequence[str], Sequence[str], Path, ModelRun], ModelValues]
 
 MODEL_MEASURES: Mapping[str, ModelMeasure] = {"BERTScore": bertscore, "BLEURT": bleurt, "AlignScore": alignscore}
 """Family → function of references, candidates, the folder of a model, and its run."""
+
+PACKAGES_OF_MODELS: Mapping[str, Sequence[OptionalPackage]] = {
+    "BERTScore": PACKAGES,
+    "BLEURT": (*PACKAGES, BLEURT_PYTORCH),
+    "AlignScore": (*PACKAGES, OptionalPackage("nltk", "nltk")),
+    "similarity": (*PACKAGES, OptionalPackage("PIL", "pillow")),
+}
+"""Family → packages that its model needs."""
 
 _OF_WORDS = frozenset({"BERTScore", "BLEURT"})  # these compare captions in the form of the rules, AlignScore as written
 _ONE_IF_BOTH_EMPTY = frozenset({"BERTScore", "AlignScore"})

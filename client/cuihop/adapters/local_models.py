@@ -20,7 +20,7 @@ import numpy.typing as npt
 from cuihop.captions.blocks import CaptionBlocks
 from cuihop.errors import CuihopError, InputError, first_few
 from cuihop.resources.cores import checked_threads
-from cuihop.resources.optional_packages import installed_by
+from cuihop.resources.optional_packages import OptionalPackage, installed_by
 from cuihop.resources.progress import Progress
 from cuihop.resources.resources import Resources
 
@@ -33,6 +33,9 @@ LOCAL = {"local_files_only": True, "trust_remote_code": False}
 """Arguments of ``from_pretrained`` of the Auto classes: no hub, and no code from the folder."""
 
 _TRANSFORMERS = "torch transformers"
+
+PACKAGES = (OptionalPackage("torch", _TRANSFORMERS), OptionalPackage("transformers", _TRANSFORMERS))
+"""What every model needs."""
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 _SHIFTED_POSITIONS = ("roberta", "xlm-roberta", "camembert")  # these count positions from behind the padding token
 _LARGEST_BATCH = 4096

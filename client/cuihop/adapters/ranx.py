@@ -6,6 +6,7 @@ ranx takes whole grades only, and silently truncates real ones: nn-IoU cannot be
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +102,8 @@ def _dictionary(value: Any, expected: str) -> dict[str, dict[str, Any]]:
 
 def imported_ranx() -> Any:
     """The package, which is imported on first use."""
-    with installed_by("cuihop[fusion]"):
+    with installed_by("cuihop[fusion]"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on its own strings, where Python compiles it
         import ranx
 
     return ranx

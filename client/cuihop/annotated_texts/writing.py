@@ -20,6 +20,7 @@ from cuihop.identifiers import looks_like_identifier
 
 __all__ = [
     "CONCEPTS_HEADER",
+    "SPANS_ENDINGS",
     "SPANS_FORMATS",
     "SPANS_HEADERS",
     "SpansFormat",
@@ -53,8 +54,7 @@ _LINE_BREAKS = re.compile(r"[\r\n]")
 _BETWEEN_BREAKS = re.compile(r"[^\r\n]+")
 _BREAKS = re.compile(r"[\t\r\n]")
 
-
-_ENDINGS: Mapping[str, SpansFormat] = {
+SPANS_ENDINGS: Mapping[str, SpansFormat] = {
     ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".pubtator": "pubtator",
 }  # fmt: skip
 
@@ -63,15 +63,21 @@ def spans_form_of(path: Path, form: SpansFormat | None) -> SpansFormat:
     """The format of a file of mentions: as named, or by its ending.
 
     Raises:
-        InputError: no format has this ending.
+        InputError: no format has this ending, or another than the one named.
     """
-    found = form or _ENDINGS.get(path.suffix.lower())
-    if found is None:
+    by_ending = SPANS_ENDINGS.get(path.suffix.lower())
+    if form is not None and by_ending not in (None, form):
         raise InputError(
-            "no format has this ending", file=path, found=quoted(path.suffix), expected=", ".join(_ENDINGS),
+            "the ending says another format than --spans-format", file=path, found=quoted(path.suffix),
+            expected=f"{form}: {' or '.join(end for end, of in SPANS_ENDINGS.items() if of == form) or 'no ending'}",
+        )  # fmt: skip
+    selected = form or by_ending
+    if selected is None:
+        raise InputError(
+            "no format has this ending", file=path, found=quoted(path.suffix), expected=", ".join(SPANS_ENDINGS),
             advice=f"--spans-format names one: {', '.join(SPANS_FORMATS)}.",
         )  # fmt: skip
-    return found
+    return selected
 
 
 def concept_rows(identifiers: Sequence[str], annotations: Annotations) -> bytes:

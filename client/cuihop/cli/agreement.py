@@ -11,17 +11,28 @@ import typer
 from cuihop.agreement.agreement import MEASURES, agreement
 from cuihop.agreement.result import Agreement
 from cuihop.agreement.scored_pairs import ScoredPairs
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import CSV
 from cuihop.cli.evaluation_options import FILES_PANEL, ConfidenceOption, ResamplesOption, SeedOption
 from cuihop.cli.graph_option import GraphOption, GraphSource, WithinSabOption, opened_graph
 from cuihop.cli.information_content import Content, ContentOption, CountsOption
-from cuihop.cli.output import JsonOption, console, print_json, print_table
+from cuihop.cli.output import (
+    JsonOption,
+    Output,
+    console,
+    path_text,
+    print_json,
+    print_table,
+    print_written,
+    write_and_show,
+)
 from cuihop.collection.concept_names import ConceptSynonyms
 from cuihop.files.written_files import write_whole
 from cuihop.notebooks.table import Table
 from cuihop.similarity.options import SimilarityOptions
 
 __all__ = ["agreement_with_people"]
+
+_PAIRS, _TERMS = "Values of each pair", "Terms without a concept"
 
 
 def agreement_with_people(
@@ -62,12 +73,12 @@ def agreement_with_people(
         typer.Option(
             "--per-pair", rich_help_panel=FILES_PANEL, help="File for concepts and values of each pair, as CSV."
         ),
-        FileUse.WRITES,
+        CSV,
     ] = None,
     unmapped: Annotated[
         Path | None,
         typer.Option("--unmapped", rich_help_panel=FILES_PANEL, help="File for the terms without a concept, as CSV."),
-        FileUse.WRITES,
+        CSV,
     ] = None,
     resamples: ResamplesOption = 10_000,
     confidence: ConfidenceOption = 0.95,
@@ -90,27 +101,30 @@ def agreement_with_people(
             )
             for name, pairs in files.items()
         }  # fmt: skip
-    if per_pair is not None:
-        write_whole(per_pair, _stacked(found, {name: each.per_pair() for name, each in found.items()}).csv())
-    if unmapped is not None:
-        terms = {name: Table(("term",), [(term,) for term in each.mapped.unmapped]) for name, each in found.items()}
-        write_whole(unmapped, _stacked(found, terms).csv())
     inputs = [*([] if further is None else [further.account]), *([content.counts_account] if content.counts else [])]
-    if json:
-        print_json({
-            "agreements": [each.summary() for each in found.values()],
-            "inputs": inputs,
-            "per_pair": None if per_pair is None else str(per_pair),
-            "unmapped": None if unmapped is None else str(unmapped),
-        })  # fmt: skip
-        return
-    for each in found.values():
-        _print(each)
-    for line in inputs:
-        console().print(line)
-    for label, path in (("Values of each pair", per_pair), ("Terms without a concept", unmapped)):
-        if path is not None:
-            console().print(f"{label}: {path}")
+
+    def show(written: Mapping[str, Path]) -> None:
+        if json:
+            print_json({
+                "agreements": [each.summary() for each in found.values()],
+                "inputs": inputs,
+                "per_pair": path_text(written.get(_PAIRS)),
+                "unmapped": path_text(written.get(_TERMS)),
+            })  # fmt: skip
+            return
+        for each in found.values():
+            _print(each)
+        for line in inputs:
+            console().print(line)
+        print_written(written)
+
+    pairs = {name: each.per_pair() for name, each in found.items()}
+    terms = {name: Table(("term",), [(term,) for term in each.mapped.unmapped]) for name, each in found.items()}
+    outputs: list[Output] = [
+        (_PAIRS, per_pair, lambda path: write_whole(path, _stacked(found, pairs).csv())),
+        (_TERMS, unmapped, lambda path: write_whole(path, _stacked(found, terms).csv())),
+    ]
+    write_and_show(outputs, show)
 
 
 def _stacked(found: Mapping[str, Agreement], tables: Mapping[str, Table]) -> Table:

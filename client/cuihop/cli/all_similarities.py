@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from cuihop.answer_fields import with_release
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import FileForm
 from cuihop.cli.graph_option import GraphOption, GraphSource, WithinSabOption, note_merged, opened_graph
 from cuihop.cli.information_content import Content, ContentOption, CountsOption
 from cuihop.cli.output import JsonOption, note, print_json, print_table, progress
@@ -19,6 +19,7 @@ from cuihop.errors import InputError
 from cuihop.files.text_lines import counted
 from cuihop.files.written_files import check_output
 from cuihop.notebooks.table import Table
+from cuihop.resources.optional_packages import PYARROW
 from cuihop.resources.resources import Resources
 from cuihop.similarity.hierarchy import Hierarchy
 from cuihop.similarity.options import SIMILARITY_MEASURES, SimilarityOptions, named_measure
@@ -28,7 +29,10 @@ from cuihop.snapshot.similarity_files import DELIMITERS, identifier_files, write
 
 __all__ = ["all_similarities"]
 
-_SUFFIXES = (".npy", *DELIMITERS, ".parquet")
+_PAIRS_OR_ARRAY = FileForm(
+    "an array or a table of pairs", (".npy", *DELIMITERS, ".parquet"), by_ending=True,
+    packages={".parquet": PYARROW},
+)  # fmt: skip
 
 
 def all_similarities(
@@ -41,7 +45,7 @@ def all_similarities(
             show_default=False,
             help="File to write: an array (.npy) with its identifiers beside it, or pairs (.csv, .tsv, .parquet).",
         ),
-        FileUse.WRITES,
+        _PAIRS_OR_ARRAY,
     ],
     measure: Annotated[
         str, typer.Option("--measure", "-m", help=f"One of {', '.join(SIMILARITY_MEASURES)}.")
@@ -116,9 +120,7 @@ def all_similarities(
 
 def _is_array(output: Path, at_least: float | None, top: int | None, dtype: str) -> bool:
     """True for an array. Options of the other kind of file are refused."""
-    if output.suffix not in _SUFFIXES:
-        raise typer.BadParameter(f"--output {output}: expected a name that ends in {' or '.join(_SUFFIXES)}")
-    array = output.suffix == ".npy"
+    array = output.suffix.lower() == ".npy"
     if array and (at_least is not None or top is not None):
         raise typer.BadParameter("--at-least and --top are for a table of pairs: .csv, .tsv or .parquet")
     if not array and dtype != "float64":

@@ -13,11 +13,11 @@ from cuihop.annotated_texts.bulk import AnnotationAccount, annotate_texts, unfin
 from cuihop.annotated_texts.documents import DocumentRows
 from cuihop.annotated_texts.reading import Format, open_texts
 from cuihop.annotated_texts.text_tables import Header
-from cuihop.annotated_texts.writing import SpansFormat, spans_form_of
+from cuihop.annotated_texts.writing import SPANS_ENDINGS, SpansFormat, spans_form_of
 from cuihop.annotation.mentions import Annotation
 from cuihop.annotation.options import CONTEXTS, AnnotationOptions, Context, Disambiguation
 from cuihop.answer_fields import annotation_fields, with_release
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import CSV, FileForm
 from cuihop.cli.evaluation_options import FILES_PANEL
 from cuihop.cli.graph_option import GraphOption, opened_graph
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table, progress
@@ -34,6 +34,7 @@ __all__ = ["annotate"]
 NAMES_PANEL = "Names"
 MENTIONS_PANEL = "Mentions"
 _MOST_STOPPED = 100_000
+_SPANS = FileForm("mentions", tuple(SPANS_ENDINGS))
 
 
 def annotate(
@@ -52,12 +53,12 @@ def annotate(
         typer.Option(
             "--output", "-o", help="File for the concepts, ID and CUIs; - for stdout.", rich_help_panel=FILES_PANEL
         ),
-        FileUse.WRITES,
+        CSV,
     ] = None,
     spans: Annotated[
         Path | None,
         typer.Option("--spans", help="File for all mentions; of BRAT a new folder.", rich_help_panel=FILES_PANEL),
-        FileUse.WRITES,
+        _SPANS,
     ] = None,
     spans_format: Annotated[
         SpansFormat | None,

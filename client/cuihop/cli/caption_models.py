@@ -83,6 +83,7 @@ class Models:
 
         Raises:
             typer.BadParameter: a model of no measure, or options that do not go together.
+            ModuleNotFoundError: a package that a model needs is missing.
         """
         folders: dict[str, Path] = {}
         if models:
@@ -101,6 +102,14 @@ class Models:
             raise typer.BadParameter("--caption-embeddings SYSTEM=FILE is needed once for each system")
         if layer is not None and "BERTScore" not in folders:
             raise typer.BadParameter("--bertscore-layer goes with --model BERTScore=FOLDER")
+        if folders:
+            from cuihop.adapters.caption_models import PACKAGES_OF_MODELS
+            from cuihop.adapters.local_models import check_folder
+
+            for family, folder in folders.items():
+                check_folder(folder, family)
+                for package in PACKAGES_OF_MODELS[family]:
+                    package.check()
         return cls(folders, images, {name: paths[0] for name, paths in captions.items()}, device, layer, threads)
 
     def scores(

@@ -33,7 +33,7 @@ from cuihop.cli.caption_models import (
     ModelOption,
     Models,
 )
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import CSV, FileUse
 from cuihop.cli.compared_systems import named_files
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
@@ -59,7 +59,7 @@ from cuihop.cli.graph_option import (
     WithinSabOption,
     opened_graph,
 )
-from cuihop.cli.output import JsonOption, print_json, print_table
+from cuihop.cli.output import JsonOption, path_text, print_json, print_table, write_and_show
 from cuihop.cli.relevance_options import labels_of_groups
 from cuihop.cli.run_options import CAPTIONS, CheckpointOption, ClusterFolderOption, ClusterOption, ShardOption, Work
 from cuihop.cli.scored_systems import ScoredSystems, first_rows, predictions_named
@@ -69,11 +69,14 @@ from cuihop.evaluation.groups import GroupMean, group_means, group_table
 from cuihop.graph import ConceptGraph
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.nearness import Nearness
-from cuihop.notebooks.table import Table, write_tables
+from cuihop.notebooks.table import Table
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
+from cuihop.resources.optional_packages import SACREBLEU
 from cuihop.resources.resources import Resources
 
 __all__ = ["caption_scores"]
+
+_VALUES = "Values of each caption"
 
 
 def caption_scores(
@@ -131,7 +134,7 @@ def caption_scores(
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", rich_help_panel=FILES_PANEL, help="File for the values of captions, as CSV."),
-        FileUse.WRITES,
+        CSV,
     ] = None,
     report: ReportOption = None,
     plot: PlotOption = None,
@@ -179,6 +182,8 @@ def caption_scores(
     files = predictions_named(predictions, "PREDICTIONS")
     tests: dict[str, Any] = {"resamples": resamples, "confidence": confidence, "seed": seed, "threads": threads}
     wanted = measures_named(measure) if measure else None
+    if any(each.family == "BLEU" for each in wanted or ()):
+        SACREBLEU.check()
     embeddings = _by_system(caption_embeddings, "--caption-embeddings", files)
     models = Models.of(files, model, images, embeddings, device, bertscore_layer, threads)
     inputs = _Inputs.read(
@@ -211,24 +216,23 @@ def caption_scores(
             )  # fmt: skip
             means = [group_means(found, grouped, label, **tests) for label in by or ()]
             results[name] = _Result.of(found, mean_scores(found, **tests), means, opened)
-    work.finish()
     systems = ScoredSystems.of({name: result.found for name, result in results.items()}, **tests)
-    systems.write(output=output, cards=cards, plot=plot)
     tables = _tables(results, systems.comparison, confidence, rows)
-    if report is not None:
-        write_tables(report, tables)
-    if json:
-        print_json({
-            "systems": [{"system": name, **result.fields(rows)} for name, result in results.items()],
-            **systems.fields(),
-            "per_query": None if output is None else str(output),
-        })  # fmt: skip
-        return
-    for place, table in enumerate(tables):
-        print_table(table, table.caption if place and table.name != "differences" else None)
-    systems.print_account(
-        {"Values of each caption": output, "Tables": report, "Figure": plot, "Score cards": cards}
-    )  # fmt: skip
+
+    def show(written: Mapping[str, Path]) -> None:
+        if json:
+            print_json({
+                "systems": [{"system": name, **result.fields(rows)} for name, result in results.items()],
+                **systems.fields(),
+                "per_query": path_text(written.get(_VALUES)),
+            })  # fmt: skip
+            return
+        for place, table in enumerate(tables):
+            print_table(table, table.caption if place and table.name != "differences" else None)
+        systems.print_account(written)
+
+    write_and_show(systems.outputs((_VALUES, output), tables, report=report, cards=cards, plot=plot), show)
+    work.finish()
 
 
 @dataclass(frozen=True)

@@ -1,46 +1,125 @@
-"""The files that a command reads and writes, by its annotations. An output that cannot be written is refused first."""
+"""The files that a command reads and writes, by its annotations.
+
+Before the work, refuse an output that cannot be written, an ending that says another form than the one that is written,
+and a file or an option that needs a package that is not installed.
+"""
 
 from __future__ import annotations
 
 import functools
 import os
 import typing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from cuihop.addresses import is_neo4j_address, scheme_of
 from cuihop.errors import InputError
-from cuihop.files.input_file import STANDARD_INPUT
+from cuihop.files.input_file import STANDARD_INPUT, TABLE_SUFFIXES
 from cuihop.files.written_files import check_output, check_output_folder, protected_inputs
-from cuihop.notebooks.figures import picture_form
+from cuihop.notebooks.figures import FORMATS
+from cuihop.resources.optional_packages import GRPC, MATPLOTLIB, NEO4J, PYARROW, URLLIB3, OptionalPackage
 
-__all__ = ["FileUse", "checked_files", "checked_picture", "file_uses"]
+__all__ = [
+    "CSV",
+    "DICTIONARY",
+    "JSON",
+    "PICTURE",
+    "QRELS",
+    "REJECTS",
+    "REPORT",
+    "RUN",
+    "SNAPSHOT",
+    "TSV",
+    "FileForm",
+    "FileUse",
+    "checked_files",
+    "file_uses",
+    "written_forms",
+]
+
+
+Mark = TypeVar("Mark")
+_OF_SERVICES = {"grpc": GRPC, "grpcs": GRPC, "http": URLLIB3, "https": URLLIB3}
+_OF_PYARROW = TABLE_SUFFIXES | {".zst", ".zstd"}
 
 
 class FileUse(Enum):
     """The use of a parameter, as further metadata of its ``Annotated`` type; a path without any is read."""
 
-    WRITES = "file to write"
+    WRITES = "file to write; declared by its `FileForm`"
     WRITES_FOLDER = "folder to write"
     READS = "text that may name a file to read: FILE, NAME=FILE or snapshot:FILE"
 
 
-def checked_picture(path: Path | None) -> Path | None:
-    """The path of a picture; another suffix than those of pictures is refused before any work."""
-    if path is not None:
-        picture_form(path)
-    return path
+@dataclass(frozen=True)
+class FileForm:
+    """The form of a file to write, as further metadata of the parameter that names it.
+
+    Attributes:
+        name: in words. endings: of the names of such files. by_ending: the ending selects among several forms;
+            otherwise a name without an ending has this form, too.
+        packages: what the endings need that the base installation does not bring.
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    by_ending: bool = False
+    packages: Mapping[str, OptionalPackage] = field(default_factory=dict)
+
+    def check(self, path: Path, option: str) -> None:
+        """Refuse a name whose ending says another form. Digits, as of a version, say none.
+
+        Raises:
+            InputError: names the endings that are known. ModuleNotFoundError: a package for the form is missing.
+        """
+        ending = path.suffix.lower()
+        says_none = ending[1:].isdecimal() or ending in ("", ".")
+        if ending in self.endings or (says_none and not self.by_ending):
+            if ending in self.packages:
+                self.packages[ending].check()
+            return
+        known = " or ".join([", ".join(self.endings[:-1]), self.endings[-1]] if self.endings[1:] else self.endings)
+        raise InputError(
+            f"{option} writes {self.name}, which this name does not say", file=path,
+            found="no ending" if says_none else repr(ending),
+            expected=f"a name that ends in {known}" + ("" if self.by_ending else ", or in nothing"),
+        )  # fmt: skip
+
+
+CSV = FileForm("CSV", (".csv",))
+TSV = FileForm("tab-separated text", (".tsv", ".tab", ".txt"))
+JSON = FileForm("JSON", (".json",))
+RUN = FileForm("a TREC run", (".run", ".trec", ".txt"))
+QRELS = FileForm("TREC qrels", (".qrels", ".trec", ".txt"))
+REJECTS = FileForm("rejected rows as text", (".rejects", *TSV.endings))
+SNAPSHOT = FileForm("a snapshot", (".cuihop",))
+DICTIONARY = FileForm("a neighbour dictionary", (".cuihop",))
+_PICTURES = tuple(f".{form}" for form in FORMATS)
+PICTURE = FileForm("a picture", _PICTURES, by_ending=True, packages=dict.fromkeys(_PICTURES, MATPLOTLIB))
+REPORT = FileForm("Markdown or LaTeX", (".md", ".tex"), by_ending=True)
 
 
 def file_uses(command: Callable[..., Any]) -> dict[str, FileUse]:
     """The use of each parameter of a command that names files."""
-    uses = {}
-    for name, hint in typing.get_type_hints(command, include_extras=True).items():
-        marks = [mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, FileUse)]
-        if marks or Path in _types(hint):
-            uses[name] = marks[0] if marks else FileUse.READS
-    return uses
+    uses = {
+        name: FileUse.READS for name, hint in typing.get_type_hints(command).items() if Path in _types(hint)
+    }  # fmt: skip
+    return uses | _marks(command, FileUse) | dict.fromkeys(written_forms(command), FileUse.WRITES)
+
+
+def written_forms(command: Callable[..., Any]) -> dict[str, FileForm]:
+    """The form of each file that a command writes, by the parameter that names it."""
+    return _marks(command, FileForm)
+
+
+def _marks(command: Callable[..., Any], kind: type[Mark]) -> dict[str, Mark]:
+    """The metadata of this kind, by the parameter whose ``Annotated`` type has it."""
+    hints = typing.get_type_hints(command, include_extras=True)
+    marked = ((name, mark) for name, hint in hints.items() for mark in getattr(hint, "__metadata__", ()))
+    return {name: mark for name, mark in marked if isinstance(mark, kind)}
 
 
 def _types(hint: Any) -> Iterator[Any]:
@@ -51,7 +130,7 @@ def _types(hint: Any) -> Iterator[Any]:
 
 def checked_files(command: Callable[..., None]) -> Callable[..., None]:
     """The command, refusing at once what it could not write, what it reads as output, and two standard inputs."""
-    uses = file_uses(command)
+    uses, forms, packages = file_uses(command), written_forms(command), _marks(command, OptionalPackage)
     if not uses or hasattr(command, "__wrapped__"):
         return command
 
@@ -63,12 +142,16 @@ def checked_files(command: Callable[..., None]) -> Callable[..., None]:
                 "standard input is named twice", found=STANDARD_INPUT, expected=f"{STANDARD_INPUT} once",
                 advice="Give a file or another pipe, such as <(zcat run.gz).",
             )  # fmt: skip
+        for package in (packages[name] for name in packages if given.get(name)):
+            package.check()
+        for text in read:
+            _check_package(text)
         if FileUse.WRITES not in uses.values() and FileUse.WRITES_FOLDER not in uses.values():
             command(**given)
             return
         written = {name: given[name] for name, use in uses.items() if use is not FileUse.READS and given.get(name)}
         with protected_inputs(read):
-            _check(written, uses)
+            _check(written, forms)
             command(**given)
 
     return checked
@@ -94,19 +177,35 @@ def _named(value: object) -> Iterator[str]:
                     yield os.fspath(index_path(name))
 
 
-def _check(written: dict[str, Path], uses: dict[str, FileUse]) -> None:
-    """Refuse outputs that cannot be written.
+def _check_package(text: str) -> None:
+    """Refuse a file or an address that needs a package that is not installed.
 
     Raises:
-        InputError: two files are one, or one is read.
+        ModuleNotFoundError: the message names the extra that brings it.
+    """
+    if is_neo4j_address(text):
+        NEO4J.check()
+    elif (scheme := (scheme_of(text) or "").lower()) in _OF_SERVICES:
+        _OF_SERVICES[scheme].check()
+    elif Path(text).suffix.lower() in _OF_PYARROW:
+        PYARROW.check()
+
+
+def _check(written: dict[str, Path], forms: dict[str, FileForm]) -> None:
+    """Refuse outputs that cannot be written; without a form, a folder.
+
+    Raises:
+        InputError: two files are one, one is read, or its ending says another form.
         OutputError: see `cuihop.files.written_files.check_output`.
     """
     targets: dict[Path, str] = {}
     for name, path in written.items():
         if str(path) == STANDARD_INPUT:  # standard output
             continue
-        target = check_output(path) if uses[name] is FileUse.WRITES else check_output_folder(path)
+        target = check_output(path) if name in forms else check_output_folder(path)
         option = f"--{name.replace('_', '-')}"
         if target in targets:
             raise InputError(f"{targets[target]} and {option} name one file", file=path)
         targets[target] = option
+        if name in forms:
+            forms[name].check(path, option)

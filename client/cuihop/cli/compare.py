@@ -9,8 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from cuihop.cli.command_files import FileUse
-from cuihop.cli.compared_systems import Conditions, arrays_among, evaluations_of, systems_named, write_cards
+from cuihop.cli.command_files import CSV, FileUse
+from cuihop.cli.compared_systems import (
+    Conditions,
+    arrays_among,
+    check_card_names,
+    evaluations_of,
+    systems_named,
+    write_cards,
+)
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
     MEASURES_PANEL,
@@ -56,7 +63,17 @@ from cuihop.cli.graph_option import (
     WeightOption,
     WithinSabOption,
 )
-from cuihop.cli.output import JsonOption, console, note, print_json, print_table
+from cuihop.cli.output import (
+    JsonOption,
+    Output,
+    console,
+    note,
+    path_text,
+    print_json,
+    print_table,
+    print_written,
+    write_and_show,
+)
 from cuihop.cli.relevance_options import LabelSource, labels_of_groups
 from cuihop.cli.run_options import (
     BY_RANK,
@@ -83,6 +100,8 @@ from cuihop.notebooks.table import write_tables
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
 
 __all__ = ["compare_systems"]
+
+_VALUES = "Values of each query"
 
 _OF_COMPARING = {"systems", "measure", "against", "resamples", "confidence", "seed", "output", "report", "plot", "json",
                  "threads", "groups", "by", "system_labels", "by_system", "best", "worst", "tests"}  # fmt: skip
@@ -126,7 +145,7 @@ def compare_systems(
             "--output", "-o", rich_help_panel=FILES_PANEL,
             help="File for the values of each query, side by side, as CSV.",
         ),
-        FileUse.WRITES,
+        CSV,
     ] = None,
     report: ReportOption = None,
     cards: CardsOption = None,
@@ -194,6 +213,7 @@ def compare_systems(
     Rankings are evaluated first, all under the options given. Cards have to match one another, and the options.
     """
     given = systems_named(systems)
+    check_card_names(cards, given)
     labelled = SystemLabels.read(system_labels, by_system)
     rankings = {name: system for name, system in given.items() if isinstance(system, InputFile)}
     stored_cards = {name: system for name, system in given.items() if isinstance(system, ScoreCard)}
@@ -242,34 +262,33 @@ def compare_systems(
     ]
     if len({str(sorted(card.versions.items())) for card in found.cards.values()}) > 1:
         note("the cards were written by different versions of the software; --json lists them")
-    if cards is not None:
-        write_cards(cards, new_cards)
-    if output is not None:
-        found.to_csv(output)
-    if report is not None:
-        write_tables(report, tables)
-    if plot is not None:
-        found.plot(plot)
+
+    def show(written: Mapping[str, Path]) -> None:
+        if json:
+            per_query = path_text(written.get(_VALUES))
+            print_json({**found.summary(), **ranked.fields(), **query_groups.fields(), "per_query": per_query})
+            return
+        for place, table in enumerate(tables):
+            last = place == len(tables) - 1 and tests
+            print_table(table, table.caption if table.name.startswith("by_") else None, names=3 if last else 2)
+        accounts = {name: evaluation.account() for name, evaluation in evaluations.items()}
+        accounts |= {name: list(card.inputs.values()) for name, card in stored_cards.items()}
+        for line in (
+            *(found.account_of_tests() if in_order else found.account()),
+            *labelled.account,
+            *account_lines(accounts),
+        ):
+            console().print(line)
+        print_written(written)
+
+    outputs: list[Output] = [
+        (_VALUES, output, found.to_csv),
+        ("Tables", report, lambda path: write_tables(path, tables)),
+        ("Score cards", cards, lambda path: write_cards(path, new_cards)),
+        ("Figure", plot, found.plot),
+    ]
+    write_and_show(outputs, show)
     work.finish()
-    if json:
-        written = None if output is None else str(output)
-        print_json({**found.summary(), **ranked.fields(), **query_groups.fields(), "per_query": written})
-        return
-    for place, table in enumerate(tables):
-        last = place == len(tables) - 1 and tests
-        print_table(table, table.caption if table.name.startswith("by_") else None, names=3 if last else 2)
-    screen = console()
-    accounts = {name: evaluation.account() for name, evaluation in evaluations.items()}
-    accounts |= {name: list(card.inputs.values()) for name, card in stored_cards.items()}
-    for line in (
-        *(found.account_of_tests() if in_order else found.account()),
-        *labelled.account,
-        *account_lines(accounts),
-    ):
-        screen.print(line)
-    for title, path in (("Values of each query", output), ("Tables", report), ("Score cards", cards), ("Figure", plot)):
-        if path is not None:
-            screen.print(f"{title}: {path}")
 
 
 def _by_rank(

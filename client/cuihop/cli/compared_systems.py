@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -224,15 +224,24 @@ def _by_concepts(
         )  # fmt: skip
 
 
+def check_card_names(folder: Path | None, systems: Iterable[str]) -> None:
+    """Refuse before the work a name of a system that cannot be that of its card's file; without a folder any may be.
+
+    Raises:
+        OutputError: names the system.
+    """
+    for name in systems if folder is not None else ():
+        if Path(name).name != name or "\0" in name:
+            raise OutputError(f"{folder}: no score card can be called {name!r}; NAME=FILE gives another name")
+
+
 def write_cards(folder: Path, cards: Mapping[str, ScoreCard]) -> None:
     """Write a file for each card, under the name of its system.
 
     Raises:
         OutputError: the folder cannot be created, a name cannot be that of a file, or a file cannot be written.
     """
-    for name in cards:
-        if Path(name).name != name or "\0" in name:
-            raise OutputError(f"{folder}: no score card can be called {name!r}; NAME=FILE gives another name")
+    check_card_names(folder, cards)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from cuihop.added_names import GraphWithNames
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import CSV, FileUse
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
     MEASURES_PANEL,
@@ -35,7 +36,7 @@ from cuihop.cli.graph_option import (
     WithinSabOption,
     opened_graph,
 )
-from cuihop.cli.output import JsonOption, console, print_json, print_table
+from cuihop.cli.output import JsonOption, console, path_text, print_json, print_table, write_and_show
 from cuihop.cli.print_detection import DetectionDetails, detection_tables
 from cuihop.cli.scored_systems import ScoredSystems, predictions_named
 from cuihop.collection.concept_names import ConceptNames
@@ -44,12 +45,13 @@ from cuihop.evaluation.groups import group_means
 from cuihop.imageclef.concept_detection import evaluate_submissions
 from cuihop.imageclef.detection_scores import TrainingConcepts, average_scores, frequency_scores
 from cuihop.measures.nearness import Nearness
-from cuihop.notebooks.table import write_tables
 
-__all__ = ["OutputOption", "concept_detection"]
+__all__ = ["VALUES_OF_IMAGES", "OutputOption", "concept_detection"]
+
+VALUES_OF_IMAGES = "Values of each image"
 
 OutputOption = Annotated[
-    Path | None, typer.Option("--output", "-o", help="File for the values of each image, as CSV."), FileUse.WRITES
+    Path | None, typer.Option("--output", "-o", help="File for the values of each image, as CSV."), CSV
 ]
 
 
@@ -85,7 +87,7 @@ def concept_detection(
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", rich_help_panel=FILES_PANEL, help="File for the values of each image, as CSV."),
-        FileUse.WRITES,
+        CSV,
     ] = None,
     report: ReportOption = None,
     cards: CardsOption = None,
@@ -141,25 +143,27 @@ def concept_detection(
                 each, averages, means, frequencies, added if named is None else named, graph=named
             )
     systems = ScoredSystems.of(found, **tests)
-    systems.write(output=output, cards=cards, plot=plot)
     tables = list(detection_tables(details, confidence, rows))
     compared = [] if systems.comparison is None else [systems.comparison.table()]
-    if report is not None:
-        write_tables(report, [*tables, *compared])
-    if json:
-        print_json({
-            "systems": [
-                {"system": name, **each.fields(rows), **found[name].summary()} for name, each in details.items()
-            ],
-            **systems.fields(),
-            "inputs": accounts,
-            "per_query": None if output is None else str(output),
-        })  # fmt: skip
-        return
-    for place, table in enumerate(tables):
-        print_table(table, table.caption if place else None)
-    for table in compared:
-        print_table(table)
-    for line in accounts.values():
-        console().print(line)
-    systems.print_account({"Values of each image": output, "Tables": report, "Score cards": cards, "Figure": plot})
+
+    def show(written: Mapping[str, Path]) -> None:
+        if json:
+            print_json({
+                "systems": [
+                    {"system": name, **each.fields(rows), **found[name].summary()} for name, each in details.items()
+                ],
+                **systems.fields(),
+                "inputs": accounts,
+                "per_query": path_text(written.get(VALUES_OF_IMAGES)),
+            })  # fmt: skip
+            return
+        for place, table in enumerate(tables):
+            print_table(table, table.caption if place else None)
+        for table in compared:
+            print_table(table)
+        for line in accounts.values():
+            console().print(line)
+        systems.print_account(written)
+
+    values = (VALUES_OF_IMAGES, output)
+    write_and_show(systems.outputs(values, [*tables, *compared], report=report, cards=cards, plot=plot), show)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import CSV, JSON
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
     MEASURES_PANEL,
@@ -51,7 +51,7 @@ from cuihop.cli.graph_option import (
     advised_on_unknown,
     opened_graph,
 )
-from cuihop.cli.output import JsonOption, note, print_json
+from cuihop.cli.output import JsonOption, Output, note, path_text, print_json, write_and_show
 from cuihop.cli.print_evaluation import print_evaluation
 from cuihop.cli.relevance_options import (
     LabelSource,
@@ -92,6 +92,8 @@ from cuihop.resources.resources import Resources
 
 __all__ = ["evaluate_ranking"]
 
+_VALUES = "Values of each query"
+
 
 def evaluate_ranking(
     context: typer.Context,
@@ -126,12 +128,12 @@ def evaluate_ranking(
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="File for the values of each query, as CSV.", rich_help_panel=FILES_PANEL),
-        FileUse.WRITES,
+        CSV,
     ] = None,
     card: Annotated[
         Path | None,
         typer.Option("--card", help="File for a score card, for cuihop compare.", rich_help_panel=FILES_PANEL),
-        FileUse.WRITES,
+        JSON,
     ] = None,
     system: Annotated[
         str | None,
@@ -206,26 +208,27 @@ def evaluate_ranking(
     evaluation = computed(work)
     if evaluation is None:
         return
-    if output is not None:
-        evaluation.to_csv(output)
-    if card is not None:
-        ScoreCard.of(evaluation, system).write(card)
-    if plot is not None:
-        evaluation.plot(plot)
     means = [group_means(evaluation, grouped, label, threads=threads) for label in by or ()]
-    work.finish()
     listed = evaluation.worst(worst) if worst else None
-    if json:
+
+    def show(written: Mapping[str, Path]) -> None:
+        if not json:
+            tables = [group_table(some) for some in means]
+            print_evaluation(evaluation, [*tables, *filter(None, [listed])], written)
+            return
         rows = [] if listed is None else listed.rows
         print_json({
             **evaluation.summary(), "worst": [row[0] for row in rows],
-            "by": [asdict(each) for some in means for each in some],
-            "per_query": None if output is None else str(output),
+            "by": [asdict(each) for some in means for each in some], "per_query": path_text(written.get(_VALUES)),
         })  # fmt: skip
-    else:
-        written = {"Values of each query": output, "Score card": card, "Figure": plot}
-        tables = [group_table(some) for some in means]
-        print_evaluation(evaluation, [*tables, *filter(None, [listed])], written)
+
+    outputs: list[Output] = [
+        (_VALUES, output, evaluation.to_csv),
+        ("Score card", card, lambda path: ScoreCard.of(evaluation, system).write(path)),
+        ("Figure", plot, evaluation.plot),
+    ]
+    write_and_show(outputs, show)
+    work.finish()
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cuihop.cli.command_files import FileUse, checked_picture
+from cuihop.cli.command_files import PICTURE, REPORT, FileUse
 from cuihop.cli.run_options import RESOURCES_PANEL
 from cuihop.collection.labels import Agreement
 from cuihop.evaluation.result import EmptyIdeal, Missing
@@ -160,10 +160,10 @@ LabelAgreementOption = Annotated[
 PlotOption = Annotated[
     Path | None,
     typer.Option(
-        "--plot", help="File for a figure of the result: .svg, .png or .pdf.", callback=checked_picture,
+        "--plot", help="File for a figure of the result: .svg, .png or .pdf.",
         rich_help_panel=FILES_PANEL,
     ),
-    FileUse.WRITES,
+    PICTURE,
 ]  # fmt: skip
 
 
@@ -252,19 +252,13 @@ BySystemOption = Annotated[
 ]  # fmt: skip
 
 
-def _checked_report(path: Path | None) -> Path | None:
-    if path is not None and path.suffix not in (".md", ".tex"):
-        raise typer.BadParameter("--report takes a file whose name ends with .md or .tex")
-    return path
-
-
 ReportOption = Annotated[
     Path | None,
     typer.Option(
-        "--report", rich_help_panel=FILES_PANEL, callback=_checked_report,
+        "--report", rich_help_panel=FILES_PANEL,
         help="File for the tables, for a paper: Markdown (.md) or LaTeX (.tex).",
     ),
-    FileUse.WRITES,
+    REPORT,
 ]  # fmt: skip
 ResamplesOption = Annotated[
     int,

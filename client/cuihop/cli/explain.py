@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from cuihop.added_names import without_added_names
-from cuihop.cli.command_files import FileUse, checked_picture
+from cuihop.cli.command_files import PICTURE
 from cuihop.cli.evaluation_options import (
     ConceptColumnOption,
     CorpusEmbeddingsOption,
@@ -32,7 +32,7 @@ from cuihop.cli.graph_option import (
     opened_graph,
 )
 from cuihop.cli.nn_iou import ThresholdOption
-from cuihop.cli.output import JsonOption, note, print_json
+from cuihop.cli.output import JsonOption, note, path_text, print_json, write_and_show
 from cuihop.cli.print_explanation import (
     print_inputs,
     print_pair,
@@ -57,6 +57,8 @@ from cuihop.relevance.image_collection import ImageCollection
 from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
 __all__ = ["explain"]
+
+_PICTURE = "Picture"
 
 explain = typer.Typer(
     name="explain",
@@ -85,10 +87,8 @@ HubsOption = Annotated[
 ]  # fmt: skip
 SaveOption = Annotated[
     Path | None,
-    typer.Option(
-        "--save", help="File for a picture: .svg, .png or .pdf.", show_default=False, callback=checked_picture
-    ),
-    FileUse.WRITES,
+    typer.Option("--save", help="File for a picture: .svg, .png or .pdf.", show_default=False),
+    PICTURE,
 ]
 
 
@@ -234,17 +234,19 @@ def query(
                 grid=grid,
                 nearness=nearness,
             )
-    if save is not None:
-        result.save(save)
-    if json:
-        print_json({**result.as_dict(), **_added(varied, save)})
-        return
-    print_query(result)
-    print_inputs(result.inputs)
-    if varied is not None:
-        print_query_sensitivity(varied, result)
-    if save is not None:
-        note(f"picture: {save}")
+
+    def show(written: Mapping[str, Path]) -> None:
+        if json:
+            print_json({**result.as_dict(), **_added(varied, written)})
+            return
+        print_query(result)
+        print_inputs(result.inputs)
+        if varied is not None:
+            print_query_sensitivity(varied, result)
+        for path in written.values():
+            note(f"picture: {path}")
+
+    write_and_show([(_PICTURE, save, result.save)], show)
 
 
 def _worst_query(
@@ -286,22 +288,26 @@ def _explain_sets(
         varied = None
         if grid is not None:
             varied = sensitivity_of_pair(*sets, opened, grid, nearness=nearness)
-    if save is not None:
-        result.save(save)
-    if json:
-        print_json({**result.as_dict(), **_added(varied, save), "inputs": inputs})
-        return
-    print_pair(result)
-    print_inputs(inputs)
-    if varied is not None:
-        print_pair_sensitivity(varied, result)
-    if save is not None:
-        note(f"picture: {save}")
+
+    def show(written: Mapping[str, Path]) -> None:
+        if json:
+            print_json({**result.as_dict(), **_added(varied, written), "inputs": inputs})
+            return
+        print_pair(result)
+        print_inputs(inputs)
+        if varied is not None:
+            print_pair_sensitivity(varied, result)
+        for path in written.values():
+            note(f"picture: {path}")
+
+    write_and_show([(_PICTURE, save, result.save)], show)
 
 
-def _added(varied: PairSensitivity | QuerySensitivity | None, save: Path | None) -> dict[str, Any]:
+def _added(varied: PairSensitivity | QuerySensitivity | None, written: Mapping[str, Path]) -> dict[str, Any]:
     """Fields that the command adds to the JSON of an explanation."""
-    return {"sensitivity": None if varied is None else varied.as_dict(), "picture": None if save is None else str(save)}
+    return {
+        "sensitivity": None if varied is None else varied.as_dict(), "picture": path_text(written.get(_PICTURE)),
+    }  # fmt: skip
 
 
 @contextmanager

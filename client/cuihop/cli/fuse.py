@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from cuihop.adapters.fusion import Method, Normalisation, fused
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import RUN
 from cuihop.cli.evaluation_options import OrderOption, TiesOption
 from cuihop.cli.output import JsonOption, console, print_json
 from cuihop.cli.pool import RunsArgument, runs_read
+from cuihop.resources.optional_packages import RANX
 
 __all__ = ["fuse_runs"]
 
@@ -21,7 +22,7 @@ def fuse_runs(
     output: Annotated[
         Path,
         typer.Option("--output", "-o", help="File for the fused run, in the form of TREC.", show_default=False),
-        FileUse.WRITES,
+        RUN,
     ],
     method: Annotated[
         Method, typer.Option("--method", help="By ranks: rrf, isr. By scores: combsum, combmnz, combmin, combmax.")
@@ -39,6 +40,7 @@ def fuse_runs(
     json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Combine several runs of the same queries into one, by their ranks or their scores."""
+    RANX.check()
     read = runs_read(runs, None, ties, order)
     found = fused(read, method, normalisation=normalisation, k=k, depth=depth)
     found.to_run(output)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,11 +10,20 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import JSON, FileUse
 from cuihop.cli.compared_systems import write_cards
-from cuihop.cli.detection import OutputOption
+from cuihop.cli.detection import VALUES_OF_IMAGES, OutputOption
 from cuihop.cli.evaluation_options import ByOption, BySystemOption, CardsOption, GroupsOption, PlotOption, SystemsOption
-from cuihop.cli.output import JsonOption, console, print_json, print_table
+from cuihop.cli.output import (
+    JsonOption,
+    Output,
+    console,
+    path_text,
+    print_json,
+    print_table,
+    print_written,
+    write_and_show,
+)
 from cuihop.cli.relevance_options import labels_of_groups
 from cuihop.cli.scored_systems import account_lines, predictions_named
 from cuihop.cli.system_tables import QueryGroups, RankedSystems, SystemLabels
@@ -23,15 +32,13 @@ from cuihop.evaluation.groups import group_table
 from cuihop.evaluation.means import number_text
 from cuihop.evaluation.result import MeasuredQueries
 from cuihop.files.text_lines import counted
-from cuihop.imageclef.code_frequency import CodeErrors, TrainingCodes, code_errors, frequency_figure, frequency_table
+from cuihop.imageclef.code_frequency import TrainingCodes, code_errors, frequency_figure, frequency_table
 from cuihop.imageclef.irma_codes import IrmaEvaluation, evaluate_irma_each
 from cuihop.notebooks.table import Table
 
 __all__ = ["irma_error"]
 
-CardOption = Annotated[
-    Path | None, typer.Option("--card", help="File for a score card, for cuihop compare."), FileUse.WRITES
-]
+CardOption = Annotated[Path | None, typer.Option("--card", help="File for a score card, for cuihop compare."), JSON]
 
 _ERROR_COUNT = "error count"
 _INTERVALS: dict[str, Any] = {"resamples": 10_000, "confidence": 0.95, "seed": 0, "threads": None}
@@ -81,45 +88,46 @@ def irma_error(
     found = evaluate_irma_each(truth, files, codes=codes, branching=branching, missing_wrong=missing_wrong)
     errors = [] if trained is None else code_errors(list(found.values()), trained)
     of_cards = {name: ScoreCard.of(evaluation, name) for name, evaluation in found.items()}
-    if cards is not None:
-        write_cards(cards, of_cards)
-    if plot is not None:
-        frequency_figure(errors, plot)
     query_groups = QueryGroups.of(of_cards, list(next(iter(of_cards.values())).means), grouped, by, **_INTERVALS)
-    written = {"Score cards": cards, "Figure": plot}
-    frequency = [] if trained is None else [trained.account]
-    if len(found) == 1:
-        (evaluation,) = found.values()
-        if _write_results(evaluation, output, card, json, {**query_groups.fields(), "by_code": _fields(errors)}):
+    added = {**query_groups.fields(), "by_code": [asdict(each) for each in errors]}
+    first = next(iter(found.values()))
+    ranked = None if len(found) == 1 else RankedSystems(_means(found), labelled, error=True)
+
+    def show(written: Mapping[str, Path]) -> None:
+        if json and ranked is None:
+            print_json({**first.summary(), **added, "per_query": path_text(written.get(VALUES_OF_IMAGES))})
             return
-        _show_one(evaluation, output, query_groups)
-    else:
-        ranked = RankedSystems(_means(found), labelled, error=True)
-        if json:
-            print_json({
-                "systems": [{"system": name, **each.summary()} for name, each in found.items()], **ranked.fields(),
-                **query_groups.fields(), "by_code": _fields(errors),
-            })  # fmt: skip
+        if json and ranked is not None:
+            systems = [{"system": name, **each.summary()} for name, each in found.items()]
+            print_json({"systems": systems, **ranked.fields(), **added})
             return
-        for table in (*ranked.tables(), *query_groups.tables()):
-            print_table(table, table.caption if table.name.startswith("by_") else None)
-        accounts = {name: [*each.account(), *_account(each)] for name, each in found.items()}
-        frequency = [*labelled.account, *account_lines(accounts), *frequency]
-    if errors:
-        table = frequency_table(errors)
-        print_table(table, table.caption)
-    lines = [*frequency, *(f"{title}: {path}" for title, path in written.items() if path is not None)]
-    for line in lines:
-        console().print(line)
+        lines = [] if trained is None else [trained.account]
+        if ranked is None:
+            _show_one(first, query_groups)
+        else:
+            for table in (*ranked.tables(), *query_groups.tables()):
+                print_table(table, table.caption if table.name.startswith("by_") else None)
+            accounts = {name: [*each.account(), *_account(each)] for name, each in found.items()}
+            lines = [*labelled.account, *account_lines(accounts), *lines]
+        if errors:
+            table = frequency_table(errors)
+            print_table(table, table.caption)
+        for line in lines:
+            console().print(line)
+        print_written(written)
+
+    outputs: list[Output] = [
+        (VALUES_OF_IMAGES, output, first.to_csv),
+        ("Score card", card, lambda path: ScoreCard.of(first).write(path)),
+        ("Score cards", cards, lambda path: write_cards(path, of_cards)),
+        ("Figure", plot, lambda path: frequency_figure(errors, path)),
+    ]
+    write_and_show(outputs, show)
 
 
 def _means(found: Mapping[str, IrmaEvaluation]) -> dict[str, dict[str, float | None]]:
     """System → the sum of the errors, the mean error, and the error rate."""
     return {name: {_ERROR_COUNT: each.counts.error_sum, **each.means} for name, each in found.items()}
-
-
-def _fields(errors: Sequence[CodeErrors]) -> list[dict[str, Any]]:
-    return [asdict(each) for each in errors]
 
 
 def _account(evaluation: IrmaEvaluation) -> list[str]:
@@ -137,8 +145,8 @@ def _account(evaluation: IrmaEvaluation) -> list[str]:
     return lines
 
 
-def _show_one(evaluation: IrmaEvaluation, output: Path | None, query_groups: QueryGroups) -> None:
-    _show_means(evaluation, output)
+def _show_one(evaluation: IrmaEvaluation, query_groups: QueryGroups) -> None:
+    _show_means(evaluation)
     for line in _account(evaluation):
         console().print(line)
     for of in query_groups.means.values():
@@ -147,24 +155,7 @@ def _show_one(evaluation: IrmaEvaluation, output: Path | None, query_groups: Que
             print_table(table, table.caption)
 
 
-def _write_results(
-    evaluation: MeasuredQueries,
-    output: Path | None,
-    card: Path | None,
-    json: bool,
-    more: Mapping[str, Any] | None = None,
-) -> bool:
-    """Write the files, and print JSON where requested, with ``more`` fields; true if it was."""
-    if output is not None:
-        evaluation.to_csv(output)
-    if card is not None:
-        ScoreCard.of(evaluation).write(card)
-    if json:
-        print_json({**evaluation.summary(), **(more or {}), "per_query": None if output is None else str(output)})
-    return json
-
-
-def _show_means(evaluation: MeasuredQueries, output: Path | None) -> None:
+def _show_means(evaluation: MeasuredQueries) -> None:
     """Print means and accounts."""
     rows = []
     for place, measure in enumerate(evaluation.measures):
@@ -172,8 +163,5 @@ def _show_means(evaluation: MeasuredQueries, output: Path | None) -> None:
         scored = int((~np.isnan(evaluation.values[:, place])).sum())
         rows.append((str(measure), number_text(mean), f"{scored:,}"))
     print_table(Table(("measure", "mean", "images"), rows))
-    screen = console()
     for line in evaluation.inputs.values():
-        screen.print(line)
-    if output is not None:
-        screen.print(f"Values of each image: {output}")
+        console().print(line)

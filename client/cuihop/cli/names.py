@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import CSV
 from cuihop.cli.evaluation_options import ConceptColumnOption, ImageColumnOption, OptionalGraphOption
 from cuihop.cli.graph_option import NamesOption, note_merged, opened_graph
 from cuihop.cli.output import note
@@ -36,7 +36,7 @@ def names_of_concepts(
     concept_column: ConceptColumnOption = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File for the table; standard output by default."),
-        FileUse.WRITES,
+        CSV,
     ] = None,
 ) -> None:  # fmt: skip
     """Add preferred names to the concepts of a file: CSV with a row for each image and concept.

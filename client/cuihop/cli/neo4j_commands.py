@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import SNAPSHOT, TSV
 from cuihop.cli.output import JsonOption, note, print_json, print_table
 from cuihop.cli.print_difference import print_difference
 from cuihop.cli.query_parameters import parameters_of_options, separated_parameters
@@ -167,9 +167,7 @@ def compare(
     old: Annotated[int, typer.Argument(help="Number of the old release.", show_default=False)],
     new: Annotated[int, typer.Argument(help="Number of the new release.", show_default=False)],
     server: ServerOption,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File for every single change."), FileUse.WRITES
-    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="File for every single change."), TSV] = None,
     json: JsonOption = False,
 ) -> None:
     """Compare two releases: concepts and edges, in all and by source vocabulary."""
@@ -216,9 +214,7 @@ def _list(connection: Neo4jConnection, json: bool) -> None:
 
 def snapshot(
     server: Annotated[str, typer.Option("--from", envvar="CUIHOP_NEO4J", help=_SERVER, show_default=False)],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Path of the snapshot.", show_default=False), FileUse.WRITES
-    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Path of the snapshot.", show_default=False), SNAPSHOT],
     release: Annotated[int | None, typer.Option("--release", help="Number; the active release by default.")] = None,
 ) -> None:
     """Write a release of a Neo4j database as a snapshot file."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -20,17 +21,24 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JsonOption",
+    "Output",
     "console",
     "hops_text",
     "note",
     "noted_warnings",
+    "path_text",
     "print_error",
     "print_json",
     "print_table",
+    "print_written",
     "progress",
+    "write_and_show",
 ]
 
 _WIDTH_OF_FILES = 160  # a pipe or a file has no width of its own
+
+Output: TypeAlias = tuple[str, Path | None, Callable[[Path], object]]
+"""Title of a file, its path if it is requested, and the function that writes it."""
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
@@ -85,6 +93,34 @@ def print_json(value: Mapping[str, Any]) -> None:
     """Print one JSON object, indented, on standard output."""
     json.dump(value, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
     sys.stdout.write("\n")
+
+
+def write_and_show(outputs: Iterable[Output], show: Callable[[Mapping[str, Path]], None]) -> None:
+    """Write the requested files, and show the result; what was computed is shown if a file cannot be written, too.
+
+    Args:
+        outputs: the files.
+        show: prints the result, and the titles and paths of the files that were written.
+    """
+    written: dict[str, Path] = {}
+    try:
+        for title, path, write in outputs:
+            if path is not None:
+                write(path)
+                written[title] = path
+    finally:
+        show(written)
+
+
+def print_written(written: Mapping[str, Path]) -> None:
+    """Print a line for each file that was written: its title and its path."""
+    for title, path in written.items():
+        console().print(f"{title}: {path}")
+
+
+def path_text(path: Path | None) -> str | None:
+    """A path for JSON; ``None`` without one."""
+    return None if path is None else str(path)
 
 
 def note(text: str) -> None:

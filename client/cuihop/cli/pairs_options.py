@@ -12,7 +12,7 @@ from typing import Annotated, BinaryIO
 import typer
 
 from cuihop.answer_fields import with_release
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import REJECTS, TSV
 from cuihop.cli.graph_option import note_merged, note_upper_case
 from cuihop.cli.output import console, note, print_json, progress
 from cuihop.cli.pairs_file import Header, OnBadRow, PairAnswers, answers_of_file
@@ -35,9 +35,7 @@ __all__ = [
 PairsOption = Annotated[
     Path | None, typer.Option("--pairs", help="Pairs: two columns of TSV, CSV, JSON Lines or Parquet; - for stdin.")
 ]
-PairsOutputOption = Annotated[
-    Path | None, typer.Option("--output", "-o", help="File for the answers to --pairs."), FileUse.WRITES
-]
+PairsOutputOption = Annotated[Path | None, typer.Option("--output", "-o", help="File for the answers to --pairs."), TSV]
 HeaderOption = Annotated[
     Header, typer.Option("--header", help="Header in the first line: recognised, present or absent.")
 ]
@@ -45,7 +43,7 @@ OnBadRowOption = Annotated[
     OnBadRow, typer.Option("--on-bad-row", help="Stop at a faulty row, or set it aside and go on.")
 ]
 RejectsOption = Annotated[
-    Path | None, typer.Option("--rejects", help="File for faulty rows; OUTPUT.rejects by default."), FileUse.WRITES
+    Path | None, typer.Option("--rejects", help="File for faulty rows; OUTPUT.rejects by default."), REJECTS
 ]
 
 

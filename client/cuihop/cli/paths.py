@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cuihop.answer_fields import common_ancestors_fields, neighbourhood_fields, path_fields, with_release
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import DICTIONARY
 from cuihop.cli.evaluation_options import ConceptColumnOption, ImageColumnOption
 from cuihop.cli.graph_option import (
     DirectionOption,
@@ -98,7 +98,7 @@ def neighbours(
             "--output", "-o", show_default=False,
             help="With --concepts: file for the neighbour dictionary, which --graph takes in place of the graph.",
         ),
-        FileUse.WRITES,
+        DICTIONARY,
     ] = None,
     image_column: ImageColumnOption = None,
     concept_column: ConceptColumnOption = None,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import CSV, QRELS
 from cuihop.cli.evaluation_options import FILES_PANEL, OrderOption, TiesOption
-from cuihop.cli.output import JsonOption, console, print_json, print_table
+from cuihop.cli.output import JsonOption, console, path_text, print_json, print_table, print_written, write_and_show
 from cuihop.files.text_lines import counted
 from cuihop.rankings.document_ranking import DocumentRanking
 from cuihop.rankings.pooling import pooled
@@ -42,13 +42,13 @@ def pool(
         Path | None,
         typer.Option("--output", "-o", help="File for query, document and number of runs that found it, as CSV.",
                      rich_help_panel=FILES_PANEL),
-        FileUse.WRITES,
+        CSV,
     ] = None,
     judge: Annotated[
         Path | None,
         typer.Option("--judge", rich_help_panel=FILES_PANEL,
                      help="File for judges: TREC qrels by document name, each grade -1 until it is judged."),
-        FileUse.WRITES,
+        QRELS,
     ] = None,
     ties: TiesOption = "name",
     order: OrderOption = "score",
@@ -57,27 +57,25 @@ def pool(
     """Pool the first documents of several runs for judges of relevance, as campaigns do."""
     read = runs_read(runs, depth, ties, order)
     found = pooled(read, depth)
-    if output is not None:
-        found.to_csv(output)
-    if judge is not None:
-        found.to_qrels(judge)
     sizes = found.sizes
-    if json:
-        files = {"output": output, "judge": judge}
-        print_json({
-            "depth": depth, "ties": ties, "order": order, "runs": [ranking.account for ranking in read],
-            "queries": len(sizes), "sizes": sizes, "queried": dict(found.queried), "minimum": min(sizes.values()),
-            "mean": found.mean_size, "maximum": max(sizes.values()),
-            **{name: None if path is None else str(path) for name, path in files.items()},
-        })  # fmt: skip
-        return
-    print_table(found.table())
-    screen = console()
-    screen.print(f"{counted(found.runs, 'run')}, depth {depth:,}, {counted(len(sizes), 'query', 'queries')}: pools of "
-                 f"{min(sizes.values()):,} to {max(sizes.values()):,} documents, mean {found.mean_size:,.1f}, "
-                 f"{sum(sizes.values()):,} to judge")  # fmt: skip
-    for ranking in read:
-        screen.print(ranking.account)
-    for title, path in (("Pool", output), ("File for judges", judge)):
-        if path is not None:
-            screen.print(f"{title}: {path}")
+
+    def show(written: Mapping[str, Path]) -> None:
+        if json:
+            print_json({
+                "depth": depth, "ties": ties, "order": order, "runs": [ranking.account for ranking in read],
+                "queries": len(sizes), "sizes": sizes, "queried": dict(found.queried), "minimum": min(sizes.values()),
+                "mean": found.mean_size, "maximum": max(sizes.values()),
+                "output": path_text(written.get("Pool")), "judge": path_text(written.get("File for judges")),
+            })  # fmt: skip
+            return
+        print_table(found.table())
+        console().print(
+            f"{counted(found.runs, 'run')}, depth {depth:,}, {counted(len(sizes), 'query', 'queries')}: pools of "
+            f"{min(sizes.values()):,} to {max(sizes.values()):,} documents, mean {found.mean_size:,.1f}, "
+            f"{sum(sizes.values()):,} to judge"
+        )
+        for ranking in read:
+            console().print(ranking.account)
+        print_written(written)
+
+    write_and_show([("Pool", output, found.to_csv), ("File for judges", judge, found.to_qrels)], show)

@@ -5,27 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from cuihop.cli.output import console, print_table
+from cuihop.cli.output import console, print_table, print_written
 from cuihop.evaluation.result import Evaluation
 from cuihop.notebooks.table import Table
 
 __all__ = ["print_evaluation"]
 
 
-def print_evaluation(evaluation: Evaluation, tables: Iterable[Table], written: Mapping[str, Path | None]) -> None:
+def print_evaluation(evaluation: Evaluation, tables: Iterable[Table], written: Mapping[str, Path]) -> None:
     """Print means, other tables and account.
 
     Args:
         evaluation: its result.
         tables: those requested, such as the worst queries.
-        written: title of each file that may have been written, and its path; ``None`` where it was not.
+        written: title of each file that was written, and its path.
     """
     print_table(evaluation.table())
     for table in tables:
         print_table(table, table.caption)
-    screen = console()
     for line in evaluation.account():
-        screen.print(line)
-    for title, path in written.items():
-        if path is not None:
-            screen.print(f"{title}: {path}")
+        console().print(line)
+    print_written(written)

@@ -18,6 +18,7 @@ from cuihop.collection.dataset import Dataset
 from cuihop.errors import OutputError
 from cuihop.evaluation.shards import OpenShard, open_places, queries_of_shard
 from cuihop.resources.block_work import Cluster
+from cuihop.resources.optional_packages import OptionalPackage
 from cuihop.resources.progress import Progress
 from cuihop.resources.resources import Resources
 from cuihop.resources.shard import Shard
@@ -70,6 +71,7 @@ ClusterOption = Annotated[
         "--cluster", metavar="CLUSTER", rich_help_panel=RESOURCES_PANEL,
         help="Compute in a Dask cluster: local:N, tcp://HOST:PORT, tls://HOST:PORT, or its scheduler file.",
     ),
+    OptionalPackage("distributed", "cuihop[cluster]"),
 ]  # fmt: skip
 
 ClusterFolderOption = Annotated[

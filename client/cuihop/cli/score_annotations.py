@@ -26,7 +26,7 @@ from cuihop.annotated_texts.score_tables import (
     type_table,
 )
 from cuihop.annotated_texts.scoring import AnnotationScores, TextCollection, score_annotations
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import CSV, FileUse
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
     MEASURES_PANEL,
@@ -47,15 +47,17 @@ from cuihop.cli.graph_option import (
     WithinSabOption,
     opened_graph,
 )
-from cuihop.cli.output import JsonOption, note, print_json, print_table
+from cuihop.cli.output import JsonOption, note, path_text, print_json, print_table, write_and_show
 from cuihop.cli.scored_systems import ScoredSystems, first_rows, predictions_named
 from cuihop.comparison.comparison import Comparison
 from cuihop.errors import InvalidCui
 from cuihop.graph import ConceptGraph
 from cuihop.measures.nearness import Nearness
-from cuihop.notebooks.table import Table, write_tables
+from cuihop.notebooks.table import Table
 
 __all__ = ["score_annotated_texts"]
+
+_VALUES = "Values of each text"
 
 
 def score_annotated_texts(
@@ -85,7 +87,7 @@ def score_annotated_texts(
     per_document: Annotated[
         Path | None,
         typer.Option("--per-document", rich_help_panel=FILES_PANEL, help="File for the values of each text, as CSV."),
-        FileUse.WRITES,
+        CSV,
     ] = None,
     report: ReportOption = None,
     cards: CardsOption = None,
@@ -131,20 +133,21 @@ def score_annotated_texts(
         {name: result.found for name, result in results.items()},
         resamples=resamples, confidence=confidence, seed=seed, threads=threads,
     )  # fmt: skip
-    systems.write(output=per_document, cards=cards)
     tables = list(_tables(results, systems.comparison, confidence, rows))
-    if report is not None:
-        write_tables(report, tables)
-    if json:
-        print_json({
-            "systems": [{"system": name, **result.fields(rows)} for name, result in results.items()],
-            **systems.fields(),
-            "per_document": None if per_document is None else str(per_document),
-        })  # fmt: skip
-        return
-    for place, table in enumerate(tables):
-        print_table(table, table.caption if place and systems.comparison is None else None)
-    systems.print_account({"Values of each text": per_document, "Tables": report, "Score cards": cards})
+
+    def show(written: Mapping[str, Path]) -> None:
+        if json:
+            print_json({
+                "systems": [{"system": name, **result.fields(rows)} for name, result in results.items()],
+                **systems.fields(),
+                "per_document": path_text(written.get(_VALUES)),
+            })  # fmt: skip
+            return
+        for place, table in enumerate(tables):
+            print_table(table, table.caption if place and systems.comparison is None else None)
+        systems.print_account(written)
+
+    write_and_show(systems.outputs((_VALUES, per_document), tables, report=report, cards=cards), show)
 
 
 @dataclass(frozen=True)

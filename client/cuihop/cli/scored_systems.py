@@ -10,11 +10,11 @@ from typing import Any, Generic, TypeVar
 import typer
 
 from cuihop.cli.compared_systems import named_files, write_cards
-from cuihop.cli.output import console
+from cuihop.cli.output import Output, console, print_written
 from cuihop.comparison.comparison import Comparison, compare
 from cuihop.comparison.score_card import ScoreCard, system_name
 from cuihop.evaluation.result import MeasuredQueries
-from cuihop.notebooks.table import Table
+from cuihop.notebooks.table import Table, write_tables
 
 __all__ = ["ScoredSystems", "account_lines", "first_rows", "predictions_named"]
 
@@ -64,24 +64,24 @@ class ScoredSystems(Generic[Scored]):
             comparison = compare(cards, resamples=resamples, confidence=confidence, seed=seed, threads=threads)
         return cls(scored, cards, comparison)
 
-    def write(self, *, output: Path | None, cards: Path | None = None, plot: Path | None = None) -> None:
-        """Write the files that are given.
+    def outputs(
+        self, values: tuple[str, Path | None], tables: Sequence[Table], *, report: Path | None, cards: Path | None,
+        plot: Path | None = None,
+    ) -> list[Output]:  # fmt: skip
+        """The files to write, as `cuihop.cli.output.write_and_show` takes them.
 
         Args:
-            output: values of each query; of several systems side by side.
-            cards: folder of the score cards.
+            values: title and path of the values of each query; of several systems side by side.
+            tables: for the report. report: its path. cards: folder of the score cards.
             plot: figure of the differences; of one system, of the spread of its values.
-
-        Raises:
-            OutputError: a file cannot be written.
         """
         results = self.comparison or next(iter(self.scored.values()))
-        if output is not None:
-            results.to_csv(output)
-        if cards is not None:
-            write_cards(cards, self.cards)
-        if plot is not None:
-            results.plot(plot)
+        return [
+            (*values, results.to_csv),
+            ("Tables", report, lambda path: write_tables(path, tables)),
+            ("Score cards", cards, lambda path: write_cards(path, self.cards)),
+            ("Figure", plot, results.plot),
+        ]
 
     def fields(self) -> dict[str, Any]:
         """The comparison, ready for JSON."""
@@ -90,17 +90,17 @@ class ScoredSystems(Generic[Scored]):
         found = self.comparison.summary()
         return {"differences": found["differences"], "holm": found["holm"]}
 
-    def print_account(self, written: Mapping[str, Path | None]) -> None:
+    def print_account(self, written: Mapping[str, Path]) -> None:
         """Print the lines under the tables: on the comparison, on the inputs of each system, and on the files.
 
         Args:
-            written: title of each file that may have been written → its path.
+            written: title of each file that was written → its path.
         """
         lines = [] if self.comparison is None else self.comparison.account_of_tests()
         lines += account_lines({name: values.account() for name, values in self.scored.items()})
-        lines += [f"{title}: {path}" for title, path in written.items() if path is not None]
         for line in lines:
             console().print(line)
+        print_written(written)
 
 
 def account_lines(accounts: Mapping[str, Sequence[str]]) -> Iterator[str]:

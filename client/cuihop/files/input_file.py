@@ -22,6 +22,7 @@ __all__ = [
     "NUMPY",
     "PARQUET",
     "STANDARD_INPUT",
+    "TABLE_SUFFIXES",
     "InputFile",
     "Readable",
     "opened_input",
@@ -36,7 +37,7 @@ Form: TypeAlias = Literal["array", "table", "text"]
 NUMPY, PARQUET, ARROW, ARROW_STREAM = b"\x93NUMPY", b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _TABLES = (PARQUET + b"\x15", ARROW + b"\0\0", ARROW_STREAM)
-_TABLE_SUFFIXES = frozenset({".parquet", ".pq", ".arrow", ".arrows", ".feather", ".ipc"})
+TABLE_SUFFIXES = frozenset({".parquet", ".pq", ".arrow", ".arrows", ".feather", ".ipc"})
 _HEAD = 4096
 _BUFFER = 1 << 16
 _AS_TEXT = "Save it as plain text in UTF-8."
@@ -86,7 +87,7 @@ class InputFile:
             self._again = str(path) != STANDARD_INPUT and self._file.seekable()
             self.first_bytes = _head(self._file)
         self.form: Form = "text"
-        if self.path.suffix.lower() in _TABLE_SUFFIXES or self.first_bytes.startswith(_TABLES):
+        if self.path.suffix.lower() in TABLE_SUFFIXES or self.first_bytes.startswith(_TABLES):
             self.form = "table"
         elif self.first_bytes.startswith(NUMPY):
             self.form = "array"

@@ -155,7 +155,8 @@ def write_tables(path: Path, tables: Iterable[Table]) -> None:
     Raises:
         OutputError: the disk is full, or the folder cannot be written.
     """
-    write_whole(path, "\n".join(table.latex() if path.suffix == ".tex" else table.markdown() for table in tables))
+    in_latex = path.suffix.lower() == ".tex"
+    write_whole(path, "\n".join(table.latex() if in_latex else table.markdown() for table in tables))
 
 
 def marked(text: str) -> str:

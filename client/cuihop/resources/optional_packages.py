@@ -1,11 +1,44 @@
-"""Packages that the base installation does not bring, and the error where one of them is missing."""
+"""Packages that the base installation does not bring, and the error if one of them is missing, before the work."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
 
-__all__ = ["installed_by"]
+__all__ = ["GRPC", "MATPLOTLIB", "NEO4J", "PYARROW", "RANX", "SACREBLEU", "URLLIB3", "OptionalPackage", "installed_by"]
+
+
+@dataclass(frozen=True)
+class OptionalPackage:
+    """A package that an option, a file or a measure needs.
+
+    Attributes:
+        name: of the module. requirement: the argument of ``pip install`` that brings it.
+    """
+
+    name: str
+    requirement: str
+
+    def check(self) -> None:
+        """Refuse work that needs the package, without the seconds that its import may take.
+
+        Raises:
+            ModuleNotFoundError: it is missing; the message says how to install it.
+        """
+        with installed_by(self.requirement):
+            if find_spec(self.name) is None:
+                raise ModuleNotFoundError(name=self.name)
+
+
+GRPC = OptionalPackage("grpc", "cuihop[remote]")
+MATPLOTLIB = OptionalPackage("matplotlib", "cuihop[plots]")
+NEO4J = OptionalPackage("neo4j", "cuihop[neo4j]")
+PYARROW = OptionalPackage("pyarrow", "cuihop[parquet]")
+RANX = OptionalPackage("ranx", "cuihop[fusion]")
+SACREBLEU = OptionalPackage("sacrebleu", "cuihop[captions]")
+URLLIB3 = OptionalPackage("urllib3", "cuihop[remote]")
 
 
 @contextmanager

@@ -135,9 +135,10 @@ def _nearest(near: Float64, top: int) -> tuple[Int64, Int64]:
 def _table(file: BinaryIO, path: Path, every: AllSimilarities) -> Iterator[_Write]:
     """A function that writes rows, columns and values to the table."""
     header = ("a", "b", every.options.measure)
-    if path.suffix in DELIMITERS:
+    ending = path.suffix.lower()
+    if ending in DELIMITERS:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-        rows_of = csv.writer(text, delimiter=DELIMITERS[path.suffix], lineterminator="\n")
+        rows_of = csv.writer(text, delimiter=DELIMITERS[ending], lineterminator="\n")
         rows_of.writerow(header)
         yield lambda rows, columns, values: rows_of.writerows(
             (every.rows[row], every.columns[column], value)
@@ -145,7 +146,7 @@ def _table(file: BinaryIO, path: Path, every: AllSimilarities) -> Iterator[_Writ
         )
         text.detach()
         return
-    if path.suffix != ".parquet":
+    if ending != ".parquet":
         raise InputError(
             "no such table", file=path, found=path.suffix or "no suffix", expected=".csv, .tsv or .parquet"
         )
