@@ -1,15 +1,18 @@
 """Rules for every test: the tiers, the order of work, and one line for each cause of a test that did not run.
 
-``make test`` (``--short``) leaves out what is marked ``slow`` and what needs a server or a browser, but for tests
-marked ``core``; ``make test-all`` and a plain ``pytest FILE`` leave out nothing. CONTRIBUTING.md says how a test is
-placed.
+``make test`` (``--short``) leaves out what is marked ``slow`` and what starts a server, a browser or another process,
+but for tests marked ``core``; ``make test-all`` and a plain ``pytest FILE`` leave out nothing. CONTRIBUTING.md says how
+a test is placed.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -20,6 +23,7 @@ from _pytest.nodeid import NodeId
 from browser import browser
 from command_server import forked_programs
 from cuihop.resources.compilation import seconds_of_compilation
+from cuihop_tools.neo4j_server import LocalServer
 from dask_servers import dask_servers
 from examples import register_profiles
 from neo4j_server import killable_neo4j, neo4j_server
@@ -44,6 +48,8 @@ MOST_SECONDS = 2.0
 """Processor time that one test of ``make test`` may take, without compilation: a longer one is marked ``slow``."""
 
 _HERE = str(Path(__file__).parent)
+_DATA = (shared, wordnet)  # what reads files beside the checkout
+_PROCESSES = (subprocess, LocalServer)  # what starts one
 _LEFT_OUT = pytest.StashKey[dict[str, int]]()
 
 pytest.register_assert_rewrite("concept_graph_contract")
@@ -63,26 +69,43 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _belongs_to_all(item: pytest.Item) -> bool:
     """True if only ``make test-all`` runs it."""
-    if item.get_closest_marker("slow") is not None:
-        return True
-    return bool(SERVERS & set(getattr(item, "fixturenames", ()))) and item.get_closest_marker("core") is None
+    if item.get_closest_marker("core") is not None:
+        return False
+    servers = SERVERS & set(getattr(item, "fixturenames", ()))
+    return bool(servers) or item.get_closest_marker("slow") is not None or _reaches(item, _PROCESSES)
 
 
-def _reads_shared_data(test: object) -> bool:
-    """True if a function, or one of the suite's functions that it calls, reads the data beside the checkout."""
-    reached = [test]
-    seen: set[CodeType] = set()
-    while reached:
-        function = reached.pop()
-        function = getattr(function, "__wrapped__", function)
-        if function is shared or function is wordnet:
-            return True
-        code = getattr(function, "__code__", None)
-        if code is not None and code not in seen and code.co_filename.startswith(_HERE):
-            seen.add(code)
-            names = getattr(function, "__globals__", {})
-            reached += [names[name] for name in _names(code) if name in names]
-    return False
+def _reaches(item: pytest.Item, targets: Sequence[object]) -> bool:
+    """True if a test or a fixture of it, or code of the suite that they use, names one of these."""
+    functions = [getattr(item, "function", None), *(each.func for each in _fixtures(item))]
+    return any(target in _reached(function) for function in functions for target in targets)
+
+
+@cache
+def _reached(function: object) -> set[object]:
+    """What a function, and the functions and classes of the suite that it uses, name of `_DATA` and `_PROCESSES`."""
+    found: set[object] = set()
+    seen: set[int] = set()
+    left = [function]
+    while left:
+        one = left.pop()
+        one = getattr(one, "__wrapped__", one)
+        found.update(target for target in (*_DATA, *_PROCESSES) if one is target)
+        code = getattr(one, "__code__", None)
+        if id(one) in seen or not _is_of_the_suite(one):
+            continue
+        seen.add(id(one))
+        if isinstance(one, type):
+            left += [*vars(one).values(), *one.__bases__]
+        elif code is not None:
+            names = getattr(one, "__globals__", {})
+            left += [names[name] for name in _names(code) if name in names]
+    return found
+
+
+def _is_of_the_suite(one: object) -> bool:
+    module = sys.modules.get(getattr(one, "__module__", None) or "")
+    return (getattr(module, "__file__", None) or "").startswith(_HERE)
 
 
 def _names(code: CodeType) -> Iterator[str]:
@@ -96,10 +119,6 @@ def _names(code: CodeType) -> Iterator[str]:
 def _fixtures(item: pytest.Item) -> list[Any]:
     info = getattr(item, "_fixtureinfo", None)
     return [] if info is None else [each for several in info.name2fixturedefs.values() for each in several]
-
-
-def _needs_shared_data(item: pytest.Item) -> bool:
-    return any(map(_reads_shared_data, (getattr(item, "function", None), *(each.func for each in _fixtures(item)))))
 
 
 def _shares_in_its_module(item: pytest.Item) -> bool:
@@ -121,10 +140,10 @@ def _leave_out(
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Choose the tests of the tier. Tests that share a server run in one process: each would start one of its own."""
     if config.getoption("--short"):
-        _leave_out(config, items, "slow, or with servers: `make test-all` runs them", _belongs_to_all)
+        _leave_out(config, items, "slow, or with other processes: `make test-all` runs them", _belongs_to_all)
     if not FOLDER.exists() and not config.getoption("--fail-on-skip"):
         cause = "read data that is not in the repository: CUIHOP_SHARED_DATA names its folder"
-        _leave_out(config, items, cause, _needs_shared_data)
+        _leave_out(config, items, cause, lambda item: _reaches(item, _DATA))
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         if {"neo4j_server", "killable_neo4j"} & fixtures:

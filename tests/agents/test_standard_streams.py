@@ -32,6 +32,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_the_client_lists_and_calls_the_tools(mode: str, snapshot: Path) -> None:
     async def use(client: Client) -> tuple[ListToolsResult, list[CallToolResult]]:
@@ -58,6 +59,7 @@ def test_the_client_lists_and_calls_the_tools(mode: str, snapshot: Path) -> None
     assert "no such tool; found 'shortest'; expected search or annotate" in message(absent)
 
 
+@pytest.mark.slow
 def test_names_can_be_left_out(snapshot: Path) -> None:
     use = calls(PATH, ("search", {"text": "brain"}))
     path, search = over_standard_streams(["--graph", str(snapshot), "--no-names"], use)
@@ -66,6 +68,7 @@ def test_names_can_be_left_out(snapshot: Path) -> None:
     assert "names are hidden here" in message(search)
 
 
+@pytest.mark.slow
 def test_a_service_is_a_graph_too_and_may_serve_another_release() -> None:
     other = SnapshotGraph.of([(BRAIN_STEM, HEAD)], name="next", identifiers="cui")
     with running_service(example_graph(), names=False) as service:

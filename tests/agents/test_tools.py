@@ -327,6 +327,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(tool=st.sampled_from(sorted(TOOLS)), data=st.data())
 def test_arguments_of_any_form_are_accepted_or_named(tool: str, data: st.DataObject) -> None:
     names = [field.alias or name for name, field in TOOLS[tool].arguments.model_fields.items()]

@@ -106,6 +106,7 @@ def test_threads_change_nothing(
     assert contents(tmp_path) == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_a_run_goes_on_from_any_point(
     seed: int, whole: dict[str, bytes], texts: Path, graph: SnapshotGraph, tmp_path: Path
@@ -128,6 +129,7 @@ def test_a_run_goes_on_from_any_point(
     assert expected.texts == LINES
 
 
+@pytest.mark.slow
 def test_a_killed_program_goes_on(whole: dict[str, bytes], texts: Path, graph: SnapshotGraph, tmp_path: Path) -> None:
     graph.save(tmp_path / "graph.cuihop")
     pipe = tmp_path / "texts.txt"
@@ -152,6 +154,7 @@ def test_a_killed_program_goes_on(whole: dict[str, bytes], texts: Path, graph: S
     assert account.resumed > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_every_format_goes_on_to_the_same_bytes(
     form: SpansFormat, texts: Path, graph: SnapshotGraph, tmp_path: Path
@@ -258,6 +261,7 @@ def test_a_service_gives_the_same_bytes(
     assert account.texts == LINES
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_texts(graph: SnapshotGraph) -> None:
     """Texts come from a generator, go to a stream that forgets them, and never wait in large numbers."""
     taken = written = 0

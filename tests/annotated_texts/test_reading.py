@@ -261,6 +261,7 @@ def test_columns_of_a_format_without_columns_are_refused(tmp_path: Path) -> None
         open_texts(written(tmp_path, "a.txt", "Head\n"), text_column="text")
 
 
+@pytest.mark.slow
 def test_many_identifiers_are_compared_across_blocks(tmp_path: Path) -> None:
     lines = [f"{n},x\n" for n in range(20_000)]
     path = written(tmp_path, "a.csv", "ID,Caption\n" + "".join(lines) + "77,x\n13,y\n")

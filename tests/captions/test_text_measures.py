@@ -17,6 +17,7 @@ PAIRS = drawn_pairs(10_000, seed=18)
 REFERENCES, CANDIDATES = ({str(place): pair[side] for place, pair in enumerate(PAIRS)} for side in (0, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["imageclef", "as-given"])
 def test_rouge_is_that_of_the_package_on_ten_thousand_captions(text: CaptionText) -> None:
     pairs = PAIRS if text == "imageclef" else PAIRS[:1000]
@@ -37,6 +38,7 @@ def test_rouge_is_that_of_the_package_on_ten_thousand_captions(text: CaptionText
     assert (found == 0).any(axis=0).all()
 
 
+@pytest.mark.slow
 def test_bleu_is_that_of_sacrebleu_on_ten_thousand_captions() -> None:
     """By the defaults of the functions of that package."""
     found = score_captions(REFERENCES, CANDIDATES, measures="BLEU@4")
@@ -95,6 +97,7 @@ def test_empty_captions(measure: str, reference: str, candidate: str, expected: 
     assert found.values.tolist() == [[expected]]
 
 
+@pytest.mark.slow
 def test_the_mean_of_rouge_is_that_of_the_program() -> None:
     scorer = RougeScorer(["rouge1"])
 

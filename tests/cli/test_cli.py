@@ -365,6 +365,7 @@ def test_an_error_is_json_too_where_json_is_requested(run: Run, tmp_path: Path) 
     assert [answer[name] for name in ("reason", "file", "line", "exit_code")] == ["INVALID_INPUT", str(images), 3, 3]
 
 
+@pytest.mark.slow
 def test_the_module_is_the_program_and_american_spelling_is_understood(run: Run, snapshot: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "cuihop", "neighbors", "C0006121", "--graph", str(snapshot)],

@@ -73,6 +73,7 @@ def test_a_cluster_without_a_folder_and_a_folder_without_a_cluster_are_refused(i
     )
 
 
+@pytest.mark.slow
 def test_after_ctrl_c_no_process_is_left_and_the_blocks_are_there(inputs: Path, tmp_path: Path, program: Run) -> None:
     require_dask()
     common = [*evaluation(inputs, "many"), "--baseline", "random", "--checkpoint", tmp_path / "blocks"]

@@ -66,6 +66,7 @@ def tasks_left(cluster: DaskCluster) -> int:
     return 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["nn-CUI@K", "embeddings with labels", "best by BM", "ablation"])
 def test_two_processes_compute_the_bits_of_one(local: DaskCluster, name: str, tmp_path: Path) -> None:
     assert JOBS[name](Resources(cluster=local), tmp_path) == JOBS[name](Resources(), tmp_path)
@@ -246,6 +247,7 @@ def test_a_job_whose_last_worker_or_scheduler_ends_says_so(dask_servers: DaskSer
             list(cluster.results(Troubled(nothing), range(6)))
 
 
+@pytest.mark.slow
 def test_dasks_log_is_as_before_when_the_cluster_is_closed(local: DaskCluster) -> None:
     before = logging.getLogger("distributed").level
     with pytest.raises(InputError), open_cluster("local:0"):
@@ -272,6 +274,7 @@ def test_a_cluster_of_other_machines_needs_a_folder() -> None:
         pass
 
 
+@pytest.mark.slow
 def test_a_cluster_over_tls_by_the_settings_of_dask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require_dask()
     import dask

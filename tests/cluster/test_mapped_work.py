@@ -53,6 +53,7 @@ def unwritten(mapped: MappedWork) -> bool:
     return all(re.search(r"\b0 kB", line) for line in kept)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", JOBS)
 def test_a_mapped_work_has_the_same_bits_in_whatever_order_and_as_often_as_it_is_computed(
     name: str, tmp_path: Path

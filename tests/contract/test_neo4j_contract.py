@@ -12,6 +12,7 @@ from cuihop_tools.neo4j_server import LocalServer
 from neo4j_server import stored_graph
 
 
+@pytest.mark.core
 class TestNeo4j(ConceptGraphContract):
     random_graphs = 8
     pairs_a_thread = 4

@@ -78,6 +78,7 @@ def test_every_listed_host_has_a_link() -> None:
     assert {urlsplit(link).netloc for _, link in external()} == set(FORMS)
 
 
+@pytest.mark.slow
 def test_no_address_stands_bare_in_a_text() -> None:
     """A bare address is a link for some readers of Markdown and not for others, so that no check would see it."""
     for page in PAGES:

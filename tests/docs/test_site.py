@@ -107,6 +107,7 @@ def pages(site: Path) -> dict[Path, Page]:
     return {path: Page(path) for path in site.rglob("*.html")}
 
 
+@pytest.mark.slow
 def test_every_page_of_the_repository_is_a_page_of_the_site(site: Path) -> None:
     for page in [*(ROOT / "docs").rglob("*.md"), ROOT / "docs" / "tutorial.ipynb", ROOT / "CHANGELOG.md"]:
         assert site.joinpath(page.relative_to(ROOT)).with_suffix(".html").exists(), page

@@ -18,6 +18,7 @@ def committed() -> nbformat.NotebookNode:
     return notebook
 
 
+@pytest.mark.slow
 def test_every_cell_runs_and_gives_what_is_shown(committed: nbformat.NotebookNode) -> None:
     found = executed()
     assert [cell.source for cell in found.cells] == [cell.source for cell in committed.cells]

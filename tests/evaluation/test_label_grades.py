@@ -51,6 +51,7 @@ def collections(draw: st.DrawFn) -> tuple[LabelValues, list[str], list[str], dic
     return labels, queries, corpus, lists
 
 
+@pytest.mark.slow
 @given(collections(), st.integers(1, 3), st.integers(1, 10), st.sampled_from(["equal", "shared"]))
 def test_grades_of_labels_are_judgements_that_nobody_wrote(
     drawn: tuple[LabelValues, list[str], list[str], dict[str, list[str]]], joined: int, k: int, agreement: Agreement

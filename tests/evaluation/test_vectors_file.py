@@ -32,10 +32,12 @@ def test_the_literal_algorithms_write_the_same_bytes() -> None:
     assert installed_vectors() == made_test_vectors.FILE.parent
 
 
+@pytest.mark.slow
 def test_every_way_of_the_library_satisfies_them(vectors: TestVectors) -> None:
     assert vectors.verify() == []
 
 
+@pytest.mark.slow
 def test_pairs_and_collections_have_the_very_bits(vectors: TestVectors) -> None:
     assert dataclasses.replace(only(vectors, "IoU", "nn-IoU", "nn-F1"), tolerance=0.0).verify() == []
 
@@ -55,6 +57,7 @@ def test_a_wrong_value_is_found(vectors: TestVectors, measure: str) -> None:
     assert {each.way for each in differences} == ways.get(measure, {"one pair"})
 
 
+@pytest.mark.slow
 def test_the_command_counts_and_fails_on_a_difference(program: Run, tmp_path: Path, vectors: TestVectors) -> None:
     content = json.loads(made_test_vectors.FILE.read_text(encoding="utf-8"))
     content["cases"] = content["cases"][:40]

@@ -152,6 +152,7 @@ def test_a_ranking_from_a_file(tmp_path: Path) -> None:
     assert (explained.ranked.rank_above, explained.ranked.source) == (2, str(path))
 
 
+@pytest.mark.slow
 @given(cases(), st.data())
 def test_gains_ranks_and_ndcg_equal_those_of_evaluate(case: Case, data: st.DataObject) -> None:
     query = data.draw(st.sampled_from(sorted(case.queries)))
@@ -193,6 +194,7 @@ def test_gains_ranks_and_ndcg_equal_those_of_evaluate(case: Case, data: st.DataO
     assert math.fsum(c.difference for c in explained.concepts) == pytest.approx(explained.difference, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(cases(), st.data())
 def test_the_cost_is_the_gain_from_exchanging_the_two(case: Case, data: st.DataObject) -> None:
     query = data.draw(st.sampled_from(sorted(case.queries)))

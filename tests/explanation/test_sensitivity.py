@@ -118,6 +118,7 @@ def test_the_json_is_stable() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @given(cases(), st.data())
 def test_every_setting_of_a_pair_is_exact(case: Case, data: st.DataObject) -> None:
     images = st.sampled_from(sorted(case.queries))
@@ -145,6 +146,7 @@ def test_every_setting_of_a_pair_is_exact(case: Case, data: st.DataObject) -> No
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(75))
 @given(cases(), st.data())
 def test_every_setting_of_a_query_is_exact(case: Case, data: st.DataObject) -> None:

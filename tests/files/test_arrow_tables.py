@@ -68,6 +68,7 @@ def columns(images: ImageConcepts) -> dict[str, pa.Array]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     "kind", ["text", "large text", "text view", "dictionary", "lists", "large lists", "lists of a dictionary"]

@@ -167,6 +167,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, object]:
     return {"loaded": loaded, "graph": SnapshotGraph(loaded.sections)}
 
 
+@pytest.mark.slow
 def test_wordnet_has_the_edges_of_its_files_and_distances_of_networkx(real: Mapping[str, object]) -> None:
     loaded, graph = real["loaded"], real["graph"]
     assert isinstance(graph, SnapshotGraph)

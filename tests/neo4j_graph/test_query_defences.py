@@ -147,6 +147,7 @@ def explained(store: Neo4jConnection, text: str) -> Any:
     return store.read(lambda tx: tx.run("EXPLAIN " + text).consume(), timeout=5.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("effect", PLANNED)
 def test_the_plan_alone_refuses_every_form(
     open_server: Neo4jConnection, effects: dict[str, list[str]], effect: str, listener: Listener
@@ -207,6 +208,7 @@ def test_the_settings_alone_keep_plugins_away_but_not_the_procedures_of_the_serv
     assert run(closed_server, "CALL dbms.components() YIELD edition RETURN edition") == [["community"]]
 
 
+@pytest.mark.slow
 def test_without_any_defence_most_forms_do_harm(
     open_server: Neo4jConnection, effects: dict[str, list[str]], listener: Listener
 ) -> None:

@@ -42,6 +42,7 @@ def run(*arguments: str | Path, **options: str) -> subprocess.CompletedProcess[s
     return subprocess.run([*map(str, arguments)], capture_output=True, text=True, check=False, env=clean | options)
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {
@@ -59,6 +60,7 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
 
+@pytest.mark.slow
 def test_the_light_install_brings_no_server_and_no_parser(light: Path) -> None:
     listed = json.loads(run(light / "python", "-m", "pip", "list", "--format", "json").stdout)
     names = {package["name"].lower() for package in listed}
@@ -80,6 +82,7 @@ def test_the_light_install_answers_offline(light: Path, tmp_path: Path) -> None:
     assert json.loads(done.stdout)["hops"] == 3
 
 
+@pytest.mark.slow
 def test_what_needs_an_extra_says_so(light: Path, tmp_path: Path) -> None:
     ontology = tmp_path / "small.obo"
     ontology.write_text("format-version: 1.4\n\n[Term]\nid: X:1\nname: one\n")
@@ -94,6 +97,7 @@ def test_what_needs_an_extra_says_so(light: Path, tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_the_light_install_evaluates_and_prints_its_table(light: Path, tmp_path: Path) -> None:
     snapshot = tmp_path / "example.cuihop"
     example_graph().save(snapshot)
@@ -110,6 +114,7 @@ def test_the_light_install_evaluates_and_prints_its_table(light: Path, tmp_path:
     assert "this needs the package pandas, which is not installed: pip install 'cuihop[frames]'" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_read_only_installation_without_a_home_still_answers(light: Path, tmp_path: Path) -> None:
     """Machine code that cannot be cached is compiled by each process."""
     snapshot = tmp_path / "example.cuihop"

@@ -58,6 +58,7 @@ def test_a_distance_imports_nothing_that_evaluates(tmp_path: Path) -> None:
     assert done.stdout == "[]\n"
 
 
+@pytest.mark.slow
 def test_a_service_on_a_snapshot_imports_nothing_that_it_does_not_use() -> None:
     program = (
         "import sys, cuihop_service.worker\n"

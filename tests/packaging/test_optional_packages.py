@@ -56,6 +56,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_a_missing_package_is_named_with_its_extra(case: str, tmp_path: Path) -> None:
     package, extra, use = CASES[case]

@@ -28,6 +28,7 @@ def files(root: Path) -> set[str]:
     return {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_the_sources_are_those_of_the_checkout(unpacked: Path) -> None:
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -37,6 +38,7 @@ def test_the_sources_are_those_of_the_checkout(unpacked: Path) -> None:
     assert files(unpacked) - {"PKG-INFO"} == tracked
 
 
+@pytest.mark.slow
 def test_every_link_of_the_pages_leads_to_a_file_of_the_sources(unpacked: Path) -> None:
     """The test of the documentation's links, run on the sources alone."""
     done = subprocess.run(

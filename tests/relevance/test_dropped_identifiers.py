@@ -23,6 +23,7 @@ def without_strangers(images: Images) -> Images:
     return {image: concepts - set(STRANGERS) for image, concepts in images.items()}
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(80), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(cases())
 @pytest.mark.filterwarnings("ignore::cuihop.errors.ManyUnknownConcepts")

@@ -68,6 +68,7 @@ def test_many_concepts_are_matched_as_by_scipy() -> None:
     assert largest_total(weights, 40, 70, scratch) == weights[rows, columns].sum()
 
 
+@pytest.mark.slow
 @given(cases(), st.integers(1, 12))
 def test_the_ranking_by_bm_is_that_of_a_scan_of_all_pairs(case: Case, k: int) -> None:
     ranking = top_k(
@@ -165,6 +166,7 @@ def by_scikit_learn(case: Case) -> npt.NDArray[np.float64]:
     return cosines
 
 
+@pytest.mark.slow
 @given(cases().filter(lambda case: any(one for one in (*case.queries.values(), *case.held.values()))))
 def test_the_ranking_by_tfidf_has_the_cosines_of_scikit_learn(case: Case) -> None:
     ranking = top_k(Dataset(case.queries, case.corpus), None, 12, by="tf-idf")

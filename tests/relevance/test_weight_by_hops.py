@@ -73,6 +73,7 @@ def test_every_gain_of_a_collection_is_that_of_the_pair_to_the_last_bit(case: Ca
             assert found == expected
 
 
+@pytest.mark.slow
 @small
 @given(cases())
 def test_an_evaluation_is_that_of_the_literal_algorithms(case: Case) -> None:

@@ -168,6 +168,7 @@ def test_without_lambda_or_hops_it_is_iou_to_the_last_bit(case: Case, chosen: tu
             assert result.values.tobytes() == iou
 
 
+@pytest.mark.slow
 @small
 @given(cases(), st.sampled_from(["Lin", "Wu-Palmer"]))
 def test_a_similarity_of_1_everywhere_gives_the_constant_weight_to_the_last_bit(case: Case, weight: Weight) -> None:
@@ -276,6 +277,7 @@ def test_lambda_is_1_for_a_similarity_and_half_for_other_weights() -> None:
     assert "λ = 1.0, weight λ · Lin (IC Sanchez)" in account
 
 
+@pytest.mark.slow
 def test_gains_on_a_real_collection_are_the_literal_ones() -> None:
     n = 2
     with SnapshotGraph.of(isa_edges("rrf_open"), identifiers="cui") as graph:

@@ -76,6 +76,7 @@ def scheme(request: pytest.FixtureRequest) -> str:
 # Batches
 
 
+@pytest.mark.slow
 def test_blocks_within_small_limits_are_answered_as_one_batch(scheme: str) -> None:
     limits = Limits(pairs=7, concepts=3, neighbours=30)
     offline = example_graph()
@@ -266,6 +267,7 @@ def test_a_batch_is_never_answered_from_two_releases(scheme: str, monkeypatch: p
             graph.distances([("C0006121", "C0018670")] * 1000)
 
 
+@pytest.mark.slow
 def test_a_pickled_graph_is_opened_again_without_its_key(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before, after = example_graph(), other_graph()
     with running_service(before) as running:
@@ -304,6 +306,7 @@ print(right, [os.waitpid(child, 0)[1] for child in children], graph.distance("C0
 """
 
 
+@pytest.mark.slow
 def test_after_a_fork_parent_and_children_answer_rightly(service: RunningService, scheme: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", FORK, address(service, scheme)], capture_output=True, text=True, check=False, timeout=120

@@ -56,6 +56,7 @@ def message() -> pb.GetDistancePackRequest:
     return pb.GetDistancePackRequest(cuis=[f"C{i:07d}" for i in range(5_000)], hops=255)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hops", [254, 255])
 def test_an_overdue_pack_stops(service: RunningService, hops: int) -> None:
     assert http(service, "/v1/pack", question(hops), X_Timeout_Seconds="0.5").status == 504
@@ -89,6 +90,7 @@ def test_a_pack_that_its_caller_cancels_stops(service: RunningService) -> None:
     wait_for(lambda: service.admission.running == 0, SOON)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_the_service_ends_while_a_pack_is_computed(large: SnapshotGraph, tmp_path: Path, workers: str) -> None:
     path = tmp_path / "large.cuihop"
@@ -123,6 +125,7 @@ ConceptService.path = path
 """
 
 
+@pytest.mark.slow
 def test_the_service_ends_without_a_thread_that_does_not_look(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(STUBBORN)  # read by every process of the service, workers included
     chain = tmp_path / "chain.cuihop"

@@ -165,6 +165,7 @@ async def over_grpc(port: int, world: World, seed: int, batches: int, singles: i
     return faults
 
 
+@pytest.mark.slow
 def test_connections_to_one_worker(world: World) -> None:
     """8 connections of HTTP and 4 of gRPC at once: 288,000 answers, 2,880 of them singles."""
     with running_service(SnapshotGraph.open(world.path)) as service:
@@ -177,6 +178,7 @@ def test_connections_to_one_worker(world: World) -> None:
         assert asyncio.run(ask()) == 0
 
 
+@pytest.mark.slow
 def test_connections_to_several_workers(world: World, tmp_path: Path) -> None:
     """Two processes: 16 connections of HTTP and 8 of gRPC, 240,000 answers."""
     with program(world.path, tmp_path, "--workers", "2") as running:

@@ -124,6 +124,7 @@ def probe(service: RunningService, **environment: str) -> subprocess.CompletedPr
     )
 
 
+@pytest.mark.slow
 def test_the_probe_of_the_image_tells_ready_from_not_ready_and_says_why() -> None:
     with running_service(example_graph()) as service:
         assert probe(service).returncode == 0
@@ -145,6 +146,7 @@ def test_the_probe_of_the_image_asks_no_proxy() -> None:
         assert probe(service, **proxies).returncode == 0
 
 
+@pytest.mark.slow
 def test_the_probe_of_the_image_reads_hosts_from_the_settings_file(tmp_path: Path) -> None:
     file = tmp_path / "cuihop.toml"
     with running_service(example_graph(), hosts=["graph.example.org"]) as service:

@@ -70,7 +70,7 @@ def check(answer: Reply, status: int, documented: dict[str, Any]) -> None:
         (404, f"/v1/concept?cui={UNKNOWN}", "reader", {}),
         (409, f"/v1/path?{PAIR}&release={'0' * 64}", "reader", {}),
         (410, f"/v1/distance?a={A}&b=C9000903", "reader", {}),
-        (504, f"/v1/path?{PAIR}", "reader", {"x_timeout_seconds": "1e-9"}),
+        (504, f"/v1/path?{PAIR}", "reader", {"x_timeout_seconds": "0.000000001"}),
         (405, "/v1/distances", "reader", {}),
     ],
 )

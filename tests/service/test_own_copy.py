@@ -72,6 +72,7 @@ class Asking:
         self._thread.join(60)
 
 
+@pytest.mark.slow
 def test_copying_over_a_served_snapshot_loses_no_answer_and_gives_no_wrong_one(tmp_path: Path) -> None:
     path, other = tmp_path / "graph.cuihop", tmp_path / "other.cuihop"
     large_graph(5).save(path)
@@ -96,6 +97,7 @@ def test_copying_over_a_served_snapshot_loses_no_answer_and_gives_no_wrong_one(t
     assert "a worker ended" not in running.log.read_text()
 
 
+@pytest.mark.slow
 def test_the_only_worker_is_started_again(store: Path, tmp_path: Path) -> None:
     with program(store, tmp_path, "--workers", "1", "--index-folder", str(tmp_path / "own")) as running:
         (first,) = running.workers()
@@ -107,6 +109,7 @@ def test_the_only_worker_is_started_again(store: Path, tmp_path: Path) -> None:
         assert running.stop() == 0
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_in_what_no_answer_needs_stops_no_service(store: Path, tmp_path: Path) -> None:
     beside = index_path(store)
     build_index(example_graph()).save(beside)

@@ -183,6 +183,7 @@ def test_a_restricted_remote_graph_is_opened_again_from_a_pickle(scheme: str, se
             whole.distance(ONE, TWO)
 
 
+@pytest.mark.slow
 def test_a_service_by_cypher_caches_by_the_restricted_release() -> None:
     graph = asserted_graph()
     served = ServedGraph(graph.release, database=graph, cached=CachedGraph(graph, entries=100))

@@ -47,6 +47,7 @@ def test_both_ports_answer_and_a_signal_stops_them(store: Path, tmp_path: Path, 
     assert (f"to look at the graph, open http://{running.http}/" in log) is (explorer == "--explorer")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_answers_under_way_are_given_when_it_stops(tmp_path: Path, workers: str) -> None:
     chain = [(f"C{i:07d}", f"C{i + 1:07d}") for i in range(3_000)]
@@ -66,6 +67,7 @@ def test_answers_under_way_are_given_when_it_stops(tmp_path: Path, workers: str)
         assert running.process.wait(60) == 0
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_replaced(store: Path, tmp_path: Path) -> None:
     with program(store, tmp_path, "--workers", "2") as running:
         wait_for(lambda: len(running.workers()) == 2)
@@ -86,6 +88,7 @@ def test_workers_end_when_their_supervisor_was_killed(store: Path, tmp_path: Pat
         wait_for(lambda: not any(Path(f"/proc/{pid}/stat").exists() and alive(pid) for pid in orphans))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_hangup_signal_brings_the_new_release_at_once(store: Path, tmp_path: Path, workers: str) -> None:
     with program(store, tmp_path, "--workers", workers, "--watch-seconds", "3600") as running:

@@ -24,6 +24,7 @@ from examples import examples
 K = 4
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40))
 @given(cases(), st.integers(1, 5), st.booleans(), st.data())
 def test_shards_of_any_collection(case: Case, count: int, by_position: bool, data: st.DataObject) -> None:

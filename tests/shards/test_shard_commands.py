@@ -175,6 +175,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["ranked by nn-iou", "vectors", "two systems", "captions"])
 def test_a_shard_that_was_killed_and_run_again_is_whole(
     case: str, one_process: Callable[..., Done], tmp_path: Path, program: Run

@@ -18,6 +18,7 @@ EDGES = st.lists(st.tuples(st.sampled_from(CONCEPTS), st.sampled_from(CONCEPTS))
 LISTS = st.lists(st.sampled_from(CONCEPTS), unique=True)
 
 
+@pytest.mark.slow
 @given(edges=EDGES, rows=LISTS, columns=st.none() | LISTS, cells=st.integers(1, 100), few=st.booleans())
 def test_every_cell_has_the_bits_of_its_pair(
     edges: list[tuple[str, str]], rows: list[str], columns: list[str] | None, cells: int, few: bool

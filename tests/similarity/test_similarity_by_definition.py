@@ -21,6 +21,7 @@ CONCEPTS = [f"C{i}" for i in range(8)]
 PAIRS = st.lists(st.tuples(st.sampled_from(CONCEPTS), st.sampled_from(CONCEPTS)), max_size=14)
 
 
+@pytest.mark.slow
 @given(edges=PAIRS, counts=st.dictionaries(st.sampled_from(CONCEPTS), st.integers(0, 5), max_size=5))
 def test_every_measure_is_its_definition(edges: list[tuple[str, str]], counts: dict[str, float]) -> None:
     edges = [(a, b) for a, b in edges if a != b]

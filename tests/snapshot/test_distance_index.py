@@ -182,6 +182,7 @@ def test_a_damaged_index_is_never_read(tmp_path: Path) -> None:
         DistanceIndex.open(path, digest=graph.release.digest)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cuihop.snapshot.index_builder._SECONDS_BETWEEN_CHECKPOINTS", -1.0)
     graph = random_graph(5_000, 9_000, 8)

@@ -358,6 +358,7 @@ def test_the_bounds_of_values_of_labels_themselves(files: Path, tmp_path: Path) 
         DistanceIndex.open(path, digest=header["meta"]["digest"]).verify()
 
 
+@pytest.mark.slow
 def test_edges_that_are_not_those_of_the_digest_are_refused_where_all_is_verified(files: Path, tmp_path: Path) -> None:
     raw = (files / "graph.cuihop").read_bytes()
     header, _ = parts(raw)
@@ -375,6 +376,7 @@ def test_edges_that_are_not_those_of_the_digest_are_refused_where_all_is_verifie
     assert (done.returncode, "not those of its digest" in done.stderr) == (5, True)
 
 
+@pytest.mark.slow
 def test_what_is_no_snapshot_is_not_stored_and_a_pipe_is_not_waited_for(files: Path, tmp_path: Path) -> None:
     import os
 

@@ -161,6 +161,7 @@ def typed(names: list[str], count: int) -> list[str]:
     return [text for text in texts if folded(text)]
 
 
+@pytest.mark.slow
 def test_real_names_are_found_as_by_reading_them_all() -> None:
     strings = open_release()._records.strings
     texts = random.Random(3).sample(list(strings.slice(0, len(strings))), 800)

@@ -21,6 +21,7 @@ from cuihop.snapshot.index_builder import build_index
 _FAR = 2**31 - 2
 
 
+@pytest.mark.slow
 @given(
     concepts=st.integers(2, 30), edges=st.integers(0, 80), seed=st.integers(0, 2**32),
     bound=st.just(_FAR) | st.integers(0, 5),

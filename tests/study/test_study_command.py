@@ -93,6 +93,7 @@ def svg_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Figure, "savefig", drawn)
 
 
+@pytest.mark.slow
 def test_the_folder_of_a_study(finished: tuple[Path, str]) -> None:
     folder, printed = finished
     assert "Report, tables, figures and numbers: study" in printed
@@ -250,6 +251,7 @@ def test_what_is_wrong_is_told_and_nothing_is_left(
     assert set(Path().iterdir()) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("images", "labels", "options"),
     [
@@ -275,6 +277,7 @@ def test_small_and_empty_collections_give_a_report_without_holes(
         assert not re.search(r"\b(nan|None|inf)\b", path.read_text()), path
 
 
+@pytest.mark.slow
 def test_an_interrupted_command_goes_on_to_the_same_files(
     run: Run, finished: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -375,6 +378,7 @@ def test_without_matplotlib_it_is_said_what_to_install(run: Run, monkeypatch: py
     assert run(*GIVEN, "--out", "study", "--no-plots", "--only", "tables").code == 0
 
 
+@pytest.mark.slow
 def test_a_study_of_real_images(run: Run, tmp_path: Path) -> None:
     """The first 1,500 test images of ROCOv2; docs/study.md, whose commands are run too, has all of them."""
     manual = shared("rocov2/test_concepts_manual.csv.gz")

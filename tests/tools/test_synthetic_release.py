@@ -24,6 +24,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SyntheticRo
     return folder, write(folder, SyntheticRelease(concepts=2_000, rows=60_000, seed=7))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "relations", [["isa"], ["par-chd"], ["rb-rn"], ["isa", "par-chd"], ["isa", "par-chd", "rb-rn"]]
 )
@@ -62,6 +63,7 @@ def test_rows_are_laid_out_as_rrf_is(release: tuple[Path, SyntheticRows]) -> Non
         assert text.endswith("\n") == (path.stem != "MRRANK")
 
 
+@pytest.mark.slow
 def test_a_seed_gives_the_same_bytes_in_another_process(tmp_path: Path) -> None:
     def digests(folder: Path) -> dict[str, str]:
         return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}

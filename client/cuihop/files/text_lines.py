@@ -7,15 +7,16 @@ import io
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from cuihop.errors import InputError
 from cuihop.files.input_file import Readable, opened_input
 
 __all__ = [
     "DELIMITERS",
+    "LONGEST_LINE",
     "columns",
     "counted",
     "csv_records",
@@ -35,9 +36,14 @@ __all__ = [
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LINES_A_BLOCK = 1024  # few enough that the garbage collector has little to look through
+_BYTES_A_BLOCK = 1 << 22
+_BYTES_A_READ = 1 << 16
 _SHOWN = 60
 _LONGEST_FOUND = 100
 _ONE_OBJECT = "an object of JSON in each line"
+
+LONGEST_LINE = 64 << 20
+"""Bytes of a line: a compressed file of few bytes may hold one of many gigabytes."""
 
 DELIMITERS = {",": "", "\t": "tabs", ";": "semicolons"}
 """Between the columns of CSV: the character, and its name in an account; that of a comma goes without saying."""
@@ -47,7 +53,8 @@ def raw_lines(given: Readable) -> Iterator[bytes]:
     """The lines with their ends, a byte order mark at the beginning left out.
 
     Raises:
-        InputError: the file cannot be opened or read, or its compressed stream is damaged or ends early.
+        InputError: the file cannot be opened or read, its compressed stream is damaged or ends early, or a line has
+            more than `LONGEST_LINE` bytes.
     """
     for _, lines in line_blocks(given):
         yield from lines
@@ -59,18 +66,33 @@ def line_blocks(given: Readable) -> Iterator[tuple[int, list[bytes]]]:
     Raises:
         InputError: as `raw_lines`; the lines before the fault come first.
     """
-    first, lines = 1, list[bytes]()
-    with opened_input(given).text(lambda: first + len(lines)) as file:
+    first, lines, begun = 1, list[bytes](), list[bytes]()  # begun: parts of a line whose end is not yet read
+    source = opened_input(given)
+    with source.text(lambda: first + len(lines)) as file:
         ended = False
         while not ended:
-            lines, fault = [], None
-            try:
-                lines.extend(islice(file, _LINES_A_BLOCK))  # keeps the lines before a fault
-            except (EOFError, OSError, zlib.error) as error:
-                fault = error
+            lines, size, fault = [], 0, None
+            while not ended and len(lines) < _LINES_A_BLOCK and size < _BYTES_A_BLOCK:
+                try:
+                    part = cast(io.BufferedReader, file).read1(_BYTES_A_READ)
+                except (EOFError, OSError, zlib.error) as error:  # after the lines before it
+                    part, fault = b"", error
+                ended = not part
+                size += len(part)
+                if end := part.rfind(b"\n") + 1:
+                    lines += io.BytesIO(b"".join([*begun, part[:end]]))
+                    begun = []
+                if part[end:]:
+                    begun.append(part[end:])
+                if ended and begun and fault is None:
+                    lines.append(b"".join(begun))
+                if sum(map(len, begun)) > LONGEST_LINE:
+                    raise InputError(
+                        "a line without end", file=source.name, line=first + len(lines),
+                        found=f"more than {LONGEST_LINE:,} bytes", expected="lines of text",
+                    )  # fmt: skip
             if lines and first == 1:
                 lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
-            ended = not lines
             if lines:
                 yield first, lines
             if fault is not None:

@@ -158,6 +158,7 @@ def test_a_library_that_differs_from_the_lock_is_refused_unless_it_is_accepted(
     assert capsys.readouterr().err == "not what the lock says: small 1.0.0: dist/small.js\n"
 
 
+@pytest.mark.slow
 def test_every_own_module_is_javascript() -> None:
     node = shutil.which("node")
     if node is None:

@@ -115,6 +115,7 @@ def test_a_stream_answers_in_order(asker: GrpcAsker) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_slow_reader_slows_the_stream_down(asker: GrpcAsker) -> None:
     taken: list[int] = []
     stream = asker.stub.StreamDistances(batches(5_000, taken))

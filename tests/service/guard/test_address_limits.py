@@ -97,6 +97,7 @@ def test_lines_in_a_second() -> None:
     assert budget.has_room("192.0.2.1")
 
 
+@pytest.mark.slow
 def test_the_limit_of_descriptors_is_raised_and_divided() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     program = """
@@ -202,6 +203,7 @@ def open_ends(connections: list[socket.socket]) -> int:
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [b"", PREFACE], ids=["silent", "HTTP/2"])
 def test_connections_on_the_grpc_port_take_nothing_from_http(store: Path, tmp_path: Path, first: bytes) -> None:
     with small_program(store, tmp_path, 600) as (http_port, grpc_port, _), held(grpc_port, 800, first) as connections:
@@ -211,6 +213,7 @@ def test_connections_on_the_grpc_port_take_nothing_from_http(store: Path, tmp_pa
         wait_for(lambda: open_ends(connections) <= 70, 20)
 
 
+@pytest.mark.slow
 def test_a_name_of_two_addresses_has_one_bound_on_the_grpc_port(store: Path, tmp_path: Path) -> None:
     settings = ("--connections", "40", "--host", "localhost", "--proxies", "127.0.0.0/8", "--proxies", "::/0")
     with small_program(store, tmp_path, 600, *settings) as (http_port, grpc_port, _):
@@ -228,6 +231,7 @@ def test_a_name_of_two_addresses_has_one_bound_on_the_grpc_port(store: Path, tmp
             assert alive(http_port, "127.0.0.1") == 200
 
 
+@pytest.mark.slow
 def test_one_address_shuts_nobody_out_of_the_grpc_port(store: Path, tmp_path: Path) -> None:
     settings = ("--connections", "80", "--address-connections", "15")
     with small_program(store, tmp_path, 600, *settings) as (_, grpc_port, log):
@@ -239,6 +243,7 @@ def test_one_address_shuts_nobody_out_of_the_grpc_port(store: Path, tmp_path: Pa
         assert "gRPC connections too many were closed" in log.read_text()
 
 
+@pytest.mark.slow
 def test_a_proxy_may_hold_all_connections_of_the_grpc_port(store: Path, tmp_path: Path) -> None:
     settings = ("--connections", "80", "--address-connections", "15", "--proxies", "127.0.0.2")
     with (
@@ -250,6 +255,7 @@ def test_a_proxy_may_hold_all_connections_of_the_grpc_port(store: Path, tmp_path
         assert open_ends(many) == 60
 
 
+@pytest.mark.slow
 def test_half_open_heads_of_one_address_shut_nobody_out(store: Path, tmp_path: Path) -> None:
     with (
         small_program(store, tmp_path, 600) as (http_port, grpc_port, _),
@@ -300,6 +306,7 @@ def tls(tmp_path: Path) -> TlsFiles:
     return TlsFiles(certificate, key)
 
 
+@pytest.mark.slow
 def test_handshakes_that_never_end_are_bounded_too(tls: TlsFiles) -> None:
     limits = AddressLimits(connections=40, address_connections=10)
     context = ssl.create_default_context(cafile=str(tls.certificate))

@@ -278,6 +278,7 @@ def test_a_full_disk_leaves_the_keys_as_they_were(file: Path) -> None:
     assert file.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_keys_made_at_the_same_time_are_all_kept(file: Path) -> None:
     command = [sys.executable, "-m", "cuihop", "keys", "create"]
     running = [

@@ -128,6 +128,7 @@ def test_paths_and_parameters_out_of_order(service: RunningService, path: str) -
 NINE_MILLION = 9 * MEBIBYTE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [

@@ -165,10 +165,10 @@ def test_another_release_has_other_tags(call: Caller) -> None:
         ("/v1/distance?a=C0006121", "b", None, None),
         (PATH + "&max_hops=-1", "max_hops", "'-1'", "greater than or equal to 0"),
         (PATH + "&max_hops=99999999999", "max_hops", "'99999999999'", "less than or equal to 2147483647"),
-        (PATH + "&max_hops=two", "max_hops", "'two'", "integer"),
+        (PATH + "&max_hops=two", "max_hops", "'two'", "a whole number"),
         (PATH + "&direction=sideways", "direction", "'sideways'", "'any', 'up', 'down' or 'vertical'"),
-        ("/v1/neighbourhood?cui=C0006121&hops=1.5", "hops", "'1.5'", "integer"),
-        ("/v1/search?text=a&limit=x", "limit", "'x'", "integer"),
+        ("/v1/neighbourhood?cui=C0006121&hops=1.5", "hops", "'1.5'", "a whole number"),
+        ("/v1/search?text=a&limit=x", "limit", "'x'", "a whole number"),
     ],
 )
 def test_a_parameter_at_fault_is_named(

@@ -185,6 +185,7 @@ def test_replicas_that_count_together_wait() -> None:
     assert ConfiguredGuard(rates=together).waits(info)
 
 
+@pytest.mark.slow
 def test_a_release_is_given_back_though_the_collector_is_spared(tmp_path: Path) -> None:
     """Objects that the collector never visits again are freed without it."""
     example_graph().save(tmp_path / "graph.cuihop")

@@ -101,6 +101,7 @@ def questions(http: str) -> float:
     return sum(sample.value for sample in samples if sample.labels["operation"] == "distance")
 
 
+@pytest.mark.slow
 def test_two_workers_give_one_account_and_a_killed_one_takes_nothing_with_it(tmp_path: Path) -> None:
     example_graph().save(tmp_path / "example.cuihop")
     with program(tmp_path / "example.cuihop", tmp_path, "--workers", "2") as running:

@@ -306,6 +306,7 @@ def folder(tmp_path: Path) -> Iterator[MetricsFolder]:
 COUNT = {"operation": "distance", "transport": "grpc", "tier": "index"}
 
 
+@pytest.mark.slow
 def test_any_worker_tells_of_all_and_what_the_dead_have_counted_stays(folder: MetricsFolder) -> None:
     first, second, third = Worker(5, 1), Worker(7, 2), Worker(11, 4)
     text = first.exposition()
@@ -329,6 +330,7 @@ def files(folder: MetricsFolder) -> list[str]:
     return sorted(file.name for file in folder.path.iterdir())
 
 
+@pytest.mark.slow
 def test_workers_that_come_and_go_leave_no_more_files(folder: MetricsFolder) -> None:
     sizes = []
     for _ in range(3):

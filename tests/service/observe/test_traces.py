@@ -186,6 +186,7 @@ def test_a_database_that_is_away_is_an_error_of_its_span_and_the_services_own_lo
     assert "C0006121" not in str(span.to_json())
 
 
+@pytest.mark.slow
 def test_without_the_packages_of_the_extra_everything_else_works() -> None:
     program = (
         "import sys; sys.modules['opentelemetry.sdk'] = sys.modules['opentelemetry.exporter'] = None\n"
@@ -203,6 +204,7 @@ def test_without_the_packages_of_the_extra_everything_else_works() -> None:
     assert "cuihop[service,traces]" in done.stdout
 
 
+@pytest.mark.slow
 def test_without_traces_the_packages_that_make_them_are_not_imported() -> None:
     program = (
         "import sys\n"
@@ -228,6 +230,7 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer):
         return trace_service_pb2.ExportTraceServiceResponse()
 
 
+@pytest.mark.slow
 def test_spans_reach_a_collector_before_the_service_ends(tmp_path: Path) -> None:
     example_graph().save(tmp_path / "example.cuihop")
     collector, server = Collector(), grpc.server(ThreadPoolExecutor(2))

@@ -43,6 +43,7 @@ def served_by(port: int, key: str | None = None, **headers: str) -> str:
     return digest
 
 
+@pytest.mark.slow
 def test_releases_are_switched_under_load_and_nobody_goes_back(department: Department) -> None:
     activate(RELEASES[0], department.store)
     order = [A]
@@ -72,6 +73,7 @@ def test_a_caller_without_the_header_gets_what_the_replica_has(department: Depar
     newest.close()
 
 
+@pytest.mark.slow
 def test_a_replica_whose_own_file_is_behind_refuses_and_the_proxy_asks_the_other(tmp_path: Path) -> None:
     stores = [tmp_path / "1.cuihop", tmp_path / "2.cuihop"]
     activate(RELEASES[0], stores[0])
@@ -132,6 +134,7 @@ def test_the_workers_of_one_replica_keep_the_order_too(tmp_path: Path) -> None:
             caller.close()
 
 
+@pytest.mark.slow
 def test_the_library_sends_what_it_has_seen(department: Department) -> None:
     quick, slow = department.cluster.replicas
     activate(RELEASES[2], department.store)

@@ -6,11 +6,14 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from proxies import free_ports
 from replica_callers import RELEASES, Department, HttpCaller, Replica, activate, callers_of, load_by, running_cluster
 from waiting import wait_for
 
 
+@pytest.mark.slow
 def test_a_killed_replica_fails_no_request_and_is_asked_again_when_it_is_back(department: Department) -> None:
     first, second = department.cluster.replicas
     with load_by(callers_of(department.cluster, department.key)) as load:
@@ -52,6 +55,7 @@ def requests_of(replica: Replica) -> int:
     return (replica.folder / "log").read_text().count("distance")
 
 
+@pytest.mark.slow
 def test_a_stopped_replica_is_drained_without_a_failed_request(department: Department) -> None:
     second = department.cluster.replicas[1]
     assert second.program is not None
@@ -70,6 +74,7 @@ def test_a_stopped_replica_is_drained_without_a_failed_request(department: Depar
     assert sum(load.failures.values()) <= 1
 
 
+@pytest.mark.slow
 def test_a_replica_without_a_release_is_passed_over_and_one_that_lost_its_file_goes_on(tmp_path: Path) -> None:
     store = tmp_path / "graph.cuihop"
     activate(RELEASES[0], store)
