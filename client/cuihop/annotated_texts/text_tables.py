@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from cuihop.annotated_texts.documents import LONGEST_TEXT, AnnotatedDocument, DocumentRows
@@ -60,14 +61,31 @@ def table_rows(
             forms.append("no header")
         else:
             forms.append(f"header {quoted(records.delimiter.join(records.names))}")
+    names = [name.strip().lower() for name in records.names]
+    if columns == (None, None) and _in_reverse(names):
+        chosen_by = replace(chosen_by, first=records.names[1], second=records.names[0])
     chosen = chosen_by.choose(records)
+    if columns[1] is None and set(names).isdisjoint(_TEXT_NAMES) and not set(names).isdisjoint(IDENTIFIER_NAMES):
+        name = records.names[chosen.second].strip()
+        raise records.fault(
+            "no column of texts in the header", quoted(records.delimiter.join(records.names)),
+            f"a column named {', '.join(_TEXT_NAMES)}",
+            f"--text-column {name} reads that column (in Python text_column={name!r}).",
+        )  # fmt: skip
     form = ", ".join(filter(None, (*forms, chosen.account)))
     places = (chosen.first, chosen.second)
     rows = (
         (row, AnnotatedDocument(identifier.strip(), text))
         for row, (identifier, text) in records.texts(places, strip=False)
     )
-    return DocumentRows(records.source, form, rows, records.row_fault(places), records.unit)
+    text_column = records.names[chosen.second].strip()
+    return DocumentRows(records.source, form, rows, records.row_fault(places), records.unit, text_column)
+
+
+def _in_reverse(names: Sequence[str]) -> bool:
+    """True for two columns whose usual names say that the texts come first."""
+    usual = [[name in these for these in (IDENTIFIER_NAMES, _TEXT_NAMES)] for name in names]
+    return len(usual) == 2 and usual[0][1] + usual[1][0] > usual[0][0] + usual[1][1]
 
 
 def _has_header(records: Records, columns: Columns, header: Header) -> bool:
