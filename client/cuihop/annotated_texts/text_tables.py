@@ -37,14 +37,16 @@ def looks_like_text_table(first: str) -> bool:
 
 
 def table_rows(
-    file: InputFile, text: tuple[str, Iterator[str]] | None, columns: tuple[str | None, str | None], header: Header
-) -> DocumentRows:
+    file: InputFile, text: tuple[str, Iterator[str]] | None, columns: tuple[str | None, str | None], header: Header,
+    *, any_names: bool = False,
+) -> DocumentRows:  # fmt: skip
     """Identifiers and texts of a table, which keep their white space; a missing text is empty.
 
     Args:
         file: the input. text: its first line and all its lines, unless it is Parquet or Arrow.
         columns: names of both columns; ``None`` leaves the choice to the table.
         header: of CSV; ``auto`` takes the first line of two columns for one where one of its names is usual.
+        any_names: of two columns the second may have any name; otherwise a header names the texts in a usual way.
 
     Raises:
         InputError: the table leaves the choice open; or when it is read: names the line or row, and the column.
@@ -65,7 +67,8 @@ def table_rows(
     if columns == (None, None) and _in_reverse(names):
         chosen_by = replace(chosen_by, first=records.names[1], second=records.names[0])
     chosen = chosen_by.choose(records)
-    if columns[1] is None and set(names).isdisjoint(_TEXT_NAMES) and not set(names).isdisjoint(IDENTIFIER_NAMES):
+    named = any_names or columns[1] is not None
+    if not named and set(names).isdisjoint(_TEXT_NAMES) and not set(names).isdisjoint(IDENTIFIER_NAMES):
         name = records.names[chosen.second].strip()
         raise records.fault(
             "no column of texts in the header", quoted(records.delimiter.join(records.names)),
