@@ -70,7 +70,7 @@ class AnnotationAccount:
 
     @property
     def warning(self) -> str | None:
-        """What was read as text, if no name of the graph stands in any; empty texts are counted elsewhere."""
+        """A line on the column that was read as text, if no name of the graph stands in any text."""
         if self.mentions or self.left_out_by_context:
             return None
         read, hint = f"all of {self.form}", ""

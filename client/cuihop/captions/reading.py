@@ -86,8 +86,8 @@ class Captions(Mapping[str, str]):
                 where its first field is ``ID``, in upper or lower case.
 
         Raises:
-            InputError: the input is not in one of these forms, an image is missing or stands twice, or a caption is
-                longer than 2^20 characters; names the line or row.
+            InputError: the input is not in one of these forms, an image is missing or stands twice, a caption is
+                longer than 2^20 characters, or all are missing values or lists of concepts; names the line or row.
         """
         file = opened_input(source)
         text: tuple[str, Iterator[str]] | None = None

@@ -128,7 +128,8 @@ class Labels:
 
         CSV with a header: UTF-8; columns separated by commas, tabs or semicolons; fields may be quoted. White space
         around values is not part of them; empty lines are skipped. JSON Lines have an object in each line, Parquet,
-        Arrow and Feather files a row, of texts; a missing value is no label. Text may be compressed by gzip or zstd.
+        Arrow and Feather files a row, of texts; a missing value is no label, its name in text
+        (``nan``, ``null``, ``<NA>``) refused. Text may be compressed by gzip or zstd.
 
         Args:
             path: the input.

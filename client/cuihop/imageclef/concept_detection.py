@@ -189,7 +189,7 @@ def evaluate_detection(
 
     Raises:
         InputError: a file is not as expected, or images are unknown or missing; names the line. Or the graph holds
-            none of the true concepts.
+            none of the true concepts, or the predicted ones are of another vocabulary.
         InvalidCui, ConceptNotFound, ConceptRetired: with a graph, an identifier is malformed, or the graph does not
             hold it and ``nearness.unknown`` is ``error``.
     """
