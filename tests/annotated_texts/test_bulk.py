@@ -239,7 +239,7 @@ def test_the_account(graph: SnapshotGraph, tmp_path: Path) -> None:
     account = run(texts, graph, tmp_path, options=AnnotationOptions(candidates=True))
     assert account == AnnotationAccount(
         source=str(texts), form="JSON Lines", texts=4, repeated=1, empty=1, without_concepts=2, mentions=3, concepts=2,
-        left_out_by_context=0, ambiguous=0,
+        left_out_by_context=0, ambiguous=0, text_column="text",
     )  # fmt: skip
     assert account.summary == f"{texts}: 4 texts, 1 empty, 1 repeated and left out, JSON Lines"
 

@@ -81,6 +81,30 @@ def test_columns_are_chosen_by_name_or_number(
     assert texts_of(path, **options) == expected
 
 
+@pytest.mark.parametrize("header", ["Caption,ID", "text,pmid", "Caption,key"])
+def test_two_columns_are_read_by_their_names(header: str, tmp_path: Path) -> None:
+    path = written(tmp_path, "texts.csv", f"{header}\nof the head,x\n")
+    assert texts_of(path) == {"x": "of the head"}
+    assert open_texts(path).text_column == header.partition(",")[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "ID,CUIs\nx,C0018670\n"),
+        ("a.tsv", "CUIs\tID\nC0018670\tx\n"),
+        ("a.jsonl", '{"id": "x", "cuis": "C1"}\n'),
+    ],
+)
+def test_a_header_without_a_column_of_texts_is_refused(name: str, content: str, tmp_path: Path) -> None:
+    path = written(tmp_path, name, content)
+    with pytest.raises(InputError, match="no column of texts") as error:
+        open_texts(path)
+    assert "--text-column CUIs reads that column".lower() in str(error.value).lower()
+    column = "cuis" if name == "a.jsonl" else "CUIs"
+    assert set(texts_of(path, text_column=column)) == {"x"}
+
+
 def test_lines_have_their_number_as_identifier(tmp_path: Path) -> None:
     path = written(tmp_path, "texts.txt", " one, two\r\n\nthree")
     assert texts_of(path) == {"1": " one, two", "2": "", "3": "three"}

@@ -222,13 +222,16 @@ def test_alternatives_follow_the_definition_word_by_word(
         )  # fmt: skip
 
 
-@pytest.mark.parametrize(("leave_out", "recall"), [(False, 0.5), (True, 1.0)])
+@pytest.mark.parametrize(("leave_out", "recall"), [(False, 2 / 3), (True, 1.0)])
 def test_identifiers_that_the_map_lacks_are_counted(graph: SnapshotGraph, leave_out: bool, recall: float) -> None:
-    gold, predicted = [concepts("1", "D2 D777")], [concepts("1", HEAD)]
+    gold, predicted = [concepts("1", "D2 D777"), concepts("2", "D2")], [concepts("1", HEAD), concepts("2", HEAD)]
     found = score_annotations(gold, predicted, graph, identifiers=MESH, leave_out_unmapped=leave_out)
     assert found.micro(found.measures[0]).recall() == recall
     assert found.counts.unmapped.identifiers == ("D777",)
-    assert any("neither in the map nor in the graph" in line for line in found.account())
+    assert (found.counts.true_identifiers, found.counts.true_occurrences) == (2, 3)
+    treated = "left out" if leave_out else "nothing finds them"
+    of_gold = "1 of 2 identifiers, 1 of 3 occurrences, of the gold annotations neither in the map nor in the graph"
+    assert f"{of_gold}: {treated} (D777)" in found.account()
 
 
 def test_a_prefix_makes_no_other_identifier(graph: SnapshotGraph) -> None:

@@ -51,6 +51,31 @@ def test_captions_become_the_concepts_that_evaluate_reads(
     assert f"{concepts}: 4 images, 4 concepts, 0 malformed" in evaluated.err + evaluated.out
 
 
+@pytest.mark.parametrize("json_option", [[], ["--json"]])
+def test_texts_without_any_mention_are_warned_of(
+    json_option: list[str], program: Run, graph: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "captions.csv"
+    warning = "warning: no name of the graph stands in any text; read as text: {}. --text-column NAME selects"
+    for content, column in (("key,remark\n1,x\n", "column '2'"), ("ID,text\n1,x\n2,\n", "column 'text'")):
+        path.write_text(content)
+        done = program("annotate", path, "--graph", graph, "--output", tmp_path / "concepts.csv", *json_option)
+        assert (done.code, warning.format(column) in done.err) == (0, True), done.err
+    path.write_text("ID,text\n1,no head\n")
+    done = program(
+        "annotate",
+        path,
+        "--graph",
+        graph,
+        "--output",
+        tmp_path / "concepts.csv",
+        "--leave-out",
+        "negated",
+        *json_option,
+    )
+    assert (done.code, "warning" in done.err) == (0, False)
+
+
 def test_the_account_in_json(program: Run, graph: Path, captions: Path, tmp_path: Path) -> None:
     concepts, spans = tmp_path / "concepts.csv", tmp_path / "spans.jsonl"
     done = program(

@@ -173,6 +173,10 @@ def test_irma_codes_of_several_systems(run: Run) -> None:
         (("wild", "--branching", "2", "--plot", "x.svg"), "--training FILE"),
         (("wild", "a=flat", "a=wild", "--branching", "2"), "is given twice"),
         (("wild", "--branching", "2", "--training", "others"), "Are they of another collection?"),
+        (
+            ("wild", "--branching", "2", "--training", "wild"),
+            "wild, line 1, column 2: a code of training is not wholly",
+        ),
     ],
 )
 def test_irma_options_that_do_not_go_together(run: Run, options: tuple[str, ...], words: str) -> None:

@@ -97,6 +97,69 @@ def test_concepts_of_another_extractor(run: Run) -> None:
     assert "found '5'" in refused.err
 
 
+@pytest.mark.parametrize("found", ["D006257", "Head", "HP:0000234"])
+def test_concepts_of_another_vocabulary_are_refused(run: Run, found: str) -> None:
+    Path("true.csv").write_text("ID,CUIs\n1,C0042449;C0018670\n2,C0003483\n3,\n4,\n")
+    Path("found.csv").write_text(f"ID,CUIs\n1,{found}\n2,\n3,\n4,\n")
+    done = run("captions", "ref.csv", "good.csv", "--reference-concepts", "true.csv", "--concepts", "good=found.csv")
+    assert (done.code, done.out) == (3, "")
+    assert (
+        f"found.csv: no predicted concept is a true one, and all are written in another form; found such as '{found}'"
+        in done.err
+    )
+    assert "expected identifiers of the vocabulary of true.csv, such as 'C0003483'" in done.err
+
+
+def test_a_caption_without_any_right_concept_is_said(run: Run) -> None:
+    Path("true.csv").write_text("ID,CUIs\n1,C0042449\n2,\n3,\n4,\n")
+    Path("found.csv").write_text("ID,CUIs\n1,C0018670\n2,\n3,\n4,\n")
+    done = run(
+        "captions", "ref.csv", "good.csv", "--reference-concepts", "true.csv", "--concepts", "good=found.csv", *FEW
+    )
+    assert done.code == 0
+    assert "no predicted concept is a true one of any text or image: are both of the same vocabulary?" in done.out
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "words"),
+    [
+        ("ID,Caption\n1,nan\n2,NaN\n3,\n4,None\n", (), "every caption is a missing value"),
+        ("1,<NA>\n2,nan\n3,nan\n4,nan\n", ("--official", "2025"), "every caption is a missing value"),
+        ("ID,CUIs\n1,C0042449;C0018670\n2,C0003483\n3,\n4,\n", (), "every caption is a list of concepts"),
+        ("ID,CUIs\n1,HP:0000234\n2,C0003483\n3,\n4,\n", ("--official", "2026"), "every caption is a list of concepts"),
+    ],
+)
+def test_what_is_no_caption_is_refused(run: Run, content: str, options: tuple[str, ...], words: str) -> None:
+    Path("wrong.csv").write_text(content)
+    for arguments in (("ref.csv", "wrong.csv"), ("wrong.csv", "good.csv")):
+        done = run("captions", *arguments, *options)
+        assert (done.code, done.out, words in done.err) == (3, "", True), done.err
+        assert f"wrong.csv, line {2 - content.startswith('1')}" in done.err
+
+
+def test_columns_of_captions_may_have_any_name(run: Run) -> None:
+    Path("other.csv").write_text(GOOD.replace("Caption", "prediction"))
+    assert run("captions", "ref.csv", "other.csv", *FEW).code == 0
+
+
+@pytest.mark.parametrize(("column", "value"), [("BLEURT", "31.1"), ("BERTScore", "84.7"), ("AlignScore", "9.1")])
+def test_values_in_percent_are_refused(run: Run, column: str, value: str) -> None:
+    Path("percent.csv").write_text(f"ID,{column}\n1,{value}\n2,0.5\n3,0.5\n4,0.5\n")
+    done = run("captions", "ref.csv", "good.csv", "--scores", "percent.csv")
+    assert (done.code, done.out) == (3, "")
+    assert f"not a value of the measure; found '{value}'" in done.err
+    assert f"A value in percent is divided by 100: {float(value) / 100:g}" in done.err
+
+
+@pytest.mark.parametrize("value", ["nan", "NULL", "<NA>"])
+def test_a_missing_value_is_no_group(run: Run, value: str) -> None:
+    Path("groups.csv").write_text(f"image,modality\n1,CT\n2,\n3,{value}\n4,none\n")
+    done = run("captions", "ref.csv", "good.csv", "--by", "modality", "--groups", "groups.csv", *FEW)
+    assert (done.code, done.out) == (3, "")
+    assert f"groups.csv, line 4, column 2: a missing value in place of a label; found '{value}'" in done.err
+    assert "expected a label, or nothing" in done.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

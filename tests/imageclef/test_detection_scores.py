@@ -366,6 +366,18 @@ def test_a_neighbour_dictionary_gives_the_same_values(run: Run) -> None:
     assert system["semantic_types"] == []
 
 
+def test_concepts_of_another_vocabulary_are_refused(run: Run) -> None:
+    written(Path("mesh.csv"), [["D006257"], ["D001158"], []])
+    done = run("concept-detection", "truth.csv", "mesh.csv")
+    assert (done.code, "mesh.csv: no predicted concept is a true one" in done.err) == (3, True)
+    done = run("concept-detection", "truth.csv", "good.csv", "--training", "mesh.csv")
+    assert (done.code, done.out) == (3, "")
+    assert "no concept of the images is among those of the training images" in done.err
+    written(Path("wrong.csv"), [[STEM], [], []])
+    done = run("concept-detection", "truth.csv", "wrong.csv", *FEW)
+    assert (done.code, "are both of the same vocabulary?" in done.out) == (0, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

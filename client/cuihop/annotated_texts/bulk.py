@@ -24,7 +24,7 @@ from cuihop.annotated_texts.writing import (
 )
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import InputError, OutputError
-from cuihop.files.text_lines import counted
+from cuihop.files.text_lines import counted, quoted
 from cuihop.files.written_files import put_in_place, replaced_folder
 from cuihop.graph import ConceptGraph
 from cuihop.resources.cores import in_order
@@ -42,7 +42,7 @@ class AnnotationAccount:
     """Summary of a run.
 
     Attributes:
-        source: the input. form: how it was read.
+        source: the input. form: how it was read. text_column: of the texts in a table; empty without.
         texts: those annotated; repeated: those left out, since an equal one with their identifier stands before.
         empty: texts of nothing but white space. without_concepts: texts without a concept, empty ones included.
         mentions: those written. concepts: distinct ones in all of them.
@@ -62,10 +62,21 @@ class AnnotationAccount:
     left_out_by_context: int | None
     ambiguous: int | None
     resumed: int = 0
+    text_column: str = ""
 
     def fields(self) -> dict[str, Any]:
         """The numbers, for JSON."""
-        return {name: value for name, value in asdict(self).items() if name not in ("source", "form")}
+        return {name: value for name, value in asdict(self).items() if name not in ("source", "form", "text_column")}
+
+    @property
+    def warning(self) -> str | None:
+        """A line on the column that was read as text, if no name of the graph stands in any text."""
+        if self.mentions or self.left_out_by_context:
+            return None
+        read, hint = f"all of {self.form}", ""
+        if self.text_column:
+            read, hint = f"column {quoted(self.text_column)}", ". --text-column NAME selects another"
+        return f"no name of the graph stands in any text; read as text: {read}{hint}"
 
     @property
     def summary(self) -> str:
@@ -301,5 +312,5 @@ def _account(rows: DocumentRows, state: FinishedPart, concepts: set[str], before
     }
     return AnnotationAccount(
         source=rows.source, form=rows.form, repeated=rows.repeated, concepts=len(concepts),
-        resumed=int(before.counts[0]), **sums,
+        resumed=int(before.counts[0]), text_column=rows.text_column, **sums,
     )  # fmt: skip

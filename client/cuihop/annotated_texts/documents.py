@@ -70,7 +70,7 @@ class DocumentRows:
         source: name of the file. form: how it is read.
         rows: number and document.
         fault: makes the error about the identifier (column 0) or the text (column 1) of a row.
-        unit: of the numbers.
+        unit: of the numbers. text_column: the name of the column that holds the texts, or its number; empty without.
         repeated: documents left out so far because an equal one stands before; published files have such.
         progress: bytes read so far and of all; ``None`` where the size is unknown.
     """
@@ -80,6 +80,7 @@ class DocumentRows:
     rows: Iterable[tuple[int, AnnotatedDocument]]
     fault: _Fault
     unit: str = "line"
+    text_column: str = ""
     repeated: int = 0
     progress: Callable[[], tuple[int, int] | None] = lambda: None
 

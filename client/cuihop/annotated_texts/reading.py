@@ -53,7 +53,7 @@ def open_texts(
         source: the input.
         form: see `FORMATS`; recognised by default, by the ending of the name and the first line.
         id_column, text_column: names of the columns of a table, or with ``header="no"`` their numbers from 1. Without
-            them, two columns are identifier and text in this order, and of more those with usual names are taken.
+            them, those with usual names are taken; of two columns without such names the first is the identifier.
         header: of CSV; ``auto`` takes the first line of two columns for a header where one of its names is usual.
 
     Raises:

@@ -19,6 +19,7 @@ from cuihop.annotated_texts.nearest_concepts import (
     nearest_concepts,
 )
 from cuihop.annotated_texts.scoring_counts import AnnotationCounts, account_of_annotations, identifier_counts
+from cuihop.collection.shared_concepts import account_of_shared, check_one_vocabulary
 from cuihop.errors import InputError
 from cuihop.evaluation.result import Details, MeasuredQueries
 from cuihop.files.content_digest import content_digest
@@ -118,7 +119,12 @@ class AnnotationScores(MeasuredQueries):
 
     def account(self) -> list[str]:
         """A line on the reading of each input; then everything out of the ordinary, and how it was treated."""
-        return [*super().account(), *account_of_annotations(self.counts, self.parameters, self.release)]
+        treated = account_of_annotations(self.counts, self.parameters, self.release)
+        return [*super().account(), *treated, *self.account_of_shared()]
+
+    def account_of_shared(self) -> Iterator[str]:
+        """A line, if the two sides have no concept in common."""
+        return account_of_shared(self.true.concepts.tolist(), self.predicted.concepts.tolist())
 
     def _beside(self) -> Iterator[tuple[str, Any]]:
         measure = NEAR if NEAR in self.matches else CONCEPTS
@@ -157,7 +163,7 @@ def score_annotations(
         InvalidCui: an identifier is malformed. ConceptNotFound, ConceptRetired: the graph does not hold one.
         InputError: the two have no text in common, or other texts under one identifier; or ``nearness``
             drops identifiers or weighs by hops; or the graph holds none of
-            the identifiers of one of them.
+            the identifiers of one of them; or without a graph, the two are of different vocabularies.
     """
     nearness.for_nn_f1()
     gold = gold if isinstance(gold, TextCollection) else TextCollection.of(gold)
@@ -166,6 +172,10 @@ def score_annotations(
     others = [predicted.texts.get(name, AnnotatedDocument(name, None)) for name in gold.texts]
     sources = gold.source, predicted.source
     numbers = numbered_concepts(gold.texts.values(), others, graph, identifiers, sources, nearness.unknown)
+    if graph is None:
+        written = [{numbers.names[n] for found in numbers.true.values() for n in found},
+                   {numbers.names[n] for n in numbers.predicted.values()}]  # fmt: skip
+        check_one_vocabulary(written[0], written[1], sources)
     left_out = numbers.unmapped if leave_out_unmapped else frozenset[str]()
     true_spans = [_true_spans(text, numbers, left_out) for text in gold.texts.values()]
     predicted_spans = [_predicted_spans(text, numbers) for text in others]

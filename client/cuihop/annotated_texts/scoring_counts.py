@@ -31,6 +31,7 @@ class AnnotationCounts:
         without_concept: true mentions without a concept; left out.
         true_concepts, predicted_concepts: of all texts, each counted once in a text.
         identifiers: distinct identifiers of both annotations; occurrences: of their mentions.
+        true_identifiers, true_occurrences: those of the gold annotations alone.
         unmapped: true identifiers that neither the map nor the graph has.
         without_prefix: identifiers compared without their prefix.
         unknown, retired: identifiers that match only themselves: not in the graph; retired without an exact successor.
@@ -49,6 +50,8 @@ class AnnotationCounts:
     predicted_concepts: int
     identifiers: int
     occurrences: int
+    true_identifiers: int
+    true_occurrences: int
     unmapped: IdentifierCount
     without_prefix: IdentifierCount
     unknown: IdentifierCount
@@ -60,7 +63,8 @@ def identifier_counts(
     gold: Sequence[AnnotatedDocument], predicted: Sequence[AnnotatedDocument], numbers: ConceptNumbers
 ) -> dict[str, Any]:
     """The counts of `AnnotationCounts` that are about mentions and identifiers."""
-    times = occurrences(gold) + occurrences(predicted)
+    true_times = occurrences(gold)
+    times = true_times + occurrences(predicted)
     resolved = numbers.resolved
     kinds = {
         "unmapped": numbers.unmapped, "without_prefix": numbers.bare, "unknown": resolved.unknown,
@@ -71,6 +75,8 @@ def identifier_counts(
         "without_concept": sum(not mention.cuis for text in gold for mention in text.mentions),
         "identifiers": len(times),
         "occurrences": times.total(),
+        "true_identifiers": len(true_times),
+        "true_occurrences": true_times.total(),
         **{
             kind: IdentifierCount(tuple(sorted(which)), sum(times[identifier] for identifier in which))
             for kind, which in kinds.items()
@@ -104,8 +110,9 @@ def account_of_annotations(
     if counts.without_concept:
         yield f"{counted(counts.without_concept, 'true mention')} without a concept: left out"
     treated = "left out" if parameters["leave_out_unmapped"] else "nothing finds them"
+    unmapped = (counts.unmapped, f"of the gold annotations neither in the map nor in the graph: {treated}")
+    yield from account_of_identifiers([unmapped], counts.true_identifiers, counts.true_occurrences)
     kinds = (
-        (counts.unmapped, f"of the gold annotations neither in the map nor in the graph: {treated}"),
         (counts.without_prefix, "compared without their prefix"),
         (counts.unknown, "not in the graph: match only themselves"),
         (counts.retired, "retired without an exact successor: match only themselves"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from cuihop.annotated_texts.documents import LONGEST_TEXT, AnnotatedDocument, DocumentRows
@@ -36,14 +37,16 @@ def looks_like_text_table(first: str) -> bool:
 
 
 def table_rows(
-    file: InputFile, text: tuple[str, Iterator[str]] | None, columns: tuple[str | None, str | None], header: Header
-) -> DocumentRows:
+    file: InputFile, text: tuple[str, Iterator[str]] | None, columns: tuple[str | None, str | None], header: Header,
+    *, any_names: bool = False,
+) -> DocumentRows:  # fmt: skip
     """Identifiers and texts of a table, which keep their white space; a missing text is empty.
 
     Args:
         file: the input. text: its first line and all its lines, unless it is Parquet or Arrow.
         columns: names of both columns; ``None`` leaves the choice to the table.
         header: of CSV; ``auto`` takes the first line of two columns for one where one of its names is usual.
+        any_names: of two columns the second may have any name; otherwise a header names the texts in a usual way.
 
     Raises:
         InputError: the table leaves the choice open; or when it is read: names the line or row, and the column.
@@ -60,14 +63,32 @@ def table_rows(
             forms.append("no header")
         else:
             forms.append(f"header {quoted(records.delimiter.join(records.names))}")
+    names = [name.strip().lower() for name in records.names]
+    if columns == (None, None) and _in_reverse(names):
+        chosen_by = replace(chosen_by, first=records.names[1], second=records.names[0])
     chosen = chosen_by.choose(records)
+    named = any_names or columns[1] is not None
+    if not named and set(names).isdisjoint(_TEXT_NAMES) and not set(names).isdisjoint(IDENTIFIER_NAMES):
+        name = records.names[chosen.second].strip()
+        raise records.fault(
+            "no column of texts in the header", quoted(records.delimiter.join(records.names)),
+            f"a column named {', '.join(_TEXT_NAMES)}",
+            f"--text-column {name} reads that column (in Python text_column={name!r}).",
+        )  # fmt: skip
     form = ", ".join(filter(None, (*forms, chosen.account)))
     places = (chosen.first, chosen.second)
     rows = (
         (row, AnnotatedDocument(identifier.strip(), text))
         for row, (identifier, text) in records.texts(places, strip=False)
     )
-    return DocumentRows(records.source, form, rows, records.row_fault(places), records.unit)
+    text_column = records.names[chosen.second].strip()
+    return DocumentRows(records.source, form, rows, records.row_fault(places), records.unit, text_column)
+
+
+def _in_reverse(names: Sequence[str]) -> bool:
+    """True for two columns whose usual names say that the texts come first."""
+    usual = [[name in these for these in (IDENTIFIER_NAMES, _TEXT_NAMES)] for name in names]
+    return len(usual) == 2 and usual[0][1] + usual[1][0] > usual[0][0] + usual[1][1]
 
 
 def _has_header(records: Records, columns: Columns, header: Header) -> bool:

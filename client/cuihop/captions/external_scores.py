@@ -124,7 +124,9 @@ def _rows(
 
     def refuse(row: int, column: int, found: object) -> NoReturn:
         expected = f"a number{limits_text(*limits[column])}"
-        raise fault("not a value of the measure", row, column + 1, quoted(str(found)) or "nothing", expected)
+        hundredth, (low, high) = _number(found) / 100, limits[column]
+        advice = f"A value in percent is divided by 100: {hundredth:g}." if low <= hundredth <= high else None
+        raise fault("not a value of the measure", row, column + 1, quoted(str(found)) or "nothing", expected, advice)
 
     for row, name, given in _given(records, image, places, fault):
         numbers = [_number(value) for value in given]

@@ -15,7 +15,8 @@ from cuihop.errors import InputError
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import Readable, opened_input
 from cuihop.files.records import RowFault
-from cuihop.files.text_lines import counted, decoded_lines, first_line
+from cuihop.files.text_lines import counted, decoded_lines, first_line, quoted
+from cuihop.identifiers import MISSING_VALUES, looks_like_identifier
 
 __all__ = ["Captions", "check_same_images", "numbered_rows"]
 
@@ -85,8 +86,8 @@ class Captions(Mapping[str, str]):
                 where its first field is ``ID``, in upper or lower case.
 
         Raises:
-            InputError: the input is not in one of these forms, an image is missing or stands twice, or a caption is
-                longer than 2^20 characters; names the line or row.
+            InputError: the input is not in one of these forms, an image is missing or stands twice, a caption is
+                longer than 2^20 characters, or all are missing values or lists of concepts; names the line or row.
         """
         file = opened_input(source)
         text: tuple[str, Iterator[str]] | None = None
@@ -95,7 +96,7 @@ class Captions(Mapping[str, str]):
             text = first_line(decoded_lines(file))
             if official:
                 header = "yes" if text[0].partition(",")[0].strip('\ufeff" \r\n').lower() == "id" else "no"
-        return cls.of_rows(table_rows(file, text, (image_column, caption_column), header))
+        return cls.of_rows(table_rows(file, text, (image_column, caption_column), header, any_names=True))
 
     @classmethod
     def of_rows(cls, found: DocumentRows) -> Captions:
@@ -108,6 +109,7 @@ class Captions(Mapping[str, str]):
             rows[document.identifier] = row
         if not texts:
             raise fault.empty("caption", "an image and its caption in each line")
+        _check_texts(texts, rows, fault)
         return cls(texts, found.source, found.form, rows, fault)
 
     @classmethod
@@ -126,6 +128,25 @@ class Captions(Mapping[str, str]):
                 raise fault("not a text", row, wrong, repr((image, text)[wrong]), "a text")
         documents = (AnnotatedDocument(image, text) for image, text in captions.items())
         return cls.of_rows(DocumentRows(source, "", enumerate(documents, start=1), fault, "row"))
+
+
+def _check_texts(texts: Mapping[str, str], rows: Mapping[str, int], fault: RowFault) -> None:
+    """Refuse captions that are all missing values, or all lists of concepts."""
+    for what, is_one in (("a missing value", _is_missing), ("a list of concepts", _is_of_concepts)):
+        some = {image: text.strip() for image, text in texts.items() if text.strip()}
+        if some and all(map(is_one, some.values())):
+            image, text = next(iter(some.items()))
+            raise fault(
+                f"every caption is {what}", rows[image], 1, quoted(text), "captions", "Is it the column of captions?"
+            )
+
+
+def _is_missing(text: str) -> bool:
+    return text.lower() in MISSING_VALUES
+
+
+def _is_of_concepts(text: str) -> bool:
+    return all(looks_like_identifier(part.strip()) for part in text.split(";"))
 
 
 def numbered_rows(images: Iterable[str]) -> dict[str, int]:

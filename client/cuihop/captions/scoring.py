@@ -147,6 +147,7 @@ class CaptionScores(MeasuredQueries):
             (counts.retired, "retired without an exact successor: match only themselves"),
             (counts.merged, "retired, replaced by their successors"),
         )
+        yield from self.concepts.account_of_shared() if self.concepts is not None else ()
         yield from account_of_identifiers(kinds, counts.identifiers, counts.occurrences)
         if any(measure.family == "MEDCON" for measure in self.measures) and counts.unknown.distinct:
             yield "MEDCON leaves out identifiers that are not in the graph: they have no semantic type"

@@ -73,14 +73,14 @@ def annotate(
     id_column: Annotated[
         str | None,
         typer.Option(
-            "--id-column", show_default="the first of two; id, image, pmid, … of more", rich_help_panel=FILES_PANEL,
+            "--id-column", show_default="id, image, pmid, …; or the first of two", rich_help_panel=FILES_PANEL,
             help="Column of the identifiers.",
         ),
     ] = None,
     text_column: Annotated[
         str | None,
         typer.Option(
-            "--text-column", show_default="the second of two; caption, text, … of more", rich_help_panel=FILES_PANEL,
+            "--text-column", show_default="caption, text, …; or the second of two", rich_help_panel=FILES_PANEL,
             help="Column of the texts.",
         ),
     ] = None,
@@ -218,6 +218,8 @@ def _annotate_file(
 def _print_account(
     graph: ConceptGraph, account: AnnotationAccount, files: _Files, options: AnnotationOptions, json: bool
 ) -> None:
+    if account.warning is not None:
+        note(f"warning: {account.warning}")
     if json:
         fields = {
             **account.fields(),

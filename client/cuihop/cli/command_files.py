@@ -81,11 +81,11 @@ class FileForm:
             if ending in self.packages:
                 self.packages[ending].check()
             return
-        known = " or ".join([", ".join(self.endings[:-1]), self.endings[-1]] if self.endings[1:] else self.endings)
+        endings = " or ".join([", ".join(self.endings[:-1]), self.endings[-1]] if self.endings[1:] else self.endings)
         raise InputError(
             f"{option} writes {self.name}, which this name does not say", file=path,
             found="no ending" if says_none else repr(ending),
-            expected=f"a name that ends in {known}" + ("" if self.by_ending else ", or in nothing"),
+            expected=f"a name that ends in {endings}" + ("" if self.by_ending else ", or in nothing"),
         )  # fmt: skip
 
 

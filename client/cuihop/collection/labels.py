@@ -25,6 +25,7 @@ from cuihop.files.likely_causes import cause_of_columns, cause_of_strange_name
 from cuihop.files.records import Records, RowFault
 from cuihop.files.text_lines import counted, quoted
 from cuihop.graph import ConceptGraph
+from cuihop.identifiers import MISSING_VALUES
 from cuihop.measures.resolution import Unknown
 
 __all__ = ["MANUAL_LABELS", "UNLABELLED", "Agreement", "Labels"]
@@ -38,6 +39,7 @@ Agreement: TypeAlias = Literal["equal", "shared"]
 semicolons of a value."""
 
 UNLABELLED = -1
+_MISSING = MISSING_VALUES - {"none"}  # which may be a label
 _MOST_CLASSES = 4_096  # of the values of a label: 64 words of bits for each image
 _EXPECTED = "a header, then in each row the image and its labels, separated by commas or tabs"
 
@@ -125,8 +127,9 @@ class Labels:
         """Read labels from a file, a pipe, or with ``-`` from standard input: the image, and a column for each label.
 
         CSV with a header: UTF-8; columns separated by commas, tabs or semicolons; fields may be quoted. White space
-        around values is not part of them; empty lines are passed over. JSON Lines have an object in each line, Parquet,
-        Arrow and Feather files a row, of texts; a missing value is no label. Text may be compressed by gzip or zstd.
+        around values is not part of them; empty lines are skipped. JSON Lines have an object in each line, Parquet,
+        Arrow and Feather files a row, of texts; a missing value is no label, its name in text
+        (``nan``, ``null``, ``<NA>``) refused. Text may be compressed by gzip or zstd.
 
         Args:
             path: the input.
@@ -195,6 +198,10 @@ class Labels:
                 check_image(image, row, at.get(image), fault)
             at[image] = row
             for place, column in stores:
+                if fields[place].lower() in _MISSING:
+                    raise records.row_fault([place])(
+                        "a missing value in place of a label", row, 0, quoted(fields[place]), "a label, or nothing"
+                    )
                 column[image] = fields[place]
         if not at:
             raise fault.empty("image", _EXPECTED)

@@ -13,8 +13,10 @@ import numpy as np
 from cuihop.errors import InputError
 from cuihop.evaluation.means import number_text
 from cuihop.files.input_file import Readable
+from cuihop.files.text_lines import quoted
 from cuihop.imageclef.frequency_ranges import frequency_range, range_text
 from cuihop.imageclef.irma_codes import IrmaCodes, IrmaEvaluation
+from cuihop.measures.irma_error import WILDCARD
 from cuihop.notebooks.figures import drawing, saved_figure
 from cuihop.notebooks.table import Table
 
@@ -40,9 +42,13 @@ class TrainingCodes:
         """Read images and codes in any form of `IrmaCodes.read`.
 
         Raises:
-            InputError: as `IrmaCodes.read`.
+            InputError: as `IrmaCodes.read`; or a code is not wholly specified.
         """
         codes = IrmaCodes.read(path)
+        for image, code in codes.axes.items():
+            if any(WILDCARD in axis for axis in code):
+                problem = "a code of training is not wholly specified"
+                raise codes.fault(problem, codes.rows[image], 1, quoted("-".join(code)), f"no {WILDCARD!r}")
         return cls(Counter("-".join(code) for code in codes.axes.values()), f"training: {codes.account}")
 
 

@@ -18,6 +18,7 @@ from cuihop.annotated_texts.nearest_concepts import (
 )
 from cuihop.annotated_texts.scoring_counts import account_of_identifiers
 from cuihop.collection.columns import Columns
+from cuihop.collection.shared_concepts import account_of_shared, check_one_vocabulary
 from cuihop.evaluation.counts import IdentifierCount
 from cuihop.evaluation.result import Details, MeasuredQueries
 from cuihop.files.input_file import Readable
@@ -132,6 +133,8 @@ class DetectionEvaluation(MeasuredQueries):
     def _treated(self) -> Iterator[str]:
         counts, parameters = self.counts, self.parameters
         yield (f"{counted(counts.images, 'image')}, {counts.true:,} true and {counts.predicted:,} predicted concepts")
+        of_all = self.matches[PRIMARY]
+        yield from account_of_shared(of_all.true.concepts.tolist(), of_all.predicted.concepts.tolist())
         for name, empty in (("primary", counts.empty_primary), ("secondary", counts.empty_secondary)):
             if empty:
                 yield f"{name}: {counted(empty, 'image')} without a true concept, left out of the mean"
@@ -186,7 +189,7 @@ def evaluate_detection(
 
     Raises:
         InputError: a file is not as expected, or images are unknown or missing; names the line. Or the graph holds
-            none of the true concepts.
+            none of the true concepts, or the predicted ones are of another vocabulary.
         InvalidCui, ConceptNotFound, ConceptRetired: with a graph, an identifier is malformed, or the graph does not
             hold it and ``nearness.unknown`` is ``error``.
     """
@@ -225,6 +228,9 @@ def evaluate_submissions(
     for name, path in submissions.items():
         predicted = DetectedConcepts.read(path, columns, official=official)
         true.check_same_images(predicted)
+        if not official:
+            sides = [{c for concepts in side.listed.values() for c in concepts} for side in (true, predicted)]
+            check_one_vocabulary(sides[0], sides[1], (true.source, predicted.source))
         found[name] = _evaluated(true, predicted, manual, graph, nearness, official)
     return found
 

@@ -12,10 +12,11 @@ import numpy.typing as npt
 
 from cuihop.added_names import names_of
 from cuihop.collection.columns import Columns
+from cuihop.errors import InputError
 from cuihop.evaluation.means import mean_of, number_text, span_of
 from cuihop.evaluation.resampling import checked_resampling, interval_of, mean_interval, resampled_sums
 from cuihop.files.input_file import Readable
-from cuihop.files.text_lines import counted
+from cuihop.files.text_lines import counted, quoted
 from cuihop.graph import ConceptGraph
 from cuihop.imageclef.concept_detection import NEAR, PRIMARY, DetectionEvaluation
 from cuihop.imageclef.detected_concepts import DetectedConcepts
@@ -256,8 +257,17 @@ def frequency_scores(found: DetectionEvaluation, training: Mapping[str, int]) ->
     Args:
         found: the result of a detection.
         training: concept → number of training images that have it. Those without are never seen in training.
+
+    Raises:
+        InputError: no concept stands in training: another vocabulary.
     """
     matches = found.matches[PRIMARY]
+    concepts_here = [concept for concept in matches.concepts if concept]
+    if concepts_here and training and training.keys().isdisjoint(concepts_here):
+        raise InputError(
+            "no concept of the images is among those of the training images", found=quoted(concepts_here[0]),
+            expected=f"concepts such as {quoted(min(training))}", advice="Are they of another vocabulary?",
+        )  # fmt: skip
     times = np.array([training.get(concept, 0) for concept in matches.concepts], dtype=np.int64)
     ranges = [frequency_range(0)]
     while ranges[-1][1] < times.max(initial=0):

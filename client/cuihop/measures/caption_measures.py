@@ -30,7 +30,7 @@ MODEL_FAMILIES = (
     Family("BERTScore", "cosine of the best matching tokens of captions in a language model", "caption",
            options=(_VALUE,), limits=(-math.inf, 1.0)),
     Family("BLEURT", "similarity of captions by a model trained on human judgements", "caption",
-           limits=(-math.inf, math.inf)),
+           limits=(-5.0, 5.0)),
     Family("AlignScore", "agreement of a caption with its reference by a model of entailment", "caption"),
     Family("similarity", "2.5 times the cosine of image and caption, 0 where it is negative", "caption",
            limits=(0.0, 2.5)),
