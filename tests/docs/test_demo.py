@@ -30,6 +30,7 @@ def demonstration(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     return program("demo", folder=folder), folder
 
 
+@pytest.mark.core
 def test_the_demonstration_runs_to_its_end(demonstration: tuple[str, Path]) -> None:
     out, folder = demonstration
     assert "That was the main job" in out

@@ -29,7 +29,9 @@ def store(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("workers", "explorer"), [("1", "--explorer"), ("2", "--no-explorer")])
+@pytest.mark.parametrize(
+    ("workers", "explorer"), [pytest.param("1", "--explorer", marks=pytest.mark.core), ("2", "--no-explorer")]
+)
 def test_both_ports_answer_and_a_signal_stops_them(store: Path, tmp_path: Path, workers: str, explorer: str) -> None:
     with program(store, tmp_path, "--workers", workers, explorer, "--audit", "-") as running:
         assert running.hops() == 3

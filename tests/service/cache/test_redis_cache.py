@@ -69,6 +69,7 @@ def recovers(shared: RedisCache) -> bool:
     return bool(answer.from_cache.all())
 
 
+@pytest.mark.core
 def test_replicas_share_what_one_of_them_computed(emptied: RedisServer) -> None:
     with contextlib.closing(opened(emptied)) as one, contextlib.closing(opened(emptied)) as other:
         first, second = CachedGraph(chain(), shared=one), CachedGraph(chain("by another name"), shared=other)

@@ -72,6 +72,7 @@ def value(explorer: Explorer) -> float:
     return float(explorer["#nn-iou"].get_attribute("data-value") or "nan")
 
 
+@pytest.mark.core
 def test_mentions_are_marked_in_the_text_and_compared_as_the_library_does(
     explorer: Explorer, graph: SnapshotGraph
 ) -> None:

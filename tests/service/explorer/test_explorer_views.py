@@ -60,6 +60,7 @@ def test_the_first_page_has_examples_to_begin_with(explorer: Explorer) -> None:
     expect(explorer["#card h1"]).to_have_text("Head")
 
 
+@pytest.mark.core
 def test_a_curator_goes_from_a_search_to_a_path_a_neighbourhood_and_a_file(
     explorer: Explorer, graph: SnapshotGraph, tmp_path: Path
 ) -> None:
@@ -643,6 +644,7 @@ def test_a_pair_shows_its_similarity_by_every_measure(explorer: Explorer, graph:
     expect(panel).to_have_count(0)
 
 
+@pytest.mark.core
 def test_a_comparison_is_kept_in_the_address(explorer: Explorer, browser: Browser, service: RunningService) -> None:
     explorer.open(f"#/comparison?a={STEM}+{HEAD}&b=C0006104+{HEAD}&n=2&lambda=0.25")
     expect(explorer["#nn-iou"]).to_be_visible()
