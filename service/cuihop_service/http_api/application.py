@@ -18,7 +18,14 @@ import cuihop
 from cuihop.errors import CuihopError
 from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
-from cuihop_service.http_api.middleware import AllowedHosts, AnswerHeaders, AuthenticateFirst, BodyLimits
+from cuihop_service.http_api.middleware import (
+    AllowedHosts,
+    AnswerHeaders,
+    AuthenticateFirst,
+    BodyLimits,
+    KnownParameters,
+    WithoutBody,
+)
 from cuihop_service.http_api.problems import (
     fault_response,
     input_error,
@@ -71,7 +78,8 @@ def application(
         telemetry={"tracing": False, "metrics": False, "logs": False},  # its spans would show the concepts in URLs
     )
     app.state.admission = admission  # for further routes
-    app.include_router(routes(responder))
+    operations = routes(responder)
+    app.include_router(operations)
 
     @app.get("/health/live", include_in_schema=False)
     async def live() -> Response:
@@ -117,12 +125,14 @@ def application(
         return fault_response(request_id_of(request))
 
     app.router.routes.extend(more_routes)
+    app.add_middleware(KnownParameters, routes=[*operations.routes, *app.router.routes])
     app.add_middleware(GZipMiddleware, minimum_size=_SMALLEST_COMPRESSED, compresslevel=4)
     app.add_middleware(BodyLimits, most=core.limits.message_bytes)
     app.add_middleware(AuthenticateFirst, admission=admission)
     if "*" not in hosts:
         app.add_middleware(AllowedHosts, hosts=hosts)
     app.add_middleware(AnswerHeaders)
+    app.add_middleware(WithoutBody)
     return app
 
 

@@ -1,4 +1,4 @@
-"""ASGI middleware, from the outermost: security headers, host names, authentication, bounds on bodies."""
+"""ASGI middleware, from the outermost: no body, security headers, host names, authentication, bounds, parameters."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from collections.abc import Iterable, Sequence
 
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cuihop.errors import CuihopError, InputError, LimitExceeded
 from cuihop.remote.activation import ACTIVATION_HEADER
 from cuihop_service.admission import Admission
 from cuihop_service.http_api.problems import problem_response
+from cuihop_service.http_api.query_strings import check_query, known_parameters
 from cuihop_service.http_api.responder import CALLER, SESSION, request_id_of, request_info
 from cuihop_service.request_context import ReleaseSession
 
 __all__ = [
     "AGENTS_PATH", "SECURITY_HEADERS", "STREAMS", "AllowedHosts", "AnswerHeaders", "AuthenticateFirst", "BodyLimits",
-    "with_security_headers",
+    "KnownParameters", "WithoutBody", "with_security_headers",
 ]  # fmt: skip
 
 SECURITY_HEADERS = (
@@ -42,6 +44,34 @@ def with_security_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[
     own = list(headers)
     names = {name.lower() for name, _ in own}
     return own + [header for header in SECURITY_HEADERS if header[0] not in names]
+
+
+class WithoutBody:
+    """Answers ``HEAD`` as ``GET``, and ``If-None-Match: *`` with 304 if the answer exists: both without its body."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See the ASGI specification."""
+        tags = [value.strip() for name, value in scope.get("headers", ()) if name == b"if-none-match"]
+        without_body = scope.get("method") == "HEAD"
+        any_version = tags == [b"*"] and (without_body or scope.get("method") == "GET")
+        if not (without_body or any_version):
+            await self._app(scope, receive, send)
+            return
+
+        async def sending(message: Message) -> None:
+            nonlocal without_body
+            if message["type"] == "http.response.start" and any_version and message["status"] == 200:
+                without_body = True
+                others = [header for header in message["headers"] if not header[0].startswith(b"content-")]
+                message = {**message, "status": 304, "headers": others}
+            elif message["type"] == "http.response.body" and without_body:
+                message = {**message, "body": b""}
+            await send(message)
+
+        await self._app({**scope, "method": "GET"}, receive, sending)
 
 
 class AnswerHeaders:
@@ -189,3 +219,28 @@ class BodyLimits:
             return {**message, "body": body}
 
         await self._app(scope, bounded, send)
+
+
+class KnownParameters:
+    """Refuses query strings with parameters that their route does not know: a misspelt one would be without effect.
+
+    Args:
+        app: answers the requests that pass.
+        routes: of the application.
+    """
+
+    def __init__(self, app: ASGIApp, routes: Iterable[BaseRoute]) -> None:
+        self._app = app
+        self._known = known_parameters(routes)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See the ASGI specification."""
+        if scope.get("query_string"):
+            parameters = self._known.get((scope["method"], scope["path"]))
+            try:
+                if parameters is not None:
+                    check_query(scope["query_string"], parameters)
+            except InputError as error:
+                await problem_response(error, request_id_of(Request(scope)))(scope, receive, send)
+                return
+        await self._app(scope, receive, send)

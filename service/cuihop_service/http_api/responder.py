@@ -17,6 +17,7 @@ from cuihop.remote.activation import ACTIVATION_HEADER
 from cuihop_service.admission import Admission, RequestInfo
 from cuihop_service.callers import Caller, Scope
 from cuihop_service.core import ConceptService
+from cuihop_service.http_api.query_strings import decimal
 from cuihop_service.http_api.response_models import written
 from cuihop_service.request_context import Answer, Cancelled, ReleaseSession, RequestContext
 
@@ -200,11 +201,8 @@ def _check_release(demanded: str | None, served: str) -> None:
 
 
 def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < 1e6:
+    seconds = decimal(text)
+    if seconds is None or not 0 < seconds < 1e6:
         raise InputError("no time limit", column=_TIMEOUT_HEADER, found=repr(text[:40]), expected="seconds above 0")
     return seconds
 

@@ -7,6 +7,7 @@ import gzip
 import json
 import socket
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,12 +15,19 @@ import urllib3
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from pydantic import BaseModel
 from starlette.requests import Request
+from starlette.routing import BaseRoute
 from starlette.types import Message
 
 from cuihop_server import RunningService, running_service
+from cuihop_service.admission import Admission
+from cuihop_service.core import ConceptService
+from cuihop_service.explorer import explorer_routes
+from cuihop_service.http_api.agent_route import agent_routes
+from cuihop_service.http_api.application import metrics_route
 from cuihop_service.http_api.quick_distance import plain_head, plain_query
-from cuihop_service.http_api.responder import until_gone
+from cuihop_service.http_api.responder import Responder, until_gone
 from cuihop_service.limits import Limits
+from cuihop_service.observe.metrics import Metrics
 from cuihop_service.request_context import Cancelled
 from example_graph import UNKNOWN, example_graph
 
@@ -43,6 +51,10 @@ class Caller:
     def get(self, path: str, **headers: str) -> urllib3.BaseHTTPResponse:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return self._pool.request("GET", self._base + path, headers=named, decode_content=False)
+
+    def head(self, path: str, **headers: str) -> urllib3.BaseHTTPResponse:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self._pool.request("HEAD", self._base + path, headers=named, decode_content=False)
 
     def post(self, path: str, body: bytes | object, **headers: str) -> urllib3.BaseHTTPResponse:
         named = {"content-type": "application/json"} | {n.replace("_", "-"): value for n, value in headers.items()}
@@ -436,3 +448,94 @@ def test_a_caller_who_hangs_up_is_no_fault_of_the_service() -> None:
 
     with pytest.raises(Cancelled):
         asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "detail"),
+    [
+        (PATH + "&directon=up", "directon", "Did you mean direction?"),
+        (PATH + "&maxhops=1", "maxhops", "Did you mean max_hops?"),
+        (PATH + "&Direction=up", "Direction", "Did you mean direction?"),
+        (PATH + "&%64irecton=up", "directon", "Did you mean direction?"),
+        (PATH + "&x", "x", "expected one of a, b, direction, max_hops, release, within_sabs"),
+        (PATH + "&direction=up&direction=down", "direction", "found 2 values; expected one"),
+        (PATH + "&direction=&direction=up", "direction", "found 2 values; expected one"),
+        (PATH + "&max_hops=1_0", "max_hops", "found '1_0'; expected an integer"),
+        (PATH + "&max_hops=%201", "max_hops", "found ' 1'; expected an integer"),
+        (PATH + "&max_hops=%2B1", "max_hops", "found '+1'; expected an integer"),
+        (PATH + "&max_hops=1.0", "max_hops", "found '1.0'; expected an integer"),
+        (PATH + "&max_hops=%D9%A1", "max_hops", "expected an integer"),
+        (PATH + "&max_hops=", "max_hops", "expected an integer"),
+        ("/v1/neighbourhood?cui=C0006121&hop=2", "hop", "Did you mean hops?"),
+        ("/v1/search?text=brain&limits=2", "limits", "Did you mean limit?"),
+        ("/v1/release?within_sab=MSH", "within_sab", "Did you mean within_sabs?"),
+        ("/health/live?verbose=1", "verbose", "expected no parameters"),
+        ("/openapi.json?format=yaml", "format", "expected no parameters"),
+    ],
+)
+def test_parameters_that_have_no_effect_are_refused(call: Caller, path: str, field: str, detail: str) -> None:
+    content = problem(call.get(path))
+    assert (content["status"], content["reason"], content["field"]) == (400, "INVALID_INPUT", field)
+    assert detail in content["detail"]
+
+
+def test_every_route_refuses_unknown_parameters(call: Caller) -> None:
+    document = json.loads(call.get("/openapi.json").data)
+    for path, operations in document["paths"].items():
+        ask = call.get if "get" in operations else partial(call.post, body=b"{}")
+        assert problem(ask(path=f"{path}?nonsense=1"))["field"] == "nonsense"
+    assert problem(call.get("/v1/nothing?nonsense=1"))["reason"] == "NO_SUCH_ROUTE"
+    assert problem(call.get("/v1/distances?nonsense=1"))["reason"] == "METHOD_NOT_ALLOWED"
+    several = problem(call.get(f"{PATH}&within_sabs=MSH&within_sabs=SNOMEDCT_US"))["detail"]
+    assert "repeated" not in several  # the release of the test has no vocabularies
+
+
+def test_if_none_match_of_any_version_gives_304_for_what_exists(call: Caller) -> None:
+    response = call.get(PATH, if_none_match="*")
+    assert (response.status, response.data) == (304, b"")
+    assert response.headers["etag"] == call.get(PATH).headers["etag"]
+    assert call.get("/v1/release", if_none_match="*").status == 304
+    assert call.get(f"/v1/concept?cui={UNKNOWN}", if_none_match="*").status == 404
+    assert call.post("/v1/distances", {"pairs": [PAIR]}, if_none_match="*").status == 200
+
+
+@pytest.mark.parametrize("path", [PATH, "/v1/release", "/v1/hierarchy", "/health/ready", "/openapi.json"])
+def test_a_head_is_that_of_the_answer(call: Caller, path: str) -> None:
+    answer, head = call.get(path, x_request_id="7"), call.head(path, x_request_id="7")
+    assert (head.status, head.data) == (200, b"")
+    assert {**answer.headers} == {**head.headers}
+
+
+def test_a_head_of_what_has_none(call: Caller) -> None:
+    refused = call.head("/v1/distances")
+    assert (refused.status, refused.headers["allow"]) == (405, "POST")
+    assert call.head("/v1/nothing").status == 404
+    assert call.head(f"/v1/concept?cui={UNKNOWN}").status == 404
+    assert call.head(PATH, if_none_match="*").status == 304
+    assert call.head(PATH, if_none_match=call.get(PATH).headers["etag"]).status == 304
+
+
+@pytest.mark.parametrize("seconds", ["1_0", "+1", "1e", "nan", "inf", "-1", "0", "\xb2", "1,5", ""])
+def test_a_time_limit_is_a_plain_number(call: Caller, seconds: str) -> None:
+    assert problem(call.get(PATH, x_timeout_seconds=seconds))["field"] == "x-timeout-seconds"
+
+
+@pytest.mark.parametrize("seconds", ["5", "2.5", "05", ".5", "1e1"])
+def test_time_limits_that_clients_write(call: Caller, seconds: str) -> None:
+    assert call.get(PATH, x_timeout_seconds=seconds).status == 200
+
+
+def test_further_routes_know_their_parameters() -> None:
+    def more(core: ConceptService, admission: Admission) -> list[BaseRoute]:
+        return [*explorer_routes(), metrics_route(Metrics()), *agent_routes(Responder(core, admission))]
+
+    with running_service(example_graph(), routes=more) as running:
+        there = Caller(running.http)
+        for path in ("/", "/explorer/main.js", "/metrics"):
+            assert there.get(path).status == 200
+            assert (there.head(path).status, there.head(path).data) == (200, b"")
+            assert problem(there.get(f"{path}?x=1"))["field"] == "x"
+        assert there.get("/explorer/main.js", if_none_match="*").status == 304
+        assert problem(there.post("/mcp?x=1", {}))["field"] == "x"
+        assert there.head("/mcp").status == 405
+        there.close()
