@@ -6,6 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -43,16 +44,16 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 ROWS = [
-    "UNWIND range(1, 1000000000) AS a RETURN sum(a) AS s",
+    "UNWIND range(1, 1000000) AS a UNWIND range(1, 1000) AS b RETURN sum(a * b) AS s",
     "UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b RETURN max(a * b) AS s",
     "MATCH (a), (b), (c), (d), (e), (f), (g) RETURN count(a.cui + b.cui + c.cui + d.cui) AS s",
-    "UNWIND range(1, 100000000) AS a WITH collect(toString(a) + 'x') AS l RETURN size(l) AS s",
+    "UNWIND range(1, 1000000) AS a UNWIND range(1, 100) AS b WITH collect(a + toString(b)) AS l RETURN size(l) AS s",
     "MATCH " + ", ".join(f"(a{i})--(a{i + 1})--(b{i})" for i in range(12)) + " RETURN count(*) AS s",
 ]
 """Work that the server looks up from between rows, or while it plans."""
 
 EXPRESSIONS = [
-    "RETURN reduce(s = 0, x IN range(1, 100000000) | s + x) AS s",
+    "RETURN reduce(s = 0, x IN range(1, 5000000) | s + reduce(t = 0, y IN range(1, 20) | t + y)) AS s",
     "RETURN all(x IN range(1, 10000) WHERE none(y IN range(1, 10000) WHERE y < 0)) AS s",
 ]
 """Work within one expression: the server notices the end after the expression."""
@@ -94,6 +95,40 @@ def test_the_slot_is_released_once_whatever_the_end(connection: Neo4jConnection,
     with contextlib.suppress(InputError):
         curator_query(connection, text, released=lambda: released.append(1))
     assert released == [1]
+
+
+FAILING = {
+    "a path to itself": "MATCH (a:Concept {cui: 'C0006121'}), (b:Concept {cui: 'C0006121'}) "
+    "MATCH p = %s((a)-[*]-(b)) RETURN p",
+    "a part of a text": "RETURN substring('abc', -1) AS s",
+    "a unit": "RETURN localdatetime.truncate('x') AS s",
+    "a division": "UNWIND [1, 0] AS n RETURN 1 / n AS s",
+}
+
+
+@pytest.mark.parametrize("kind", FAILING)
+def test_an_error_of_a_query_while_it_runs_is_an_error_of_its_caller(connection: Neo4jConnection, kind: str) -> None:
+    for function in ("allShortestPaths", "shortestPath"):
+        released: list[int] = []
+        with pytest.raises(InputError, match=r"; found \S+"):
+            curator_query(connection, FAILING[kind].replace("%s", function), released=lambda: released.append(1))  # noqa: B023
+        assert released == [1]
+
+
+def test_a_server_that_runs_out_of_memory_ends(neo4j_server: LocalServer) -> None:
+    command = Path(f"/proc/{neo4j_server.pid}/cmdline").read_bytes().split(b"\0")
+    assert b"-XX:+ExitOnOutOfMemoryError" in command
+
+
+def test_a_query_that_never_ends_in_the_database_is_reported(
+    connection: Neo4jConnection, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "LONG_AFTER_SECONDS", 0.0)
+    released = threading.Event()
+    with pytest.raises(QueryTimedOut):
+        curator_query(connection, EXPRESSIONS[0], timeout=0.3, released=released.set)
+    assert released.wait(PATIENCE)
+    assert len([line for line in caplog.messages if "still runs in the database" in line]) == 1
 
 
 def test_a_query_whose_server_dies_releases_its_slot(killable_neo4j: LocalServer) -> None:

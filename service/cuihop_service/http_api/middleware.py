@@ -14,7 +14,7 @@ from cuihop.errors import CuihopError, InputError, LimitExceeded
 from cuihop.remote.activation import ACTIVATION_HEADER
 from cuihop_service.admission import Admission
 from cuihop_service.http_api.problems import problem_response
-from cuihop_service.http_api.query_strings import check_query, known_parameters
+from cuihop_service.http_api.query_strings import check_query, route_parameters
 from cuihop_service.http_api.responder import CALLER, SESSION, request_id_of, request_info
 from cuihop_service.request_context import ReleaseSession
 
@@ -231,7 +231,7 @@ class KnownParameters:
 
     def __init__(self, app: ASGIApp, routes: Iterable[BaseRoute]) -> None:
         self._app = app
-        self._known = known_parameters(routes)
+        self._known = route_parameters(routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See the ASGI specification."""

@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Route
 
 from cuihop.errors import InputError
 
-__all__ = ["Parameter", "check_query", "decimal", "known_parameters"]
+__all__ = ["Parameter", "check_query", "decimal", "route_parameters"]
 
 _LONGEST_NAME = 60
 _INTEGER = re.compile(r"-?[0-9]+")
@@ -34,7 +34,7 @@ class Parameter:
     integer: bool
 
 
-def known_parameters(routes: Iterable[BaseRoute]) -> dict[tuple[str, str], dict[str, Parameter]]:
+def route_parameters(routes: Iterable[BaseRoute]) -> dict[tuple[str, str], dict[str, Parameter]]:
     """The parameters of each method and path, by name. A route outside the OpenAPI document has none."""
     return {
         (method, route.path): _parameters(route)
@@ -52,21 +52,21 @@ def check_query(query: bytes, parameters: Mapping[str, Parameter]) -> None:
     """
     values = QueryParams(query)
     for name, value in values.multi_items():
-        shown = name[:_LONGEST_NAME]
+        short = name[:_LONGEST_NAME]
         parameter = parameters.get(name)
         if parameter is None:
-            alike = get_close_matches(shown.lower(), parameters, 1)
+            alike = get_close_matches(short.lower(), parameters, 1)
             raise InputError(
                 "unknown",
-                column=shown,
+                column=short,
                 found="no parameter of this name",
                 expected=f"one of {', '.join(sorted(parameters))}" if parameters else "no parameters",
                 advice=f"Did you mean {alike[0]}?" if alike else None,
             )
         if not parameter.repeats and (times := len(values.getlist(name))) > 1:
-            raise InputError("repeated", column=shown, found=f"{times} values", expected="one")
+            raise InputError("repeated", column=short, found=f"{times} values", expected="one")
         if parameter.integer and _INTEGER.fullmatch(value) is None:
-            raise InputError("not valid", column=shown, found=repr(value[:40]), expected="an integer, such as 5")
+            raise InputError("not valid", column=short, found=repr(value[:40]), expected="an integer, such as 5")
 
 
 def decimal(text: str) -> float | None:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from starlette.routing import BaseRoute
 
+from cuihop.errors import RateLimited
 from cuihop.neo4j_graph.connection import Neo4jConnection
 from cuihop_loader.neo4j_online import load_online
 from cuihop_server import RunningService, running_service
@@ -24,6 +25,7 @@ from cuihop_service.core import ConceptService
 from cuihop_service.guard.audit import AuditLog
 from cuihop_service.guard.configured_guard import ConfiguredGuard, GuardSettings
 from cuihop_service.guard.key_file import KeyFile
+from cuihop_service.http_api import cypher_route
 from cuihop_service.http_api.cypher_route import cypher_connection, cypher_routes
 from cuihop_service.http_api.responder import Responder
 from cuihop_tools.neo4j_server import LocalServer
@@ -204,8 +206,8 @@ def test_a_query_that_takes_too_long_ends_in_time(opened: Opened) -> None:
         assert curators.ask(product).status == 504
 
 
-ROWS = "UNWIND range(1, 1000000000) AS a RETURN sum(a) AS s"
-EXPRESSION = "RETURN reduce(s = 0, x IN range(1, 300000000) | s + x) AS s"
+ROWS = "UNWIND range(1, 1000000) AS a UNWIND range(1, 1000) AS b RETURN sum(a * b) AS s"
+EXPRESSION = "RETURN reduce(s = 0, x IN range(1, 5000000) | s + reduce(t = 0, y IN range(1, 60) | t + y)) AS s"
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -247,6 +249,42 @@ def test_room_stays_taken_while_the_database_works_on_what_was_ended(opened: Ope
         assert curators.ask("RETURN 1 AS one", key="other").status == 200
         until(lambda: running(curators) == 0)
         until(lambda: curators.ask("RETURN 1 AS one").status == 200)
+
+
+def test_a_query_that_runs_long_after_its_end_is_named_in_the_state(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cypher_route, "LONG_AFTER_SECONDS", 0.0)
+    with opened(cypher_seconds=0.5, cypher_running=2) as curators:
+        assert http(curators.service, "/health/ready").json["trouble"] == ""
+        assert curators.ask(EXPRESSION).status == 504
+        ready = http(curators.service, "/health/ready").json
+        assert (ready["status"], ready["trouble"]) == (
+            "ready",
+            "queries of /v1/cypher that were ended over a minute ago and still run in the database, until it is "
+            "restarted: 1",
+        )
+        until(lambda: http(curators.service, "/health/ready").json["trouble"] == "")
+
+
+def test_a_caller_is_not_asked_to_wait_for_queries_that_do_not_end() -> None:
+    room = cypher_route._Room(4)
+    room.take("a", 0.0)
+    leave = room.take("a", -61.0)
+    with pytest.raises(RateLimited, match=r"2 queries of 'a' are running, .*; try again in 5 s"):
+        room.take("a", 1.0)
+    assert room.trouble().endswith(": 1")
+    leave()
+    leave = room.take("a", 1.0)
+    leave()
+    assert room.trouble() == ""
+    for caller in ("b", "c"):
+        room.take(caller, -61.0)
+    room.take("b", -61.0)
+    with pytest.raises(RateLimited, match="ended over a minute ago and still run in the database") as refused:
+        room.take("b", 1.0)
+    assert "try again" not in str(refused.value)
+    assert refused.value.retry_after == 60.0
 
 
 def test_a_query_whose_caller_hangs_up_is_ended(opened: Opened) -> None:
