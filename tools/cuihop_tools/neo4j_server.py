@@ -44,6 +44,9 @@ _CLOSED = {
 SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """Java options without the optimising compiler, which pays off after minutes, and without threads of a collector."""
 
+_EXIT_WITHOUT_MEMORY = "-XX:+ExitOnOutOfMemoryError"
+"""Java option: a server whose own threads lack memory ends, and can be started again, in place of staying silent."""
+
 _OPENED = ("java.base/java.nio", "java.base/java.lang", "java.base/sun.nio.ch")
 _SERVER = "org.neo4j.server.CommunityEntryPoint"
 _VARIABLES = {"--port": "NEO4J_PORT", "--http-port": "NEO4J_HTTP_PORT"}
@@ -200,7 +203,8 @@ class LocalServer:
             options.append(f"-XX:SharedArchiveFile={archive}")
         elif main == _SERVER and os.access(archive.parent, os.W_OK):
             options.append(f"-XX:ArchiveClassesAtExit={self.home / archive.name}")
-        return ["java", f"-Xmx{heap}", *self._java_options, *options, "-cp", f"{self._jars}/*", main, *arguments]
+        options += ["-cp", f"{self._jars}/*"]
+        return ["java", f"-Xmx{heap}", _EXIT_WITHOUT_MEMORY, *self._java_options, *options, main, *arguments]
 
     def admin(self, *arguments: str) -> str:
         """Run ``neo4j-admin`` with the arguments; return its output.
