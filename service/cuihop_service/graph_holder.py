@@ -148,6 +148,7 @@ class GraphHolder:
         self.state: State = "starting"
         self.trouble = ""
         self._listeners: list[Callable[[State], None]] = []
+        self._reporters: list[Callable[[], str]] = []
 
     @property
     def indexed(self) -> bool:
@@ -225,6 +226,15 @@ class GraphHolder:
     def on_state_change(self, listener: Callable[[State], None]) -> None:
         """Call the listener on each change of the state, in the thread of that change. Its failure is logged."""
         self._listeners.append(listener)
+
+    def add_reporter(self, reporter: Callable[[], str]) -> None:
+        """Add to `troubles` what this function returns."""
+        self._reporters.append(reporter)
+
+    @property
+    def troubles(self) -> str:
+        """`trouble` of the state, and what the reporters add, for people; empty for none."""
+        return "; ".join(filter(None, [self.trouble, *(reporter() for reporter in self._reporters)]))
 
     def set_state(self, state: State, trouble: str = "") -> None:
         """Set the state. A holder that is stopping stays so."""

@@ -30,14 +30,11 @@ from cuihop.neo4j_graph.routing import (
     routing_failure,
 )
 
-__all__ = ["Neo4jConnection", "Neo4jSettings"]
+__all__ = ["Neo4jConnection", "Neo4jSettings", "first_line"]
 
 Result = TypeVar("Result")
 
 _RETRY_SECONDS = 0.5
-_OF_THE_QUERY = ("Neo.ClientError.Statement.", "Neo.ClientError.Procedure.", "Neo.DatabaseError.Statement.")
-"""Codes of errors that a query has by itself, before it runs or while it does."""
-
 _MEMBERS_TRIED = 3
 _ELECTION_SECONDS = 10.0
 _POSITION_PAUSE_SECONDS = 30.0
@@ -316,7 +313,7 @@ class Neo4jConnection:
             self._login.doubt()
             if failure := routing_failure(self.settings.address, error, self.settings.retry_time):
                 raise GraphUnavailable(f"{failure}.") from error
-            reason = _first_line(first_cause(error)).rstrip(":")
+            reason = first_line(first_cause(error)).rstrip(":")
             raise GraphUnavailable(
                 f"{self.settings.address}: cannot be reached: {reason}. Is the server running there?"
             ) from error
@@ -333,15 +330,15 @@ class Neo4jConnection:
         if code.endswith("BookmarkTimeout"):
             return GraphUnavailable(
                 f"{where}: no member reached the state that was read or written before; it may lag behind, or hold "
-                f"another database since: {_first_line(error)}"
+                f"another database since: {first_line(error)}"
             )
         if failure := routing_failure(where, error, self.settings.retry_time):
             return GraphUnavailable(f"{failure}.")
         if "MemoryPoolOutOfMemory" in code or "OutOfMemory" in code:
             return LimitExceeded(f"{where}: the query needs more memory than the server allows one transaction")
-        if code.startswith(_OF_THE_QUERY):
-            return InputError("the server refuses the query", found=_first_line(error))
-        return GraphUnavailable(f"{where}: {_first_line(error)}")
+        if code.startswith(("Neo.ClientError.Statement.", "Neo.ClientError.Procedure.")):
+            return InputError("the server refuses the query", found=first_line(error))
+        return GraphUnavailable(f"{where}: {first_line(error)}")
 
     def close(self) -> None:
         """Close the connections. Harmless twice."""
@@ -366,6 +363,7 @@ def _repeated(attempt: Callable[[], Result], seconds: float) -> Result:
         time.sleep(_RETRY_SECONDS)
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message."""
     text = error.message if isinstance(error, exceptions.Neo4jError) and error.message else str(error)
     return text.strip().splitlines()[0] if text.strip() else type(error).__name__

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import re
 import secrets
 import threading
@@ -18,22 +20,28 @@ from neo4j.graph import Node, Relationship
 from neo4j.graph import Path as GraphPath
 
 from cuihop.errors import GraphUnavailable, InputError, LimitExceeded, QueryTimedOut, ReleaseMismatch
-from cuihop.neo4j_graph.connection import Neo4jConnection
+from cuihop.neo4j_graph.connection import Neo4jConnection, first_line
 from cuihop.neo4j_graph.query_text import ALLOWED_PROCEDURES, check_text
 from cuihop.neo4j_graph.schema import DatabaseState, database_state
 
-__all__ = ["LARGEST_RESULT", "Notification", "QueryResult", "check_plan", "curator_query"]
+__all__ = ["LARGEST_RESULT", "LONG_AFTER_SECONDS", "Notification", "QueryResult", "check_plan", "curator_query"]
+
+LONG_AFTER_SECONDS = 60.0
+"""From the end of a query to a warning that the database still works on it."""
 
 LARGEST_RESULT = 64 << 20
 """Bytes of a result's rows: characters of text, and 16 for each value."""
 
 Result = TypeVar("Result")
 
+_log = logging.getLogger("cuihop.neo4j")
+
 _HIDDEN = {"folded", "weight"}  # normalised names and their order, for the search only
 _ROWS_AT_A_TIME = 100
 _EXPLAIN = "EXPLAIN "
 _PLACE = re.compile(r"\(line 1, column (\d+) \(offset: \d+\)\).*")
 
+_FAILED = "Neo.DatabaseError.Statement.ExecutionFailed"  # by its own values: a shortest path from a node to itself
 _READS_ONLY = "a query that only reads the graph"
 
 # The end of a query in the database
@@ -305,6 +313,10 @@ class _TimedRead:
                 if "OutOfMemory" in (error.code or ""):  # the driver would repeat it
                     raise LimitExceeded("the query needs more memory than the server allows it") from error
                 raise
+            except exceptions.DatabaseError as error:
+                if error.code == _FAILED:
+                    raise InputError("the query fails while it runs", found=first_line(error)) from error
+                raise
 
         return self._connection.read_named(self.name, in_time, timeout=max(0.001, self.remaining), **session)
 
@@ -315,8 +327,11 @@ class _TimedRead:
         within one expression.
         """
         self._stopped.set()
-        pause, given_up = _POLL_SECONDS, time.monotonic() + _GIVE_UP_SECONDS
+        pause, given_up, due = _POLL_SECONDS, time.monotonic() + _GIVE_UP_SECONDS, time.monotonic() + LONG_AFTER_SECONDS
         while True:
+            if time.monotonic() > due:
+                due = math.inf
+                _log.warning("%s: ended %g s ago, and still runs in the database", self.name, LONG_AFTER_SECONDS)
             try:
                 with self._beside() as connection:
                     if connection.end(self.name) == 0 and done.done():

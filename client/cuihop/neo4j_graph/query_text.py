@@ -6,6 +6,7 @@ a server would choose.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +19,8 @@ __all__ = [
     "LARGEST_EXPRESSION",
     "LONGEST",
     "LONGEST_MATCHED",
-    "MOST_NUMBERS",
+    "LONGEST_RANGE",
+    "MOST_OVERLAPPING",
     "MOST_REPETITIONS",
     "MOST_XOR",
     "check_text",
@@ -53,14 +55,18 @@ DEEPEST_SUBQUERY = 8
 MOST_XOR = 8
 """``XOR`` in one query."""
 
-MOST_REPETITIONS = 3
-"""``*``, ``+``, ``?`` and ``{…}`` in one regular expression: the time to match grows with the length to this power."""
+MOST_REPETITIONS = 4
+"""``*``, ``+``, ``?`` and ``{…}`` in one regular expression."""
+
+MOST_OVERLAPPING = 3
+"""Repetitions in one regular expression that match a common character: the time to match grows with the length to this
+power. Three take a second for 1,000 characters, four take hours."""
 
 LONGEST_MATCHED = 1_000
-"""Characters of a parameter in a query with a regular expression, for the same reason."""
+"""Characters of a string or a parameter in a query with a regular expression of two such repetitions or more."""
 
-MOST_NUMBERS = 10_000_000
-"""Numbers of one ``range``: in one expression they are all in memory."""
+LONGEST_RANGE = 5_000_000
+"""Elements of one ``range``: a list of them may stand in memory."""
 
 _NAMESPACES = frozenset(
     {"date", "datetime", "duration", "localdatetime", "localtime", "point", "time", "vector.similarity"}
@@ -83,7 +89,8 @@ _OPAQUE = re.compile(
 )
 _ODD_BREAK = re.compile("\r(?!\n)|[\v\f\x1c-\x1e\x85\u2028\u2029]")
 _WORD = re.compile(
-    r"\b(?:CREATE|MERGE|INSERT|SET|DELETE|DETACH|NODETACH|REMOVE|FOREACH|DROP|USE|CALL|LOAD)\b", re.IGNORECASE
+    r"\b(?:CREATE|MERGE|INSERT|SET|DELETE|DETACH|NODETACH|REMOVE|FOREACH|DROP|USE|CALL|LOAD|SHOW|TERMINATE)\b",
+    re.IGNORECASE,
 )
 _CSV = re.compile(r"[^!-~]*CSV\b", re.IGNORECASE)  # between the two: whatever a server may take for a blank
 _CALLED = re.compile(r"\s*(?:[({]|([\w`]+(?:\s*\.\s*[\w`]+)*))")
@@ -94,12 +101,28 @@ _TOKEN = re.compile(r"\w+|'+|\"+|`+|[^\w\s]")
 # Regular expressions
 _MATCHES = re.compile(r"=~\s*")
 _OPERAND = re.compile(r"(?P<string>'+|\"+)|\$\s*(?P<parameter>\w+)")
-_RANGE = re.compile(r"\brange\s*\(([^(),]*),([^(),]*)(?:,([^(),]*))?\)", re.IGNORECASE)
 _GOES_ON = re.compile(r"\s*(?:[-+*/%^.\[:]|\|\|)")
 _ESCAPED_SIGN = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _PATTERN_PART = re.compile(
     r"\\(?P<escape>.)|(?P<set>\[\^?(?:\\.|[^\]\\\[])+\])|(?P<open>\((?:\?[a-zA-Z-]*[:)]?)?)|(?P<rest>.)", re.DOTALL
 )
+_REPEATED = re.compile(
+    r"(?P<atom>\\.|\[\^?(?:\\.|[^\]\\\[])+\]|.)(?P<sign>[*+]|\{\d+,\d*\})?(?:\?|\{\d+\})?[?+]?", re.DOTALL
+)
+_OTHER_ESCAPE = re.compile(
+    r"\\(?![dDwWsS])[0-9A-Za-z]|&&|--|~~|\|\||[^\0-\x7f]"
+)  # matches a character that is not seen here
+_ASCII = frozenset(map(chr, range(128)))
+_STRING = re.compile(r"'{2,}|\"{2,}")
+_GROWING = re.compile(r"\b(?:reduce|replace|normalize)\s*\(", re.IGNORECASE)
+_JOIN = re.compile(r"\+|\|\|")
+_MOST_JOINS = 2
+
+# Ranges
+_RANGE = re.compile(r"\brange\s*\(", re.IGNORECASE)
+_INTEGER = re.compile(r"\$\s*(?P<parameter>\w+)|\b(?P<number>0[xXoO][\da-fA-F_]+|\d[\d_]*)")
+_SIGNED = re.compile(rf"\s*(?P<sign>-?)\s*(?:{_INTEGER.pattern})\s*")
 
 
 def check_text(text: str, parameters: Mapping[str, Any] | None = None) -> None:
@@ -112,9 +135,8 @@ def check_text(text: str, parameters: Mapping[str, Any] | None = None) -> None:
     Raises:
         InputError: it would write, load a file, leave the database, inspect the server, call a procedure or function
             that is not allowed, or match a regular expression that may never end; with line and column.
-        LimitExceeded: it is longer or deeper than `LONGEST`, `LARGEST_EXPRESSION`, `DEEPEST_SUBQUERY`, `MOST_XOR`; it
-            has a `range` of more than `MOST_NUMBERS`, or a regular expression and a parameter of more than
-            `LONGEST_MATCHED` characters.
+        LimitExceeded: it is longer or deeper than `LONGEST`, `LARGEST_EXPRESSION`, `DEEPEST_SUBQUERY`, `MOST_XOR`,
+            `LONGEST_RANGE`.
     """
     if len(text) > LONGEST:
         raise LimitExceeded(f"the query has {len(text):,} characters; at most {LONGEST:,} are allowed")
@@ -143,8 +165,8 @@ def check_text(text: str, parameters: Mapping[str, Any] | None = None) -> None:
                 found=text[match.start() : match.end()],
                 expected="functions that are part of Cypher",
             )
-    _check_patterns(text, code, parameters or {})
     _check_ranges(code, parameters or {})
+    _check_patterns(text, code, parameters or {})
 
 
 def _refused(
@@ -218,10 +240,13 @@ def _check_words(code: str) -> set[int]:
                 )
             called.add(procedure.start(1))
         else:
+            of_the_server = word in ("SHOW", "TERMINATE")
             raise _refused(
                 code,
                 start,
-                "the query would write, or leave the database",
+                "the query shows or ends work of the server"
+                if of_the_server
+                else "the query would write, or leave the database",
                 found=match[0],
                 expected=_READING,
                 advice=f"A variable of this name stands in backticks: `{match[0]}`.",
@@ -276,18 +301,14 @@ def _check_patterns(text: str, code: str, parameters: Mapping[str, Any]) -> None
     The server matches by backtracking, and does not notice meanwhile that the query was ended. ``code`` is the text
     with strings, quoted names and comments overwritten.
     """
+    overlapping = 0
     for match in _MATCHES.finditer(code):
-        longest = max(parameters, key=lambda name: _text_length(parameters[name]), default="")
-        if longest and (length := _text_length(parameters[longest])) > LONGEST_MATCHED:
-            raise LimitExceeded(
-                f"parameter {longest!r} has a text of {length:,} characters; in a query with a regular expression at "
-                f"most {LONGEST_MATCHED:,} are allowed"
-            )
         operand = _OPERAND.match(code, match.end())
         value: Any = None
         if operand is not None and not _GOES_ON.match(code, operand.end()):
             if operand["parameter"] is None:
-                value = _ESCAPED_SIGN.sub(r"\1", text[operand.start() + 1 : operand.end() - 1])
+                literal = text[operand.start() + 1 : operand.end() - 1]
+                value = _ESCAPED_SIGN.sub(lambda escape: _ESCAPES.get(escape[1], escape[1]), literal)
             else:
                 value = parameters.get(operand["parameter"], "")
         problem = "a regular expression that is computed" if not isinstance(value, str) else _pattern_problem(value)
@@ -297,40 +318,116 @@ def _check_patterns(text: str, code: str, parameters: Mapping[str, Any]) -> None
                 match.start(),
                 problem,
                 expected=f"a string or a parameter with at most {MOST_REPETITIONS} of * + ? {{}}, none of them around "
-                "another or around |, and without references back; CONTAINS and STARTS WITH need none",
+                f"another or around |, at most {MOST_OVERLAPPING} that match a common character, and without "
+                "references back; CONTAINS and STARTS WITH need none",
             )
+        overlapping = max(overlapping, _overlapping(value))
+    if overlapping > 1:
+        _check_matched(code, parameters)
 
 
-def _text_length(value: Any) -> int:
-    """Length of the longest text in a parameter."""
-    if isinstance(value, str):
-        return len(value)
-    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
-    return max(map(_text_length, inner), default=0)
+def _check_matched(code: str, parameters: Mapping[str, Any]) -> None:
+    """Refuse long texts, and what makes them, in a query whose regular expression takes long for them."""
+    advice = "The repetitions of the regular expression overlap: it takes long for long texts. CONTAINS does not."
+    lengths = {f"parameters.{name}": _longest_text(value) for name, value in parameters.items()}
+    lengths |= {"query": max((len(match[0]) - 2 for match in _STRING.finditer(code)), default=0)}
+    for name, length in lengths.items():
+        if length > LONGEST_MATCHED:
+            raise InputError(
+                "a text is too long for the regular expression", column=name, found=f"{length:,} characters",
+                expected=f"at most {LONGEST_MATCHED:,}", advice=advice,
+            )  # fmt: skip
+    joins = [at for match in _JOIN.finditer(code) if code[: (at := match.start())].rstrip()[-1:] not in "->"]
+    if growing := [match.start() for match in _GROWING.finditer(code)] or joins[_MOST_JOINS:]:
+        raise _refused(
+            code,
+            growing[0],
+            "the query may make a text that is too long for its regular expression",
+            expected=f"no reduce, replace or normalize, and at most {_MOST_JOINS} of + and ||",
+            advice=advice,
+        )
+
+
+def _longest_text(value: Any) -> int:
+    """The length of the longest text in a value."""
+    if isinstance(value, Mapping | list | tuple):
+        return max(map(_longest_text, value.values() if isinstance(value, Mapping) else value), default=0)
+    return len(value) if isinstance(value, str) else 0
+
+
+def _overlapping(pattern: str) -> int:
+    """The most repetitions in a pattern that match a common character."""
+    opaque = _OTHER_ESCAPE.search(pattern) is not None
+    repeated = [
+        _ASCII if opaque else _characters(match["atom"]) for match in _REPEATED.finditer(pattern) if match["sign"]
+    ]
+    return max((sum(not one.isdisjoint(other) for other in repeated) for one in repeated), default=0)
+
+
+def _characters(atom: str) -> frozenset[str]:
+    """The characters of ASCII that an atom of a pattern matches; all of them for a group."""
+    if atom == ")":
+        return _ASCII
+    try:
+        matcher = re.compile(atom, re.IGNORECASE | re.DOTALL)
+    except re.error:
+        return _ASCII
+    return frozenset(filter(matcher.fullmatch, _ASCII))
 
 
 def _check_ranges(code: str, parameters: Mapping[str, Any]) -> None:
-    """Refuse a ``range`` of too many numbers, where its ends are numbers or parameters."""
+    """Refuse a list of numbers that a server may not have the memory for."""
     for match in _RANGE.finditer(code):
-        ends = [_whole_number(part or "1", parameters) for part in match.groups()]
-        if None not in ends and ends[2] and (ends[1] - ends[0]) // ends[2] >= MOST_NUMBERS:  # type: ignore[operator]
+        elements = _elements(_arguments(code, match.end()), parameters)
+        if elements > LONGEST_RANGE:
             raise LimitExceeded(
-                f"line {code.count(chr(10), 0, match.start()) + 1:,}: a range of more than {MOST_NUMBERS:,} numbers"
+                f"line {code.count(chr(10), 0, match.start()) + 1:,}: a range of {elements:,} numbers; at most "
+                f"{LONGEST_RANGE:,} are allowed"
             )
 
 
-def _whole_number(text: str, parameters: Mapping[str, Any]) -> int | None:
-    text = text.strip()
-    value = parameters.get(text[1:].strip()) if text.startswith("$") else None
-    if isinstance(value, int):
-        return value
-    try:
-        return int(text.replace(" ", ""), 0)
-    except ValueError:
-        return None
+def _arguments(code: str, start: int) -> list[str]:
+    """The arguments of a function, from behind its opening bracket."""
+    depth, begin, arguments = 0, start, []
+    for place in range(start, len(code)):
+        sign = code[place]
+        if sign in ")," and not depth:
+            arguments.append(code[begin:place])
+            begin = place + 1
+        depth += (sign in "([{") - (sign in ")]}")
+        if depth < 0:
+            break
+    return arguments
+
+
+def _elements(arguments: list[str], parameters: Mapping[str, Any]) -> int:
+    """The elements of a range: for a computed bound, as many as its numbers make; variables are not known."""
+
+    def number(match: re.Match[str]) -> int:
+        if match["parameter"] is not None:
+            value = parameters.get(match["parameter"])
+            return value if isinstance(value, int) else 0
+        text = match["number"].replace("_", "")
+        try:
+            return int(text, 0 if text[1:2].isalpha() else 10)
+        except ValueError:  # no number: the server refuses it
+            return 0
+
+    plain = [_SIGNED.fullmatch(argument) for argument in arguments]
+    signed = [-number(match) if match["sign"] else number(match) for match in plain if match is not None]
+    if len(signed) == len(arguments) and 2 <= len(signed) <= 3:
+        first, last, step = (*signed, 1)[:3]
+        return 0 if step == 0 else max(0, (last - first) // step + 1)
+    sizes = [[abs(number(match)) for match in _INTEGER.finditer(argument)] for argument in arguments[:2]]
+    return sum(
+        math.prod(max(1, n) for n in numbers) if "*" in argument else sum(numbers)
+        for argument, numbers in zip(arguments, sizes, strict=False)
+    )
 
 
 def _pattern_problem(pattern: str) -> str | None:
+    if len(pattern) > LONGEST:
+        return "a regular expression that is too long"
     if "\\Q" in pattern or re.search(r"\(\?[a-wyzA-Z-]*x", pattern):
         return "a regular expression with quoted text or remarks"
     repetitions = 0
@@ -357,4 +454,6 @@ def _pattern_problem(pattern: str) -> str | None:
                 return "a regular expression with a repetition around another, or around a choice"
     if len(groups) > 1:
         return "a regular expression whose brackets do not match"
-    return None if repetitions <= MOST_REPETITIONS else "a regular expression with too many repetitions"
+    if repetitions > MOST_REPETITIONS:
+        return "a regular expression with too many repetitions"
+    return "a regular expression with repetitions that overlap" if _overlapping(pattern) > MOST_OVERLAPPING else None

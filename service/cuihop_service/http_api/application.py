@@ -91,7 +91,7 @@ def application(
                 "activation": None if holder.activation is None else str(holder.activation),
             },
             "indexed": holder.indexed,
-            "trouble": holder.trouble,
+            "trouble": holder.troubles,
         }
         return _json(readiness, 200 if holder.state in ("ready", "degraded") else 503)
 

@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute
 
 from cuihop.errors import InputError, NotAllowed, RateLimited
 from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
-from cuihop.neo4j_graph.curator_query import curator_query
+from cuihop.neo4j_graph.curator_query import LONG_AFTER_SECONDS, curator_query
 from cuihop.neo4j_graph.query_text import LONGEST
 from cuihop_service.guard.configured_guard import GuardSettings
 from cuihop_service.http_api.operation_route import CheckedRoute
@@ -28,9 +28,10 @@ from cuihop_service.request_context import RequestContext
 __all__ = ["CypherAnswer", "CypherNotification", "CypherRequest", "cypher_connection", "cypher_routes"]
 
 _DEEPEST = 10
-_STUCK_SECONDS = 60.0
 _OVERDUE_SECONDS = 5.0
+_LATE_SECONDS = 60.0
 _LARGEST_INTEGER = 2**63
+_STILL_AT_WORK = "were ended over a minute ago and still run in the database, until it is restarted"
 
 
 class CypherRequest(BaseModel):
@@ -122,16 +123,22 @@ class _Room:
 
         return leave
 
+    def trouble(self) -> str:
+        """The queries that the database still works on, long after their end; empty for none."""
+        now = time.monotonic()
+        with self._lock:
+            late = sum(_is_long_over(end, now) for ends in self._ends.values() for end in ends)
+        return f"queries of /v1/cypher that {_STILL_AT_WORK}: {late}" if late else ""
+
+
+def _is_long_over(end: float, now: float) -> bool:
+    return now - end > LONG_AFTER_SECONDS
+
 
 def _busy(why: str, ends: list[float], now: float) -> RateLimited:
     """The refusal, with the seconds until there may be room."""
-    stuck = sum(now - end > _STUCK_SECONDS for end in ends)
-    if stuck == len(ends):
-        return RateLimited(
-            f"{why}; {stuck} of them were ended more than a minute ago, and the database still works on them within "
-            "one expression. A restart of the database ends them",
-            retry_after=_STUCK_SECONDS,
-        )
+    if all(_is_long_over(end, now) for end in ends):
+        return RateLimited(f"{why}; they {_STILL_AT_WORK}", retry_after=_LATE_SECONDS)
     seconds = max(1, math.ceil(min((end - now for end in ends if end > now), default=_OVERDUE_SECONDS)))
     return RateLimited(f"{why}; try again in {seconds} s", retry_after=float(seconds))
 
@@ -158,6 +165,7 @@ def cypher_routes(
     """
     router = APIRouter(prefix="/v1", route_class=CheckedRoute)
     room = _Room(running)
+    responder.core.holder.add_reporter(room.trouble)
 
     @router.post(
         "/cypher",
