@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.files.input_file import opened_input
+from cuihop.files.text_lines import LONGEST_LINE
 
 __all__ = ["BLOCK_BYTES", "Block", "BlockReader", "BrokenStream", "ByteStream", "Part", "byte_stream"]
 
 BLOCK_BYTES = 1 << 20
 """Bytes read and scanned at a time: a block and its offsets fit into the cache of one core."""
 
-_LONGEST_LINE = 64 << 20
 _WINDOW = 1 << 16
 _LINE_FEED = 10
 _ZEROS = 64
@@ -332,7 +332,7 @@ class BlockReader:
             if end:
                 self._carried = block.buffer[end:size].tobytes()
                 break
-            if size >= _LONGEST_LINE:
+            if size >= LONGEST_LINE:
                 raise BrokenStream(
                     self._file,
                     "the line has no end",

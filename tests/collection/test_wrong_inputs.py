@@ -33,7 +33,6 @@ from cuihop.collection.labels import Labels
 from cuihop.errors import CuihopError, InvalidCui, ManyUnknownConcepts
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.result import MeasuredQueries
-from cuihop.files import text_lines
 from cuihop.imageclef.concept_detection import evaluate_detection
 from cuihop.imageclef.irma_codes import evaluate_irma
 from cuihop.measures import bipartite_matching
@@ -232,9 +231,8 @@ CELLS = {door: [name for name, form in FORMS[door.kind].items() if fits(door, fo
 
 @pytest.fixture(scope="module", autouse=True)
 def program_built_once() -> Iterator[None]:
-    """The program is built once for each command: its thousand runs here would take twice as long. Lines are short."""
+    """The program is built once for each command: its thousand runs here would take twice as long."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(text_lines, "LONGEST_LINE", 1 << 20)
         patched.setattr(application, "application", cache(application.application))
         yield
 

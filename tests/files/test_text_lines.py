@@ -115,7 +115,7 @@ def test_lines_before_the_end_of_a_damaged_stream_come_first(tmp_path: Path) -> 
     assert len(given) > LINES
     assert len(given) % LINES
     path.write_bytes(b"\xef\xbb\xbfa\nb")
-    assert list(line_blocks(path)) == [(1, [b"a\n", b"b"])]
+    assert list(line_blocks(path)) == [(1, [b"a\n"]), (2, [b"b"])]
 
 
 documents = [f"d{place}" for place in range(8)]

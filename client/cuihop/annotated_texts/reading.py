@@ -7,7 +7,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from cuihop.annotated_texts.bioc import bioc_rows, is_bioc
+from cuihop.annotated_texts.bioc import LARGEST_COLLECTION, bioc_rows, is_bioc
 from cuihop.annotated_texts.brat import brat_rows, is_brat
 from cuihop.annotated_texts.documents import AnnotatedDocument, DocumentRows
 from cuihop.annotated_texts.mention_tables import mention_rows
@@ -109,7 +109,7 @@ def _rows(
                 expected=FORMATS[form],
             )  # fmt: skip
         return table(file, None)
-    lines = decoded_lines(file)
+    lines = decoded_lines(file, LARGEST_COLLECTION)  # a collection may be one line
     head = list(islice(lines, _PEEKED))
     first = next((line for line in head if line.strip()), "")
     text = first, chain(head, lines)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, cast
 
@@ -35,15 +34,13 @@ __all__ = [
 ]
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_LINES_A_BLOCK = 1024  # few enough that the garbage collector has little to look through
-_BYTES_A_BLOCK = 1 << 22
-_BYTES_A_READ = 1 << 16
+_BLOCK_BYTES = 1 << 16  # few enough lines that the garbage collector has little to look through
 _SHOWN = 60
 _LONGEST_FOUND = 100
 _ONE_OBJECT = "an object of JSON in each line"
 
-LONGEST_LINE = 64 << 20
-"""Bytes of a line: a compressed file of few bytes may hold one of many gigabytes."""
+LONGEST_LINE = 1 << 26
+"""Limit of a line, in bytes after decompression, and of a record of CSV, in characters."""
 
 DELIMITERS = {",": "", "\t": "tabs", ";": "semicolons"}
 """Between the columns of CSV: the character, and its name in an account; that of a comma goes without saying."""
@@ -53,50 +50,40 @@ def raw_lines(given: Readable) -> Iterator[bytes]:
     """The lines with their ends, a byte order mark at the beginning left out.
 
     Raises:
-        InputError: the file cannot be opened or read, its compressed stream is damaged or ends early, or a line has
-            more than `LONGEST_LINE` bytes.
+        InputError: the file cannot be opened or read, its compressed stream is damaged or ends early, or a line is
+            longer than `LONGEST_LINE`.
     """
     for _, lines in line_blocks(given):
         yield from lines
 
 
-def line_blocks(given: Readable) -> Iterator[tuple[int, list[bytes]]]:
+def line_blocks(given: Readable, longest: int = LONGEST_LINE) -> Iterator[tuple[int, list[bytes]]]:
     """The lines as `raw_lines` gives them, in blocks, each with the number of its first line.
 
+    Args:
+        given: the file. longest: limit of a line, in bytes.
+
     Raises:
-        InputError: as `raw_lines`; the lines before the fault come first.
+        InputError: as `raw_lines`; the lines before the error come first.
     """
-    first, lines, begun = 1, list[bytes](), list[bytes]()  # begun: parts of a line whose end is not yet read
-    source = opened_input(given)
-    with source.text(lambda: first + len(lines)) as file:
-        ended = False
+    file, first, ended = opened_input(given), 1, False
+    begun, size = list[bytes](), 0  # of a line
+    with file.text(lambda: first) as stream:
         while not ended:
-            lines, size, fault = [], 0, None
-            while not ended and len(lines) < _LINES_A_BLOCK and size < _BYTES_A_BLOCK:
-                try:
-                    part = cast(io.BufferedReader, file).read1(_BYTES_A_READ)
-                except (EOFError, OSError, zlib.error) as error:  # after the lines before it
-                    part, fault = b"", error
-                ended = not part
-                size += len(part)
-                if end := part.rfind(b"\n") + 1:
-                    lines += io.BytesIO(b"".join([*begun, part[:end]]))
-                    begun = []
-                if part[end:]:
-                    begun.append(part[end:])
-                if ended and begun and fault is None:
-                    lines.append(b"".join(begun))
-                if sum(map(len, begun)) > LONGEST_LINE:
-                    raise InputError(
-                        "a line without end", file=source.name, line=first + len(lines),
-                        found=f"more than {LONGEST_LINE:,} bytes", expected="lines of text",
-                    )  # fmt: skip
+            chunk: bytes = cast(Any, stream).read1(_BLOCK_BYTES)
+            ended, cut = not chunk, chunk.rfind(b"\n") + 1
+            if not (cut or ended):
+                begun.append(chunk)
+                size += len(chunk)
+                if size > longest:
+                    raise _endless("line", file.name, first, f"{size:,} bytes without a line feed", longest)
+                continue
+            lines = io.BytesIO(b"".join((*begun, chunk[:cut]))).readlines()
+            begun, size = [chunk[cut:]], len(chunk) - cut
             if lines and first == 1:
                 lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
             if lines:
                 yield first, lines
-            if fault is not None:
-                raise fault
             first += len(lines)
 
 
@@ -139,14 +126,17 @@ def columns(lines: list[bytes], count: int, wanted: Sequence[int]) -> list[list[
     return [fields[place::width] for place in wanted]
 
 
-def decoded_lines(given: Readable) -> Iterator[str]:
+def decoded_lines(given: Readable, longest: int = LONGEST_LINE) -> Iterator[str]:
     """The lines as text.
+
+    Args:
+        given: the file. longest: limit of a line, in bytes.
 
     Raises:
         InputError: as `raw_lines`, and where a line is not UTF-8.
     """
     file = opened_input(given)
-    for first, lines in line_blocks(file):
+    for first, lines in line_blocks(file, longest):
         raw = b"".join(lines)
         try:
             text = None if b"\0" in raw else raw.decode()
@@ -161,12 +151,12 @@ def decoded_lines(given: Readable) -> Iterator[str]:
 
 def first_line(lines: Iterable[str]) -> tuple[str, Iterator[str]]:
     """The first line that is not empty, and all lines again."""
-    lines, before = iter(lines), list[str]()
+    lines, empty = iter(lines), 0
     for text in lines:
-        before.append(text)
         if text.strip():
-            break
-    return before[-1] if before else "", chain(before, lines)
+            return text, chain(repeat("\n", empty), [text], lines)
+        empty += 1
+    return "", repeat("\n", empty)
 
 
 def delimiter_of(header: str) -> str:
@@ -183,17 +173,33 @@ def csv_records(
         lines: of the file. file: its name. expected: columns, for the error. first: number of the first line.
 
     Raises:
-        InputError: a quoted field does not end, or goes on behind its quote.
+        InputError: a quoted field does not end, or goes on behind its quote; a record is longer than `LONGEST_LINE`.
     """
-    reader = csv.reader(lines, strict=True, delimiter=delimiter)
-    line = first
+    line, size = first, 0
+
+    def counted_lines() -> Iterator[str]:
+        nonlocal size
+        for text in lines:
+            size += len(text)
+            if size > LONGEST_LINE:
+                raise _endless("record", file, line, f"{size:,} characters between quotes", LONGEST_LINE)
+            yield text
+
+    reader = csv.reader(counted_lines(), strict=True, delimiter=delimiter)
     try:
         for fields in reader:
             if fields:
                 yield line, fields
-            line = first + reader.line_num
+            line, size = first + reader.line_num, 0
     except csv.Error as error:
         raise InputError(f"not CSV: {error}", file=file, line=line, expected=expected) from None
+
+
+def _endless(thing: str, file: str, line: int, found: str, longest: int) -> InputError:
+    return InputError(
+        f"the {thing} has no end", file=file, line=line, found=found, expected=f"{longest:,} at most",
+        advice="The file is damaged, or does not consist of lines of text.",
+    )  # fmt: skip
 
 
 class _Absent:

@@ -70,23 +70,19 @@ def ranking_of_file(
         return ranking_of_table(ArrowTable.of(file), queries, corpus, depth, ties, order, query_image)
     entries = RankedRows(file.name, queries, corpus, query_image=query_image)
     blocks = line_blocks(file)
-    before: list[tuple[int, list[bytes]]] = []
-    header = None
-    for first, lines in blocks:
-        before.append((first, lines))
-        header = next(((line, raw) for line, raw in enumerate(lines, start=first) if raw.strip()), None)
-        if header is not None:
-            break
-    if header is None:
+    filled = next((block for block in blocks if any(map(bytes.strip, block[1]))), None)
+    if filled is None:
         raise InputError("the file is empty", file=file.name, expected="a TREC run, or CSV with a header")
-    whole = itertools.chain(before, blocks)
+    header = next((line, raw) for line, raw in enumerate(filled[1], start=filled[0]) if raw.strip())
+    whole = itertools.chain([filled], blocks)
     by = order
     if _is_trec(header[1]):
         _read_trec(whole, _Rows(entries, order))
         account = "TREC run"
     else:
         texts = (decoded(raw, file.name, n) for first, lines in whole for n, raw in enumerate(lines, start=first))
-        records = Records.of(file, _CSV_EXPECTED, (decoded(header[1], file.name, header[0]), texts))
+        numbered = itertools.chain(itertools.repeat("\n", filled[0] - 1), texts)
+        records = Records.of(file, _CSV_EXPECTED, (decoded(header[1], file.name, header[0]), numbered))
         name = DELIMITERS[records.delimiter]
         name = "JSON Lines" if records.in_json else f"CSV with {name}" if name else "CSV"
         account, by = name, _read_records(records, _Rows(entries, order))
