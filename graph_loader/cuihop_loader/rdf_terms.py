@@ -107,6 +107,14 @@ class RdfFile(TextTermFile):
                 f"not {'RDF/XML' if is_xml else 'Turtle or N-Triples'}", file=str(self.file), line=error.lineno,
                 column=error.offset, found=re.sub(r"^Parser error at [^:]*: ", "", error.msg), expected="whole triples",
             ) from None  # fmt: skip
+        except MemoryError as error:
+            if "buffer" not in str(error):
+                raise
+            raise InputError(
+                "a text without end", file=str(self.file), line=self.lines + 1, found="more than 16,777,216 bytes",
+                expected="shorter IRIs, literals and comments",
+                advice="Is a quotation mark missing? A definition of this size is no part of a graph: remove it",
+            ) from None  # fmt: skip
 
     def _add(self, subject: AnnotatedTerm, triple: Any) -> None:
         predicate, value = triple.predicate.value, triple.object

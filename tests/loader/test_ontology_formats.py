@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
 from cuihop.errors import InputError
-from cuihop_loader import Loaded, LoadOptions, json_stream, load
+from cuihop_loader import Loaded, LoadOptions, json_stream, load, xml_guard
 from cuihop_loader.demo import ontology as human_phenotypes
 from cuihop_loader.xml_guard import DEEPEST, LONGEST_ENTITY
 from loader.rrf_made import concepts, edges, grades_of_names, sabs_of_names
@@ -431,6 +431,21 @@ def test_a_syntax_error_is_named(tmp_path: Path, name: str, text: str, line: int
     assert error.value.line == line
     assert error.value.column is not None
     assert column is None or error.value.column == column
+
+
+@pytest.mark.parametrize("text", ['<http://a/b> <http://a/c> "{}" .', "# {}", '<http://a/b> <http://a/c> """{}'])
+def test_a_literal_that_no_parser_holds_is_named(tmp_path: Path, text: str) -> None:
+    for ending in ("nt", "ttl"):
+        with pytest.raises(InputError, match="a text without end") as error:
+            loaded(tmp_path, f"toy.{ending}", "<http://a/b> <http://a/c> <http://a/d> .\n" + text.format("x" * (17 << 20)))
+        assert (Path(str(error.value.file)).name, error.value.line) == (f"toy.{ending}", 2)
+
+
+def test_a_text_of_xml_that_no_parser_holds_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xml_guard, "LONGEST_TEXT", 3 << 20)
+    with pytest.raises(InputError, match="a tag or text without end") as error:
+        loaded(tmp_path, "toy.owl", RDF_XML.replace("heart", "x" * (5 << 20)))
+    assert error.value.line == 8
 
 
 def test_owl_that_is_not_utf8(tmp_path: Path) -> None:
