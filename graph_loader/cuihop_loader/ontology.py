@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.errors import InputError
+from cuihop.errors import InputError, first_few
 from cuihop.identifiers import Identifiers
 from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.identifier_table import identifier_array
@@ -22,6 +22,7 @@ from cuihop_loader.edge_lists import EdgeListFile
 from cuihop_loader.lmf_synsets import LmfFile
 from cuihop_loader.mesh_terms import MeshFile, MeshTreesFile
 from cuihop_loader.obo_graph_terms import OboGraphFile
+from cuihop_loader.obo_identifiers import ontology_name
 from cuihop_loader.obo_terms import OboFile
 from cuihop_loader.options import LoadOptions
 from cuihop_loader.owl_terms import OwlFile
@@ -52,6 +53,8 @@ __all__ = ["read_ontology"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+
+_IMPORTS = 50  # named in a warning
 
 _READERS: Mapping[str, Callable[[SourceFile, RejectedRows, StepProgress | None], TermFile]] = {
     CELLXGENE: CellxgeneFile, OBO: OboFile, OBO_GRAPH: OboGraphFile, EDGE_LIST: EdgeListFile, WNDB: WordNetFile,
@@ -141,9 +144,30 @@ def read_ontology(
             for reader, source, begin, end in zip(readers, sources, ends, ends[1:], strict=False)
             for report in (_file_report(reader, source, fates.counts(begin, end)), *reader.companions)
         ],
-        warnings=[*projection.warnings(), *(warning for reader in readers for warning in reader.warnings)],
+        warnings=[
+            *_missing_imports(readers),
+            *projection.warnings(),
+            *(warning for reader in readers for warning in reader.warnings),
+        ],
         terms=projection.report(projection.undefined(parents[included])),
     )
+
+
+def _missing_imports(readers: Sequence[TermFile]) -> list[str]:
+    """A warning with the imported ontologies that are none of those read, by their addresses or versions."""
+    read = {
+        name.casefold()
+        for reader in readers
+        for name in (reader.ontology, reader.version or "", f"{reader.ontology}/{reader.version}/{reader.ontology}")
+    }
+    imports = sorted({iri for reader in readers for iri in reader.imports})
+    missing = [iri for iri in imports if ontology_name(iri).casefold() not in read]
+    if not missing:
+        return []
+    return [
+        "imports are not followed, so that terms and is_a relations may be missing; load these ontologies with the "
+        f"file: {first_few(missing, _IMPORTS)}"
+    ]
 
 
 @contextlib.contextmanager

@@ -49,8 +49,8 @@ class CheckedXml(io.RawIOBase):
         """See `io.RawIOBase`.
 
         Raises:
-            InputError: the file is not well-formed, ends early, is too deep, has a text or tag beyond `LONGEST_TEXT`, or
-                declares an unsuitable entity.
+            InputError: the file is not well-formed, ends early, is too deep, has a tag or text that is too
+                long, or declares an unsuitable entity.
         """
         data = self._source.read(len(into))
         if not self._ended:
