@@ -116,6 +116,7 @@ def read_ontology(
             file=", ".join(str(source) for source in sources),
             found=f"{len(parents):,} statements of a parent",
             expected="at least one between concepts" + (" in the chosen vocabularies" if options.chooses_sabs else ""),
+            advice=". ".join(warning for reader in readers for warning in reader.warnings) or None,
         )
     tables, sab_edges = _tables(columns, projection, pairs, all_names=options.synonyms)
     sab_of_row = columns.sab_numbers[statements]
@@ -146,6 +147,7 @@ def read_ontology(
         ],
         warnings=[
             *_missing_imports(readers),
+            *_lower_case(columns),
             *projection.warnings(),
             *(warning for reader in readers for warning in reader.warnings),
         ],
@@ -168,6 +170,12 @@ def _missing_imports(readers: Sequence[TermFile]) -> list[str]:
         "imports are not followed, so that terms and is_a relations may be missing; load these ontologies with the "
         f"file: {first_few(missing, _IMPORTS)}"
     ]
+
+
+def _lower_case(columns: TermColumns) -> list[str]:
+    if not columns.lower:
+        return []
+    return [f"CUIs in lower case, read in upper case: {first_few(sorted(columns.lower))}"]
 
 
 @contextlib.contextmanager
