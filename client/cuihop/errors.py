@@ -63,14 +63,14 @@ _SHOWN = 5
 _PLACES = ("byte ", "document ", "field ", "query ", "rank ", "row ", "setting ", "variable ")
 
 
-def first_few(items: Sequence[str]) -> str:
-    """The first few items, and the number of the others.
+def first_few(items: Sequence[str], most: int = _SHOWN) -> str:
+    """The first few items, ``most`` of them, and the number of the others.
 
     >>> first_few(list("abcdefg"))
     'a, b, c, d, e and 2 more'
     """
-    first = ", ".join(items[:_SHOWN])
-    return first if len(items) <= _SHOWN else f"{first} and {len(items) - _SHOWN:,} more"
+    first = ", ".join(items[:most])
+    return first if len(items) <= most else f"{first} and {len(items) - most:,} more"
 
 
 class CuihopError(Exception):

@@ -265,6 +265,7 @@ def _facts(report: LoadReport) -> Iterator[tuple[str, int | str]]:
     yield "  without a name", report.nameless
     yield "  without any edge", report.isolated
     yield "is_a edges", report.edges
+    yield "  for example", report.example
     yield "  asserted both ways of writing", report.mirrored
     yield "  asserted one way only", report.one_directional
     yield "self-loops, left out", report.self_loops

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, TypeAlias
@@ -28,11 +29,14 @@ _SPELLINGS: Mapping[str, Sequence[str]] = {
     "child name": ("child_name", "name", "child_label", "subject_label"),
     "parent name": ("parent_name", "parent_label", "object_label"),
     "source": ("source", "sab"),
-    "predicate": ("predicate_id",),
+    "predicate": ("predicate_id", "predicate", "relation", "relationship"),
 }
 """Names of each column, in lower case; child and parent are required. ``…_id`` and ``…_label`` are those of SSSOM."""
 
-_IS_A = frozenset({"", "rdfs:subclassof", "skos:broader", "skos:broadmatch"})
+_IS_A = frozenset({"", "isa", "subclassof", "broader", "broadmatch"})
+"""Predicates whose rows count, in lower case, without the prefix or the beginning of their IRI."""
+
+_PREFIX = re.compile(r".*[:#/]|[ _>-]")
 _EXPECTED = "a header with the columns child and parent"
 _COMPRESSED = re.compile(r"\.(?:gz|zst)$")
 
@@ -57,6 +61,7 @@ class EdgeListFile(TextTermFile):
         self._places: Sequence[int | None] = ()
         self._delimiter = ","
         self._identifiers: set[str] = set()  # those that are well formed
+        self._others: Counter[str] = Counter()  # rows left out, by predicate
 
     @property
     def line_ends(self) -> str:
@@ -78,6 +83,12 @@ class EdgeListFile(TextTermFile):
             if any(parent_name):
                 names.update(dict.fromkeys(zip(parent, parent_name, source, strict=True)))
             yield TermRows(child, parent, name, source)
+        if self._others:
+            predicates = [f"{count:,} {predicate}" for predicate, count in self._others.most_common()]
+            self.skipped["other predicate"] = self._others.total()
+            self.warnings.append(
+                f"{self.file}: rows whose {self._name_of('predicate')} is not is_a, left out: {first_few(predicates)}"
+            )
         if not read and not self.bad and not self.skipped:
             raise InputError("no rows in the file", file=str(self.file), expected=f"{_EXPECTED}, and rows under it")
         found = [(*row, "") for row in names if all(row[:2])]
@@ -183,7 +194,7 @@ class EdgeListFile(TextTermFile):
         columns = [none if column is None else list(map(str.strip, column)) for column in given]
         child, parent, *_, predicate = columns
         ends = set(child)
-        if "" in ends or not _IS_A.issuperset(map(str.lower, set(predicate))):
+        if "" in ends or not all(map(_is_a, set(predicate))):
             return None
         new = ends.union(parent) - self._identifiers - {""}
         if not (are_identifiers(new) and MISSING_VALUES.isdisjoint(map(str.lower, new))):
@@ -197,12 +208,12 @@ class EdgeListFile(TextTermFile):
         for number, raw, given in rows:
             texts = [text.strip() for text in given]
             child, parent, *_, predicate = texts
+            if not _is_a(predicate):
+                self._others[predicate] += 1
+                continue
             if not self._is_valid(child, "child", number, raw) or (
                 parent and not self._is_valid(parent, "parent", number, raw)
             ):
-                continue
-            if predicate.lower() not in _IS_A:
-                self.skipped["other predicate"] += 1
                 continue
             for column, text in zip(columns, texts, strict=True):
                 column.append(text)
@@ -236,13 +247,16 @@ class EdgeListFile(TextTermFile):
         if others:
             self.warnings.append(f"{self.file}: columns that are not read: {first_few(others)}")
 
+    def _name_of(self, purpose: str) -> str:
+        return self._header[self._places[list(_SPELLINGS).index(purpose)] or 0].strip()
+
     def _is_valid(self, text: str, purpose: str, number: int, raw: bytes) -> bool:
         """True for an identifier; any other text rejects the row."""
         missing = text.lower() in MISSING_VALUES
         if is_identifier(text, "any") and not missing:
             return True
         problem = "a missing value in place of an identifier" if missing else "not an identifier"
-        column = self._header[self._places[list(_SPELLINGS).index(purpose)] or 0].strip()
+        column = self._name_of(purpose)
         self.reject(
             None if self._in_parquet else number,
             f"{column}, row {number:,}" if self._in_parquet else column,
@@ -252,6 +266,11 @@ class EdgeListFile(TextTermFile):
             quoted(text),
         )
         return False
+
+
+def _is_a(predicate: str) -> bool:
+    """True for a predicate that leads from a child to its parent, with any prefix."""
+    return _PREFIX.sub("", predicate.lower()) in _IS_A
 
 
 def _texts(table: ArrowTable, first: int, batch: Any, place: int) -> list[str]:

@@ -1,7 +1,8 @@
 """WN-LMF: wordnets in XML, as the Global WordNet Association defines it (schemas 1.0 to 1.4).
 
-A synset keeps its identifier. Relations ``hypernym`` lead to its parents, ``instance_hypernym`` to its classes; its
-names are the lemmas of its senses, in the order of its members where that is stated. Each lexicon is a vocabulary.
+A synset keeps its identifier. Relations ``hypernym`` lead to its parents, ``instance_hypernym`` to its classes;
+``hyponym`` and ``instance_hyponym`` count where the relation that mirrors them is missing. Its names are the lemmas of
+its senses, in the order of its members where that is stated. Each lexicon is a vocabulary.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ __all__ = ["LmfFile"]
 _LEXICONS = frozenset({"Lexicon", "LexiconExtension"})
 _ENTRIES = frozenset({"LexicalEntry", "ExternalLexicalEntry"})
 _SYNSETS = frozenset({"Synset", "ExternalSynset"})  # an external one is of another lexicon, which is extended
+
+
+_MIRRORS = {"hyponym": "hypernym", "instance_hyponym": "instance_hypernym"}
 
 
 @dataclass
@@ -58,6 +62,8 @@ class LmfFile(XmlTermFile):
         synset: Term | None = None
         lemmas: dict[str, _Lemmas] = {}
         defined: set[str] = set()
+        stated: set[tuple[str, str, str]] = set()  # relation, child and parent
+        mirrored: dict[tuple[str, str, str], Term] = {}  # likewise, as hyponyms state them
         for element in self.elements():
             name, attributes = element.name, element.attributes
             if attributes is None:
@@ -93,9 +99,22 @@ class LmfFile(XmlTermFile):
                 relation = self._value(element, attributes, "relType")
                 if relation in targets and (target := self._value(element, attributes, "target")):
                     targets[relation].append(target)
+                    stated.add((relation, synset.id, target))
+                elif relation in _MIRRORS and (target := self._value(element, attributes, "target")):
+                    child = Term(target, element.line, sab=lexicon, defined=False)
+                    (child.parents if relation == "hyponym" else child.classes).append(synset.id)
+                    mirrored[_MIRRORS[relation], target, synset.id] = child
         if not defined:
             raise InputError(
                 "no synsets in the file", file=str(self.file), expected="WN-LMF with Synset elements in a Lexicon"
+            )
+        alone = [relation for relation in mirrored if relation not in stated]
+        if alone:
+            yield from (mirrored[relation] for relation in alone)
+            _, child_id, parent_id = alone[0]
+            self.warnings.append(
+                f"{self.file}: hyponyms without the hypernym that mirrors them, used as is_a: {len(alone):,}, such as "
+                f"{child_id} of {parent_id}"
             )
 
     def _names_only(self, lemmas: Mapping[str, _Lemmas], lexicon: str, *, extends: bool) -> Iterator[Term]:

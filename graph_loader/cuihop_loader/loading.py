@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cuihop.files.text_lines import shortened
 from cuihop.files.written_files import check_free_disk, check_output, protected_inputs
 from cuihop.identifiers import Identifiers
 from cuihop.resources.optional_packages import OptionalPackage
@@ -187,6 +188,14 @@ def _report(graph: ReadGraph, options: LoadOptions, identifiers: Identifiers, wa
     def name(place: int) -> str | None:
         return tables.names[int(indptr[place])] if indptr[place + 1] > indptr[place] else None
 
+    def example() -> str:
+        """The first edge with the most names."""
+        ends = np.stack([tables.children, tables.parents], axis=1)
+        named = np.diff(indptr)[ends] > 0
+        of_edge = ends[np.argmax(named.sum(axis=1))].tolist() if edges else []
+        texts = [f"{identifiers_of[place]} {shortened(name(place) or '')}".rstrip() for place in of_edge]
+        return " is_a ".join(texts)
+
     return LoadReport(
         release=options.release or graph.release or _UNVERSIONED,
         relations=tuple(dict.fromkeys(options.relations)),
@@ -194,6 +203,7 @@ def _report(graph: ReadGraph, options: LoadOptions, identifiers: Identifiers, wa
         files=graph.files,
         concepts=concepts,
         edges=edges,
+        example=example(),
         mirrored=graph.mirrored,
         one_directional=edges - graph.mirrored,
         self_loops=graph.self_loops,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from cuihop.errors import InputError
+from cuihop_loader.annotated_terms import IMPORTS
 from cuihop_loader.json_stream import (
     JsonStream,
     JsonTermFile,
@@ -106,6 +107,9 @@ class OboGraphFile(JsonTermFile):
             return
         meta = object_of(value, field)
         versions = [text_of(of, "val") for of in objects_of(meta, "basicPropertyValues") if of.get("pred") == _VERSION]
+        self.imports += [
+            str(of.get("val")) for of in objects_of(meta, "basicPropertyValues") if of.get("pred") == IMPORTS
+        ]
         version = text_of(meta, "version")
         self.version = version_name(version) if version else next((v for v in versions if v), None)
 

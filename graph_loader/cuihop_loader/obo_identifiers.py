@@ -61,7 +61,7 @@ def ontology_name(iri: str) -> str:
     """
     if not iri.startswith(_OBO):
         return iri
-    return iri.removeprefix(_OBO).removesuffix(".owl").removesuffix(".json").upper()
+    return iri.removeprefix(_OBO).removesuffix(".owl").removesuffix(".obo").removesuffix(".json").upper()
 
 
 def version_name(iri: str) -> str:

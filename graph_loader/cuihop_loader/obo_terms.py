@@ -104,6 +104,8 @@ class OboFile(TextTermFile):
                 lines[place] = b""
 
     def _read_header(self, stanza: _Stanza, fastobo: ModuleType) -> None:
+        clauses = (line.decode().partition(":") for line in stanza.lines)
+        self.imports += [value.split()[0] for tag, _, value in clauses if tag.strip() == "import" and value.strip()]
         document = self._parsed(stanza, _HEADER_TAGS, fastobo)
         if document is None:
             return

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.errors import InputError
+from cuihop.errors import InputError, first_few
 from cuihop.identifiers import Identifiers
 from cuihop.resources.optional_packages import OptionalPackage
 from cuihop.resources.progress import StepProgress
@@ -23,6 +23,7 @@ from cuihop_loader.edge_lists import EdgeListFile
 from cuihop_loader.lmf_synsets import LmfFile
 from cuihop_loader.mesh_terms import MeshFile, MeshTreesFile
 from cuihop_loader.obo_graph_terms import OboGraphFile
+from cuihop_loader.obo_identifiers import ontology_name
 from cuihop_loader.obo_terms import OboFile
 from cuihop_loader.options import LoadOptions
 from cuihop_loader.owl_terms import OwlFile
@@ -53,6 +54,8 @@ __all__ = ["PACKAGES_OF_FORMATS", "read_ontology"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+
+_IMPORTS = 50  # named in a warning
 
 _READERS: Mapping[str, Callable[[SourceFile, RejectedRows, StepProgress | None], TermFile]] = {
     CELLXGENE: CellxgeneFile, OBO: OboFile, OBO_GRAPH: OboGraphFile, EDGE_LIST: EdgeListFile, WNDB: WordNetFile,
@@ -123,6 +126,7 @@ def read_ontology(
             file=", ".join(str(source) for source in sources),
             found=f"{len(parents):,} statements of a parent",
             expected="at least one between concepts" + (" in the chosen vocabularies" if options.chooses_sabs else ""),
+            advice=". ".join(warning for reader in readers for warning in reader.warnings) or None,
         )
     tables, sab_edges = _tables(columns, projection, pairs, all_names=options.synonyms)
     sab_of_row = columns.sab_numbers[statements]
@@ -151,9 +155,37 @@ def read_ontology(
             for reader, source, begin, end in zip(readers, sources, ends, ends[1:], strict=False)
             for report in (_file_report(reader, source, fates.counts(begin, end)), *reader.companions)
         ],
-        warnings=[*projection.warnings(), *(warning for reader in readers for warning in reader.warnings)],
+        warnings=[
+            *_missing_imports(readers),
+            *_lower_case(columns),
+            *projection.warnings(),
+            *(warning for reader in readers for warning in reader.warnings),
+        ],
         terms=projection.report(projection.undefined(parents[included])),
     )
+
+
+def _missing_imports(readers: Sequence[TermFile]) -> list[str]:
+    """A warning with the imported ontologies that are none of those read, by their addresses or versions."""
+    read = {
+        name.casefold()
+        for reader in readers
+        for name in (reader.ontology, reader.version or "", f"{reader.ontology}/{reader.version}/{reader.ontology}")
+    }
+    imports = sorted({iri for reader in readers for iri in reader.imports})
+    missing = [iri for iri in imports if ontology_name(iri).casefold() not in read]
+    if not missing:
+        return []
+    return [
+        "imports are not followed, so that terms and is_a relations may be missing; load these ontologies with the "
+        f"file: {first_few(missing, _IMPORTS)}"
+    ]
+
+
+def _lower_case(columns: TermColumns) -> list[str]:
+    if not columns.lower:
+        return []
+    return [f"CUIs in lower case, read in upper case: {first_few(sorted(columns.lower))}"]
 
 
 @contextlib.contextmanager

@@ -141,6 +141,8 @@ class OwlFile(TextTermFile):
         match type(component).__name__:
             case "DeclareClass":
                 record(component.first.first).is_class = str(component.first.first) != f"{OWL}Thing"
+            case "Import":
+                self.imports.append(str(component.first))
             case "EquivalentClasses":
                 self.skipped[EQUIVALENCE] += 1
             case "SubClassOf":

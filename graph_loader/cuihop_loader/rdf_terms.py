@@ -15,6 +15,7 @@ from cuihop.resources.optional_packages import installed_by
 from cuihop.resources.progress import StepProgress
 from cuihop_loader.annotated_terms import (
     EQUIVALENCE,
+    IMPORTS,
     OWL,
     OWL_THING,
     RDFS,
@@ -107,6 +108,14 @@ class RdfFile(TextTermFile):
                 f"not {'RDF/XML' if is_xml else 'Turtle or N-Triples'}", file=str(self.file), line=error.lineno,
                 column=error.offset, found=re.sub(r"^Parser error at [^:]*: ", "", error.msg), expected="whole triples",
             ) from None  # fmt: skip
+        except MemoryError as error:
+            if "buffer" not in str(error):
+                raise
+            raise InputError(
+                "a text without end", file=str(self.file), line=self.lines + 1, found="more than 16,777,216 bytes",
+                expected="shorter IRIs, literals and comments",
+                advice="Is a quotation mark missing? A definition of this size is no part of a graph: remove it",
+            ) from None  # fmt: skip
 
     def _add(self, subject: AnnotatedTerm, triple: Any) -> None:
         predicate, value = triple.predicate.value, triple.object
@@ -128,6 +137,8 @@ class RdfFile(TextTermFile):
             subject.schemes.append(value.value)
         elif predicate in (_VERSION, _VERSION_IRI) and kind != "BlankNode":
             self._headers.setdefault(subject.iri, {})[predicate] = value.value
+        elif predicate == IMPORTS and kind == "NamedNode":
+            self.imports.append(value.value)
         elif kind != "BlankNode":
             subject.annotate(predicate, value.value, getattr(value, "language", None))
 
@@ -158,6 +169,7 @@ class RdfFile(TextTermFile):
     def _read_header(self) -> None:
         """Name and version of the ontology, or of the one concept scheme."""
         ontologies = [iri for iri, of in self._headers.items() if of.get(_TYPE) == f"{OWL}Ontology"]
+        self.imports = [iri for iri in self.imports if iri not in ontologies]  # several ontologies may share a file
         schemes = [iri for iri, of in self._headers.items() if of.get(_TYPE) == f"{SKOS}ConceptScheme"]
         if not ontologies and len(schemes) != 1:
             return

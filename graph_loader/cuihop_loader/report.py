@@ -129,6 +129,7 @@ class LoadReport:
         release, relations, identifiers: as in `cuihop.Release`.
         files: one entry for each file read.
         concepts, edges: of the graph; an edge is one distinct (child, parent) pair without self-loops.
+        example: an edge with its names, child first, so that a wrong direction shows; empty without edges.
         mirrored: edges asserted in both notations, child first and parent first; one_directional: in one only.
         self_loops: concepts asserted as their own parent; left out of the edges.
         cycles: concepts that are above and below each other.
@@ -155,6 +156,7 @@ class LoadReport:
     files: Sequence[FileReport]
     concepts: int
     edges: int
+    example: str
     mirrored: int
     one_directional: int
     self_loops: int

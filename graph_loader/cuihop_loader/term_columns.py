@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError, LimitExceeded
-from cuihop.identifiers import EXPECTED, is_identifier
+from cuihop.identifiers import EXPECTED, in_upper_case, is_identifier
 from cuihop_loader.terms import Term, TermRows
 
 __all__ = ["MOST_SABS", "TermColumns"]
@@ -26,14 +26,16 @@ class TermColumns:
     """Statements about terms, each added once. Identifiers, texts and vocabularies are numbered as they come.
 
     Attributes:
-        code_of: number of each identifier, of terms and of parents.
+        code_of: number of each identifier, of terms and of parents. CUIs in lower case are read in upper case.
+        lower: those.
         text_of: number of each distinct name.
         sabs: number of each vocabulary.
         others: statements with more than names and parents, each with its number.
     """
 
     def __init__(self) -> None:
-        self.code_of: dict[str, int] = _Numbers()
+        self.lower: dict[str, int] = {}
+        self.code_of: dict[str, int] = _Identifiers(self.lower)
         self.text_of: dict[str, int] = _Numbers()
         self.sabs: dict[str, int] = {}
         self.others: list[tuple[int, Term]] = []
@@ -121,7 +123,7 @@ class TermColumns:
                     "not an identifier", file=file, line=term.line or None, column=field, found=repr(identifier),
                     expected=EXPECTED["any"],
                 )  # fmt: skip
-            code = self.code_of[identifier] = len(self.code_of)
+            code = self.code_of[identifier]
         return code
 
     def _sab(self, sab: str) -> int:
@@ -180,7 +182,7 @@ class TermColumns:
 
     def extra_code(self, identifier: str) -> int:
         """The number of a well-formed identifier that no statement need have."""
-        return self.code_of.setdefault(identifier, len(self.code_of))
+        return self.code_of[identifier]
 
 
 class _Numbers(dict[str, int]):
@@ -188,6 +190,27 @@ class _Numbers(dict[str, int]):
 
     def __missing__(self, string: str) -> int:
         number = self[string] = len(self)
+        return number
+
+
+class _Identifiers(_Numbers):
+    """Identifiers numbered as they come, a CUI in lower case as the one in upper case.
+
+    Args:
+        lower: the number of each CUI that was in lower case, which this adds.
+    """
+
+    def __init__(self, lower: dict[str, int]) -> None:
+        super().__init__()
+        self._lower = lower
+
+    def __missing__(self, string: str) -> int:
+        number = self._lower.get(string)
+        if number is not None:
+            return number
+        if (upper := in_upper_case(string)) == string:
+            return super().__missing__(string)
+        number = self._lower[string] = self[upper]
         return number
 
 

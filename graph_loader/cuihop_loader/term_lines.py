@@ -67,6 +67,7 @@ class TextTermFile:
         self.skipped: Counter[str] = Counter()
         self.parentless = 0
         self.warnings: list[str] = []
+        self.imports: list[str] = []
 
     @property
     def companions(self) -> Sequence[FileReport]:

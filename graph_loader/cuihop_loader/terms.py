@@ -74,6 +74,7 @@ class TermFile(Protocol):
         skipped: rows left out so far for other reasons, before they became terms, by reason.
         parentless: rows so far that count although they state no parent.
         warnings: reservations about the file, for the user.
+        imports: addresses of the ontologies that the file imports.
     """
 
     role: str
@@ -84,6 +85,7 @@ class TermFile(Protocol):
     skipped: Counter[str]
     parentless: int
     warnings: list[str]
+    imports: list[str]
 
     @property
     def companions(self) -> Sequence[FileReport]:

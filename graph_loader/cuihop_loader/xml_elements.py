@@ -9,11 +9,11 @@ from xml.parsers import expat
 from cuihop.errors import InputError
 from cuihop_loader.streams import BLOCK_BYTES, BrokenStream, byte_stream
 from cuihop_loader.term_lines import TextTermFile
+from cuihop_loader.xml_guard import LONGEST_TEXT
 
 __all__ = ["Element", "XmlTermFile"]
 
 _DEEPEST = 64
-_LONGEST = 16 << 20
 _NO_ENTITIES = "text without entities of its own"
 
 
@@ -99,8 +99,8 @@ class XmlTermFile(TextTermFile):
                     size = stream.readinto(view)
                     parser.Parse(bytes(view[:size]), size == 0)
                     fed += size
-                    if fed - parser.CurrentByteIndex > _LONGEST or sum(map(len, texts)) > _LONGEST:
-                        fault("a tag or text without end", f"more than {_LONGEST:,} bytes", f"XML of {self.role}")
+                    if fed - parser.CurrentByteIndex > LONGEST_TEXT or sum(map(len, texts)) > LONGEST_TEXT:
+                        fault("a tag or text without end", f"more than {LONGEST_TEXT:,} bytes", f"XML of {self.role}")
                 except BrokenStream as broken:
                     raise broken.at_line(parser.CurrentLineNumber) from None
                 except expat.ExpatError as error:

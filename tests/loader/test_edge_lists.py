@@ -21,6 +21,7 @@ from cuihop.errors import InputError, LimitExceeded
 from cuihop_loader import Loaded, LoadOptions, load, term_lines
 from cuihop_loader.edge_lists import EdgeListFile
 from loader.rrf_made import concepts, edges, grades_of_names, sabs_of_edges, sabs_of_names
+from program_run import Run
 
 ANIMALS = """child,parent,child_name,parent_name,source
 dog,canid,Dog,Canid,A
@@ -156,7 +157,7 @@ def test_repeated_rows_self_loops_and_cycles_are_reported(tmp_path: Path) -> Non
 
 
 def test_identifiers_stay_as_they_are(tmp_path: Path) -> None:
-    strange = ["http://example.org/a?b=c#d", "02084071-n", 'a"b', "C0000001", "c0000001", "x" * 128, "<b>&%41", "0"]
+    strange = ["http://example.org/a?b=c#d", "02084071-n", 'a"b', "C0000001", "c000001", "x" * 128, "<b>&%41", "0"]
     text = io.StringIO()
     csv.writer(text).writerows([["child", "parent"], *([one, "top"] for one in strange)])
     graph = loaded(tmp_path, text.getvalue())
@@ -315,6 +316,60 @@ def test_too_many_sources(tmp_path: Path) -> None:
     rows = "".join(f"a{n},b,{n}\n" for n in range(2049))
     with pytest.raises(LimitExceeded, match="2,048"):
         loaded(tmp_path, "child,parent,source\n" + rows)
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_cuis_in_lower_case_are_read_in_upper_case_with_a_warning(tmp_path: Path, quote: str) -> None:
+    text = f"child,parent\n{quote}c0006121{quote},C0018670\nC0006121,cl000001\nc0006121,c12\n"
+    graph = loaded(tmp_path, text)
+    assert edges(graph) == {("C0006121", "C0018670"), ("C0006121", "CL000001"), ("C0006121", "c12")}
+    assert concepts(graph) == {"C0006121", "C0018670", "CL000001", "c12"}
+    assert graph.report.warnings == ["CUIs in lower case, read in upper case: c0006121, cl000001"]
+
+
+@pytest.mark.parametrize("column", ["predicate", "predicate_id", "Relation", "relationship"])
+def test_rows_of_other_predicates_are_left_out_and_named(tmp_path: Path, column: str) -> None:
+    text = f"child,parent,{column}\na,b,is_a\nc,b,part_of\nno identifier,b,part_of\nd,b,RO:1\n"
+    graph = loaded(tmp_path, text)
+    assert edges(graph) == {("a", "b")}
+    assert graph.report.files[0].skipped == {"other predicate": 3}
+    assert graph.report.warnings == [
+        f"{tmp_path}/animals.csv: rows whose {column} is not is_a, left out: 2 part_of, 1 RO:1"
+    ]
+    error = refused(tmp_path, text.replace("is_a", "has_part"))
+    assert error.problem == "no is_a relation"
+    assert "2 part_of, 1 has_part, 1 RO:1" in str(error.advice)
+
+
+RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "rdfs:subClassOf", f"{RDFS}subClassOf", f"<{RDFS}subClassOf>", "biolink:subclass_of", "subclass of",
+        "is a", "is-a", "ISA", "OBO_REL:is_a", "http://www.w3.org/2004/02/skos/core#broader", "skos:broadMatch", "",
+    ],
+)  # fmt: skip
+def test_is_a_in_the_spellings_of_vocabularies(tmp_path: Path, written: str) -> None:
+    assert edges(loaded(tmp_path, f"child,parent,predicate\na,b,{written}\n")) == {("a", "b")}
+
+
+@pytest.mark.parametrize(
+    "written", ["skos:narrower", "inverse_isa", "superclass_of", "rdfs:subPropertyOf", "not is a", "0"]
+)
+def test_what_is_not_is_a(tmp_path: Path, written: str) -> None:
+    assert edges(loaded(tmp_path, f"child,parent,predicate\na,b,{written}\nb,c,\n")) == {("b", "c")}
+
+
+def test_the_report_shows_an_edge_as_an_example(tmp_path: Path, program: Run) -> None:
+    assert loaded(tmp_path, "child,parent\ndog,canid\n").report.example == "dog is_a canid"
+    text = "child,parent,child_name,parent_name\n1,2,,\n2,3,Wolf,Canid\n4,5,,Stone\n"
+    assert loaded(tmp_path, text).report.example == "2 Wolf is_a 3 Canid"
+    long = f"child,parent,child_name,parent_name\n2,3,{'wolf ' * 90},Canid\n"
+    assert loaded(tmp_path, long).report.example == f"2 {('wolf ' * 90)[:100]}… is_a 3 Canid"
+    (tmp_path / "swapped.csv").write_text("parent,child\ndog,canid\n")
+    assert "canid is_a dog" in program("load", tmp_path / "swapped.csv", "--output", tmp_path / "g.cuihop").out
 
 
 def test_the_format_can_be_stated(tmp_path: Path) -> None:

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
 from cuihop.errors import InputError
-from cuihop_loader import Loaded, LoadOptions, json_stream, load
+from cuihop_loader import Loaded, LoadOptions, json_stream, load, xml_guard
+from cuihop_loader.annotated_terms import OWL
 from cuihop_loader.demo import ontology as human_phenotypes
 from cuihop_loader.xml_guard import DEEPEST, LONGEST_ENTITY
 from loader.rrf_made import concepts, edges, grades_of_names, sabs_of_names
@@ -431,6 +432,60 @@ def test_a_syntax_error_is_named(tmp_path: Path, name: str, text: str, line: int
     assert error.value.line == line
     assert error.value.column is not None
     assert column is None or error.value.column == column
+
+
+@pytest.mark.parametrize("text", ['<http://a/b> <http://a/c> "{}" .', "# {}", '<http://a/b> <http://a/c> """{}'])
+def test_a_literal_that_no_parser_holds_is_named(tmp_path: Path, text: str) -> None:
+    for ending in ("nt", "ttl"):
+        with pytest.raises(InputError, match="a text without end") as error:
+            loaded(
+                tmp_path, f"toy.{ending}", "<http://a/b> <http://a/c> <http://a/d> .\n" + text.format("x" * (17 << 20))
+            )
+        assert (Path(str(error.value.file)).name, error.value.line) == (f"toy.{ending}", 2)
+
+
+def test_a_text_of_xml_that_no_parser_holds_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xml_guard, "LONGEST_TEXT", 3 << 20)
+    with pytest.raises(InputError, match="a tag or text without end") as error:
+        loaded(tmp_path, "toy.owl", RDF_XML.replace("heart", "x" * (5 << 20)))
+    assert error.value.line == 8
+
+
+TOY = "http://purl.obolibrary.org/obo/toy.owl"
+HEART_IS_ORGAN = "<http://a/heart> <http://www.w3.org/2000/01/rdf-schema#subClassOf> <http://a/organ> ."
+IMPORTING = {
+    "toy.owl": RDF_XML.replace(
+        "<owl:versionIRI",
+        '<owl:imports rdf:resource="http://b/bfo.owl"/><owl:imports rdf:resource="&obo;cl.owl"/><owl:versionIRI',
+    ),
+    "toy.ttl": f"<{TOY}> <{OWL}imports> <http://b/bfo.owl>, <{OBO}cl.owl> . {HEART_IS_ORGAN}",
+    "toy.nt": f"<{TOY}> <{OWL}imports> <http://b/bfo.owl> .\n<{TOY}> <{OWL}imports> <{OBO}cl.owl> .\n{HEART_IS_ORGAN}",
+    "toy.ofn": f"Ontology(<{TOY}> Import(<http://b/bfo.owl>) Import(<{OBO}cl.owl>) SubClassOf(<http://a/b> <http://a/c>))",
+    "toy.owx": f'<Ontology xmlns="{OWL}" ontologyIRI="{TOY}"><Import>http://b/bfo.owl</Import><Import>{OBO}cl.owl</Import>'
+    '<SubClassOf><Class IRI="http://a/b"/><Class IRI="http://a/c"/></SubClassOf></Ontology>',
+    "toy.obo": f"ontology: toy\nimport: http://b/bfo.owl ! upper\nimport: {OBO}cl.owl\n\n[Term]\nid: T:1\nis_a: T:2\n",
+}
+
+
+@pytest.mark.parametrize("name", IMPORTING)
+def test_ontologies_that_are_imported_but_not_loaded_are_named_in_one_warning(tmp_path: Path, name: str) -> None:
+    def of_imports(found: Loaded) -> list[str]:
+        return [warning for warning in found.report.warnings if "import" in warning]
+
+    (warning,) = of_imports(loaded(tmp_path, name, IMPORTING[name]))
+    assert "http://b/bfo.owl" in warning
+    assert f"{OBO}cl.owl" in warning
+    (tmp_path / "cl.obo").write_text("ontology: cl\ndata-version: 1\n\n[Term]\nid: T:2\nis_a: T:1\n")
+    (tmp_path / "other.ofn").write_text("Ontology(<http://b/bfo.owl> SubClassOf(<http://a/b> <http://a/c>))")
+    assert of_imports(load([tmp_path / name, tmp_path / "cl.obo"])) == [warning.replace(f", {OBO}cl.owl", "")]
+    assert of_imports(load([tmp_path / name, tmp_path / "cl.obo", tmp_path / "other.ofn"])) == []
+
+
+@pytest.mark.parametrize("imported", ["cl", "CL", f"{OBO}cl.obo", f"{OBO}cl/releases/2026/cl.owl"])
+def test_an_import_by_another_address_of_a_loaded_ontology_is_no_warning(tmp_path: Path, imported: str) -> None:
+    (tmp_path / "cl.obo").write_text("ontology: cl\ndata-version: releases/2026\n\n[Term]\nid: T:2\nis_a: T:1\n")
+    (tmp_path / "toy.obo").write_text(f"ontology: toy\nimport: {imported}\n\n[Term]\nid: T:1\nis_a: T:3\n")
+    assert load([tmp_path / "toy.obo", tmp_path / "cl.obo"]).report.warnings == []
 
 
 def test_owl_that_is_not_utf8(tmp_path: Path) -> None:

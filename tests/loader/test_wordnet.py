@@ -217,6 +217,20 @@ def test_lmf_is_read_as_it_says(tmp_path: Path) -> None:
     assert loaded.report.files[0].line_ends == "CRLF"
 
 
+def test_a_hyponym_without_its_hypernym_is_used_and_counted(tmp_path: Path) -> None:
+    relations = {
+        "x-1-n": [("hyponym", "x-2-n"), ("hyponym", "x-3-n"), ("instance_hyponym", "x-4-n")],
+        "x-2-n": [("hypernym", "x-1-n")],
+    }
+    text = lmf(lexicon("x", {f"x-{n}-n": [f"word {n}"] for n in range(1, 5)}, relations))
+    graph = load([written(tmp_path, text)])
+    assert edges(graph) == {("x-2-n", "x-1-n"), ("x-3-n", "x-1-n"), ("x-4-n", "x-1-n")}
+    assert graph.report.relation_rows == {"is_a": 2, "instance_of": 1}
+    assert graph.report.warnings == [
+        f"{tmp_path}/x.xml: hyponyms without the hypernym that mirrors them, used as is_a: 2, such as x-3-n of x-1-n"
+    ]
+
+
 def test_an_extension_adds_names_and_relations_to_another_lexicon(tmp_path: Path) -> None:
     extension = lexicon("e", {"e-1-n": ["pup"]}, {"e-1-n": [("hypernym", "x-2-n")]})
     extension = extension.replace("Lexicon", "LexiconExtension")
