@@ -29,11 +29,11 @@ class CheckedRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """See FastAPI."""
         handler = super().get_route_handler()
-        known = {field.alias: _types(field.field_info.annotation) for field in self.dependant.query_params}
+        parameters = {field.alias: _types(field.field_info.annotation) for field in self.dependant.query_params}
 
         async def checked(request: Request) -> Response:
             if request.scope["query_string"]:
-                _check_query(request, known)
+                _check_query(request, parameters)
             return await handler(self.request_class(request.scope, request.receive))
 
         return checked
@@ -63,24 +63,24 @@ def _types(annotation: object) -> set[object]:
     return {annotation, *get_args(annotation)}
 
 
-def _check_query(request: Request, known: Mapping[str, set[object]]) -> None:
+def _check_query(request: Request, parameters: Mapping[str, set[object]]) -> None:
     """Refuse what the framework would ignore or read generously.
 
     Raises:
-        InputError: an unknown parameter, one that stands twice but has one value, or a number in another form than
-            digits.
+        InputError: a parameter that the operation does not have, one that stands twice but has one value, or a number
+            in another form than digits.
     """
     values: dict[str, int] = {}
     for name, value in request.query_params.multi_items():
         values[name] = values.get(name, 0) + 1
-        if name not in known:
-            alike = get_close_matches(name[:40], known, 1)
+        if name not in parameters:
+            alike = get_close_matches(name[:40], parameters, 1)
             raise InputError(
                 "no such parameter", column=shortened(name),
-                expected=", ".join(known) if known else "none: the request is the body",
+                expected=", ".join(parameters) if parameters else "none: the request is the body",
                 advice=f"Did you mean {alike[0]}?" if alike else None,
             )  # fmt: skip
-        if int in known[name] and not _WHOLE_NUMBER.fullmatch(value):
+        if int in parameters[name] and not _WHOLE_NUMBER.fullmatch(value):
             raise InputError("not valid", column=name, found=shortened(repr(value)), expected="a whole number")
-        if values[name] > 1 and Ellipsis not in known[name]:
+        if values[name] > 1 and Ellipsis not in parameters[name]:
             raise InputError("one value is needed", column=name, found="several")
