@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -212,13 +213,8 @@ def test_shards_that_do_not_fit_are_refused_by_name(here: Path, program: Run) ->
     shutil.rmtree("parts/2-of-4")
     missing = program("merge", "parts")
     assert (missing.code, "2 missing" in missing.err, "--array=2 " in missing.err) == (3, True, True)
-    shards(program, ("evaluate", *SHORT[1:], "--hops", "2"), (2,))
-    other = program("merge", "parts")
-    assert other.code == 3
-    assert "field argument hops" in other.err
-    shutil.rmtree("parts/2-of-4")
     shards(program, SHORT, (2,))
-    shards(program, SHORT, (1,), 3)
+    Path("parts/1-of-3").mkdir()
     divisions = program("merge", "parts")
     assert (divisions.code, "3 shards, 4 shards" in divisions.err) == (3, True)
     shutil.rmtree("parts/1-of-3")
@@ -228,6 +224,41 @@ def test_shards_that_do_not_fit_are_refused_by_name(here: Path, program: Run) ->
     version = program("merge", "parts")
     assert (version.code, "field version of cuihop" in version.err) == (3, True)
     record.write_text(json.dumps(content))
+    assert program("merge", "parts").code == 0
+
+
+REFUSED = {
+    "another division": ("2/3", SHORT, "parts: shards of several divisions; found 3 shards, 4 shards"),
+    "another option": ("2/4", (*SHORT, "--hops", "2"), "parts/1-of-4/shard.json, field argument hops"),
+    "another command": ("2/4", COMMANDS["captions"], "parts/1-of-4/shard.json, field command"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_shard_that_does_not_fit_the_others_is_refused_at_its_start(case: str, here: Path, program: Run) -> None:
+    shards(program, SHORT, (1,))
+    shard, command, message = REFUSED[case]
+    before = written_shards()
+    done = program(*command, "--shard", shard, "--checkpoint", "parts")
+    assert (done.code, message in done.err) == (3, True), done.err
+    assert written_shards() == before
+    shards(program, SHORT, (2, 3, 4))
+    assert program("merge", "parts").code == 0
+
+
+def written_shards() -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in Path("parts").rglob("*") if path.is_file()}
+
+
+def test_a_shard_of_other_inputs_is_refused_before_it_computes(here: Path, program: Run) -> None:
+    shards(program, SHORT, (1,))
+    content = Path("concepts.csv").read_text()
+    Path("concepts.csv").write_text(re.sub("i000,.*", "i000,C9000004;C9000005", content))
+    done = program(*SHORT, "--shard", "2/4", "--checkpoint", "parts")
+    assert (done.code, "parts/1-of-4/evaluation.blocks, field content of queries" in done.err) == (3, True), done.err
+    assert not Path("parts/2-of-4/evaluation.blocks").read_bytes()
+    Path("concepts.csv").write_text(content)
+    shards(program, SHORT, (2, 3, 4))
     assert program("merge", "parts").code == 0
 
 

@@ -14,7 +14,7 @@ from cuihop.cli.output import note
 from cuihop.cli.run_options import OF_A_RUN
 from cuihop.errors import InputError
 from cuihop.files.text_lines import quoted
-from cuihop.resources.shard_folder import ShardRecord, check_same_job, records_in
+from cuihop.resources.shard_folder import ShardRecord, check_one_division, check_same_job, records_in
 
 __all__ = ["MERGED", "merge"]
 
@@ -60,14 +60,10 @@ def finished_shards(folder: Path) -> list[ShardRecord]:
     if not found:
         raise InputError("no shards", file=folder, found="no folder such as 1-of-8",
                          expected="the folder that --checkpoint named, with --shard")  # fmt: skip
-    counts = sorted({int(path.name.rpartition("-")[2]) for path, _ in found})
-    if len(counts) > 1:
-        raise InputError(
-            "shards of several divisions", file=folder, found=", ".join(f"{count} shards" for count in counts),
-            expected="one number of shards", advice="Move the folders of one of them elsewhere.",
-        )  # fmt: skip
+    check_one_division(folder, (path for path, _ in found))
+    count = int(found[0][0].name.rpartition("-")[2])
     first = next((record for _, record in found if record is not None), None)
-    reasons: dict[int, str] = dict.fromkeys(range(1, counts[0] + 1), "missing")
+    reasons: dict[int, str] = dict.fromkeys(range(1, count + 1), "missing")
     records = []
     for path, record in found:
         number = int(path.name.partition("-")[0])
@@ -83,7 +79,7 @@ def finished_shards(folder: Path) -> list[ShardRecord]:
             records.append(record)
     if reasons:
         raise InputError(
-            f"{len(reasons):,} of {counts[0]:,} shards are not finished", file=folder,
+            f"{len(reasons):,} of {count:,} shards are not finished", file=folder,
             found=", ".join(f"{number} {reason}" for number, reason in reasons.items()),
             expected="all shards finished", advice=f"Run them again: --array={_ranges(sorted(reasons))} for Slurm.",
         )  # fmt: skip

@@ -28,6 +28,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from io import FileIO
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ import xxhash
 
 from cuihop.errors import InputError, OutputError
 from cuihop.files.text_lines import quoted
-from cuihop.resources.shard_folder import ShardRecord, locked, shard_folders
+from cuihop.resources.shard_folder import ShardRecord, locked, neighbours_of, shard_folders
 
 __all__ = ["Checkpoint", "FinishedBlock", "open_checkpoint"]
 
@@ -66,7 +67,8 @@ class FinishedBlock:
 class Checkpoint:
     """The file of one job, open for appending; a context manager.
 
-    Blocks that shards computed are taken too, from the files of the same name in the folders of shards beside it.
+    Blocks that shards computed are taken too, from the files of the same name in the folders of shards next to it. The
+    file of a shard must have the same inputs as that of the first other shard.
 
     Args:
         path: the file; created where it is missing.
@@ -89,6 +91,7 @@ class Checkpoint:
             locked(self._file, InputError("another process works on this checkpoint", file=self.path, advice=_ADVICE))
             end = self._take(self._file, self.path, json.loads(header))
             self._take_shards(json.loads(header))
+            _check_neighbour(self.path, json.loads(header))
             with self._writing():
                 self._file.seek(end)
                 self._file.truncate()
@@ -186,8 +189,22 @@ class Checkpoint:
             raise OutputError(f"{self.path}: the checkpoint cannot be written: {error.strerror or error}") from error
 
 
-def _blocks_of(file: FileIO, path: Path, depends: Mapping[str, Any]) -> tuple[list[FinishedBlock], int]:
-    """The blocks of a file, and the offset behind its last valid record; 0 without a whole header."""
+def _check_neighbour(own: Path, depends: Mapping[str, Any]) -> None:
+    """Refuse the file of a shard if the first other shard has one of other inputs.
+
+    Raises:
+        InputError: names the file of the other shard, and the field.
+    """
+    paths = (folder / own.name for folder in neighbours_of(own.parent))
+    for path in islice((path for path in paths if path.is_file()), 1):
+        with contextlib.suppress(OSError), FileIO(path) as file:
+            _blocks_of(file, path, depends, header_only=True)
+
+
+def _blocks_of(
+    file: FileIO, path: Path, depends: Mapping[str, Any], *, header_only: bool = False
+) -> tuple[list[FinishedBlock], int]:
+    """The blocks of a file, and the offset behind its last valid record; 0 without a complete header."""
     size = os.fstat(file.fileno()).st_size
     if not MAGIC.startswith(file.read(len(MAGIC))):
         raise InputError(
@@ -206,7 +223,7 @@ def _blocks_of(file: FileIO, path: Path, depends: Mapping[str, Any]) -> tuple[li
     _compare(path, found, depends)
     end = file.tell()
     blocks = []
-    for content in records:
+    for content in () if header_only else records:
         blocks.append(_block(path, content))
         end = file.tell()
     return blocks, end

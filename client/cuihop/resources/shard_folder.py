@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, get_type_hints
 
@@ -18,7 +19,16 @@ from cuihop.files.text_lines import quoted
 from cuihop.files.written_files import clear_abandoned, write_whole
 from cuihop.resources.shard import Shard
 
-__all__ = ["ShardRecord", "check_same_job", "locked", "recorded_shard", "records_in", "shard_folders"]
+__all__ = [
+    "ShardRecord",
+    "check_one_division",
+    "check_same_job",
+    "locked",
+    "neighbours_of",
+    "recorded_shard",
+    "records_in",
+    "shard_folders",
+]
 
 _RECORD, _LOCK = "shard.json", "shard.lock"
 _FORMAT = 1
@@ -112,6 +122,25 @@ def shard_folders(folder: Path) -> list[Path]:
     return [path for _, path in sorted(found, key=lambda each: (int(each[0][2]), int(each[0][1])))]
 
 
+def neighbours_of(own: Path) -> list[Path]:
+    """The folders of the other shards of a job, by number; none for a folder that is not of a shard."""
+    return [] if _NAME.fullmatch(own.name) is None else [path for path in shard_folders(own.parent) if path != own]
+
+
+def check_one_division(folder: Path, shards: Iterable[Path]) -> None:
+    """Refuse the folders of shards that divide a job into different numbers of shards.
+
+    Raises:
+        InputError: names the folder of the job and the numbers.
+    """
+    counts = sorted({int(path.name.rpartition("-")[2]) for path in shards})
+    if len(counts) > 1:
+        raise InputError(
+            "shards of several divisions", file=folder, found=", ".join(f"{count} shards" for count in counts),
+            expected="one number of shards", advice="Move the folders of one of them elsewhere.",
+        )  # fmt: skip
+
+
 def records_in(folder: Path) -> list[tuple[Path, ShardRecord | None]]:
     """The folder of each shard with its record.
 
@@ -125,14 +154,20 @@ def records_in(folder: Path) -> list[tuple[Path, ShardRecord | None]]:
 def recorded_shard(folder: Path, record: ShardRecord) -> Iterator[Path]:
     """The folder of a shard, locked; its record states ``finished`` once the block ends without an error.
 
+    The first other shard in the folder of the job must have the same command, so all shards have.
+
     Args:
         folder: of the job. record: of the shard, without its files.
 
     Raises:
-        InputError: another process works on the shard, or the folder holds one of another command.
+        InputError: another process works on the shard, or the folder holds one of another command or division.
         OutputError: the folder cannot be written.
     """
     own = folder / Shard.parse(record.shard).name
+    neighbours = neighbours_of(own)
+    check_one_division(folder, [own, *neighbours])
+    for path, neighbour in islice(((p, r) for p in neighbours if (r := ShardRecord.read(p)) is not None), 1):
+        check_same_job(path, neighbour, record)
     try:
         own.mkdir(parents=True, exist_ok=True)
         lock = (own / _LOCK).open("ab")
