@@ -120,6 +120,11 @@ def test_the_scores_of_each_concept_are_those_of_scikit_learn(folder: Path, rows
 @given(rows_of(CONCEPTS), st.dictionaries(st.sampled_from(CONCEPTS), st.integers(0, 1_000_000)))
 def test_frequencies_split_the_concepts_by_powers_of_ten(folder: Path, rows: Rows, training: dict[str, int]) -> None:
     found = scored(folder, rows)
+    concepts = {cui for row in rows for side in row for cui in side}
+    if concepts and training and concepts.isdisjoint(training):
+        with pytest.raises(InputError, match="no concept of the images is among those of the training images"):
+            frequency_scores(found, training)
+        return
     scores = frequency_scores(found, training)
     assert [(score.low, score.high) for score in scores[:4]] == [(0, 0), (1, 9), (10, 99), (100, 999)][: len(scores)]
     for score in scores:
