@@ -48,6 +48,35 @@ def test_pool(run: Run) -> None:
     assert "1,d,1" in Path("pool.csv").read_text()
 
 
+OTHERS = {
+    "other queries": ("8 Q0 b 1 2 o\n9 Q0 b 1 2 o\n", "8, 9; expected the queries of"),
+    "swapped": ("b Q0 1 1 3 o\nc Q0 1 2 2 o\na Q0 2 3 1 o\n", "are the columns query and document swapped"),
+    "an ending": ("1.jpg Q0 b 1 2 o\n2.jpg Q0 b 1 2 o\n", "Names differ by an ending: '1.jpg' here, '1' there"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OTHERS)
+@pytest.mark.parametrize("runs", [("x", "y", "other"), ("x", "other")])
+def test_runs_of_other_queries_are_neither_pooled_nor_fused(case: str, runs: tuple[str, ...], run: Run) -> None:
+    text, words = OTHERS[case]
+    Path("other.run").write_text(text)
+    files = [f"{name}.run" for name in runs]
+    pool = run("pool", *files, "--output", "out")
+    fuse = run("fuse", *files, "--output", "out")
+    for done in (pool, fuse):
+        assert (done.code, "runs of different queries" in done.err) == (3, True), done.err
+    assert words in " ".join(fuse.err.split())
+    if len(runs) > 2:
+        assert words.split("; expected")[0] in " ".join(pool.err.split())
+    assert not Path("out").exists()
+
+
+def test_a_run_may_lack_a_query_in_a_pool_which_is_said(run: Run) -> None:
+    Path("part.run").write_text("1 Q0 a 1 2 o\n")
+    done = run("pool", "x.run", "part.run")
+    assert (done.code, "1 query with fewer than 2 runs: 2" in done.err) == (0, True), done.err
+
+
 COMPARE = ("compare", "x.run", "y.run", "z.run", "--qrels", "qrels", "--measure", "AP", "--measure", "P@1")
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from cuihop.adapters.ranx import as_run, imported_ranx
-from cuihop.errors import InputError, checked_choice, first_few
+from cuihop.errors import InputError, checked_choice
 from cuihop.files.text_lines import quoted
 from cuihop.files.written_files import write_whole
-from cuihop.rankings.document_ranking import DocumentRanking
+from cuihop.rankings.document_ranking import DocumentRanking, check_same_queries
 
 __all__ = ["FusedRun", "Method", "Normalisation", "fused"]
 
@@ -86,15 +86,9 @@ def fused(
     checked_choice("normalisation", normalisation, Normalisation, "no such normalisation")
     if len(runs) < 2:
         raise InputError("not runs to fuse", found=f"{len(runs)}", expected="two or more")
+    check_same_queries(runs, every=True)
     by_rank = method in _BY_RANK
     scores = [_scores(run, by_rank=by_rank) for run in runs]
-    for run, found in zip(runs[1:], scores[1:], strict=True):
-        if differ := sorted(found.keys() ^ scores[0].keys()):
-            raise InputError(
-                "runs of different queries", file=run.source,
-                found=f"{len(differ):,} in one of them only: {first_few(differ)}",
-                expected=f"the queries of {runs[0].source}",
-            )  # fmt: skip
     norm = None if by_rank or normalisation == "none" else normalisation
     parameters = {"k": k} if method == "rrf" else {}
     ranx = imported_ranx()

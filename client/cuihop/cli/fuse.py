@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 from cuihop.adapters.fusion import Method, Normalisation, fused
 from cuihop.cli.command_files import RUN
 from cuihop.cli.evaluation_options import OrderOption, TiesOption
-from cuihop.cli.output import JsonOption, console, print_json
+from cuihop.cli.output import JsonOption, console, note, print_json
 from cuihop.cli.pool import RunsArgument, runs_read
 from cuihop.resources.optional_packages import RANX
 
@@ -42,6 +43,8 @@ def fuse_runs(
     """Combine several runs of the same queries into one, by their ranks or their scores."""
     RANX.check()
     read = runs_read(runs, None, ties, order)
+    if sys.stderr.isatty():
+        note("ranx compiles its code at every start; this takes about ten seconds")
     found = fused(read, method, normalisation=normalisation, k=k, depth=depth)
     found.to_run(output)
     inputs = [ranking.account for ranking in read]

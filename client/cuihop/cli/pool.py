@@ -10,7 +10,17 @@ import typer
 
 from cuihop.cli.command_files import CSV, QRELS
 from cuihop.cli.evaluation_options import FILES_PANEL, OrderOption, TiesOption
-from cuihop.cli.output import JsonOption, console, path_text, print_json, print_table, print_written, write_and_show
+from cuihop.cli.output import (
+    JsonOption,
+    console,
+    note,
+    path_text,
+    print_json,
+    print_table,
+    print_written,
+    write_and_show,
+)
+from cuihop.errors import first_few
 from cuihop.files.text_lines import counted
 from cuihop.rankings.document_ranking import DocumentRanking
 from cuihop.rankings.pooling import pooled
@@ -58,6 +68,9 @@ def pool(
     read = runs_read(runs, depth, ties, order)
     found = pooled(read, depth)
     sizes = found.sizes
+    if found.incomplete:
+        queries = counted(len(found.incomplete), "query", "queries")
+        note(f"{queries} with fewer than {found.runs:,} runs: {first_few(found.incomplete)}")
 
     def show(written: Mapping[str, Path]) -> None:
         if json:

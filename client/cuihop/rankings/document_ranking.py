@@ -1,17 +1,22 @@
-"""Rankings of documents that no other input names."""
+"""Rankings of documents that no other input names, and the check that several are of the same queries."""
 
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import chain, compress
 
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.errors import InputError, first_few
+from cuihop.files.likely_causes import cause_of_strange_name
+from cuihop.files.text_lines import quoted
 from cuihop.rankings.ranking import Ranking, Ties, first_of_each
 
-__all__ = ["DocumentRanking"]
+__all__ = ["DocumentRanking", "check_same_queries"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -109,3 +114,33 @@ class DocumentRanking(Ranking):
         """As in `Ranking`."""
         numbers = np.fromiter(map(self._numbers.__getitem__, self._names), dtype=np.int32, count=len(self._names))
         return numbers[self._named]
+
+
+def check_same_queries(runs: Sequence[Ranking], *, every: bool) -> None:
+    """Refuse runs of different queries.
+
+    Args:
+        runs: the rankings. every: each run needs all queries of the first run, and no other one. Otherwise a run may
+            lack queries, and at least half of its own must be in other runs.
+
+    Raises:
+        InputError: names the run, some of the queries, and the likely cause.
+    """
+    queries = [list(compress(run.queries, run.listed.tolist())) for run in runs]
+    times = Counter(chain.from_iterable(queries))
+    for run, own in zip(runs, queries, strict=True):
+        differ = sorted(set(own) ^ set(queries[0])) if every else [query for query in own if times[query] == 1]
+        if not differ or len(runs) == 1 or not (every or 2 * len(differ) > len(own)):
+            continue
+        other = runs[0] if run is not runs[0] else runs[1]
+        strange = next((query for query in differ if query in run), differ[0])
+        hint = cause_of_strange_name(strange, other)
+        if strange in other.retrieved[0]:
+            hint = (
+                f"{quoted(strange)} is a query here and a document there: are the columns query and document swapped?"
+            )
+        raise InputError(
+            "runs of different queries", file=run.source,
+            found=f"{len(differ):,} in one of them only: {first_few(differ)}",
+            expected=f"the queries of {other.source}", advice=hint,
+        )  # fmt: skip

@@ -13,6 +13,7 @@ from cuihop.files.text_lines import quoted
 from cuihop.files.written_files import write_whole
 from cuihop.measures.dcg import checked_k
 from cuihop.notebooks.table import Table
+from cuihop.rankings.document_ranking import check_same_queries
 from cuihop.rankings.ranking import Ranking
 
 __all__ = ["UNJUDGED_GRADE", "Pool", "pooled"]
@@ -41,6 +42,11 @@ class Pool:
     def sizes(self) -> dict[str, int]:
         """Query → number of documents to judge."""
         return {query: len(documents) for query, documents in self.documents.items()}
+
+    @property
+    def incomplete(self) -> list[str]:
+        """The queries that some of the runs lack."""
+        return [query for query, times in self.queried.items() if times < self.runs]
 
     @property
     def mean_size(self) -> float:
@@ -89,7 +95,8 @@ def pooled(rankings: Iterable[Ranking], depth: int) -> Pool:
         depth: number of documents of each run for each query.
 
     Raises:
-        InputError: the depth is not a whole number, 1 or more; there is no run, or no run has a ranking.
+        InputError: the depth is not a whole number, 1 or more; there is no run, or no run has a ranking; more than half
+            of the queries of a run are in no other run.
 
     >>> first = Ranking.of({"q": ["a", "b"]}, ["q"], ["a", "b", "c"])
     >>> second = Ranking.of({"q": ["b", "c"]}, ["q"], ["a", "b", "c"])
@@ -97,11 +104,11 @@ def pooled(rankings: Iterable[Ranking], depth: int) -> Pool:
     >>> dict(pool.documents["q"]), pool.sizes
     ({'a': 1, 'b': 1}, {'q': 2})
     """
-    depth, runs = checked_k(depth), 0
+    depth, runs = checked_k(depth), list(rankings)
+    check_same_queries(runs, every=False)
     found: dict[str, Counter[str]] = {}
     queried: Counter[str] = Counter()
-    for ranking in rankings:
-        runs += 1
+    for ranking in runs:
         names, places = ranking.retrieved
         bounds = ranking.indptr.tolist()
         for place, query in enumerate(ranking.queries):
@@ -111,5 +118,7 @@ def pooled(rankings: Iterable[Ranking], depth: int) -> Pool:
                 found.setdefault(query, Counter()).update(names[each] for each in some)
                 queried[query] += 1
     if not found:
-        raise InputError("nothing to pool", found=f"{runs} runs without a ranking", expected="a run with documents")
-    return Pool({query: dict(sorted(times.items())) for query, times in found.items()}, queried, runs, depth)
+        raise InputError(
+            "nothing to pool", found=f"{len(runs)} runs without a ranking", expected="a run with documents"
+        )
+    return Pool({query: dict(sorted(times.items())) for query, times in found.items()}, queried, len(runs), depth)
