@@ -78,13 +78,19 @@ class LiteralHierarchy:
             return len(shared) / len(united)
         if measure == "simGIC":
             total = sum(self.ic(c, kind) for c in united)
-            return None if math.isinf(total) else sum(self.ic(c, kind) for c in shared) / total if total > 1e-12 else 1
+            return (
+                None
+                if math.isinf(total)
+                else sum(self.ic(c, kind) for c in shared) / total
+                if total > 1e-12
+                else float(bool(shared))
+            )
+        if measure == "Resnik":
+            return None if math.isinf(mica) else mica
         if math.isinf(ic_x) or math.isinf(ic_y):
             return None
-        if measure == "Resnik":
-            return mica
         if measure == "Lin":
-            return 2 * mica / (ic_x + ic_y) if ic_x + ic_y > 1e-12 else 1.0
+            return 2 * mica / (ic_x + ic_y) if ic_x + ic_y > 1e-12 else float(bool(shared))
         return ic_x + ic_y - 2 * mica
 
     def value_of_sets(self, a: set[str], b: set[str], measure: str, kind: InformationContent) -> float | None:
@@ -96,7 +102,8 @@ class LiteralHierarchy:
             total = sum(weights.values())
             if math.isinf(total):
                 return None
-            return sum(weights[c] for c in above_a & above_b) / total if total > 1e-12 else 1.0
+            shared = above_a & above_b
+            return sum(weights[c] for c in shared) / total if total > 1e-12 else float(bool(shared))
         best = min if measure == "Jiang-Conrath" else max
         found = {(x, y): self.value(x, y, measure, kind) for x in a for y in b}
         values = {pair: value for pair, value in found.items() if value is not None}

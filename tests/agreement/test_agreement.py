@@ -117,10 +117,11 @@ def test_of_several_concepts_the_best_pair_counts_for_each_measure() -> None:
 
 def test_pairs_without_a_value_are_left_out_and_counted() -> None:
     options = SimilarityOptions(ic="corpus", counts={STEM: 3.0, HEAD: 1.0, VESSELS: 2.0})
-    found = agreement(SCORED, example_graph(), ["hops", "Resnik"], options=options, resamples=20)
-    resnik = found.measures[1]
-    assert (resnik.pairs, resnik.undefined) == (2, 2)  # veins do not occur
-    assert resnik.spearman.value is None
+    found = agreement(SCORED, example_graph(), ["hops", "Lin", "Resnik"], options=options, resamples=20)
+    _, lin, resnik = found.measures
+    assert (resnik.pairs, resnik.undefined) == (4, 0)  # the common ancestors occur
+    assert (lin.pairs, lin.undefined) == (2, 2)  # veins do not
+    assert lin.spearman.value is None
     assert found.differences[0].pairs == 2
     assert found.differences[0].p is None
     assert {"Resnik: 2 pairs without a value, left out", "fewer than 3 pairs have no correlation"} < set(

@@ -13,6 +13,7 @@ from cuihop import SnapshotGraph
 from cuihop.errors import InputError
 from cuihop.similarity.options import SIMILARITY_MEASURES, SimilarityOptions, named_measure
 from cuihop.snapshot import set_similarity
+from cuihop.snapshot.all_similarities import AllSimilarities
 from cuihop_loader import load
 from examples import examples
 from literal_similarity import ROOT, LiteralHierarchy
@@ -44,6 +45,34 @@ def test_every_measure_is_its_definition(edges: list[tuple[str, str]], counts: d
         one = [SimilarityOptions(m, ic, counted if ic == "corpus" else {}) for m in SIMILARITY_MEASURES]
         assert list(pair.values) == list(SIMILARITY_MEASURES)
         assert list(pair.values.values()) == [hierarchy.similarity("C1", "C2", each) for each in one]
+
+
+def test_unrelated_roots_without_information_content_have_nothing_in_common() -> None:
+    hierarchy = SnapshotGraph.of([("leaf", "one"), ("leaf", "other")]).hierarchy
+    assert [place.ic for place in hierarchy.placements(["one", "other"])] == [0.0, 0.0]
+    pairs = [("one", "other"), ("other", "one"), ("one", "one")]
+    for measure in ("Lin", "simGIC"):
+        options = SimilarityOptions(measure)
+        assert list(hierarchy.similarities(pairs, options)) == [0.0, 0.0, 1.0]
+        assert [hierarchy.similarity(a, b, options) for a, b in pairs] == [0.0, 0.0, 1.0]
+        assert list(hierarchy.set_similarities([({a}, {b}) for a, b in pairs], options)) == [0.0, 0.0, 1.0]
+        assert hierarchy.pair("one", "other").values[measure] == 0.0
+        (block,) = AllSimilarities(hierarchy, ["one", "other"], options=options).blocks()
+        assert block.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+def test_resnik_needs_the_information_content_of_the_common_ancestor_alone() -> None:
+    hierarchy = SnapshotGraph.of([("seen", "top"), ("unseen", "top"), ("below", "unseen"), ("other", "root")]).hierarchy
+    counts = {"seen": 3.0, "root": 1.0}
+    found = {
+        measure: [
+            hierarchy.similarity(a, b, SimilarityOptions(measure, "corpus", counts))
+            for a, b in (("seen", "unseen"), ("unseen", "top"), ("seen", "other"), ("below", "unseen"), ("other", "other"))
+        ]
+        for measure in ("Resnik", "Lin")
+    }  # fmt: skip
+    assert found["Resnik"] == [pytest.approx(-math.log(3 / 4))] * 2 + [0.0, None, None]
+    assert found["Lin"] == [None] * 5
 
 
 SETS = st.sets(st.sampled_from(CONCEPTS), max_size=4)

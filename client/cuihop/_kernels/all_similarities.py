@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from cuihop._kernels.hierarchy import ancestors_of, value_by_content
+from cuihop._kernels.hierarchy import UNRELATED, ancestors_of, value_by_content
 from cuihop._kernels.jit import compiled
 from cuihop._kernels.similarity import ratio
 
@@ -100,7 +100,7 @@ def overlap_rows(
             for place in range(bounds[node], bounds[node + 1]):
                 shared[below[place]] += 1
         for j in range(counts.size):
-            values[i, j] = ratio(float(shared[j]), float(filled + counts[j] - shared[j]))
+            values[i, j] = ratio(float(shared[j]), float(filled + counts[j] - shared[j]), True)
 
 
 @compiled
@@ -118,11 +118,11 @@ def content_rows(
 ) -> None:
     """Resnik, Lin or Jiang-Conrath, with the greatest content of a common ancestor passed down from parent to child."""
     nodes = up_indptr.size - 1
-    most = np.zeros(nodes, dtype=np.float64)  # 0: the virtual root
+    most = np.empty(nodes, dtype=np.float64)
     for i in range(rows.size):
         ancestors_of(up_indptr, up_indices, rows[i], mark, queue, stamp + i)
         for node in range(nodes):
-            best = ic[node] if mark[node] == stamp + i else 0.0
+            best = ic[node] if mark[node] == stamp + i else UNRELATED
             for edge in range(up_indptr[node], up_indptr[node + 1]):
                 best = max(best, most[up_indices[edge]])
             most[node] = best

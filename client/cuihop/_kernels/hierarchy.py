@@ -34,6 +34,9 @@ Float64 = npt.NDArray[np.float64]
 NONE = -1
 """In place of a node: only the virtual root is a common ancestor."""
 
+UNRELATED = -1.0
+"""In place of the information content of the virtual root, which is 0."""
+
 
 @compiled
 def strong_components(up_indptr: Int32, up_indices: Int32) -> tuple[Int32, int]:
@@ -282,22 +285,23 @@ def value_of(measure: int, found: Int64, sums: Float64, depth: Int32, ic: Float6
     if measure == WU_PALMER:
         return wu_palmer(found[1] + found[2], 1 if found[0] == NONE else depth[found[0]])
     if measure == SIM_UI:
-        return ratio(sums[0], sums[1])
+        return ratio(sums[0], sums[1], True)
     if measure == SIM_GIC:
-        return ratio(sums[2], sums[3]) if np.isfinite(sums[3]) else np.nan
-    return value_by_content(measure, ic[x], ic[y], 0.0 if found[6] == NONE else ic[found[6]])
+        return ratio(sums[2], sums[3], sums[0] > 0) if np.isfinite(sums[3]) else np.nan
+    return value_by_content(measure, ic[x], ic[y], UNRELATED if found[6] == NONE else ic[found[6]])
 
 
 @compiled
 def value_by_content(measure: int, ic_x: float, ic_y: float, ic_mica: float) -> float:
-    """The value of Resnik, Lin or Jiang-Conrath; NaN where a concept has no information content."""
+    """The value of Resnik, Lin or Jiang-Conrath; NaN where one that the formula names has no information content."""
+    shared = max(ic_mica, 0.0)
+    if measure == RESNIK:
+        return shared if np.isfinite(shared) else np.nan
     if not (np.isfinite(ic_x) and np.isfinite(ic_y)):
         return np.nan
-    if measure == RESNIK:
-        return ic_mica
     if measure == LIN:
-        return lin(ic_x, ic_y, ic_mica)
-    return jiang_conrath(ic_x, ic_y, ic_mica)
+        return lin(ic_x, ic_y, shared, ic_mica >= 0.0)
+    return jiang_conrath(ic_x, ic_y, shared)
 
 
 @compiled

@@ -40,13 +40,15 @@ def ancestor_overlaps(
         for i in range(of_x):
             united += weight[queue[i]]
         shared = 0.0
+        related = False
         of_y = _ancestors(up_indptr, up_indices, members[bounds[y] : bounds[y + 1]], marks[1], queue, stamp)
         for i in range(of_y):
             if marks[0, queue[i]] == stamp:
                 shared += weight[queue[i]]
+                related = True
             else:
                 united += weight[queue[i]]
-        values[pair] = ratio(shared, united) if np.isfinite(united) else np.nan
+        values[pair] = ratio(shared, united, related) if np.isfinite(united) else np.nan
 
 
 @compiled

@@ -35,10 +35,10 @@ def wu_palmer(hops: int, depth: int) -> float:
 
 
 @compiled
-def lin(ic_a: float, ic_b: float, ic_mica: float) -> float:
-    """2 IC(mica) / (IC(a) + IC(b)); 1 where both are 0, so that every concept has 1 with itself."""
+def lin(ic_a: float, ic_b: float, ic_mica: float, related: bool) -> float:
+    """2 IC(mica) / (IC(a) + IC(b)); where both are 0, 1 with a common ancestor, itself among them, and 0 without."""
     both = ic_a + ic_b
-    return 2.0 * ic_mica / both if both != 0.0 else 1.0
+    return 2.0 * ic_mica / both if both != 0.0 else (1.0 if related else 0.0)
 
 
 @compiled
@@ -48,6 +48,6 @@ def jiang_conrath(ic_a: float, ic_b: float, ic_mica: float) -> float:
 
 
 @compiled
-def ratio(common: float, united: float) -> float:
-    """Common ancestors of united ones; 1 where nothing is united, as of two roots with information content 0."""
-    return common / united if united != 0.0 else 1.0
+def ratio(common: float, united: float, related: bool) -> float:
+    """Common ancestors of united ones; where all these have information content 0, 1 with a common one, 0 without."""
+    return common / united if united != 0.0 else (1.0 if related else 0.0)

@@ -48,7 +48,7 @@ InformationContent: TypeAlias = Literal["Sanchez", "Seco", "corpus"]
 
 INFORMATION_CONTENTS: Mapping[InformationContent, str] = {
     "Sanchez": "-log((leaves(x) / ancestors(x) + 1) / (leaves + 1))",
-    "Seco": "1 - log(descendants(x) + 1) / log(N)",
+    "Seco": "1 - log(descendants(x)) / log(N)",
     "corpus": "-log p(x), of the occurrences of x and of all its descendants",
 }
 """Information content (IC): Sánchez, Batet and Isern 2011, equation 10; Seco, Veale and Hayes 2004; Resnik 1995."""

@@ -396,7 +396,7 @@ class _InformationContentEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_In
     INFORMATION_CONTENT_SANCHEZ: _InformationContent.ValueType  # 1
     """-log((leaves(x) / ancestors(x) + 1) / (leaves + 1))."""
     INFORMATION_CONTENT_SECO: _InformationContent.ValueType  # 2
-    """1 - log(descendants(x) + 1) / log(N)."""
+    """1 - log(descendants(x)) / log(N)."""
     INFORMATION_CONTENT_CORPUS: _InformationContent.ValueType  # 3
     """-log p(x), of the occurrences of x and of all its descendants in the corpus of the service."""
 
@@ -408,7 +408,7 @@ INFORMATION_CONTENT_UNSPECIFIED: InformationContent.ValueType  # 0
 INFORMATION_CONTENT_SANCHEZ: InformationContent.ValueType  # 1
 """-log((leaves(x) / ancestors(x) + 1) / (leaves + 1))."""
 INFORMATION_CONTENT_SECO: InformationContent.ValueType  # 2
-"""1 - log(descendants(x) + 1) / log(N)."""
+"""1 - log(descendants(x)) / log(N)."""
 INFORMATION_CONTENT_CORPUS: InformationContent.ValueType  # 3
 """-log p(x), of the occurrences of x and of all its descendants in the corpus of the service."""
 Global___InformationContent: _TypeAlias = InformationContent  # noqa: Y015
