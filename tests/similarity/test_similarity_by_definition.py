@@ -64,11 +64,9 @@ def test_unrelated_roots_without_information_content_have_nothing_in_common() ->
 def test_resnik_needs_the_information_content_of_the_common_ancestor_alone() -> None:
     hierarchy = SnapshotGraph.of([("seen", "top"), ("unseen", "top"), ("below", "unseen"), ("other", "root")]).hierarchy
     counts = {"seen": 3.0, "root": 1.0}
+    pairs = [("seen", "unseen"), ("unseen", "top"), ("seen", "other"), ("below", "unseen"), ("other", "other")]
     found = {
-        measure: [
-            hierarchy.similarity(a, b, SimilarityOptions(measure, "corpus", counts))
-            for a, b in (("seen", "unseen"), ("unseen", "top"), ("seen", "other"), ("below", "unseen"), ("other", "other"))
-        ]
+        measure: [hierarchy.similarity(*pair, SimilarityOptions(measure, "corpus", counts)) for pair in pairs]
         for measure in ("Resnik", "Lin")
     }  # fmt: skip
     assert found["Resnik"] == [pytest.approx(-math.log(3 / 4))] * 2 + [0.0, None, None]
