@@ -8,6 +8,7 @@ a test is placed.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -64,6 +65,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of a job in the background; programs would inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.stash[_LEFT_OUT] = {}
 
 

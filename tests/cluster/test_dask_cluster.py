@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import random
 import re
 import socket
@@ -75,12 +76,12 @@ def test_two_processes_compute_the_bits_of_one(local: DaskCluster, name: str, tm
 
 def test_processes_of_this_machine_listen_on_loopback_with_certificates(local: DaskCluster) -> None:
     assert local.address.startswith("tls://127.0.0.1:")
-    assert {address for address, _ in listening()} == {"127.0.0.1"}
+    assert {address for address, _ in listening(local)} == {"127.0.0.1"}
 
 
 def test_no_page_of_a_local_cluster_can_be_read_without_its_certificate(local: DaskCluster) -> None:
     read = []
-    for _, port in listening():
+    for _, port in listening(local):
         for page in ("/", "/status", "/info/main/workers.html", "/json/counts.json", "/metrics", "/health", "/sitemap"):
             with contextlib.suppress(urllib3.exceptions.HTTPError):  # a port of TLS
                 answer = urllib3.request("GET", f"http://127.0.0.1:{port}{page}", retries=False, timeout=20)
@@ -89,9 +90,9 @@ def test_no_page_of_a_local_cluster_can_be_read_without_its_certificate(local: D
     assert read == []
 
 
-def listening() -> set[tuple[str, int]]:
-    """Addresses on which this process and its children listen."""
-    processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
+def listening(cluster: DaskCluster) -> set[tuple[str, int]]:
+    """Addresses on which this process and the workers listen; other servers of the tests may be children of this one."""
+    processes = [psutil.Process(), *map(psutil.Process, cluster.client.run(os.getpid).values())]
     return {
         (connection.laddr.ip, connection.laddr.port)
         for process in processes
