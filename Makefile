@@ -18,6 +18,9 @@
 # uv is used where it is installed; else Python's own venv and pip. Nothing outside this folder is written, but for the
 # caches of uv and pip. PYTHON=python3.12 chooses another interpreter.
 
+# Where an image forbids Python to keep what it has compiled, each start of a program takes twice as long.
+export PYTHONDONTWRITEBYTECODE =
+
 PYTHON ?= python3
 PYTEST_ARGS ?=
 UV := $(shell command -v uv 2>/dev/null)
