@@ -91,7 +91,7 @@ def test_no_page_of_a_local_cluster_can_be_read_without_its_certificate(local: D
 
 
 def listening(cluster: DaskCluster) -> set[tuple[str, int]]:
-    """Addresses on which this process and the workers listen; other servers of the tests may be children of this one."""
+    """Addresses on which this process and the workers listen; it may have children that are other servers."""
     processes = [psutil.Process(), *map(psutil.Process, cluster.client.run(os.getpid).values())]
     return {
         (connection.laddr.ip, connection.laddr.port)
