@@ -124,9 +124,7 @@ def test_pairs_without_a_value_are_left_out_and_counted() -> None:
     assert lin.spearman.value is None
     assert found.differences[0].pairs == 2
     assert found.differences[0].p is None
-    assert {"Lin: 2 pairs without a value, left out", "fewer than 3 pairs have no correlation"} < set(
-        found.account()
-    )
+    assert {"Lin: 2 pairs without a value, left out", "fewer than 3 pairs have no correlation"} < set(found.account())
     json.dumps(found.summary(), allow_nan=False)
 
 
