@@ -73,10 +73,9 @@ def new_server(factory: pytest.TempPathFactory, **options: Any) -> LocalServer:
 
 @pytest.fixture(scope="session")
 def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    """The session's server, with a plugin that is kept out; it lasts long enough for Java's optimising compiler."""
+    """The session's server, with a plugin that is kept out."""
     routing = ("dbms.routing.enabled=true", "db.transaction.bookmark_ready_timeout=1s")
-    java = ("-XX:+UseSerialGC",)
-    with with_plugin(new_server(tmp_path_factory, java_options=java, settings=routing)) as server:
+    with with_plugin(new_server(tmp_path_factory, settings=routing)) as server:
         yield server
 
 

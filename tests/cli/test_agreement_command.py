@@ -62,11 +62,11 @@ def test_json(run: Run) -> None:
 
 def test_counts_of_a_corpus(run: Run) -> None:
     Path("counts.csv").write_text("C0006121,3\nC0018670,1\nC0005847,2\n")
-    done = run("agreement", "gold.tsv", "-m", "Resnik", "--counts", "counts.csv", *FEW)
+    done = run("agreement", "gold.tsv", "-m", "Lin", "--counts", "counts.csv", *FEW)
     assert (done.code, done.err) == (0, "")
     assert "information content corpus: " in done.out
     assert "counts.csv: 3 concepts, 6 occurrences" in done.out
-    assert "Resnik: 2 pairs without a value, left out" in done.out
+    assert "Lin: 2 pairs without a value, left out" in done.out
 
 
 @pytest.mark.parametrize(

@@ -325,6 +325,7 @@ class Relay:
         self.bytes_sent = self.refused = 0
         self.refuses = False
         self._open: list[socket.socket] = []
+        self._change = threading.Lock()
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listening.getsockname()[1])
         self.restore()
@@ -335,11 +336,12 @@ class Relay:
         threading.Thread(target=self._accept, args=(self._listening,), daemon=True).start()
 
     def cut(self) -> None:
-        for connection in (self._listening, *self._open):
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-            connection.close()
-        self._open.clear()
+        with self._change:
+            for connection in (self._listening, *self._open):
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+                connection.close()
+            self._open.clear()
 
     def _accept(self, listening: socket.socket) -> None:
         while True:
@@ -352,7 +354,12 @@ class Relay:
                 self.refused += 1
                 continue
             far = socket.create_connection(("127.0.0.1", self._target))
-            self._open += [near, far]
+            with self._change:
+                if listening.fileno() < 0:  # cut off meanwhile
+                    near.close()
+                    far.close()
+                    return
+                self._open += [near, far]
             for source, sink, counted in ((near, far, True), (far, near, False)):
                 threading.Thread(target=self._copy, args=(source, sink, counted), daemon=True).start()
 

@@ -59,7 +59,7 @@ from cuihop._kernels.similarity import ratio
 
 @compiled
 def halved(value):
-    return ratio(value, 2.0)
+    return ratio(value, 2.0, True)
 
 print(halved(3.0), halved.stats.cache_hits)
 """
