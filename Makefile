@@ -102,7 +102,7 @@ neo4j: $(READY)
 $(READY): pyproject.toml uv.lock
 ifneq ($(UV),)
 	@echo "Setting up .venv with uv (this takes a minute the first time)"
-	@$(UV) sync --quiet --python $(PYTHON) --all-extras --all-groups --locked
+	@$(UV) sync --quiet --python $(PYTHON) --all-extras --all-groups --locked --compile-bytecode
 else
 	@echo "Setting up .venv with venv and pip (this takes some minutes the first time)"
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "cuihop needs Python 3.11 or later; found " + sys.version.split()[0] + ". Try: make PYTHON=python3.12")'

@@ -9,13 +9,14 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = Path(os.environ.get("CUIHOP_SHARED_DATA", ROOT.parent / "shared" / "data"))
+MISSING = "read data that is not in the repository: CUIHOP_SHARED_DATA names its folder"
 
 
 def shared(relative: str) -> Path:
     """The path of a shared file or folder; skips the test, saying why, where the shared data is absent."""
     path = FOLDER / relative
     if not path.exists():
-        pytest.skip("data that is not in the repository is missing: CUIHOP_SHARED_DATA names its folder")
+        pytest.skip(MISSING)
     return path
 
 

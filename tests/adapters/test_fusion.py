@@ -11,7 +11,7 @@ from cuihop.adapters.fusion import fused
 from cuihop.errors import InputError
 from cuihop.rankings.reading import read_run
 
-pytestmark = pytest.mark.xdist_group("ranx")  # it compiles anew in each process
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ranx")]  # it compiles anew in each process
 
 Lists = dict[str, dict[str, float]]
 

@@ -143,6 +143,7 @@ def test_options_that_do_not_go_together(run: Run, options: tuple[str, ...], wor
     assert words is None or words in " ".join(done.err.replace("│", " ").split())
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("ranx")  # it compiles anew in each process
 def test_fuse(run: Run) -> None:
     found = answer(run, "fuse", "x.run", "y.run", "--output", "fused.run")

@@ -243,6 +243,7 @@ def shorter_bytes(folder: Path) -> bytes:
     return path.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_release_is_exchanged_without_a_failed_or_a_mixed_answer(tmp_path: Path) -> None:
     path = tmp_path / "graph.cuihop"
     releases = [example_graph(), shorter_graph()]
