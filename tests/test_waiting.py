@@ -32,6 +32,7 @@ def sleeps(file: Path) -> list[int]:
     return lines
 
 
+@pytest.mark.slow
 def test_no_test_sleeps_for_a_time() -> None:
     found = {file.relative_to(_TESTS).as_posix(): lines for file in _TESTS.rglob("*.py") if (lines := sleeps(file))}
     assert {name: lines for name, lines in found.items() if name not in _ALLOWED} == {}, "see waiting.py"
