@@ -66,12 +66,12 @@ def test_on_an_empty_database_it_starts_and_answers_when_a_release_appears(
         code, fields = health(http)
         assert (code, fields["status"], fields["release"]) == (503, "unavailable", None)
         assert "no release" in fields["trouble"]
-        refused = urllib3.request("GET", f"{http}/v1/distance?a={PAIR[0]}&b={PAIR[1]}")
+        refused = urllib3.request("GET", f"{http}/v1/distance?a={PAIR[0]}&b={PAIR[1]}", timeout=30)
         assert refused.status == 503
         assert "no release" in refused.json()["detail"]
         make_active(database, example_graph())
         wait_for(lambda: all(health(http)[0] == 200 for _ in range(8)))
-        assert urllib3.request("GET", f"{http}/v1/distance?a={PAIR[0]}&b={PAIR[1]}").json()["hops"] == 3
+        assert urllib3.request("GET", f"{http}/v1/distance?a={PAIR[0]}&b={PAIR[1]}", timeout=30).json()["hops"] == 3
         assert running.process.poll() is None
 
 

@@ -97,7 +97,7 @@ def test_requests_above_the_limits_are_refused(small: RunningService) -> None:
         status, problem = post(small, route, **fields)
         assert (status, problem["reason"]) == (413, "LIMIT_EXCEEDED")
         assert f"too many {limit}" in problem["detail"]
-    long = urllib3.request("GET", f"{small.http}/v1/similarity", fields={"a": VEINS, "b": "C" * 600})
+    long = urllib3.request("GET", f"{small.http}/v1/similarity", fields={"a": VEINS, "b": "C" * 600}, timeout=30)
     assert (long.status, "too long" in long.json()["detail"]) == (400, True)
 
 
@@ -113,7 +113,9 @@ def test_wrong_requests_name_the_field(service: RunningService) -> None:
         status, problem = post(service, "similarities", **fields)
         assert status == 400
         assert found in f"{problem['detail']} {problem.get('field')}"
-    of_corpus = urllib3.request("GET", f"{service.http}/v1/similarity", fields={"a": VEINS, "b": AORTA, "ic": "corpus"})
+    of_corpus = urllib3.request(
+        "GET", f"{service.http}/v1/similarity", fields={"a": VEINS, "b": AORTA, "ic": "corpus"}, timeout=30
+    )
     assert of_corpus.status == 400  # the answer may be cached by its address, and the counts are not in it
     with grpc.insecure_channel(service.grpc.removeprefix("grpc://")) as channel:
         stub = ConceptGraphServiceStub(channel)

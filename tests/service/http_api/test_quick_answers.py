@@ -45,7 +45,7 @@ def answer_to(
     """Status, body and headers of the answer to a batch."""
     headers = {"content-type": "application/json", "x-request-id": "7"} | headers
     url = f"{service.http}/v1/distances"
-    answer = urllib3.request("POST", url, body=body, headers=headers, retries=False, decode_content=False)
+    answer = urllib3.request("POST", url, body=body, headers=headers, retries=False, decode_content=False, timeout=30)
     return answer.status, answer.data, sorted((n.lower(), v) for n, v in answer.headers.items() if n.lower() != "date")
 
 
@@ -141,7 +141,8 @@ def test_a_batch_is_answered_as_single_requests_are(service: RunningService, pai
     packed = answer_to(service, gzip.compress(body), {"content-encoding": "gzip"})
     assert packed == (status, answer, headers)
     singles = [
-        urllib3.request("GET", f"{service.http}/v1/distance?a={a}&b={b}&max_hops=5", retries=False) for a, b in pairs
+        urllib3.request("GET", f"{service.http}/v1/distance?a={a}&b={b}&max_hops=5", retries=False, timeout=30)
+        for a, b in pairs
     ]
     assert status == max(single.status for single in singles)
     if status == 200:
@@ -173,7 +174,7 @@ def test_a_guard_that_waits_counts_each_request_once() -> None:
     guard = Elsewhere()
     with running_service(example_graph(), guard=guard) as service:
         for _ in range(3):
-            answer = urllib3.request("GET", service.http + PATH, retries=False)
+            answer = urllib3.request("GET", service.http + PATH, retries=False, timeout=30)
             assert answer.json()["hops"] == 3
     assert guard.admitted == 3
 
