@@ -25,8 +25,6 @@ from cuihop_loader.report import FileReport
 from cuihop_loader.row_scanner import Rows, RowScanner
 from cuihop_loader.sources import SourceFile
 
-__all__ = ["ConceptNames", "NameRows", "Ranks", "names_of", "read_names"]
-
 Ranks = Mapping[tuple[bytes, bytes], int]
 """Rank of ``b"SAB|TTY"`` and SUPPRESS; the highest rank gives the preferred name."""
 

@@ -11,8 +11,6 @@ import numpy.typing as npt
 from cuihop.resources.cores import in_order
 from cuihop.snapshot.string_table import bounds_of
 
-__all__ = ["EdgeRows", "EdgeTable", "edge_table"]
-
 _FIRST_SETS = 1 << 10
 _FIRST_NUMBERS = 1 << 14
 

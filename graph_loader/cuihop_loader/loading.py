@@ -31,8 +31,6 @@ from cuihop_loader.release_files import read_release
 from cuihop_loader.report import Cycles, Hub, LoadReport, ReadGraph, Retired, structure
 from cuihop_loader.sources import SourceFile, found_files
 
-__all__ = ["Loaded", "load", "load_to"]
-
 _DEFAULTS = LoadOptions()
 _UNVERSIONED = "unversioned"
 _OF_REPORT = OptionalPackage("scipy", "cuihop[loader]")

@@ -50,8 +50,6 @@ from cuihop_loader.term_projection import ParentRows, TermProjection
 from cuihop_loader.terms import TermFile, TermRows
 from cuihop_loader.wordnet_synsets import WordNetFile
 
-__all__ = ["PACKAGES_OF_FORMATS", "read_ontology"]
-
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 

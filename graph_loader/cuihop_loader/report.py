@@ -14,19 +14,6 @@ from cuihop.snapshot.string_table import bounds_of
 from cuihop.snapshot.writer import GraphTables
 from cuihop_loader.arrays import ascending
 
-__all__ = [
-    "Cycles",
-    "FileReport",
-    "Hub",
-    "LoadReport",
-    "ReadGraph",
-    "Retired",
-    "SabReport",
-    "Structure",
-    "TermReport",
-    "structure",
-]
-
 Int32 = npt.NDArray[np.int32]
 
 _HUBS = 10

@@ -15,11 +15,6 @@ from cuihop_loader.report import FileReport
 from cuihop_loader.row_scanner import Rows, RowScanner
 from cuihop_loader.sources import SourceFile
 
-__all__ = [
-    "DefinitionRows", "Definitions", "SemanticTypes", "TypeRows", "definitions_of", "read_definitions", "read_types",
-    "types_of",
-]  # fmt: skip
-
 _UNKNOWN_CONCEPT = "concept is in neither MRREL nor MRCONSO"
 _REASONS = ("suppressed", "other language", "no text")
 

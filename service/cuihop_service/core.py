@@ -44,8 +44,6 @@ from cuihop_service.limits import Limits
 from cuihop_service.request_context import Answer, ConceptDescriptions, RelevanceRow, RequestContext
 from cuihop_service.similarity import CorpusCounts, SimilarityService, index_of
 
-__all__ = ["ConceptService"]
-
 Item = TypeVar("Item")
 
 _PAIRS_OF_INDEX = 4096  # between two looks at the clock: some hundredths of a second

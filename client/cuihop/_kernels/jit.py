@@ -29,8 +29,6 @@ from cuihop.errors import OutputError
 from cuihop.files.written_files import replaced_file
 from cuihop.resources.compilation import compilation_begins, compilation_ends
 
-__all__ = ["compiled", "signed"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -11,8 +11,6 @@ from cuihop._kernels.tokens import END, START
 from cuihop.annotation.characters import KIND, LETTER, SEVERAL, UNKNOWN
 from cuihop.annotation.mentions import RULES
 
-__all__ = ["MOST_ABBREVIATIONS", "candidates_of", "distinct_numbers", "mentions_of", "names_of"]
-
 UInt8 = npt.NDArray[np.uint8]
 UInt32 = npt.NDArray[np.uint32]
 UInt64 = npt.NDArray[np.uint64]

@@ -10,8 +10,6 @@ from cuihop.annotation.characters import CAPITAL, KIND, LETTER, NO_LETTER, SEVER
 from cuihop.annotation.code_points import coded
 from cuihop.annotation.sentences import NOT_A_STOP
 
-__all__ = ["folded_code", "is_blank", "is_letter", "is_word_part", "stops_before", "stops_here"]
-
 UInt8 = npt.NDArray[np.uint8]
 UInt32 = npt.NDArray[np.uint32]
 

@@ -20,11 +20,6 @@ from cuihop.annotation.characters import (
     UNKNOWN,
 )
 
-__all__ = [
-    "BREAK", "CLOSE", "COMMA", "HYPHEN", "OPEN", "TOKEN_COLUMNS",
-    "code_points", "form_keys", "hashes_of", "insert_words", "tokens_of",
-]  # fmt: skip
-
 UInt8 = npt.NDArray[np.uint8]
 UInt32 = npt.NDArray[np.uint32]
 UInt64 = npt.NDArray[np.uint64]

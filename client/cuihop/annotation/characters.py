@@ -13,8 +13,6 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["CharacterClasses", "folded_letters"]
-
 # Kinds of characters: the low bits of their class.
 UNKNOWN, LETTER, SEPARATOR, IGNORED, APOSTROPHE, DASH, SEVERAL = range(7)
 KIND = 7

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["NOT_A_STOP"]
-
 NOT_A_STOP = (
     "al", "approx", "ca", "cf", "dr", "e.g", "eq", "esp", "fig", "figs", "i.e", "incl", "mr", "mrs", "ms", "prof",
     "ref", "refs", "resp", "spp", "st", "viz", "vs",

@@ -18,8 +18,6 @@ from cuihop.measures.measure import label_parts
 from cuihop.rankings.ranking import QueryImage
 from cuihop.snapshot.string_table import bounds_of
 
-__all__ = ["LabelGrades"]
-
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 UInt64 = npt.NDArray[np.uint64]

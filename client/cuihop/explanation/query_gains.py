@@ -27,8 +27,6 @@ from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking
 from cuihop.relevance.image_collection import ImageCollection
 
-__all__ = ["Hops", "QueryGains", "QueryImages", "hops_to_corpus"]
-
 Float64 = npt.NDArray[np.float64]
 Int64 = npt.NDArray[np.int64]
 

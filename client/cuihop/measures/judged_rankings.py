@@ -12,8 +12,6 @@ import numpy.typing as npt
 from cuihop.errors import InputError
 from cuihop.snapshot.string_table import bounds_of
 
-__all__ = ["Gain", "JudgedRanking", "JudgedRankings", "Pools", "RelevantRetrieved"]
-
 Float64 = npt.NDArray[np.float64]
 Int64 = npt.NDArray[np.int64]
 

@@ -24,22 +24,6 @@ from cuihop.measures.near_weight import (
 )
 from cuihop.measures.resolution import ResolvedConcepts, Unknown, resolved_concepts
 
-__all__ = [
-    "FAMILY",
-    "HOPS",
-    "IC",
-    "LAMBDA",
-    "WEIGHT",
-    "ConceptOverlap",
-    "RelatedConcept",
-    "checked_n",
-    "concept_overlap",
-    "nn_iou",
-    "nn_iou_of_counts",
-    "related",
-    "related_by_similarity",
-]
-
 
 def nn_iou_of_counts(shared: int, near: float, union: int, lam: float) -> float:
     """Equation 2: (|A ∩ B| + λ |rel(A, B)|) / |A ∪ B|; 0 for an empty union.

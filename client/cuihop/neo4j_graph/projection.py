@@ -23,8 +23,6 @@ from cuihop.snapshot.identifier_table import identifier_array
 from cuihop.snapshot.string_table import StringTable, bounds_of
 from cuihop.snapshot.writer import GraphTables, RetiredTable, sections_of
 
-__all__ = ["StoredConcepts", "projected_sections", "snapshot_sections", "stored_concepts"]
-
 _CONCEPTS_A_BLOCK = 20_000
 _ROWS_A_BLOCK = 50_000
 _BLOCK_SECONDS = 600.0

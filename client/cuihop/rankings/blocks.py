@@ -20,8 +20,6 @@ from cuihop.resources.resources import Resources
 from cuihop.resources.versions import versions
 from cuihop.snapshot.string_table import bounds_of
 
-__all__ = ["BYTES_OF_A_BLOCK", "RESULTS_OF_BLOCKS", "NearestRows", "RankingInBlocks", "VectorBlocks", "bytes_of_rank"]
-
 BYTES_OF_A_BLOCK = 24  # of one image in the ranking of one query, while its block is ranked and judged
 RESULTS_OF_BLOCKS = 1024  # bytes for each query: values of many measures, or some hundred images
 

@@ -11,8 +11,6 @@ import numpy.typing as npt
 from cuihop.collection.distinct_sets import DistinctSets
 from cuihop.snapshot.string_table import bounds_of
 
-__all__ = ["ConceptSets", "SetRows", "bytes_of", "grouped", "rows_and_lines", "transposed"]
-
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 UInt8 = npt.NDArray[np.uint8]

@@ -27,8 +27,6 @@ from cuihop.resources.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.resources.progress import Progress
 from cuihop.snapshot.string_table import bounds_of
 
-__all__ = ["RelevanceIndex"]
-
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]

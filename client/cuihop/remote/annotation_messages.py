@@ -15,8 +15,6 @@ from cuihop.remote.annotations import checked_annotations
 from cuihop.snapshot.string_table import bounds_of
 from cuihop_api.v1 import concept_graph_pb2 as messages
 
-__all__ = ["annotations_of_message", "columns_message", "options_message", "options_of_message"]
-
 Choice = TypeVar("Choice")
 
 _RULES = [messages.MentionRule.Value(f"MENTION_RULE_{rule.upper()}") for rule in RULES]

@@ -72,8 +72,6 @@ from cuihop.snapshot.string_table import bounds_of
 from cuihop_api.v1 import concept_graph_pb2 as messages
 from cuihop_api.v1.concept_graph_pb2_grpc import ConceptGraphServiceStub
 
-__all__ = ["GrpcTransport"]
-
 T = TypeVar("T")
 Reply = TypeVar("Reply")
 

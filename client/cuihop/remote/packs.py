@@ -11,8 +11,6 @@ import numpy.typing as npt
 from cuihop.graph import DistancePack
 from cuihop.snapshot.string_table import bounds_of
 
-__all__ = ["cui_numbers", "joined_pack", "pack_parts"]
-
 Places = npt.NDArray[np.int64]
 
 _LENGTH = 8

@@ -30,8 +30,6 @@ from cuihop.snapshot.string_table import bounds_of
 from cuihop.snapshot.term_table import TermTable
 from cuihop.snapshot.word_forms import form_of
 
-__all__ = ["Annotator"]
-
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 UInt8 = npt.NDArray[np.uint8]

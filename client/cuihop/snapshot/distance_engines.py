@@ -32,11 +32,6 @@ from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import IdentifierTable
 from cuihop.snapshot.scratch import Scratch, ScratchPool
 
-__all__ = [
-    "LANDMARKS", "DistanceEngines", "Landmarks", "PlainTurns", "compiled_searches", "landmarks_of", "most_hops",
-    "plain_distances",
-]  # fmt: skip
-
 Int32 = npt.NDArray[np.int32]
 Rows = tuple[Int32, Int32]
 

@@ -16,8 +16,6 @@ from cuihop.snapshot.distance_index import Tables
 from cuihop.snapshot.scratch import Scratch, ScratchPool
 from cuihop.snapshot.string_table import bounds_of
 
-__all__ = ["NEAR", "TOGETHER", "packed", "united"]
-
 NEAR = 3
 """Bound up to which each centre is searched by itself; beyond it, searches have most of the graph in common."""
 

@@ -17,8 +17,6 @@ from cuihop.similarity.options import InformationContent
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.string_table import bounds_of
 
-__all__ = ["HierarchyTables"]
-
 Int32 = npt.NDArray[np.int32]
 Float64 = npt.NDArray[np.float64]
 

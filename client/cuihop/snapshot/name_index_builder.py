@@ -15,11 +15,6 @@ from cuihop.snapshot.spelling import spelling_sections
 from cuihop.snapshot.string_table import StringTable, bounds_of
 from cuihop.snapshot.word_forms import STOP_WORDS, form_of
 
-__all__ = [
-    "concept_weights", "counted_descendants", "name_index_sections", "name_merits", "ordered_texts", "read_only",
-    "taken_texts", "tier_bounds",
-]  # fmt: skip
-
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 UInt64 = npt.NDArray[np.uint64]

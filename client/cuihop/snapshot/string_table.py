@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from cuihop.errors import InputError, LimitExceeded
 
-__all__ = ["StringTable", "bounds_of", "folded", "folded_query"]
-
 _BLOCK = 1 << 26
 
 

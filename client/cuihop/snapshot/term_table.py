@@ -35,17 +35,6 @@ from cuihop.snapshot.name_index_builder import counted_descendants, read_only
 from cuihop.snapshot.string_table import bounds_of
 from cuihop.snapshot.word_forms import form_of
 
-__all__ = [
-    "FUNCTION_WORDS",
-    "GENERAL_SHARE",
-    "GENERAL_WORD_SHARE",
-    "KINDS",
-    "TermTable",
-    "term_table",
-    "term_table_sections",
-    "with_term_table",
-]
-
 Arrays = Mapping[str, npt.NDArray[Any]] | Sections
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]

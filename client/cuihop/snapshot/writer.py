@@ -23,19 +23,6 @@ from cuihop.snapshot.name_index_builder import counted_descendants, name_index_s
 from cuihop.snapshot.string_table import StringTable, bounds_of, folded
 from cuihop.snapshot.term_table import term_table_sections
 
-__all__ = [
-    "RETIRED_RELATIONS",
-    "GraphTables",
-    "RetiredTable",
-    "check_digest",
-    "digest_of_sections",
-    "graph_digest",
-    "hierarchy_rows",
-    "sections_of",
-    "tables_of_edges",
-    "write_snapshot",
-]
-
 RETIRED_RELATIONS = ("SY", "RB", "RN", "RO", "DEL")
 """Relations of a retired concept to its successor (UMLS MRCUI): merged, broader, narrower, other; or deleted."""
 
