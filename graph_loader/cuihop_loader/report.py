@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.snapshot.string_table import bounds_of
+from cuihop.resources.arrays import bounds_of
 from cuihop.snapshot.writer import GraphTables
 from cuihop_loader.arrays import ascending
 

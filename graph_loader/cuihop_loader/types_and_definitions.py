@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.snapshot.string_table import StringTable, bounds_of
+from cuihop.resources.arrays import bounds_of
+from cuihop.snapshot.string_table import StringTable
 from cuihop_loader.arrays import ascending
 from cuihop_loader.identifier_codes import ConceptPlaces, IdentifierColumn, NotCuis, ReleaseReading, identifier_column
 from cuihop_loader.report import FileReport

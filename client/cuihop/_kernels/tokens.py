@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
-from cuihop.annotation.characters import (
+from cuihop._kernels.shared import (
     APOSTROPHE,
     CAPITAL,
     DASH,

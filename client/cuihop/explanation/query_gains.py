@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cuihop._kernels.shared import nn_iou_of_counts
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.errors import InputError
 from cuihop.files.likely_causes import cause_of_strange_name
@@ -21,7 +22,6 @@ from cuihop.measures.near_weight import (
     strengths_of_near,
 )
 from cuihop.measures.nearness import Nearness
-from cuihop.measures.nn_iou import nn_iou_of_counts
 from cuihop.measures.resolution import Unknown
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.graph import DistancePack
-from cuihop.snapshot.string_table import bounds_of
+from cuihop.resources.arrays import bounds_of
 
 Places = npt.NDArray[np.int64]
 
