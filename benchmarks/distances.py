@@ -22,7 +22,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from cuihop import SnapshotGraph
-from cuihop.snapshot.distance_engines import LANDMARKS
 from cuihop.snapshot.index_builder import build_index, check_index
 from cuihop.snapshot.writer import GraphTables, sections_of
 from distance_peers import PEERS, measured_alone
@@ -69,23 +68,13 @@ def measured(graph: SnapshotGraph, pairs: Pairs) -> dict[str, float]:
 
 
 def engines(graph: SnapshotGraph, results: Measurement, *, with_index: bool) -> dict[str, SnapshotGraph]:
-    """The graph as it is searched, with landmarks, and with an index."""
-    graph.use_landmarks(0)
+    """The graph as it is searched, and with an index."""
     graph.distances([("C0000001", "C0000002")] * 64)  # compiles
-    past_landmarks = SnapshotGraph(graph.sections)
-    past_landmarks.use_landmarks(1)
-    past_landmarks.distances([("C0000001", "C0000002")])
-    before = time.perf_counter()
-    past_landmarks.use_landmarks()
-    spent, more = time.perf_counter() - before, LANDMARKS * graph.release.concepts / 1e6
-    print(f"landmarks: made in {spent:.1f} s, {more:.0f} MB")
     held = sum(graph.sections[name].nbytes for name in _GRAPH) / 1e6
     results.add("memory", "cuihop search", held, "MB")
     results.add("made in", "cuihop search", made_again(graph), "s")
-    results.add("memory", "cuihop landmarks", held + more, "MB")
-    results.add("made in", "cuihop landmarks", spent, "s")
     if not with_index:
-        return {"search": graph, "landmarks": past_landmarks}
+        return {"search": graph}
     small = made_hierarchy(1000)
     check_index(small, build_index(small))  # compiles
     before, memory = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -100,7 +89,7 @@ def engines(graph: SnapshotGraph, results: Measurement, *, with_index: bool) -> 
     indexed = SnapshotGraph(graph.sections)
     indexed.use_index(index)
     indexed.distances([("C0000001", "C0000002")])
-    return {"search": graph, "landmarks": past_landmarks, "index": indexed}
+    return {"search": graph, "index": indexed}
 
 
 def made_again(graph: SnapshotGraph) -> float:

@@ -30,13 +30,12 @@ _PAIRS = 20_000
 _FEW = 100
 _LARGEST_FOR_NETWORKIT_LABELS = 30_000
 _COLUMNS = (
-    "concepts", "search µs", "landmarks µs", "index µs", "index s", "index MB", "graph MB",
+    "concepts", "search µs", "index µs", "index s", "index MB", "graph MB",
     "NetworkX µs", "NetworKit µs", "its labels µs", "its labels s",
 )  # fmt: skip
 
 _FIGURES = {
     "search µs": ("cuihop search", "one distance", "µs"),
-    "landmarks µs": ("cuihop landmarks", "one distance", "µs"),
     "index µs": ("cuihop index", "one distance", "µs"),
     "NetworkX µs": ("NetworkX", "one distance", "µs"),
     "NetworKit µs": ("NetworKit", "one distance", "µs"),
@@ -54,9 +53,6 @@ def measured(concepts: int) -> dict[str, float | None]:
     graph = made_hierarchy(concepts)
     pairs = kinds_of_pairs(graph, _PAIRS)["random"]
     rows = graph.sections
-    graph.use_landmarks(0)
-    past_landmarks = SnapshotGraph(rows)
-    past_landmarks.use_landmarks()
     edges = edges_of(graph)
     before = time.perf_counter()
     index = build_index(graph)
@@ -64,12 +60,10 @@ def measured(concepts: int) -> dict[str, float | None]:
     check_index(graph, index)
     indexed = SnapshotGraph(rows)
     indexed.use_index(index)
-    for engine in (past_landmarks, indexed):
-        require(engine.distances(pairs) == graph.distances(pairs), "searches, landmarks and index agree")
+    require(indexed.distances(pairs) == graph.distances(pairs), "searches and index agree")
     found: dict[str, float | None] = {
         "concepts": concepts,
         "search µs": timed(lambda: graph.distances(pairs)) / len(pairs) * 1e6,
-        "landmarks µs": timed(lambda: past_landmarks.distances(pairs)) / len(pairs) * 1e6,
         "index µs": timed(lambda: indexed.distances(pairs)) / len(pairs) * 1e6,
         "index s": built,
         "index MB": index.facts["bytes"] / 1e6,
@@ -130,7 +124,6 @@ def plotted(results: list[dict[str, float | None]], path: Path) -> None:
         ("NetworkX µs", "s:", "NetworkX"),
         ("NetworKit µs", "^-.", "NetworKit"),
         ("search µs", "o--", "cuihop, searched"),
-        ("landmarks µs", "v--", "cuihop, past landmarks"),
         ("index µs", "D-", "cuihop, index"),
     ):
         axes.plot([r["concepts"] or 0 for r in results], [r[column] or np.nan for r in results], style, label=name)

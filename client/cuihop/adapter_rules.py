@@ -23,21 +23,6 @@ from cuihop.graph import (
 )
 from cuihop.identifiers import Identifiers, is_identifier
 
-__all__ = [
-    "BACKWARDS",
-    "LONGEST_CHAIN",
-    "SEARCHES",
-    "absent_resolution",
-    "checked_pack",
-    "checked_pack_bound",
-    "checked_sabs",
-    "fewer_paths",
-    "name_within",
-    "release_within",
-    "vertical_path",
-    "with_identifier",
-]
-
 BACKWARDS: Mapping[Direction, Direction] = {"any": "any", "up": "down", "down": "up", "vertical": "vertical"}
 """Direction of the same hops, seen from their end."""
 

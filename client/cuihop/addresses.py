@@ -4,16 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = [
-    "NEO4J_SCHEMES",
-    "REMOTE_SCHEMES",
-    "ROUTED_SCHEMES",
-    "is_neo4j_address",
-    "is_remote_address",
-    "is_routed_address",
-    "scheme_of",
-]
-
 ROUTED_SCHEMES = ("neo4j", "neo4j+s", "neo4j+ssc")
 """Schemes by which the members of a Neo4j cluster share the work; ``+s`` is TLS."""
 

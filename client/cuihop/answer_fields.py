@@ -29,23 +29,6 @@ from cuihop.similarity.options import InformationContent, SimilarityMeasure
 if TYPE_CHECKING:
     from cuihop.measures.nn_iou import ConceptOverlap
 
-__all__ = [
-    "annotation_fields",
-    "common_ancestors_fields",
-    "distance_fields",
-    "distances_fields",
-    "fields_of",
-    "neighbourhood_fields",
-    "path_fields",
-    "relevance_fields",
-    "search_fields",
-    "set_similarity_fields",
-    "similarities_fields",
-    "similarity_fields",
-    "value_of",
-    "with_release",
-]
-
 T = TypeVar("T")
 
 _PAIRS = {"semantic_types": ("tui", "name"), "candidates": ("relation", "cui")}

@@ -16,8 +16,6 @@ from cuihop_loader.obo_identifiers import (
 )
 from cuihop_loader.terms import Term
 
-__all__ = ["EQUIVALENCE", "IMPORTS", "OWL", "OWL_THING", "RDFS", "SKOS", "UNNAMED", "AnnotatedTerm", "language_tags"]
-
 OWL = "http://www.w3.org/2002/07/owl#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 SKOS = "http://www.w3.org/2004/02/skos/core#"

@@ -7,8 +7,6 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ascending"]
-
 Number = TypeVar("Number", bound=np.integer)
 
 

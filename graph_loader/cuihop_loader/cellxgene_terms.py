@@ -16,8 +16,6 @@ from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.sources import CELLXGENE, SourceFile
 from cuihop_loader.terms import Term
 
-__all__ = ["CellxgeneFile"]
-
 _INTEGERS = {int}
 _NAME = re.compile(r"(?P<ontology>.+?)-ontology-(?P<version>.+?)\.json", re.IGNORECASE)
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from cuihop_loader.report import LoadReport
 
-__all__ = ["load"]
-
 _FILES = "Files"
 _EDGES = "Which edges"
 _NAMES = "Names"

@@ -9,8 +9,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.resources.arrays import bounds_of
 from cuihop.snapshot.layout import SUPPRESSED_NAME
-from cuihop.snapshot.string_table import StringTable, bounds_of
+from cuihop.snapshot.string_table import StringTable
 from cuihop_loader.identifier_codes import (
     ConceptPlaces,
     ConceptSet,
@@ -24,8 +25,6 @@ from cuihop_loader.options import LoadOptions
 from cuihop_loader.report import FileReport
 from cuihop_loader.row_scanner import Rows, RowScanner
 from cuihop_loader.sources import SourceFile
-
-__all__ = ["ConceptNames", "NameRows", "Ranks", "names_of", "read_names"]
 
 Ranks = Mapping[tuple[bytes, bytes], int]
 """Rank of ``b"SAB|TTY"`` and SUPPRESS; the highest rank gives the preferred name."""

@@ -21,8 +21,6 @@ from cuihop_loader.sources import EDGE_LIST, SourceFile
 from cuihop_loader.term_lines import TextTermFile
 from cuihop_loader.terms import TermRows
 
-__all__ = ["EdgeListFile"]
-
 _SPELLINGS: Mapping[str, Sequence[str]] = {
     "child": ("child", "child_id", "subject_id"),
     "parent": ("parent", "parent_id", "object_id"),

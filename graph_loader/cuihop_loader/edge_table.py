@@ -8,10 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.resources.arrays import bounds_of
 from cuihop.resources.cores import in_order
-from cuihop.snapshot.string_table import bounds_of
-
-__all__ = ["EdgeRows", "EdgeTable", "edge_table"]
 
 _FIRST_SETS = 1 << 10
 _FIRST_NUMBERS = 1 << 14

@@ -21,8 +21,6 @@ from cuihop_loader.identifier_codes import (
 from cuihop_loader.row_scanner import Rows, RowScanner
 from cuihop_loader.sources import SourceFile
 
-__all__ = ["HistoryRows", "read_history", "retired_concepts"]
-
 _COLUMNS = {"MRCUI": ("CUI1", "CUI2", "REL"), "MERGEDCUI": ("PCUI", "CUI"), "DELETEDCUI": ("PCUI",)}
 _RELATION = {"MERGEDCUI": "SY", "DELETEDCUI": "DEL"}
 _WITHOUT_SUCCESSOR = RETIRED_RELATIONS.index("DEL")

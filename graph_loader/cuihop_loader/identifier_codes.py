@@ -22,11 +22,6 @@ from cuihop_loader.rejected_rows import RejectedRows, excerpt
 from cuihop_loader.row_scanner import Rows, RowScanner
 from cuihop_loader.sources import SourceFile
 
-__all__ = [
-    "CODE_BITS", "ConceptPlaces", "ConceptSet", "IdentifierCodes", "IdentifierColumn", "NotCuis", "ReleaseReading",
-    "identifier_column", "vocabulary_codes",
-]  # fmt: skip
-
 Found = TypeVar("Found")
 Number = TypeVar("Number", bound=np.generic)
 

@@ -32,8 +32,6 @@ from cuihop_loader.report import FileReport
 from cuihop_loader.row_scanner import Rows
 from cuihop_loader.sources import SourceFile
 
-__all__ = ["IsARows", "read_is_a_rows"]
-
 _WANTED = ("CUI1", "REL", "CUI2", "RELA", "SAB", "SUPPRESS")
 _CUI1, _REL, _CUI2, _RELA, _SAB, _SUPPRESS = range(6)
 _BITS: dict[RelationFilter, int] = {"isa": 0b11, "par-chd": 0b1100, "rb-rn": 0b110000}

@@ -14,18 +14,6 @@ from cuihop.errors import InputError
 from cuihop.resources.optional_packages import installed_by
 from cuihop_loader.term_lines import TextTermFile
 
-__all__ = [
-    "LARGEST_VALUE",
-    "JsonStream",
-    "JsonTermFile",
-    "WrongValueError",
-    "flag_of",
-    "object_of",
-    "objects_of",
-    "text_of",
-    "texts_of",
-]
-
 LARGEST_VALUE = 64 << 20
 """Characters of one value that is read whole: a term, an edge, a header."""
 

@@ -16,8 +16,6 @@ from cuihop_loader.sources import WN_LMF
 from cuihop_loader.terms import Term
 from cuihop_loader.xml_elements import Element, XmlTermFile
 
-__all__ = ["LmfFile"]
-
 _LEXICONS = frozenset({"Lexicon", "LexiconExtension"})
 _ENTRIES = frozenset({"LexicalEntry", "ExternalLexicalEntry"})
 _SYNSETS = frozenset({"Synset", "ExternalSynset"})  # an external one is of another lexicon, which is extended

@@ -17,7 +17,6 @@ import numpy as np
 from cuihop.files.text_lines import shortened
 from cuihop.files.written_files import check_free_disk, check_output, protected_inputs
 from cuihop.identifiers import Identifiers
-from cuihop.resources.optional_packages import OptionalPackage
 from cuihop.resources.progress import StepProgress
 from cuihop.resources.room import check_memory
 from cuihop.snapshot.file import Sections
@@ -31,11 +30,8 @@ from cuihop_loader.release_files import read_release
 from cuihop_loader.report import Cycles, Hub, LoadReport, ReadGraph, Retired, structure
 from cuihop_loader.sources import SourceFile, found_files
 
-__all__ = ["Loaded", "load", "load_to"]
-
 _DEFAULTS = LoadOptions()
 _UNVERSIONED = "unversioned"
-_OF_REPORT = OptionalPackage("scipy", "cuihop[loader]")
 _LARGE = ("MRREL", "MRCONSO")
 _LEAST_OF_RELATIONS, _LEAST_OF_NAMES = 0.1, 0.3  # bytes of memory for each byte, below what was measured
 _LEAST_DISK = 0.05  # bytes of the snapshot for each byte
@@ -104,11 +100,12 @@ def _found_files(sources: Sequence[Path | str], options: LoadOptions) -> Mapping
     """The files, each in its role.
 
     Raises:
-        InputError: as `found_files`. ModuleNotFoundError: a package that they need, or the report does, is missing.
+        InputError: as `found_files`. ModuleNotFoundError: a package that they need is missing.
     """
     files = found_files(sources, options.file_format)
-    for package in (_OF_REPORT, *(PACKAGES_OF_FORMATS[role] for role in files if role in PACKAGES_OF_FORMATS)):
-        package.check()
+    for role in files:
+        if role in PACKAGES_OF_FORMATS:
+            PACKAGES_OF_FORMATS[role].check()
     return files
 
 

@@ -19,8 +19,6 @@ from cuihop_loader.term_lines import TextTermFile
 from cuihop_loader.terms import Term
 from cuihop_loader.xml_elements import Element, XmlTermFile
 
-__all__ = ["MeshFile", "MeshTreesFile"]
-
 _UI = re.compile(r"D[0-9]{6,9}")
 _TREE_NUMBER = re.compile(r"[A-Z][0-9]{2}(?:\.[0-9]{3})*")
 _YEAR = re.compile(r"[0-9]{4}")

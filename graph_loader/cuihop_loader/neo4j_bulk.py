@@ -27,8 +27,6 @@ from cuihop.snapshot.file import Sections
 from cuihop_loader.neo4j_online import FINISH_RELEASE, SAME_CONTENT, verify_stored
 from cuihop_loader.neo4j_rows import ReleaseRows, blocks
 
-__all__ = ["BulkFiles", "finish_bulk", "import_arguments", "import_command", "write_bulk_files"]
-
 _NUMBER = 1  # the first release of a new database
 _CONCEPTS_A_BLOCK = 50_000
 _ARRAY_DELIMITER = "\x1f"

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from cuihop.neo4j_graph.releases import StoredRelease
     from cuihop.snapshot.release_difference import ReleaseDifference
 
-__all__ = ["StoreOutcome", "store", "store_online"]
-
 
 def store(
     snapshot: Annotated[Path, typer.Argument(help="The snapshot that `cuihop load` wrote.", show_default=False)],

@@ -26,8 +26,6 @@ from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.file import Sections
 from cuihop_loader.neo4j_rows import ReleaseRows, blocks
 
-__all__ = ["CONCEPTS_A_BATCH", "EDGES_A_BATCH", "FINISH_RELEASE", "SAME_CONTENT", "load_online", "verify_stored"]
-
 CONCEPTS_A_BATCH = 10_000
 EDGES_A_BATCH = 10_000
 ROWS_A_BATCH = 500  # of pages, forms and spellings

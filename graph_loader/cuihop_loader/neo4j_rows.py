@@ -22,8 +22,6 @@ from cuihop.snapshot.name_index_builder import concept_weights
 from cuihop.snapshot.string_table import StringTable, folded
 from cuihop.snapshot.writer import RETIRED_RELATIONS
 
-__all__ = ["NAMES_FOR_A_PAGE", "ReleaseRows", "blocks"]
-
 NAMES_FOR_A_PAGE = 2000
 """Least number of names for which the full-text index is too slow."""
 

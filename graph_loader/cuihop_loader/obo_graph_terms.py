@@ -28,8 +28,6 @@ from cuihop_loader.obo_identifiers import (
 from cuihop_loader.sources import OBO_GRAPH
 from cuihop_loader.terms import Term
 
-__all__ = ["OboGraphFile"]
-
 _EXACT = "hasExactSynonym"
 _IS_A = "is_a"
 _VERSION = "http://www.w3.org/2002/07/owl#versionInfo"

@@ -4,18 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = [
-    "ALTERNATIVE",
-    "CONSIDER",
-    "CROSS_REFERENCE",
-    "EXACT_SYNONYM",
-    "REPLACED_BY",
-    "cui_of",
-    "ontology_name",
-    "short_identifier",
-    "version_name",
-]
-
 _OBO = "http://purl.obolibrary.org/obo/"
 _OBO_IN_OWL = "http://www.geneontology.org/formats/oboInOwl#"
 

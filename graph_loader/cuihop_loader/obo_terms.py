@@ -18,8 +18,6 @@ from cuihop_loader.sources import OBO
 from cuihop_loader.term_lines import TextTermFile
 from cuihop_loader.terms import Term
 
-__all__ = ["OboFile"]
-
 _HEADER_TAGS = frozenset({b"data-version", b"date", b"ontology"})
 _TERM_TAGS = frozenset(
     {b"id", b"name", b"xref", b"is_a", b"alt_id", b"is_obsolete", b"replaced_by", b"consider", b"synonym"}

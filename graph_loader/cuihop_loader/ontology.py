@@ -12,10 +12,11 @@ import numpy.typing as npt
 
 from cuihop.errors import InputError, first_few
 from cuihop.identifiers import Identifiers
+from cuihop.resources.arrays import bounds_of
 from cuihop.resources.optional_packages import OptionalPackage
 from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.identifier_table import identifier_array
-from cuihop.snapshot.string_table import StringTable, bounds_of
+from cuihop.snapshot.string_table import StringTable
 from cuihop.snapshot.writer import GraphTables, RetiredTable
 from cuihop_loader.arrays import ascending
 from cuihop_loader.cellxgene_terms import CellxgeneFile
@@ -49,8 +50,6 @@ from cuihop_loader.term_columns import MOST_SABS, TermColumns
 from cuihop_loader.term_projection import ParentRows, TermProjection
 from cuihop_loader.terms import TermFile, TermRows
 from cuihop_loader.wordnet_synsets import WordNetFile
-
-__all__ = ["PACKAGES_OF_FORMATS", "read_ontology"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]

@@ -10,8 +10,6 @@ from typing import Literal, TypeAlias, get_args
 from cuihop.errors import InputError, checked_choice
 from cuihop.identifiers import Identifiers
 
-__all__ = ["RELATIONS", "LoadOptions", "OnBadRow", "RelationFilter"]
-
 RelationFilter: TypeAlias = Literal["isa", "par-chd", "rb-rn"]
 """MRREL rows that count as is_a: RELA isa and inverse_isa; REL PAR and CHD; REL RB and RN."""
 

@@ -21,8 +21,6 @@ from cuihop_loader.term_lines import TextTermFile
 from cuihop_loader.terms import Term
 from cuihop_loader.xml_guard import DEEPEST, CheckedXml
 
-__all__ = ["LARGEST_DOCUMENT", "OwlFile"]
-
 LARGEST_DOCUMENT = 1 << 30
 """Bytes after decompression: such a file is read whole."""
 

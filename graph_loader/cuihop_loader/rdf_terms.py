@@ -32,8 +32,6 @@ from cuihop_loader.term_lines import TextTermFile
 from cuihop_loader.terms import Term
 from cuihop_loader.xml_guard import CheckedXml
 
-__all__ = ["RdfFile"]
-
 _TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 _CLASSES = frozenset({f"{OWL}Class", f"{RDFS}Class", f"{SKOS}Concept"})
 _HEADERS = frozenset({f"{OWL}Ontology", f"{SKOS}ConceptScheme"})

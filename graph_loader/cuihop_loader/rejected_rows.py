@@ -12,8 +12,6 @@ from cuihop.errors import InputError
 from cuihop.files.written_files import replaced_file
 from cuihop_loader.options import LoadOptions
 
-__all__ = ["RejectedRows", "RowFault", "excerpt", "rejected_rows"]
-
 _HEADER = b"file\tline\tcolumn\tproblem\trow\n"
 _SHOWN = 80
 

@@ -32,8 +32,6 @@ from cuihop_loader.types_and_definitions import (
     types_of,
 )  # fmt: skip
 
-__all__ = ["read_release"]
-
 _HISTORY = ("MRCUI", "MERGEDCUI", "DELETEDCUI")
 _RELEASE = re.compile(r"\d{4}[A-Z]{2}|\d{6}")
 

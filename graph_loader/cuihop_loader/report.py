@@ -9,23 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.resources.optional_packages import installed_by
-from cuihop.snapshot.string_table import bounds_of
+from cuihop.resources.arrays import bounds_of
 from cuihop.snapshot.writer import GraphTables
 from cuihop_loader.arrays import ascending
-
-__all__ = [
-    "Cycles",
-    "FileReport",
-    "Hub",
-    "LoadReport",
-    "ReadGraph",
-    "Retired",
-    "SabReport",
-    "Structure",
-    "TermReport",
-    "structure",
-]
 
 Int32 = npt.NDArray[np.int32]
 
@@ -238,19 +224,15 @@ class Structure:
 
 def structure(concepts: int, children: Int32, parents: Int32) -> Structure:
     """Structure of a graph of ``concepts`` concepts and distinct edges, ascending by (child, parent)."""
-    with installed_by("cuihop[loader]"):
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import connected_components
-
+    from cuihop._kernels.components import weak_components
+    from cuihop._kernels.hierarchy import strong_components
     from cuihop_loader._kernels.edges import longest_path
 
     n_children = np.bincount(parents, minlength=concepts)
     n_parents = np.bincount(children, minlength=concepts)
-    up = csr_array(
-        (np.ones(len(children), dtype=np.int8), parents, bounds_of(n_parents, np.int32)), shape=(concepts, concepts)
-    )
-    weak, of_weak = connected_components(up, directed=True, connection="weak")
-    strong, of_strong = connected_components(up, directed=True, connection="strong")
+    up = bounds_of(n_parents, np.int32), np.ascontiguousarray(parents, np.int32)
+    members_of_weak = np.bincount(weak_components(*up), minlength=1)
+    of_strong, strong = strong_components(*up)
 
     between = of_strong[children] != of_strong[parents]
     edges = ascending(of_strong[children[between]].astype(np.int64) << 32 | of_strong[parents[between]])
@@ -261,8 +243,8 @@ def structure(concepts: int, children: Int32, parents: Int32) -> Structure:
     most = np.argsort(-n_children, kind="stable")[:_HUBS].tolist()
     return Structure(
         cycles=_members(of_strong, strong),
-        weak_components=weak - isolated,
-        giant_component=int(np.bincount(of_weak).max(initial=0)),
+        weak_components=int(np.count_nonzero(members_of_weak)) - isolated,
+        giant_component=int(members_of_weak.max()),
         isolated=isolated,
         depth=int(depth),
         hubs=[(place, int(n_children[place])) for place in most if n_children[place]],

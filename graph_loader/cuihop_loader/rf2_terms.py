@@ -17,8 +17,6 @@ from cuihop_loader.sources import SourceFile
 from cuihop_loader.term_lines import TextTermFile
 from cuihop_loader.terms import Term
 
-__all__ = ["Rf2File"]
-
 _COMPONENT = "id effectiveTime active moduleId "
 _COLUMNS: Mapping[str, Sequence[str]] = {
     role: (_COMPONENT + columns).split()

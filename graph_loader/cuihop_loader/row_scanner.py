@@ -23,8 +23,6 @@ from cuihop_loader.report import FileReport
 from cuihop_loader.sources import LAYOUTS, RrfLayout, SourceFile
 from cuihop_loader.streams import BLOCK_BYTES, Block, BlockReader, BrokenStream, byte_stream
 
-__all__ = ["RowScanner", "Rows"]
-
 Found = TypeVar("Found")
 
 _MOST_THREADS = 4  # beyond that, reading the file takes longer

@@ -11,27 +11,6 @@ from pathlib import Path
 from cuihop.errors import InputError
 from cuihop_loader.streams import Part, beginning
 
-__all__ = [
-    "CELLXGENE",
-    "EDGE_LIST",
-    "FORMAT_OPTIONS",
-    "LAYOUTS",
-    "MESH",
-    "MESH_TREES",
-    "OBO",
-    "OBO_GRAPH",
-    "OWL_AXIOMS",
-    "RDF",
-    "RF2_RELATIONSHIP",
-    "TERM_FORMATS",
-    "WNDB",
-    "WN_LMF",
-    "RrfLayout",
-    "SourceFile",
-    "TermFormat",
-    "found_files",
-]
-
 CELLXGENE = "CELLxGENE"
 EDGE_LIST = "edge list"
 MESH = "MeSH XML"

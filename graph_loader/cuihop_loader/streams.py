@@ -17,8 +17,6 @@ from cuihop.errors import InputError
 from cuihop.files.input_file import opened_input
 from cuihop.files.text_lines import LONGEST_LINE
 
-__all__ = ["BLOCK_BYTES", "Block", "BlockReader", "BrokenStream", "ByteStream", "Part", "byte_stream"]
-
 BLOCK_BYTES = 1 << 20
 """Bytes read and scanned at a time: a block and its offsets fit into the cache of one core."""
 

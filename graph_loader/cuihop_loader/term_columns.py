@@ -12,8 +12,6 @@ from cuihop.errors import InputError, LimitExceeded
 from cuihop.identifiers import EXPECTED, in_upper_case, is_identifier
 from cuihop_loader.terms import Term, TermRows
 
-__all__ = ["MOST_SABS", "TermColumns"]
-
 MOST_SABS = 2048
 
 Int32 = npt.NDArray[np.int32]

@@ -15,8 +15,6 @@ from cuihop_loader.report import FileReport
 from cuihop_loader.sources import SourceFile
 from cuihop_loader.streams import BLOCK_BYTES, Block, BlockReader, BrokenStream, ByteStream, byte_stream
 
-__all__ = ["TextTermFile"]
-
 
 class _CountedBytes(io.RawIOBase):
     """The decompressed bytes of a file of terms, with its line ends and the progress counted."""

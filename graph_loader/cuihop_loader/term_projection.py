@@ -19,8 +19,6 @@ from cuihop_loader.report import TermReport
 from cuihop_loader.term_columns import TermColumns
 from cuihop_loader.terms import Term
 
-__all__ = ["ParentRows", "TermProjection"]
-
 Int32 = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
 

@@ -9,8 +9,6 @@ from typing import Protocol
 
 from cuihop_loader.report import FileReport
 
-__all__ = ["Term", "TermFile", "TermRows"]
-
 
 @dataclass(slots=True)
 class Term:

@@ -8,17 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.snapshot.string_table import StringTable, bounds_of
+from cuihop.resources.arrays import bounds_of
+from cuihop.snapshot.string_table import StringTable
 from cuihop_loader.arrays import ascending
 from cuihop_loader.identifier_codes import ConceptPlaces, IdentifierColumn, NotCuis, ReleaseReading, identifier_column
 from cuihop_loader.report import FileReport
 from cuihop_loader.row_scanner import Rows, RowScanner
 from cuihop_loader.sources import SourceFile
-
-__all__ = [
-    "DefinitionRows", "Definitions", "SemanticTypes", "TypeRows", "definitions_of", "read_definitions", "read_types",
-    "types_of",
-]  # fmt: skip
 
 _UNKNOWN_CONCEPT = "concept is in neither MRREL nor MRCONSO"
 _REASONS = ("suppressed", "other language", "no text")

@@ -14,8 +14,6 @@ from cuihop_loader.sources import WNDB
 from cuihop_loader.term_lines import TextTermFile
 from cuihop_loader.terms import Term
 
-__all__ = ["WordNetFile"]
-
 _TYPES = {"noun": "n", "verb": "v", "adj": "as", "adv": "r"}
 _VERSION = re.compile(rb"WordNet \d+(?:\.\d+)*(?= Copyright)")
 _OFFSET = re.compile(r"\d{8}")

@@ -11,8 +11,6 @@ from cuihop_loader.streams import BLOCK_BYTES, BrokenStream, byte_stream
 from cuihop_loader.term_lines import TextTermFile
 from cuihop_loader.xml_guard import LONGEST_TEXT
 
-__all__ = ["Element", "XmlTermFile"]
-
 _DEEPEST = 64
 _NO_ENTITIES = "text without entities of its own"
 

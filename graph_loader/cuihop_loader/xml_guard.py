@@ -8,8 +8,6 @@ from xml.parsers import expat
 
 from cuihop.errors import InputError
 
-__all__ = ["DEEPEST", "LONGEST_ENTITY", "LONGEST_TEXT", "CheckedXml"]
-
 DEEPEST = 500
 """Elements within elements."""
 

@@ -8,9 +8,6 @@ from dataclasses import dataclass
 
 from cuihop.errors import InputError
 
-__all__ = ["Addresses", "bound_socket", "check_exposure", "is_loopback", "listen", "listening_socket", "reserved_port"]
-
-
 _BACKLOG = 1024
 _OTHER_PORT = "Stop the program that listens there, or choose another host or port."
 

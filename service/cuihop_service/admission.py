@@ -19,10 +19,6 @@ from cuihop_service.callers import ANONYMOUS, Caller, Scope
 from cuihop_service.limits import Limits
 from cuihop_service.request_context import Answer, Cancelled, ReleaseSession, RequestContext
 
-__all__ = [
-    "Admission", "Guard", "Observer", "Observers", "OpenGuard", "RequestInfo", "RequestOutcome", "SilentObserver",
-]  # fmt: skip
-
 T = TypeVar("T")
 
 _log = logging.getLogger("cuihop.service")

@@ -7,8 +7,6 @@ from typing import Literal, TypeAlias, get_args
 
 from cuihop.errors import InputError, NotAllowed
 
-__all__ = ["ANONYMOUS", "SCOPES", "Caller", "Rate", "Scope"]
-
 Scope: TypeAlias = Literal["read", "names", "cypher", "metrics"]
 """``read``: everything but names. ``names``: names, search and annotation, which a UMLS licence may restrict.
 ``cypher``: a curator's own queries. ``metrics``: the service's metrics."""

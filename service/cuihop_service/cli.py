@@ -16,8 +16,6 @@ from cuihop.cli.output import JsonOption, note, print_json
 from cuihop.errors import GraphUnavailable
 from cuihop_service.settings import ENVIRONMENT_PREFIX, GROUPS, ServiceSettings, misspelt_variables, read_settings
 
-__all__ = ["check", "serve"]
-
 _log = logging.getLogger("cuihop.service")
 
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from cuihop._kernels.shared import nn_iou_of_counts
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.annotation.texts import checked_texts
@@ -34,7 +35,7 @@ from cuihop.measures.near_weight import (
     pair_similarities,
 )
 from cuihop.measures.nearness import Nearness
-from cuihop.measures.nn_iou import ConceptOverlap, concept_overlap, nn_iou_of_counts
+from cuihop.measures.nn_iou import ConceptOverlap, concept_overlap
 from cuihop.measures.resolution import Unknown, resolved_concepts
 from cuihop.snapshot.graph import SnapshotGraph
 from cuihop_service.callers import Caller
@@ -43,8 +44,6 @@ from cuihop_service.keyed_pairs import KeyedPairs
 from cuihop_service.limits import Limits
 from cuihop_service.request_context import Answer, ConceptDescriptions, RelevanceRow, RequestContext
 from cuihop_service.similarity import CorpusCounts, SimilarityService, index_of
-
-__all__ = ["ConceptService"]
 
 Item = TypeVar("Item")
 

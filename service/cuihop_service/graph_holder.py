@@ -19,8 +19,6 @@ from cuihop_service.restricted_graphs import RestrictedGraphs
 if TYPE_CHECKING:
     from cuihop_service.cache import CachedGraph
 
-__all__ = ["GraphHolder", "Loan", "ServedGraph", "State"]
-
 _log = logging.getLogger("cuihop.service")
 
 State: TypeAlias = Literal["starting", "ready", "degraded", "unavailable", "stopping"]

@@ -16,8 +16,6 @@ from pathlib import Path
 from cuihop.errors import InputError
 from cuihop_service.settings import ENVIRONMENT_PREFIX, ServiceSettings, read_settings
 
-__all__ = ["complaint"]
-
 _SECONDS = 4.0
 _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - the address to listen on, and the one to check
 

@@ -10,8 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-__all__ = ["KeyedPairs"]
-
 _LENGTH = 8
 _LOW_DIGITS = 10_000
 

@@ -11,8 +11,6 @@ from annotated_types import Ge
 from cuihop.annotation.texts import text_too_long
 from cuihop.errors import InputError, LimitExceeded
 
-__all__ = ["Limits"]
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:

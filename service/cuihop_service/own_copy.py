@@ -22,8 +22,6 @@ from cuihop.files.written_files import replaced_file
 from cuihop.snapshot.distance_index import index_path
 from cuihop.snapshot.graph import SnapshotGraph
 
-__all__ = ["LOCK", "bytes_to_copy", "opened_copy", "state_of", "written_at"]
-
 _log = logging.getLogger("cuihop.service")
 
 LOCK = "copies.lock"

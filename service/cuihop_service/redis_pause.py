@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-__all__ = ["RedisPause", "reason"]
-
 
 def reason(error: BaseException) -> str:
     """The reason of a failed call. An error of no text, as that of a time limit, is named by its kind."""

@@ -13,8 +13,6 @@ from cuihop.resources.interruption import interrupted_by
 from cuihop_service.graph_holder import GraphHolder, ServedGraph, State
 from cuihop_service.stores import Store
 
-__all__ = ["HIERARCHY_THREAD", "WATCH_THREAD", "ReleaseWatch"]
-
 _log = logging.getLogger("cuihop.service")
 
 HIERARCHY_THREAD, WATCH_THREAD = "hierarchy", "release-watch"

@@ -12,11 +12,6 @@ from cuihop.graph import Concept
 from cuihop.remote.activation import ACTIVATION_HEADER, Activation
 from cuihop_service.callers import ANONYMOUS, Caller
 
-__all__ = [
-    "FAULT", "Answer", "Cancelled", "ConceptDescriptions", "Overdue", "ReleaseSession",
-    "RelevanceRow", "RequestContext", "Tier",
-]  # fmt: skip
-
 Tier: TypeAlias = Literal["cache", "index", "cypher"]
 """The part of the service that gave an answer: a cache, the index in memory, or the database by Cypher."""
 

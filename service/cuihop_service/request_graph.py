@@ -29,8 +29,6 @@ from cuihop_service.core import ConceptService
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
 from cuihop_service.request_context import Answer, RequestContext, Tier
 
-__all__ = ["RequestGraph"]
-
 T = TypeVar("T")
 
 _TIERS: tuple[Tier, ...] = get_args(Tier)  # the slowest is the last

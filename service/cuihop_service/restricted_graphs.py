@@ -9,8 +9,6 @@ from typing import Generic, TypeVar
 
 from cuihop.resources.interruption import check_interruption
 
-__all__ = ["MOST_RESTRICTED", "RestrictedGraphs"]
-
 T = TypeVar("T")
 
 _SECONDS_BETWEEN_CHECKS = 0.05

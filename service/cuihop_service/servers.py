@@ -26,8 +26,6 @@ from cuihop_service.http_api.bounded_protocol import BoundedHttp
 from cuihop_service.http_api.quick_distance import QuickDistance
 from cuihop_service.http_api.responder import Responder
 
-__all__ = ["Servers", "connections_each", "tls_context"]
-
 _log = logging.getLogger("cuihop.service")
 
 _KEEP_ALIVE_SECONDS = 75

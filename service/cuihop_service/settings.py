@@ -29,8 +29,6 @@ from cuihop_service.guard.address_limits import AddressLimits
 from cuihop_service.guard.configured_guard import GuardSettings
 from cuihop_service.limits import Limits
 
-__all__ = ["ENVIRONMENT_PREFIX", "GROUPS", "ServiceSettings", "misspelt_variables", "read_settings", "setting_problems"]
-
 ENVIRONMENT_PREFIX = "CUIHOP_"
 
 Port = Annotated[int, Ge(0), Le(65535)]

@@ -20,8 +20,6 @@ from cuihop_service.graph_holder import Loan, ServedGraph
 from cuihop_service.limits import Limits
 from cuihop_service.request_context import Answer, RequestContext
 
-__all__ = ["CorpusCounts", "SimilarityService", "index_of"]
-
 _log = logging.getLogger("cuihop.service")
 
 _PAIRS = 4096  # between two looks at the clock: some hundredths of a second

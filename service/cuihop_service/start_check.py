@@ -27,8 +27,6 @@ from cuihop_service.settings import ServiceSettings, misspelt_variables, read_se
 from cuihop_service.stores import store_at
 from cuihop_service.worker import check_cypher, tls_files
 
-__all__ = ["Finding", "findings"]
-
 _SOON = timedelta(days=30)
 
 State = Literal["ok", "warning", "failed"]

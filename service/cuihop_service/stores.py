@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from cuihop.neo4j_graph.graph import Neo4jGraph
     from cuihop_service.cache import CachedGraph
 
-__all__ = ["Neo4jStore", "SnapshotStore", "Store", "store_at"]
-
 _log = logging.getLogger("cuihop.service")
 
 _LOOK_SECONDS = 2.0

@@ -23,8 +23,6 @@ from cuihop_service.addresses import Addresses, reserved_port
 from cuihop_service.observe.metrics_folder import MetricsFolder, hold_folder
 from cuihop_service.settings import ServiceSettings
 
-__all__ = ["supervise", "worker_main"]
-
 _log = logging.getLogger("cuihop.service")
 
 _WORKER = [sys.executable, "-c", "from cuihop_service.supervisor import worker_main; worker_main()"]

@@ -20,8 +20,6 @@ from cuihop.errors import InputError
 from cuihop.files.text_lines import decoded_lines, first_line
 from cuihop.graph import ConceptGraph, Direction, resolved
 
-__all__ = ["Warmed", "concepts_of_file", "warm", "warm_pairs"]
-
 _PAIRS_A_BLOCK = 8_192
 
 

@@ -43,8 +43,6 @@ from cuihop_service.settings import ServiceSettings
 from cuihop_service.similarity import CorpusCounts
 from cuihop_service.stores import store_at
 
-__all__ = ["check_cypher", "corpus_counts", "run_worker", "tls_files"]
-
 _log = logging.getLogger("cuihop.service")
 
 _LAST_SECONDS = 2.0

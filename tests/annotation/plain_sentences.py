@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from cuihop._kernels.shared import NOT_A_STOP
 from cuihop.annotation.characters import folded_letters
-from cuihop.annotation.sentences import NOT_A_STOP
 
 STOP = re.compile(r"[.?!][)\]'\"’”]*(?=\s|$)")
 

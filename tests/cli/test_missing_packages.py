@@ -36,7 +36,6 @@ CASES = {
     "a service": ("urllib3", "cuihop[remote]", "evaluate --concepts x.csv --ranking x.run --graph http://127.0.0.1:1"),
     "a service by gRPC": ("grpc", "cuihop[remote]", "study x.csv --graph grpc://127.0.0.1:1 --out y --no-plots"),
     "a server": ("neo4j", "cuihop[neo4j]", "evaluate --concepts x.csv --ranking x.run --graph bolt://127.0.0.1:1"),
-    "loading": ("scipy", "cuihop[loader]", "load two.tsv --output x.cuihop"),
     "loading OBO": ("fastobo", "cuihop[loader]", "load two.tsv two.obo --output x.cuihop"),
     "loading OWL": ("pyhornedowl", "cuihop[ontologies]", "load two.tsv two.ofn --output x.cuihop"),
     "loading RDF": ("pyoxigraph", "cuihop[ontologies]", "load two.tsv two.ttl --output x.cuihop"),

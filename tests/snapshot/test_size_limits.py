@@ -10,8 +10,9 @@ import pytest
 from cuihop import SnapshotGraph
 from cuihop.errors import LimitExceeded, OutputError
 from cuihop.resources import room
+from cuihop.resources.arrays import bounds_of
 from cuihop.snapshot import index_builder, name_index_builder, writer
-from cuihop.snapshot.string_table import StringTable, bounds_of
+from cuihop.snapshot.string_table import StringTable
 from cuihop_loader import load
 from cuihop_loader.loading import load_to
 from cuihop_tools.synthetic_release import SyntheticRelease, write

@@ -13,8 +13,6 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["DaskServers"]
-
 
 class DaskServers:
     """A scheduler and its workers, each of one thread. All end with the block.

@@ -28,8 +28,6 @@ from typing import Self
 
 from cuihop.errors import CuihopError, GraphUnavailable, InputError
 
-__all__ = ["SHORT_LIVED", "VERSION", "LocalServer", "ServerToolsMissing", "main", "missing_tools", "server_jars"]
-
 VERSION = "5.26.20"
 """Version of the server, of the long-term line that ``docker-compose.yml`` pins."""
 

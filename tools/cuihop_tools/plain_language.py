@@ -12,8 +12,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["BANNED_NAMES", "BANNED_TEXT", "OPENINGS", "main", "problems"]
-
 OPENINGS = re.compile(r"(What|Whether|Who|Whose|Whom|Which|How|Why|Where|When|That|Nobody|Nothing|Everybody)\b")
 """A docstring begins with a noun phrase or an imperative, never with one of these."""
 

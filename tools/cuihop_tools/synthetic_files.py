@@ -15,8 +15,6 @@ from cuihop.snapshot.string_table import StringTable
 from cuihop_tools.synthetic_release import SyntheticRows, random_numbers
 from cuihop_tools.synthetic_rows import LANGUAGES, RELAS, RELS, SABS, SUPPRESS, TERM_TYPES, number, start_of
 
-__all__ = ["write_files"]
-
 UInt8 = npt.NDArray[np.uint8]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]

@@ -26,8 +26,6 @@ from cuihop_loader.arrays import ascending
 from cuihop_tools import synthetic_rows as kernels
 from cuihop_tools.synthetic_rows import RELAS, RELS, SUPPRESS
 
-__all__ = ["SyntheticRelease", "SyntheticRows", "SyntheticTables", "random_numbers", "tables", "write"]
-
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 UInt8 = npt.NDArray[np.uint8]

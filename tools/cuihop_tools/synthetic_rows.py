@@ -7,11 +7,6 @@ import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled, signed
 
-__all__ = [
-    "LANGUAGES", "RELAS", "RELS", "SABS", "SUPPRESS", "TERM_TYPES",
-    "by_concept", "count_statements", "fill", "loop_rows", "other_rows", "start_of", "statement_rows",
-]  # fmt: skip
-
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 UInt8 = npt.NDArray[np.uint8]

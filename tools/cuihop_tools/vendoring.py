@@ -19,8 +19,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-__all__ = ["LOCK", "VENDOR", "fetched", "main"]
-
 VENDOR = Path(__file__).parents[2] / "service" / "cuihop_service" / "explorer" / "static" / "vendor"
 """Folder of the libraries."""
 

@@ -1,1 +1,1 @@
-"""Compiled loops. Importing a module of this package imports numba, so nothing imports one before it is needed."""
+"""Compiled loops. Every module but `shared` imports numba, so it is imported where it is needed."""

@@ -8,8 +8,6 @@ import numpy.typing as npt
 from cuihop._kernels.jit import compiled
 from cuihop._kernels.sentences import folded_code, is_blank, is_letter, is_word_part, stops_before, stops_here
 
-__all__ = ["find_definitions"]
-
 UInt8 = npt.NDArray[np.uint8]
 UInt32 = npt.NDArray[np.uint32]
 Int64 = npt.NDArray[np.int64]

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
-from cuihop.measures.nn_iou import nn_iou_of_counts
+from cuihop._kernels.shared import nn_iou_of_counts
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]

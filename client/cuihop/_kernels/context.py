@@ -7,9 +7,7 @@ import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled, signed
 from cuihop._kernels.sentences import folded_code, is_word_part, stops_here
-from cuihop.annotation.characters import SEPARATOR, SPACE
-
-__all__ = ["hash_of_word", "mark_contexts"]
+from cuihop._kernels.shared import SEPARATOR, SPACE
 
 Bool = npt.NDArray[np.bool_]
 UInt8 = npt.NDArray[np.uint8]

@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
 
-__all__ = ["count_descendants"]
-
 Int32 = npt.NDArray[np.int32]
 
 

@@ -29,8 +29,6 @@ from cuihop.errors import OutputError
 from cuihop.files.written_files import replaced_file
 from cuihop.resources.compilation import compilation_begins, compilation_ends
 
-__all__ = ["compiled", "signed"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -45,14 +43,7 @@ _settings: Any = numba.config
 
 _PACKAGE = Path(__file__).parents[1]
 
-OTHER_SOURCES = (
-    "annotation/characters.py",
-    "annotation/code_points.py",
-    "annotation/mentions.py",
-    "annotation/sentences.py",
-    "measures/nn_iou.py",
-    "snapshot/layout.py",
-)
+OTHER_SOURCES = ("snapshot/layout.py",)
 """Modules of this package outside the folders of kernels whose functions or constants compiled code contains."""
 
 _LONGEST_WAIT = 60.0

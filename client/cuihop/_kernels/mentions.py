@@ -6,12 +6,21 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
+from cuihop._kernels.shared import (
+    ABBREVIATION,
+    ACRONYM,
+    EXACT,
+    FORM,
+    KIND,
+    LETTER,
+    SEVERAL,
+    UNKNOWN,
+)
+from cuihop._kernels.shared import INVERTED as BY_INVERSION
+from cuihop._kernels.shared import SPACING as BY_SPACING
+from cuihop._kernels.shared import TAIL as BY_TAIL
 from cuihop._kernels.terms import GENERAL, INVERTED, LAST, MOST_MATCHES, PLAIN, RULE, SPACING, TAIL, expanded, matches
 from cuihop._kernels.tokens import END, START
-from cuihop.annotation.characters import KIND, LETTER, SEVERAL, UNKNOWN
-from cuihop.annotation.mentions import RULES
-
-__all__ = ["MOST_ABBREVIATIONS", "candidates_of", "distinct_numbers", "mentions_of", "names_of"]
 
 UInt8 = npt.NDArray[np.uint8]
 UInt32 = npt.NDArray[np.uint32]
@@ -25,8 +34,6 @@ MENTION_COLUMNS = 4
 MOST_ABBREVIATIONS = 256
 """Most definitions of abbreviations in a text that count, the first ones."""
 _LONGEST_FORM = 32  # tokens of a long form
-
-_EXACT, _FORM, _SPACING, _INVERTED, _TAIL, _ACRONYM, _ABBREVIATION, _SPELLING = range(len(RULES))
 
 
 @compiled
@@ -130,17 +137,17 @@ def names_of(
         rule = rules[at] & RULE
         chosen[m] = at
         if flags & 2:
-            mention_rules[m] = _ABBREVIATION
+            mention_rules[m] = ABBREVIATION
         elif flags & 1 or rule == SPACING:
-            mention_rules[m] = _SPACING
+            mention_rules[m] = BY_SPACING
         elif rule == INVERTED:
-            mention_rules[m] = _INVERTED
+            mention_rules[m] = BY_INVERSION
         elif rule == TAIL:
-            mention_rules[m] = _TAIL
+            mention_rules[m] = BY_TAIL
         elif rule != PLAIN:
-            mention_rules[m] = _ACRONYM
+            mention_rules[m] = ACRONYM
         else:
-            mention_rules[m] = _FORM
+            mention_rules[m] = FORM
             concept = np.searchsorted(name_indptr, rows[at], side="right") - 1
             begin = bounds[mention_texts[m]]
             k = at
@@ -157,7 +164,7 @@ def names_of(
                         return unknown
                     if same:
                         chosen[m] = k
-                        mention_rules[m] = _EXACT
+                        mention_rules[m] = EXACT
                         break
                 if rules[k] & LAST:
                     break

@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
 
-__all__ = ["form_sets", "letters", "postings", "see", "sequence_keys", "words_of"]
-
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 UInt8 = npt.NDArray[np.uint8]

@@ -10,8 +10,6 @@ import numpy.typing as npt
 from numba import types
 from numba.extending import intrinsic, overload
 
-__all__ = ["prefetch"]
-
 _READ, _KEEP, _DATA = 0, 2, 1  # arguments of llvm.prefetch, see LLVM's reference
 
 

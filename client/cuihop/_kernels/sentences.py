@@ -6,18 +6,16 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled, signed
-from cuihop.annotation.characters import CAPITAL, KIND, LETTER, NO_LETTER, SEVERAL, SPACE
-from cuihop.annotation.code_points import coded
-from cuihop.annotation.sentences import NOT_A_STOP
-
-__all__ = ["folded_code", "is_blank", "is_letter", "is_word_part", "stops_before", "stops_here"]
+from cuihop._kernels.shared import CAPITAL, KIND, LETTER, NO_LETTER, NOT_A_STOP, SEVERAL, SPACE
 
 UInt8 = npt.NDArray[np.uint8]
 UInt32 = npt.NDArray[np.uint32]
 
 _STOP, _QUESTION, _EXCLAMATION = ord("."), ord("?"), ord("!")
 _ROUND, _SQUARE, _SINGLE, _DOUBLE, _CLOSING_SINGLE, _CLOSING_DOUBLE = ord(")"), ord("]"), 39, 34, 0x2019, 0x201D
-_FORMS, _FORM_BOUNDS = coded(NOT_A_STOP)  # constants of compiled code
+# Constants of compiled code:
+_FORMS = np.frombuffer("".join(NOT_A_STOP).encode("utf-32-le"), dtype=np.uint32)
+_FORM_BOUNDS = np.cumsum([0, *map(len, NOT_A_STOP)], dtype=np.int64)
 
 
 @compiled
@@ -50,7 +48,7 @@ def stops_here(codes: UInt32, at: int, begin: int, end: int, classes: UInt8, fol
     """True for a full stop, question mark or exclamation mark that ends a sentence.
 
     A blank or the end of the text follows it, perhaps after a closing bracket or quotation mark. A full stop ends none
-    after a word of `cuihop.annotation.sentences.NOT_A_STOP`, nor between a single letter and a small one (“E. coli”).
+    after a word of `NOT_A_STOP`, nor between a single letter and a small one (“E. coli”).
 
     Args:
         codes: code points of a batch of texts.

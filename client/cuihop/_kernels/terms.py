@@ -24,13 +24,6 @@ from cuihop._kernels.tokens import (
     WORD,
 )  # fmt: skip
 
-__all__ = [
-    "ACRONYM", "GENERAL", "INVERTED", "LAST", "LONGEST_NAME", "LOWER", "MOST_MATCHES", "PLAIN", "RULE", "SPACING",
-    "TAIL", "TWIN",
-    "add_to_filter", "contains", "expanded", "filled_table", "in_capitals", "matches", "names_of_sequences",
-    "sequences_of_names",
-]  # fmt: skip
-
 UInt8 = npt.NDArray[np.uint8]
 UInt32 = npt.NDArray[np.uint32]
 UInt64 = npt.NDArray[np.uint64]

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
-from cuihop.annotation.characters import (
+from cuihop._kernels.shared import (
     APOSTROPHE,
     CAPITAL,
     DASH,
@@ -19,11 +19,6 @@ from cuihop.annotation.characters import (
     SPACE,
     UNKNOWN,
 )
-
-__all__ = [
-    "BREAK", "CLOSE", "COMMA", "HYPHEN", "OPEN", "TOKEN_COLUMNS",
-    "code_points", "form_keys", "hashes_of", "insert_words", "tokens_of",
-]  # fmt: skip
 
 UInt8 = npt.NDArray[np.uint8]
 UInt32 = npt.NDArray[np.uint32]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["character_places"]
-
 
 def character_places(text: str, units: Sequence[int]) -> list[int]:
     """The places in characters (code points); those beyond the text keep their distance from its end.

@@ -15,12 +15,6 @@ from cuihop.identifiers import MAX_LENGTH
 from cuihop.measures.near_weight import IntrinsicContent, Weight
 from cuihop.measures.resolution import Unknown
 
-__all__ = [
-    "MOST_ROWS", "AnnotateArguments", "Arguments", "CommonAncestorsArguments", "CompareArguments", "ConceptArguments",
-    "DistancesArguments", "NeighbourhoodArguments", "PairArguments", "PathArguments", "SearchArguments",
-    "SimilarityArguments", "checked_arguments",
-]  # fmt: skip
-
 MOST_ROWS = 20
 """Rows of one list in an answer, and pairs in one request."""
 

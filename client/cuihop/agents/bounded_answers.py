@@ -8,8 +8,6 @@ from typing import Any
 
 from cuihop.agents.arguments import MOST_ROWS
 
-__all__ = ["LEFT_OUT", "MOST_BYTES", "bounded", "json_text"]
-
 MOST_BYTES = 4_000
 """Bytes of an answer as JSON in UTF-8."""
 

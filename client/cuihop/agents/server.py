@@ -29,8 +29,6 @@ from cuihop.agents.bounded_answers import LEFT_OUT, json_text
 from cuihop.agents.tools import TOOLS, AgentTool, Status
 from cuihop.errors import CuihopError, InputError
 
-__all__ = ["Run", "agent_server", "serve_standard_streams"]
-
 Run: TypeAlias = Callable[[AgentTool, Arguments, Any], Awaitable[dict[str, Any]]]
 """Computes the answer of a tool to arguments, for an HTTP request (None over standard input)."""
 

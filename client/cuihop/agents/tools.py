@@ -43,8 +43,6 @@ from cuihop.graph import Concept, ConceptGraph, Resolution
 from cuihop.identifiers import EXPECTED
 from cuihop.measures.nn_iou import concept_overlap
 
-__all__ = ["TOOLS", "AgentTool", "Status"]
-
 Status: TypeAlias = Literal["answered", "no_path", "unknown", "retired", "invalid"]
 """Kind of an answer, and of a row of ``distances``."""
 

@@ -13,8 +13,6 @@ from cuihop.errors import InputError
 from cuihop.files.input_file import InputFile
 from cuihop.files.text_lines import quoted
 
-__all__ = ["LARGEST_COLLECTION", "bioc_rows", "is_bioc"]
-
 LARGEST_COLLECTION = 1 << 28
 """Characters of a collection, which is read as a whole."""
 

@@ -10,8 +10,6 @@ from cuihop.errors import InputError
 from cuihop.files.input_file import InputFile
 from cuihop.files.text_lines import counted, decoded_lines, quoted, whole_text
 
-__all__ = ["brat_rows", "is_brat"]
-
 _TEXT, _MENTIONS = ".txt", ".ann"
 _BYTES_A_CHARACTER = 4
 _MENTION = "T1, a tab, TYPE START END, a tab, the text"

@@ -31,8 +31,6 @@ from cuihop.resources.cores import in_order
 from cuihop.resources.resources import Resources
 from cuihop.resources.versions import versions
 
-__all__ = ["AnnotationAccount", "annotate_texts", "unfinished_path"]
-
 _SUMS = ("texts", "empty", "without_concepts", "mentions", "left_out_by_context", "ambiguous")
 """Sums over blocks; one that the graph does not count is NaN."""
 

@@ -12,8 +12,6 @@ from cuihop.graph import ConceptGraph
 from cuihop.identifiers import identifier_fault
 from cuihop.measures.resolution import ResolvedConcepts, Unknown, check_some_known, resolved_concepts
 
-__all__ = ["ConceptNumbers", "numbered_concepts", "occurrences"]
-
 
 @dataclass(frozen=True, eq=False)
 class ConceptNumbers:

@@ -13,8 +13,6 @@ import xxhash
 from cuihop.errors import InputError
 from cuihop.files.text_lines import quoted
 
-__all__ = ["LONGEST_TEXT", "AnnotatedDocument", "DocumentRows", "GoldMention", "same_text"]
-
 LONGEST_TEXT = 1 << 20
 """Characters of a text."""
 

@@ -15,8 +15,6 @@ from cuihop.files.records import Records
 from cuihop.files.text_lines import counted, quoted
 from cuihop.identifiers import identifier_fault, in_upper_case, looks_like_identifier
 
-__all__ = ["IdentifierMap", "without_prefix"]
-
 _COLUMNS = Columns(
     usual=(("identifier", "id", "mesh"), ("cui", "cuis", "concept", "concepts")),
     contents="identifiers and concepts", expected="two columns separated by a comma: identifier and concept",

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from cuihop.annotated_texts.documents import AnnotatedDocument
 from cuihop.notebooks.table import Table
 
-__all__ = ["concept_table", "mention_table"]
-
 
 def mention_table(documents: Iterable[AnnotatedDocument]) -> Table:
     """A row for each concept of each mention that has its place: identifier, start, end, concept, text and type.

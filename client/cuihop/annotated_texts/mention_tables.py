@@ -15,8 +15,6 @@ from cuihop.files.input_file import InputFile
 from cuihop.files.records import Records, RowFault
 from cuihop.files.text_lines import json_object, quoted
 
-__all__ = ["mention_rows"]
-
 _CONCEPT_NAMES = ("cui", "cuis", "concept", "concepts")
 _EXPECTED = "columns ID, start, end and cui"
 _NO_PLACE, _PLACE = "not a place in the text", "a number of characters from 0"

@@ -13,8 +13,6 @@ from cuihop.added_names import without_added_names
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
-__all__ = ["BEYOND", "NumberedText", "ScoredConcepts", "matches_of_texts", "nearest_concepts"]
-
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 

@@ -11,8 +11,6 @@ from cuihop.files.input_file import InputFile
 from cuihop.files.records import RowFault
 from cuihop.files.text_lines import quoted
 
-__all__ = ["is_pubtator", "pubtator_rows", "separated_identifiers"]
-
 _TITLE = re.compile(r"([^|\t]+)\|t\|(.*)", re.DOTALL)
 _ABSTRACT = re.compile(r"([^|\t]+)\|a\|(.*)", re.DOTALL)
 _SEPARATORS = re.compile(r"[|+;,]")

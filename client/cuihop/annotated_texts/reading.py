@@ -17,8 +17,6 @@ from cuihop.errors import InputError, checked_choice
 from cuihop.files.input_file import STANDARD_INPUT, InputFile, Readable, opened_input
 from cuihop.files.text_lines import decoded_lines
 
-__all__ = ["FORMATS", "Format", "open_texts", "read_documents"]
-
 Format: TypeAlias = Literal["table", "lines", "pubtator", "brat", "bioc"]
 
 FORMATS: Mapping[Format, str] = {

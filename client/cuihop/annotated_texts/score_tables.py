@@ -20,21 +20,6 @@ from cuihop.measures.nearness import Nearness
 from cuihop.notebooks.table import Table
 from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
-__all__ = [
-    "MatchedConcepts",
-    "NearMiss",
-    "Score",
-    "TypeScore",
-    "false_positives_by_hops",
-    "hops_table",
-    "miss_table",
-    "near_misses",
-    "score_table",
-    "scores_of",
-    "type_scores",
-    "type_table",
-]
-
 _Types: TypeAlias = tuple[tuple[str, str], ...]
 
 NOT_IN_GRAPH, FARTHER = "not in the graph", "farther"

@@ -32,8 +32,6 @@ from cuihop.measures.nearness import Nearness
 from cuihop.measures.span_f1 import SpanMatch, span_counts
 from cuihop.resources.versions import versions
 
-__all__ = ["AnnotationScores", "TextCollection", "score_annotations"]
-
 Int64 = npt.NDArray[np.int64]
 
 SPANS, OVERLAP = Measure("span-F1"), Measure("span-F1", options=(("match", "overlap"),))

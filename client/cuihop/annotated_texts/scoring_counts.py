@@ -13,8 +13,6 @@ from cuihop.evaluation.counts import IdentifierCount
 from cuihop.files.text_lines import counted, direction_text
 from cuihop.graph import Release
 
-__all__ = ["AnnotationCounts", "account_of_annotations", "account_of_identifiers", "identifier_counts"]
-
 
 @dataclass(frozen=True, slots=True)
 class AnnotationCounts:

@@ -14,8 +14,6 @@ from cuihop.files.input_file import InputFile
 from cuihop.files.records import Records, RowFault
 from cuihop.files.text_lines import DELIMITERS, quoted
 
-__all__ = ["IDENTIFIER_NAMES", "Header", "line_rows", "looks_like_text_table", "table_rows"]
-
 Header: TypeAlias = Literal["auto", "yes", "no"]
 
 IDENTIFIER_NAMES = (*IMAGE_NAMES, "document", "document_id", "pmid", "identifier", "name", "file")

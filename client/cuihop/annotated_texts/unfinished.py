@@ -17,8 +17,6 @@ from cuihop.errors import InputError, OutputError
 from cuihop.files.written_files import check_output
 from cuihop.resources.checkpoint import Checkpoint, FinishedBlock
 
-__all__ = ["FinishedPart", "UnfinishedFiles"]
-
 _ADVICE = "Delete {}, and the same command begins anew."
 _CHUNK = 1 << 20
 _HALF = 1 << 32  # a float64 holds half of a 64-bit hash exactly

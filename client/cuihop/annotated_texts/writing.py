@@ -18,18 +18,6 @@ from cuihop.errors import InputError
 from cuihop.files.text_lines import quoted
 from cuihop.identifiers import looks_like_identifier
 
-__all__ = [
-    "CONCEPTS_HEADER",
-    "SPANS_ENDINGS",
-    "SPANS_FORMATS",
-    "SPANS_HEADERS",
-    "SpansFormat",
-    "concept_rows",
-    "span_rows",
-    "spans_form_of",
-    "unfold_brat",
-]
-
 SpansFormat: TypeAlias = Literal["csv", "jsonl", "pubtator", "brat"]
 
 SPANS_FORMATS: Mapping[SpansFormat, str] = {

@@ -19,8 +19,6 @@ import numpy.typing as npt
 from cuihop.annotation.characters import CharacterClasses
 from cuihop.annotation.code_points import coded
 
-__all__ = ["Definitions", "definitions", "definitions_in"]
-
 _OPEN = ord("(")
 
 

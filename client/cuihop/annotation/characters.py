@@ -13,12 +13,18 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["CharacterClasses", "folded_letters"]
-
-# Kinds of characters: the low bits of their class.
-UNKNOWN, LETTER, SEPARATOR, IGNORED, APOSTROPHE, DASH, SEVERAL = range(7)
-KIND = 7
-CAPITAL, NO_LETTER, SPACE = 8, 16, 32
+from cuihop._kernels.shared import (
+    APOSTROPHE,
+    CAPITAL,
+    DASH,
+    IGNORED,
+    LETTER,
+    NO_LETTER,
+    SEPARATOR,
+    SEVERAL,
+    SPACE,
+    UNKNOWN,
+)
 
 _APOSTROPHES = frozenset("'`´ʹʼˈ‘’′＇")
 _DASHES = frozenset("-‐‑‒–−﹣－")
@@ -51,7 +57,7 @@ class CharacterClasses:
     """Classes of code points for compiled code, filled as texts need them.
 
     Attributes:
-        classes: uint8, shape (1114112,): a kind and bits, see above; 0 is not classified yet.
+        classes: uint8, shape (1114112,): a kind and bits, see `cuihop._kernels.shared`; 0 is not classified yet.
         folds: uint32, shape (1114112,): the folded letter, or the place of several in the next array.
         several: uint32: their number, and the letters.
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["coded"]
-
 
 def coded(texts: Sequence[str] | Iterable[str]) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
     """Code points of a batch of texts, one after the other, and the bounds of the texts among them.

@@ -26,8 +26,6 @@ from cuihop.annotation.code_points import coded
 from cuihop.annotation.options import CONTEXTS, Context
 from cuihop.annotation.triggers import TRIGGERS
 
-__all__ = ["TriggerTable", "contexts", "contexts_in"]
-
 _KINDS = (*CONTEXTS, "pseudo", "termination")
 _DIRECTIONS = {"forward": 1, "backward": 2, "both": 3}
 _SLOTS = 1 << 11

@@ -12,8 +12,6 @@ from difflib import get_close_matches
 
 from cuihop.errors import InputError
 
-__all__ = ["MEDCON", "SEMANTIC_GROUPS", "SemanticGroup", "selected_types"]
-
 
 @dataclass(frozen=True, slots=True)
 class SemanticGroup:

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from cuihop.errors import InputError, LimitExceeded
 
-__all__ = ["blocks_of_texts", "checked_texts", "text_too_long"]
-
 
 def checked_texts(texts: Sequence[str]) -> Sequence[str]:
     """The texts, or an `InputError` where one text is given instead of a list of them, or an item is no text."""

@@ -12,8 +12,6 @@ import numpy.typing as npt
 from cuihop.annotation.characters import CharacterClasses, folded_letters
 from cuihop.annotation.code_points import coded
 
-__all__ = ["Tokeniser", "Tokens", "word_hashes"]
-
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 UInt32 = npt.NDArray[np.uint32]

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-__all__ = ["TRIGGERS", "Direction", "Kind", "Trigger"]
-
 Kind: TypeAlias = Literal["negated", "uncertain", "family", "pseudo", "termination"]
 Direction: TypeAlias = Literal["forward", "backward", "both"]
 

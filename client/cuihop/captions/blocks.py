@@ -17,8 +17,6 @@ from cuihop.resources.checkpoint import open_checkpoint
 from cuihop.resources.resources import Resources
 from cuihop.resources.shard import Shard
 
-__all__ = ["CaptionBlocks", "TextBlocks"]
-
 Float64 = npt.NDArray[np.float64]
 Int64 = npt.NDArray[np.int64]
 

@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from cuihop.measures.measure import Measure, measures_named
 
-__all__ = ["Official", "components", "composite"]
-
 Float64 = npt.NDArray[np.float64]
 
 Official: TypeAlias = Literal["2025", "2026"]

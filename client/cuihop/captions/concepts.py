@@ -24,8 +24,6 @@ from cuihop.measures.nearness import Nearness
 from cuihop.resources.cores import in_order
 from cuihop.resources.resources import Resources
 
-__all__ = ["CaptionConcepts", "caption_concepts", "concept_values", "score_concepts"]
-
 _TEXTS_A_BLOCK, _CHARACTERS_A_BLOCK = 1024, 1 << 20
 
 

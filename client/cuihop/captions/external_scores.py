@@ -21,8 +21,6 @@ from cuihop.measures.family import limits_text
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.registry import FAMILIES
 
-__all__ = ["ExternalScores"]
-
 Float64 = npt.NDArray[np.float64]
 
 _EXPECTED = "the column of the images, then a column for each measure, such as ID,BERTScore,BLEURT"

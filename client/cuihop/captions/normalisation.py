@@ -6,8 +6,6 @@ import re
 import string
 from typing import Literal, TypeAlias
 
-__all__ = ["CaptionText", "compared_text", "normalised_caption"]
-
 CaptionText: TypeAlias = Literal["imageclef", "as-given"]
 """Form in which the words of captions are compared: as ImageCLEF does, or as they are given."""
 

@@ -18,8 +18,6 @@ from cuihop.files.records import RowFault
 from cuihop.files.text_lines import counted, decoded_lines, first_line, quoted
 from cuihop.identifiers import MISSING_VALUES, looks_like_identifier
 
-__all__ = ["Captions", "check_same_images", "numbered_rows"]
-
 _COLUMNS = ("image", "caption")
 
 

@@ -10,8 +10,6 @@ from cuihop.evaluation.means import mean_of, number_text, span_of
 from cuihop.evaluation.resampling import checked_resampling, mean_interval
 from cuihop.notebooks.table import Table
 
-__all__ = ["MeanScore", "mean_scores", "mean_table"]
-
 _MOST_COLUMNS = 4  # measures with their intervals that fit a line
 
 

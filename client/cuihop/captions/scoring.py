@@ -31,8 +31,6 @@ from cuihop.measures.rouge import ROUGE_FAMILIES
 from cuihop.resources.resources import Resources
 from cuihop.resources.versions import versions
 
-__all__ = ["CaptionRules", "CaptionScores", "score_captions", "score_words_of_shard"]
-
 Float64 = npt.NDArray[np.float64]
 
 _ROUGE, _CONCEPTS, _MODELS, _COMPOSITES = (

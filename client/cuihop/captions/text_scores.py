@@ -12,8 +12,6 @@ from cuihop.measures.measure import Measure
 from cuihop.measures.rouge import rouge_counts, rouge_tokens
 from cuihop.resources.optional_packages import installed_by
 
-__all__ = ["bleu_values", "corpus_bleu", "rouge_values"]
-
 Float64 = npt.NDArray[np.float64]
 
 

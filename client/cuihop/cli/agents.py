@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from cuihop.agents.arguments import Arguments
     from cuihop.agents.tools import AgentTool
 
-__all__ = ["mcp"]
-
 
 def mcp(
     graph: GraphOption,

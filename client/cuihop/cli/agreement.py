@@ -30,8 +30,6 @@ from cuihop.files.written_files import write_whole
 from cuihop.notebooks.table import Table
 from cuihop.similarity.options import SimilarityOptions
 
-__all__ = ["agreement_with_people"]
-
 _PAIRS, _TERMS = "Values of each pair", "Terms without a concept"
 
 

@@ -27,8 +27,6 @@ from cuihop.snapshot.all_similarities import AllSimilarities
 from cuihop.snapshot.hierarchy import SnapshotHierarchy
 from cuihop.snapshot.similarity_files import DELIMITERS, identifier_files, write_array, write_pairs
 
-__all__ = ["all_similarities"]
-
 _PAIRS_OR_ARRAY = FileForm(
     "an array or a table of pairs", (".npy", *DELIMITERS, ".parquet"), by_ending=True,
     packages={".parquet": PYARROW},

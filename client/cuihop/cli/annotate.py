@@ -29,8 +29,6 @@ from cuihop.graph import ConceptGraph
 from cuihop.notebooks.table import Table
 from cuihop.resources.resources import Resources
 
-__all__ = ["annotate"]
-
 NAMES_PANEL = "Names"
 MENTIONS_PANEL = "Mentions"
 _MOST_STOPPED = 100_000

@@ -12,8 +12,6 @@ import cuihop
 from cuihop.cli.command_files import checked_files
 from cuihop.cli.exit_codes import EXIT_CODES
 
-__all__ = ["COMMANDS_GROUP", "application"]
-
 COMMANDS_GROUP = "cuihop.commands"
 """Entry-point group: a function with typer annotations becomes the sub-command of the entry point's name, and a
 `typer.Typer` a sub-command with commands of its own."""

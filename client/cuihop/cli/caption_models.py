@@ -20,8 +20,6 @@ from cuihop.measures.measure import Measure
 if TYPE_CHECKING:
     from cuihop.adapters.local_models import ModelRun
 
-__all__ = ["CaptionEmbeddingsOption", "DeviceOption", "ImagesOption", "LayerOption", "ModelOption", "Models"]
-
 _PANEL = "Models"
 _SIMILARITY = "similarity"
 

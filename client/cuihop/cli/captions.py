@@ -74,8 +74,6 @@ from cuihop.resources.memory_budget import DEFAULT_MEMORY
 from cuihop.resources.optional_packages import SACREBLEU
 from cuihop.resources.resources import Resources
 
-__all__ = ["caption_scores"]
-
 _VALUES = "Values of each caption"
 
 

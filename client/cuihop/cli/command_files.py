@@ -22,25 +22,6 @@ from cuihop.files.written_files import check_output, check_output_folder, protec
 from cuihop.notebooks.figures import FORMATS
 from cuihop.resources.optional_packages import GRPC, MATPLOTLIB, NEO4J, PYARROW, URLLIB3, OptionalPackage
 
-__all__ = [
-    "CSV",
-    "DICTIONARY",
-    "JSON",
-    "PICTURE",
-    "QRELS",
-    "REJECTS",
-    "REPORT",
-    "RUN",
-    "SNAPSHOT",
-    "TSV",
-    "FileForm",
-    "FileUse",
-    "checked_files",
-    "file_uses",
-    "written_forms",
-]
-
-
 Mark = TypeVar("Mark")
 _OF_SERVICES = {"grpc": GRPC, "grpcs": GRPC, "http": URLLIB3, "https": URLLIB3}
 _OF_PYARROW = TABLE_SUFFIXES | {".zst", ".zstd"}

@@ -99,8 +99,6 @@ from cuihop.measures.resolution import Unknown
 from cuihop.notebooks.table import write_tables
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
 
-__all__ = ["compare_systems"]
-
 _VALUES = "Values of each query"
 
 _OF_COMPARING = {"systems", "measure", "against", "resamples", "confidence", "seed", "output", "report", "plot", "json",

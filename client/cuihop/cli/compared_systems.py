@@ -33,8 +33,6 @@ from cuihop.rankings.ranking import Order, Ranking, Similarity, Ties
 from cuihop.rankings.reading import read_ranking_in_blocks
 from cuihop.resources.resources import Resources
 
-__all__ = ["Conditions", "check_card_names", "evaluations_of", "systems_named", "write_cards"]
-
 
 @dataclass(frozen=True)
 class Conditions:

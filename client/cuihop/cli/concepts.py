@@ -14,8 +14,6 @@ from cuihop.cli.output import JsonOption, note, print_json, print_table
 from cuihop.graph import Concept
 from cuihop.notebooks.table import Table
 
-__all__ = ["concept", "search"]
-
 _OTHERWISE = {
     "form": "spelt otherwise, in another form, or written together or apart",
     "spelling": "no name has these words; shown are names with words spelt alike",

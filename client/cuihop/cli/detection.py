@@ -46,8 +46,6 @@ from cuihop.imageclef.concept_detection import evaluate_submissions
 from cuihop.imageclef.detection_scores import TrainingConcepts, average_scores, frequency_scores
 from cuihop.measures.nearness import Nearness
 
-__all__ = ["VALUES_OF_IMAGES", "OutputOption", "concept_detection"]
-
 VALUES_OF_IMAGES = "Values of each image"
 
 OutputOption = Annotated[

@@ -31,8 +31,6 @@ from cuihop.cli.pairs_options import (
 )
 from cuihop.files.text_lines import direction_text
 
-__all__ = ["distance"]
-
 
 def distance(
     a: Annotated[str | None, typer.Argument(help="Identifier of a concept.", show_default=False)] = None,

@@ -90,8 +90,6 @@ from cuihop.resources.memory_budget import DEFAULT_MEMORY
 from cuihop.resources.progress import Progress
 from cuihop.resources.resources import Resources
 
-__all__ = ["evaluate_ranking"]
-
 _VALUES = "Values of each query"
 
 

@@ -13,45 +13,6 @@ from cuihop.collection.labels import Agreement
 from cuihop.evaluation.result import EmptyIdeal, Missing
 from cuihop.rankings.ranking import Order, QueryImage, Similarity, Ties
 
-__all__ = [
-    "FILES_PANEL",
-    "MEASURES_PANEL",
-    "TESTS_PANEL",
-    "ByOption",
-    "BySystemOption",
-    "CardsOption",
-    "ClassDescendantsOption",
-    "ConceptColumnOption",
-    "ConceptsOption",
-    "ConfidenceOption",
-    "CorpusEmbeddingsOption",
-    "CorpusOption",
-    "EmptyIdealOption",
-    "GradesOption",
-    "GroupsOption",
-    "HopsOption",
-    "ImageColumnOption",
-    "LabelAgreementOption",
-    "LabelClassesOption",
-    "LabelConceptsOption",
-    "LabelsOption",
-    "MeasuresOption",
-    "MissingOption",
-    "OptionalGraphOption",
-    "OrderOption",
-    "PlotOption",
-    "QrelsOption",
-    "QueryImageOption",
-    "ReportOption",
-    "ResamplesOption",
-    "SeedOption",
-    "SimilarityOption",
-    "SystemsOption",
-    "ThreadsOption",
-    "TiesOption",
-    "measures_option",
-]
-
 FILES_PANEL = "Files"
 MEASURES_PANEL = "Measures"
 TESTS_PANEL = "Tests"

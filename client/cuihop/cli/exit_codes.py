@@ -13,8 +13,6 @@ from cuihop.errors import (
     OutputError,
 )
 
-__all__ = ["EXIT_CODES", "INTERRUPTED", "MISSING_PACKAGE", "exit_code"]
-
 INTERRUPTED = 130
 MISSING_PACKAGE = 8
 

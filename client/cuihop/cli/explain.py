@@ -56,8 +56,6 @@ from cuihop.rankings.reading import read_ranking_in_blocks
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
-__all__ = ["explain"]
-
 _PICTURE = "Picture"
 
 explain = typer.Typer(

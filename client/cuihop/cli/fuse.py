@@ -15,8 +15,6 @@ from cuihop.cli.output import JsonOption, console, note, print_json
 from cuihop.cli.pool import RunsArgument, runs_read
 from cuihop.resources.optional_packages import RANX
 
-__all__ = ["fuse_runs"]
-
 
 def fuse_runs(
     runs: RunsArgument,

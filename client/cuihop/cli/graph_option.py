@@ -21,25 +21,6 @@ from cuihop.graph import ConceptGraph, Direction
 from cuihop.measures.near_weight import IntrinsicContent, Weight
 from cuihop.measures.resolution import Unknown
 
-__all__ = [
-    "ContentOption",
-    "DirectionOption",
-    "GraphOption",
-    "GraphSource",
-    "LambdaOption",
-    "MaxHopsOption",
-    "NamesOption",
-    "UnknownOption",
-    "WeightOption",
-    "WeightedLambdaOption",
-    "WithinSabOption",
-    "advised_on_unknown",
-    "note_dropped",
-    "note_merged",
-    "note_upper_case",
-    "opened_graph",
-]
-
 GraphOption = Annotated[
     str,
     typer.Option(

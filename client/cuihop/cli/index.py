@@ -16,8 +16,6 @@ from cuihop.snapshot.graph import SnapshotGraph
 from cuihop.snapshot.index_builder import build_index, check_index
 from cuihop.snapshot.name_parts import NAME_PARTS, add_name_parts
 
-__all__ = ["index"]
-
 _OF_DISTANCES = {"threads": "--threads", "check": "--check"}
 
 

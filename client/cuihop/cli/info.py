@@ -17,8 +17,6 @@ from cuihop.notebooks.table import Table
 from cuihop.snapshot.graph import SnapshotGraph
 from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
-__all__ = ["info"]
-
 
 def info(
     graph: Annotated[

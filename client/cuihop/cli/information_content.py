@@ -13,8 +13,6 @@ from cuihop.collection.concept_counts import ConceptCounts
 from cuihop.graph import ConceptGraph
 from cuihop.similarity.options import INFORMATION_CONTENTS, InformationContent
 
-__all__ = ["Content", "ContentOption", "CountsOption"]
-
 ContentOption = Annotated[
     InformationContent | None,
     typer.Option(

@@ -36,8 +36,6 @@ from cuihop.imageclef.code_frequency import TrainingCodes, code_errors, frequenc
 from cuihop.imageclef.irma_codes import IrmaEvaluation, evaluate_irma_each
 from cuihop.notebooks.table import Table
 
-__all__ = ["irma_error"]
-
 CardOption = Annotated[Path | None, typer.Option("--card", help="File for a score card, for cuihop compare."), JSON]
 
 _ERROR_COUNT = "error count"

@@ -7,8 +7,6 @@ from cuihop.measures.family import Family, Kind
 from cuihop.measures.registry import FAMILIES
 from cuihop.notebooks.table import Table
 
-__all__ = ["measures"]
-
 _KINDS: dict[Kind, str] = {
     "concepts": "evaluate, with --concepts",
     "judged": "evaluate, with --qrels or --labels",

@@ -16,8 +16,6 @@ from cuihop.errors import InputError
 from cuihop.files.text_lines import quoted
 from cuihop.resources.shard_folder import ShardRecord, check_one_division, check_same_job, records_in
 
-__all__ = ["MERGED", "merge"]
-
 MERGED = ("evaluate", "compare", "study", "captions")
 """The commands with ``--shard``."""
 

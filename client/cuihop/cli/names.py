@@ -20,8 +20,6 @@ from cuihop.files.written_files import write_whole
 from cuihop.measures.resolution import ResolvedConcepts, resolved_concepts
 from cuihop.notebooks.table import Table
 
-__all__ = ["names_of_concepts"]
-
 
 def names_of_concepts(
     concepts: Annotated[

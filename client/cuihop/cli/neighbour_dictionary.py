@@ -16,8 +16,6 @@ from cuihop.measures.resolution import resolved_concepts
 from cuihop.notebooks.table import Table
 from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
-__all__ = ["write_neighbour_dictionary"]
-
 
 def write_neighbour_dictionary(
     files: Sequence[Path],

@@ -22,8 +22,6 @@ from cuihop.notebooks.table import Table
 if TYPE_CHECKING:
     from cuihop.neo4j_graph.connection import Neo4jConnection
 
-__all__ = ["query", "releases", "snapshot"]
-
 _SERVER = (
     "The Neo4j server, such as bolt://localhost:7687, or neo4j://HOST for a cluster. User and password: NEO4J_USER, "
     "and NEO4J_PASSWORD or NEO4J_PASSWORD_FILE."

@@ -33,8 +33,6 @@ from cuihop.measures.near_weight import arithmetic_text, earned_text, nearness_t
 from cuihop.measures.resolution import check_some_known
 from cuihop.notebooks.table import Table
 
-__all__ = ["ThresholdOption", "nn_iou"]
-
 ThresholdOption = Annotated[int, typer.Option("--hops", "-n", min=0, help="Hop threshold n of near concepts.")]
 
 

@@ -19,22 +19,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-__all__ = [
-    "JsonOption",
-    "Output",
-    "console",
-    "hops_text",
-    "note",
-    "noted_warnings",
-    "path_text",
-    "print_error",
-    "print_json",
-    "print_table",
-    "print_written",
-    "progress",
-    "write_and_show",
-]
-
 _WIDTH_OF_FILES = 160  # a pipe or a file has no width of its own
 
 Output: TypeAlias = tuple[str, Path | None, Callable[[Path], object]]

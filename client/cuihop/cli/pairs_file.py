@@ -16,8 +16,6 @@ from cuihop.files.text_lines import counted, csv_records, decoded, json_object, 
 from cuihop.graph import ConceptGraph
 from cuihop.identifiers import identifier_fault, in_upper_case, looks_like_identifier
 
-__all__ = ["Header", "OnBadRow", "PairAnswers", "PairsDone", "answers_of_file"]
-
 Header = Literal["auto", "yes", "no"]
 OnBadRow = Literal["error", "skip"]
 

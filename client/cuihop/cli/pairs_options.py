@@ -21,17 +21,6 @@ from cuihop.files.written_files import replaced_file
 from cuihop.graph import ConceptGraph
 from cuihop.identifiers import in_upper_case
 
-__all__ = [
-    "HeaderOption",
-    "OnBadRowOption",
-    "PairsFiles",
-    "PairsOption",
-    "PairsOutputOption",
-    "RejectsOption",
-    "print_answers_of_file",
-    "upper_case_pair",
-]
-
 PairsOption = Annotated[
     Path | None, typer.Option("--pairs", help="Pairs: two columns of TSV, CSV, JSON Lines or Parquet; - for stdin.")
 ]

@@ -28,8 +28,6 @@ from cuihop.notebooks.table import Table
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-__all__ = ["ancestors", "common_ancestors", "descendants", "neighbours", "path"]
-
 CuiArgument = Annotated[str, typer.Argument(help="Identifier of a concept.", show_default=False)]
 LimitOption = Annotated[
     int, typer.Option("--limit", min=0, help="Concepts to list at most; the total is always given.")

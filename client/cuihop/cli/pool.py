@@ -27,8 +27,6 @@ from cuihop.rankings.pooling import pooled
 from cuihop.rankings.ranking import Order, Ties
 from cuihop.rankings.reading import read_run
 
-__all__ = ["RunsArgument", "pool", "runs_read"]
-
 RunsArgument = Annotated[
     list[Path],
     typer.Argument(

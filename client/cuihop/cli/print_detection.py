@@ -32,8 +32,6 @@ from cuihop.imageclef.detection_scores import (
 )
 from cuihop.notebooks.table import Table
 
-__all__ = ["DetectionDetails", "detection_tables"]
-
 
 @dataclass(frozen=True)
 class DetectionDetails:

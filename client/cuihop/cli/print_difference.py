@@ -10,8 +10,6 @@ from cuihop.notebooks.table import Table
 if TYPE_CHECKING:
     from cuihop.snapshot.release_difference import ReleaseDifference
 
-__all__ = ["print_difference"]
-
 
 def print_difference(difference: ReleaseDifference) -> None:
     """Print the changes in all, and those of each source vocabulary that changed."""

@@ -9,8 +9,6 @@ from cuihop.cli.output import console, print_table, print_written
 from cuihop.evaluation.result import Evaluation
 from cuihop.notebooks.table import Table
 
-__all__ = ["print_evaluation"]
-
 
 def print_evaluation(evaluation: Evaluation, tables: Iterable[Table], written: Mapping[str, Path]) -> None:
     """Print means, other tables and account.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from cuihop.explanation.sensitivity import PairSensitivity, PairSetting, QuerySensitivity, QuerySetting
     from cuihop.explanation.values import ExplainedConcept
 
-__all__ = ["print_inputs", "print_pair", "print_pair_sensitivity", "print_query", "print_query_sensitivity"]
-
 _ARROWS = {"parent": "↑", "child": "↓", None: ""}
 _OUTSIDE = {
     "unknown": "not in the graph: matches only itself",

@@ -9,8 +9,6 @@ from typing import Any
 
 from cuihop.errors import InputError
 
-__all__ = ["parameters_of_options", "separated_parameters"]
-
 _LINE = re.compile(r"[ \t]*:param\b(?P<assignment>[^\n]*)", re.IGNORECASE)
 _ASSIGNMENT = re.compile(r"\s*(?P<name>[^\W\d]\w*)\s*(?:=>|:)\s*(?P<value>.*?)\s*;?\s*")
 _STRING = re.compile(r"""'((?:[^'\\]|\\.)*)'|"(?:[^"\\]|\\.)*\"""")

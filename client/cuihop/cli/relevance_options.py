@@ -24,8 +24,6 @@ from cuihop.rankings.ranking import Order, QueryImage, Ranking, Similarity, Ties
 from cuihop.rankings.reading import read_ranking_in_blocks, read_run
 from cuihop.resources.resources import Resources
 
-__all__ = ["LabelSource", "check_without_concepts", "judged_ranking", "labels_of_groups"]
-
 
 @dataclass(frozen=True)
 class LabelSource:

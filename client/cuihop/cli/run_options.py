@@ -23,22 +23,6 @@ from cuihop.resources.progress import Progress
 from cuihop.resources.resources import Resources
 from cuihop.resources.shard import Shard
 
-__all__ = [
-    "BY_RANK",
-    "CAPTIONS",
-    "EVALUATION",
-    "OF_A_RUN",
-    "RANKING",
-    "RESOURCES_PANEL",
-    "CheckpointOption",
-    "ClusterFolderOption",
-    "ClusterOption",
-    "MemoryOption",
-    "ShardOption",
-    "Work",
-    "given_arguments",
-]
-
 RESOURCES_PANEL = "Resources"
 RANKING, EVALUATION, BY_RANK = "ranking.blocks", "evaluation.blocks", "by-rank.blocks"
 CAPTIONS = "captions"

@@ -55,8 +55,6 @@ from cuihop.graph import ConceptGraph
 from cuihop.measures.nearness import Nearness
 from cuihop.notebooks.table import Table
 
-__all__ = ["score_annotated_texts"]
-
 _VALUES = "Values of each text"
 
 

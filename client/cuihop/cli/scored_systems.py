@@ -16,8 +16,6 @@ from cuihop.comparison.score_card import ScoreCard, system_name
 from cuihop.evaluation.result import MeasuredQueries
 from cuihop.notebooks.table import Table, write_tables
 
-__all__ = ["ScoredSystems", "account_lines", "first_rows", "predictions_named"]
-
 Scored = TypeVar("Scored", bound=MeasuredQueries)
 
 

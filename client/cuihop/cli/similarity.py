@@ -43,8 +43,6 @@ from cuihop.similarity.options import (
     named_measure,
 )
 
-__all__ = ["similarity"]
-
 _PAIRS_AT_ONCE = 5_000
 _VIRTUAL_ROOT = "virtual root"
 

@@ -64,8 +64,6 @@ from cuihop.study.rankings import OWN
 from cuihop.study.report import cost_table
 from cuihop.study.writing import MARK, StudyResults, tables_of, whole_folder, write_study
 
-__all__ = ["study"]
-
 _FILES = "Files"
 _MEASURES = "Measures"
 

@@ -26,8 +26,6 @@ from cuihop.files.text_lines import counted
 from cuihop.measures import measures_named
 from cuihop.notebooks.table import Table
 
-__all__ = ["QueryGroups", "RankedSystems", "SystemLabels"]
-
 
 @dataclass(frozen=True, eq=False)
 class SystemLabels:

@@ -13,8 +13,6 @@ from cuihop.evaluation.test_vectors import Difference, TestVectors, installed_ve
 from cuihop.files.text_lines import counted
 from cuihop.notebooks.table import Table
 
-__all__ = ["verify_vectors"]
-
 _LISTED = 20
 _COLUMNS = ("case", "way", "expected", "found")
 

@@ -22,8 +22,6 @@ from cuihop.errors import ClusterError, CuihopError, first_few
 from cuihop.resources.block_work import BlockWork
 from cuihop.resources.interruption import check_interruption
 
-__all__ = ["DaskCluster"]
-
 Results: TypeAlias = Generator[tuple[int, npt.NDArray[np.float64]], None, None]
 """Numbers of blocks with their values."""
 

@@ -34,8 +34,6 @@ from cuihop.errors import ClusterError, OutputError
 from cuihop.files.written_files import check_output_folder, scratch_file
 from cuihop.resources.block_work import BlockWork
 
-__all__ = ["MappedWork", "written_work"]
-
 MAGIC = b"cuihop work 001\n"
 _HEAD = struct.Struct("<16sQQ")
 _ALIGNED = 64

@@ -19,8 +19,6 @@ from cuihop.errors import ClusterError, CuihopError
 from cuihop.resources.cores import in_order
 from cuihop.resources.versions import versions
 
-__all__ = ["PACKAGES", "ComputedBlocks", "arithmetic", "compute"]
-
 PACKAGES = ("cuihop", "numpy", "numba")
 """Packages that the bits of a result depend on."""
 

@@ -9,8 +9,6 @@ from cuihop.files.likely_causes import cause_of_columns
 from cuihop.files.records import Records
 from cuihop.files.text_lines import quoted
 
-__all__ = ["EXPECTED_CONCEPTS", "IMAGE_NAMES", "ChosenColumns", "Columns", "place_of_column"]
-
 EXPECTED_CONCEPTS = "two columns separated by a comma: image and concepts, the concepts separated by ';'"
 IMAGE_NAMES = ("image_id", "id", "image")
 _CONCEPTS = ("cuis", "cui", "concepts")

@@ -17,8 +17,6 @@ from cuihop.files.records import Records, RowFault
 from cuihop.files.text_lines import decoded_lines, delimiter_of, first_line, quoted
 from cuihop.identifiers import identifier_fault, in_upper_case, looks_like_identifier
 
-__all__ = ["ConceptRecords", "ConceptRows", "check_image", "concept_records", "concepts_of_pairs", "read_concepts"]
-
 
 class Identifiers(dict[str, str]):
     """Identifier as it is written → as it is read: without white space, and a CUI in upper case.

@@ -11,8 +11,6 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["DistinctSets"]
-
 Int64 = npt.NDArray[np.int64]
 
 

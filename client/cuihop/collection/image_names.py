@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["own_rows", "places_by_name"]
-
 Int32 = npt.NDArray[np.int32]
 
 

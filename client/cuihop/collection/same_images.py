@@ -9,8 +9,6 @@ from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.records import RowFault
 from cuihop.files.text_lines import quoted
 
-__all__ = ["check_every_image", "check_image_of_truth"]
-
 
 def check_image_of_truth(image: str, truth: Mapping[str, object], source: str, rows: Mapping[str, int],
                          fault: RowFault) -> None:  # fmt: skip

@@ -9,8 +9,6 @@ from cuihop.errors import InputError
 from cuihop.files.text_lines import quoted
 from cuihop.identifiers import in_upper_case, is_identifier
 
-__all__ = ["account_of_shared", "check_one_vocabulary"]
-
 
 def check_one_vocabulary(true: Collection[str], predicted: Collection[str], sources: tuple[str, str]) -> None:
     """Refuse concepts that share none with the true ones, and are written in other forms: every value would be 0.

@@ -12,8 +12,6 @@ from cuihop.graph import Release
 from cuihop.measures.near_weight import nearness_text
 from cuihop.measures.resolution import treated_text
 
-__all__ = ["account_by_concepts", "account_by_judgements"]
-
 
 def account_by_concepts(
     counts: EvaluationCounts, parameters: Mapping[str, Any], release: Release | None

@@ -23,8 +23,6 @@ from cuihop.graph import ConceptGraph
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.resources.versions import versions
 
-__all__ = ["evaluation_of_queries", "evaluations_of_images"]
-
 Float64 = npt.NDArray[np.float64]
 
 

@@ -26,15 +26,6 @@ from cuihop.rankings.parsing import ranking_of_table
 from cuihop.rankings.ranking import QueryImage, Ranking
 from cuihop.relevance.image_collection import ImageCollection
 
-__all__ = [
-    "Criteria",
-    "RankingLike",
-    "collected_images",
-    "ranking_of_images",
-    "ranking_of_labelled",
-    "ranking_of_queries",
-]
-
 RankingLike: TypeAlias = Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | ArrowStream
 """Every form of a ranking that `cuihop.evaluate` takes."""
 

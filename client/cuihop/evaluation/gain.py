@@ -25,8 +25,6 @@ from cuihop.resources.checkpoint import Checkpoint
 from cuihop.resources.memory_budget import MemoryBudget
 from cuihop.resources.resources import Resources
 
-__all__ = ["Gain", "Gains", "gains_of"]
-
 Float64 = npt.NDArray[np.float64]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]

@@ -30,8 +30,6 @@ from cuihop.resources.block_work import BlockStore
 from cuihop.resources.checkpoint import Checkpoint, open_checkpoint
 from cuihop.resources.resources import Resources
 
-__all__ = ["JudgedSystem", "JudgedValues", "Truth", "depth_of", "judge", "judged_system"]
-
 Float64 = npt.NDArray[np.float64]
 Int64 = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int32 | np.int64]

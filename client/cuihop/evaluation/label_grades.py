@@ -16,9 +16,7 @@ from cuihop.files.text_lines import quoted
 from cuihop.measures.judged_rankings import Pools
 from cuihop.measures.measure import label_parts
 from cuihop.rankings.ranking import QueryImage
-from cuihop.snapshot.string_table import bounds_of
-
-__all__ = ["LabelGrades"]
+from cuihop.resources.arrays import bounds_of
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]

@@ -9,20 +9,6 @@ from dataclasses import dataclass
 from cuihop.measures.family import RELEVANT_FROM
 from cuihop.measures.measure import Measure
 
-__all__ = [
-    "MeanQueries",
-    "mean_columns",
-    "mean_of",
-    "mean_text",
-    "number_text",
-    "p_text",
-    "relevance_name",
-    "relevant_from",
-    "signed_text",
-    "span_of",
-    "span_text",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class MeanQueries:

@@ -10,16 +10,6 @@ import numpy.typing as npt
 from cuihop.errors import InputError
 from cuihop.resources.cores import in_order
 
-__all__ = [
-    "EXCHANGES",
-    "checked_resampling",
-    "in_blocks",
-    "interval_of",
-    "mean_interval",
-    "resampled",
-    "resampled_sums",
-]
-
 Float64 = npt.NDArray[np.float64]
 
 MOST_RESAMPLES = 1_000_000

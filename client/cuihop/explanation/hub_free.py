@@ -14,8 +14,6 @@ from cuihop.errors import InputError
 from cuihop.explanation.query_gains import Hops
 from cuihop.graph import ConceptGraph, Direction
 
-__all__ = ["HubFree", "checked_hubs"]
-
 
 def checked_hubs(hubs: Iterable[int]) -> tuple[int, ...]:
     """The values of H ascending, or an `InputError` for a value that is not a whole number of at least 0."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cuihop._kernels.shared import nn_iou_of_counts
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.errors import InputError
 from cuihop.files.likely_causes import cause_of_strange_name
@@ -21,13 +22,10 @@ from cuihop.measures.near_weight import (
     strengths_of_near,
 )
 from cuihop.measures.nearness import Nearness
-from cuihop.measures.nn_iou import nn_iou_of_counts
 from cuihop.measures.resolution import Unknown
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking
 from cuihop.relevance.image_collection import ImageCollection
-
-__all__ = ["Hops", "QueryGains", "QueryImages", "hops_to_corpus"]
 
 Float64 = npt.NDArray[np.float64]
 Int64 = npt.NDArray[np.int64]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from cuihop._kernels.shared import nn_iou_of_counts
 from cuihop.errors import InputError
 from cuihop.explanation.hub_free import HubFree, checked_hubs
 from cuihop.explanation.query import dcg_of_query, rank_of
@@ -16,7 +17,7 @@ from cuihop.identifiers import concept_set
 from cuihop.measures.dcg import checked_k
 from cuihop.measures.near_weight import checked_lam, checked_weight, credit_of_near, strengths_of_near
 from cuihop.measures.nearness import Nearness
-from cuihop.measures.nn_iou import checked_n, nn_iou_of_counts
+from cuihop.measures.nn_iou import checked_n
 from cuihop.measures.resolution import resolved_concepts
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking

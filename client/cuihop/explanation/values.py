@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
+from cuihop._kernels.shared import nn_iou_of_counts
 from cuihop.graph import Direction, Release
 from cuihop.measures.near_weight import IntrinsicContent, Weight, arithmetic_text, credit_of_near
-from cuihop.measures.nn_iou import nn_iou_of_counts
 from cuihop.measures.resolution import ResolvedConcepts
 
 __all__ = ["MATCHES", "ExplainedConcept", "ExplainedPair", "Match", "Partner", "PathStep", "Side", "plain"]

@@ -16,8 +16,6 @@ import numpy.typing as npt
 from cuihop.errors import InputError
 from cuihop.files.input_file import NUMPY, InputFile
 
-__all__ = ["ArrayFile", "Rows", "array_in", "content_of_rows", "is_array"]
-
 _ROWS_AT_ONCE = 1024
 _NOT_WHOLE = (ValueError, EOFError, TypeError, OverflowError, SyntaxError, tokenize.TokenError, MemoryError)
 _EXPECTED = "a file written by numpy.save"

@@ -17,8 +17,6 @@ from cuihop.errors import InputError
 from cuihop.files.input_file import ARROW, ARROW_STREAM, PARQUET, InputFile
 from cuihop.files.text_lines import quoted
 
-__all__ = ["ArrowStream", "ArrowTable", "is_table_object"]
-
 _ROWS_A_BATCH = 1 << 16
 _MISSING = "Parquet, Arrow and Feather files and tables need pyarrow: pip install 'cuihop[parquet]'"
 _TEXT = "text"

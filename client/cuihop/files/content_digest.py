@@ -8,8 +8,6 @@ from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-__all__ = ["content_digest", "digest_of_mapping", "file_digest"]
-
 Value = TypeVar("Value", bound=Hashable)
 
 _JSON = json.JSONEncoder(sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -15,19 +15,6 @@ from typing import Any, BinaryIO, Literal, TypeAlias, cast
 
 from cuihop.errors import InputError
 
-__all__ = [
-    "ARROW",
-    "ARROW_STREAM",
-    "LARGEST_PIPE",
-    "NUMPY",
-    "PARQUET",
-    "STANDARD_INPUT",
-    "TABLE_SUFFIXES",
-    "InputFile",
-    "Readable",
-    "opened_input",
-]
-
 STANDARD_INPUT = "-"
 LARGEST_PIPE = 1 << 30
 """Bytes of a NumPy, Parquet or Arrow file from a pipe: these forms are read from memory, text line by line."""

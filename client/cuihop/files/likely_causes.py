@@ -7,8 +7,6 @@ from collections.abc import Collection, Sequence
 
 from cuihop.identifiers import looks_like_identifier
 
-__all__ = ["cause_of_columns", "cause_of_strange_name", "swapped_columns"]
-
 _ENDING = re.compile(r"(\.[A-Za-z][A-Za-z0-9]{0,4}){1,2}$")  # .jpg, .nii.gz; not the last number of 1.2.840
 _SWAPPED = "looks like a concept: are the columns swapped?"
 _SEPARATORS = {"\t": "a tab", "|": "'|'", ";": "';'", ",": "a comma"}

@@ -14,8 +14,6 @@ from cuihop.files.input_file import InputFile
 from cuihop.files.likely_causes import cause_of_columns
 from cuihop.files.text_lines import DELIMITERS, csv_records, decoded_lines, delimiter_of, first_line, json_rows, quoted
 
-__all__ = ["Records", "RowFault", "Unit"]
-
 Unit: TypeAlias = Literal["line", "row"]
 
 

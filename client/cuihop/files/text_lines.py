@@ -13,26 +13,6 @@ from typing import Any, cast
 from cuihop.errors import InputError
 from cuihop.files.input_file import Readable, opened_input
 
-__all__ = [
-    "DELIMITERS",
-    "LONGEST_LINE",
-    "columns",
-    "counted",
-    "csv_records",
-    "decoded",
-    "decoded_lines",
-    "delimiter_of",
-    "direction_text",
-    "first_line",
-    "json_object",
-    "json_rows",
-    "line_blocks",
-    "quoted",
-    "raw_lines",
-    "shortened",
-    "whole_text",
-]
-
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BLOCK_BYTES = 1 << 16  # few enough lines that the garbage collector has little to look through
 _SHOWN = 60

@@ -25,21 +25,6 @@ try:
 except ImportError:  # Windows: nothing is locked, and so nothing of others is removed
     fcntl = None  # type: ignore[assignment]
 
-__all__ = [
-    "check_free_disk",
-    "check_output",
-    "check_output_folder",
-    "clear_abandoned",
-    "inputs_within",
-    "protected_inputs",
-    "put_in_place",
-    "real_target",
-    "replaced_file",
-    "replaced_folder",
-    "scratch_file",
-    "write_whole",
-]
-
 _PARTIAL = re.compile(r"\..*\.[0-9a-f]{16}\.partial", re.DOTALL)
 _LONGEST_NAME = 40  # of a target, in the name of its partial file: a file system takes 255 bytes
 _LINKS = 40  # more are a circle

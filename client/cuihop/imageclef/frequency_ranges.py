@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["frequency_range", "range_text"]
-
 
 def frequency_range(times: int) -> tuple[int, int]:
     """The first and the last number of the range that holds a number of training images.

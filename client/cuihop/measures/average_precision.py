@@ -6,8 +6,6 @@ from cuihop.measures.dcg import checked_k
 from cuihop.measures.family import RELEVANT_FROM, Family, relevant_from
 from cuihop.measures.judged_rankings import Float64, JudgedRanking, JudgedRankings, RelevantRetrieved, share
 
-__all__ = ["FAMILY", "average_precision", "precision_sums"]
-
 
 def precision_sums(rankings: JudgedRankings, found: RelevantRetrieved, k: int | None) -> Float64:
     """Σ P@m over the first K ranks m of relevant documents. Shape (queries,)."""

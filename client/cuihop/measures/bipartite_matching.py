@@ -13,8 +13,6 @@ from cuihop.identifiers import concept_set
 from cuihop.measures.family import Family, Option
 from cuihop.measures.resolution import Unknown, resolved_concepts
 
-__all__ = ["FAMILY", "DividedBy", "best_matching", "bipartite_matching"]
-
 DividedBy: TypeAlias = Literal["min", "max", "mean"]
 """Divisor of the matching's weight: the smaller, the larger, or the mean of \\|A\\| and \\|B\\|."""
 

@@ -7,8 +7,6 @@ import numpy as np
 from cuihop.measures.family import RELEVANT_FROM, Family, relevant_from
 from cuihop.measures.judged_rankings import Float64, JudgedRanking, JudgedRankings, share
 
-__all__ = ["FAMILY", "bpref"]
-
 
 def bpref(ranking: JudgedRanking, *, rel: int = 1) -> float:
     """Bpref = (1 / R) Σ_r (1 − min(|n before r|, R) / min(R, N)) over the relevant documents r retrieved; 0 if R is 0.

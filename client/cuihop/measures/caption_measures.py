@@ -11,8 +11,6 @@ import math
 from cuihop.measures.family import Family, Option
 from cuihop.measures.nn_iou import HOPS, LAMBDA
 
-__all__ = ["BLEU", "COMPOSITES", "CONCEPT_FAMILIES", "EXTERNAL", "MODEL_FAMILIES"]
-
 BLEU = Family(
     "BLEU", "geometric mean of the precision of 1 to K neighbouring words, with a penalty for brevity", "caption",
     "needed", largest_k=4,

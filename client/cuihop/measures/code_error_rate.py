@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from cuihop.measures.family import Family
 
-__all__ = ["FAMILY", "code_error"]
-
 
 def code_error(correct: str, predicted: str) -> float:
     """1 unless the codes are equal, else 0: a code with a wildcard is not right.

@@ -6,8 +6,6 @@ from collections.abc import Collection
 
 from cuihop.measures.family import Family, Option
 
-__all__ = ["FAMILY", "MANUAL_CONCEPTS", "PRECISION", "RECALL", "concept_f1"]
-
 MANUAL_CONCEPTS = frozenset(
     [
         "C0002978",

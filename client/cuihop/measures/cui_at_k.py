@@ -5,8 +5,6 @@ from __future__ import annotations
 from cuihop.measures.family import Family
 from cuihop.measures.nn_iou import HOPS, IC, LAMBDA, WEIGHT
 
-__all__ = ["CUI", "NN_CUI"]
-
 CUI = Family("CUI", "mean NDCG@K with the gain IoU", "concepts", "needed")
 NN_CUI = Family(
     "nn-CUI",

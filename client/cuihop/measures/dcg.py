@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from cuihop.errors import InputError
 
-__all__ = ["checked_k", "cumulated_gains", "dcg"]
-
 
 def cumulated_gains(gains: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """DCG@1, DCG@2, … along the last axis: DCG@K = Σ_{j=1..K} gain_j / log2(j + 1).

@@ -10,8 +10,6 @@ from typing import Literal, TypeAlias
 from cuihop.errors import InputError
 from cuihop.measures.judged_rankings import Float64, JudgedRankings
 
-__all__ = ["RELEVANT_FROM", "Cutoff", "Family", "Kind", "Option", "OptionValue", "limits_text"]
-
 OptionValue: TypeAlias = int | float | str
 
 Kind: TypeAlias = Literal["concepts", "judged", "pair", "detection", "code", "annotation", "caption"]

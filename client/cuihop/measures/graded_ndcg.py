@@ -9,8 +9,6 @@ from cuihop.measures.dcg import checked_k
 from cuihop.measures.family import Family, Option
 from cuihop.measures.judged_rankings import Float64, Gain, JudgedRanking, JudgedRankings, discounted, share
 
-__all__ = ["FAMILY", "Gain", "graded_ndcg"]
-
 
 def graded_ndcg(ranking: JudgedRanking, k: int | None = None, *, gain: Gain = "linear") -> float:
     """nDCG@K = DCG@K / IDCG@K with DCG@K = Σ_{j=1..K} gain_j / log2(j + 1); 0 where IDCG is 0.

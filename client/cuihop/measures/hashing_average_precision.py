@@ -8,8 +8,6 @@ from cuihop.measures.family import RELEVANT_FROM, Family, relevant_from
 from cuihop.measures.judged_rankings import Float64, JudgedRanking, JudgedRankings, share
 from cuihop.measures.precision import relevant_at_k
 
-__all__ = ["FAMILY", "hashing_average_precision"]
-
 
 def hashing_average_precision(ranking: JudgedRanking, k: int, *, rel: int = 1) -> float:
     """AP@p = Σ_{m ≤ p} Prec(m) Rel(m) / Σ_{m ≤ p} Rel(m); 0 where none of the first p is relevant.

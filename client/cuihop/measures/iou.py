@@ -9,8 +9,6 @@ from cuihop.identifiers import concept_set
 from cuihop.measures.family import Family
 from cuihop.measures.resolution import resolved_concepts
 
-__all__ = ["FAMILY", "iou"]
-
 
 def iou(A: str | Iterable[str], B: str | Iterable[str]) -> float:
     """IoU(A, B) = |A ∩ B| / |A ∪ B|, between 0 and 1; 0 where both sets are empty.

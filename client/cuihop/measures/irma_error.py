@@ -9,8 +9,6 @@ from typing import TypeAlias
 from cuihop.errors import InputError
 from cuihop.measures.family import Family, Option, whole
 
-__all__ = ["FAMILY", "Branching", "branching_of", "irma_error"]
-
 Branching: TypeAlias = Callable[[str], int]
 """Number of labels possible after a prefix of a code; b of the first position is ``branching("")``."""
 

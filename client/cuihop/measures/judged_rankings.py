@@ -10,9 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
-from cuihop.snapshot.string_table import bounds_of
-
-__all__ = ["Gain", "JudgedRanking", "JudgedRankings", "Pools", "RelevantRetrieved"]
+from cuihop.resources.arrays import bounds_of
 
 Float64 = npt.NDArray[np.float64]
 Int64 = npt.NDArray[np.int64]

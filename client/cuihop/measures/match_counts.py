@@ -7,8 +7,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MatchCounts", "precision_recall_f1"]
-
 Float64 = npt.NDArray[np.float64]
 
 

@@ -11,8 +11,6 @@ from cuihop.measures.dcg import checked_k
 from cuihop.measures.family import RELEVANT_FROM, Family, Kind, OptionValue
 from cuihop.measures.registry import FAMILIES, family_named
 
-__all__ = ["Measure", "label_parts", "measures_named"]
-
 _MOST_JOINED = 10  # counting their grades takes 2^labels passes
 
 _NAMED = re.compile(

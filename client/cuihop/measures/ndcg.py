@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from cuihop.measures.dcg import checked_gains, checked_k, dcg
 
-__all__ = ["ndcg_at_k", "normalised"]
-
 
 def normalised(
     gained: npt.NDArray[np.float64], ideal: npt.NDArray[np.float64], *, empty: float = 0.0

@@ -14,26 +14,6 @@ from cuihop.errors import InputError, checked_choice
 from cuihop.graph import ConceptGraph
 from cuihop.similarity.options import SimilarityOptions
 
-__all__ = [
-    "BY_SIMILARITY",
-    "LARGEST_WEIGHTED_N",
-    "IntrinsicContent",
-    "Weight",
-    "arithmetic_text",
-    "checked_ic",
-    "checked_lam",
-    "checked_weight",
-    "credit_of_near",
-    "earned_text",
-    "nearness_text",
-    "pair_similarities",
-    "power_text",
-    "strengths_of_near",
-    "used_ic",
-    "weight_of",
-    "weight_text",
-]
-
 Weight: TypeAlias = Literal["constant", "hops", "Lin", "Wu-Palmer"]
 """Weight of a near concept.
 

@@ -15,8 +15,6 @@ from cuihop.measures.near_weight import checked_lam
 from cuihop.measures.nn_iou import HOPS, LAMBDA, concept_overlap
 from cuihop.measures.resolution import Unknown
 
-__all__ = ["DOCUMENT_F1", "FAMILY", "match_counts", "nn_f1", "nn_precision", "nn_recall"]
-
 
 def match_counts(
     true: str | Iterable[str],

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from cuihop._kernels.shared import nn_iou_of_counts
 from cuihop.errors import InputError
 from cuihop.graph import ConceptGraph, Direction, Neighbour, checked_direction, checked_hops
 from cuihop.identifiers import concept_set
@@ -23,34 +24,6 @@ from cuihop.measures.near_weight import (
     used_ic,
 )
 from cuihop.measures.resolution import ResolvedConcepts, Unknown, resolved_concepts
-
-__all__ = [
-    "FAMILY",
-    "HOPS",
-    "IC",
-    "LAMBDA",
-    "WEIGHT",
-    "ConceptOverlap",
-    "RelatedConcept",
-    "checked_n",
-    "concept_overlap",
-    "nn_iou",
-    "nn_iou_of_counts",
-    "related",
-    "related_by_similarity",
-]
-
-
-def nn_iou_of_counts(shared: int, near: float, union: int, lam: float) -> float:
-    """Equation 2: (|A ∩ B| + λ |rel(A, B)|) / |A ∪ B|; 0 for an empty union.
-
-    ``near`` may be a `credit_of_near`, with λ = 1.
-
-    The one place of the formula: the evaluation kernels compile this function.
-    """
-    if union == 0:
-        return 0.0
-    return (shared + lam * near) / union
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,6 @@ from cuihop.measures.dcg import checked_k
 from cuihop.measures.family import RELEVANT_FROM, Family, relevant_from
 from cuihop.measures.judged_rankings import Float64, Int64, JudgedRanking, JudgedRankings
 
-__all__ = ["FAMILY", "precision_at_k", "relevant_at_k"]
-
 
 def precision_at_k(ranking: JudgedRanking, k: int, *, rel: int = 1) -> float:
     """P@K = relevant among the first K / K. Where fewer than K were retrieved, the divisor stays K.

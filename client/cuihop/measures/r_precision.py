@@ -5,8 +5,6 @@ from __future__ import annotations
 from cuihop.measures.family import RELEVANT_FROM, Family, relevant_from
 from cuihop.measures.judged_rankings import Float64, JudgedRanking, JudgedRankings, share
 
-__all__ = ["FAMILY", "r_precision"]
-
 
 def r_precision(ranking: JudgedRanking, *, rel: int = 1) -> float:
     """Rprec = relevant among the first R / R, with R all relevant documents; 0 where R is 0.

@@ -7,8 +7,6 @@ from cuihop.measures.family import RELEVANT_FROM, Family, relevant_from
 from cuihop.measures.judged_rankings import Float64, JudgedRanking, JudgedRankings, share
 from cuihop.measures.precision import relevant_at_k
 
-__all__ = ["FAMILY", "recall_at_k"]
-
 
 def recall_at_k(ranking: JudgedRanking, k: int, *, rel: int = 1) -> float:
     """R@K = relevant among the first K / R, with R all relevant documents; 0 where R is 0.

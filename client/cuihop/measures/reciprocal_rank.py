@@ -7,8 +7,6 @@ import numpy as np
 from cuihop.measures.family import RELEVANT_FROM, Family, relevant_from
 from cuihop.measures.judged_rankings import Float64, JudgedRanking, JudgedRankings
 
-__all__ = ["FAMILY", "reciprocal_rank"]
-
 
 def reciprocal_rank(ranking: JudgedRanking, *, rel: int = 1) -> float:
     """RR = 1 / rank of the first relevant document; 0 where none was retrieved. Its mean over queries is MRR.

@@ -30,8 +30,6 @@ from cuihop.measures.reciprocal_rank import FAMILY as RECIPROCAL_RANK
 from cuihop.measures.rouge import ROUGE_FAMILIES
 from cuihop.measures.span_f1 import FAMILY as SPAN_F1
 
-__all__ = ["FAMILIES", "family_named"]
-
 FAMILIES: Mapping[str, Family] = {
     family.name: family
     for family in (

@@ -12,8 +12,6 @@ from cuihop.files.text_lines import counted
 from cuihop.graph import ConceptGraph, resolved
 from cuihop.identifiers import EXPECTED, IdentifierFault, identifier_fault, in_upper_case
 
-__all__ = ["ResolvedConcepts", "Unknown", "check_some_known", "resolved_concepts", "treated_text"]
-
 Unknown: TypeAlias = Literal["error", "isolated", "drop"]
 """Treatment of well-formed identifiers that the graph does not hold: refuse them; keep each as an isolated concept, a
 concept that matches only itself; or drop them, as if the sets had not held them. A malformed identifier is an error in

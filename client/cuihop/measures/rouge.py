@@ -13,8 +13,6 @@ from collections.abc import Mapping, Sequence
 from cuihop.measures.family import Family, Option
 from cuihop.measures.match_counts import MatchCounts
 
-__all__ = ["ROUGE_FAMILIES", "rouge_counts", "rouge_tokens"]
-
 _TOKEN = re.compile("[a-z0-9]+")
 
 

@@ -10,8 +10,6 @@ from cuihop.measures.bipartite_matching import best_matching
 from cuihop.measures.family import Family, Option
 from cuihop.measures.match_counts import MatchCounts
 
-__all__ = ["FAMILY", "SpanMatch", "span_counts"]
-
 SpanMatch: TypeAlias = Literal["strict", "overlap"]
 """Spans that match: equal ones, or those that share a character."""
 

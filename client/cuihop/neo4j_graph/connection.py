@@ -30,8 +30,6 @@ from cuihop.neo4j_graph.routing import (
     routing_failure,
 )
 
-__all__ = ["Neo4jConnection", "Neo4jSettings", "first_line"]
-
 Result = TypeVar("Result")
 
 _RETRY_SECONDS = 0.5

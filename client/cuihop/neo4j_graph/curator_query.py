@@ -24,8 +24,6 @@ from cuihop.neo4j_graph.connection import Neo4jConnection, first_line
 from cuihop.neo4j_graph.query_text import ALLOWED_PROCEDURES, check_text
 from cuihop.neo4j_graph.schema import DatabaseState, database_state
 
-__all__ = ["LARGEST_RESULT", "LONG_AFTER_SECONDS", "Notification", "QueryResult", "check_plan", "curator_query"]
-
 LONG_AFTER_SECONDS = 60.0
 """From the end of a query to a warning that the database still works on it."""
 

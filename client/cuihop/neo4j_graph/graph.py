@@ -55,11 +55,12 @@ from cuihop.neo4j_graph.layered_path import ranked_path, shortest_path_layers
 from cuihop.neo4j_graph.name_search import NameSearch
 from cuihop.neo4j_graph.projection import snapshot_sections
 from cuihop.neo4j_graph.schema import check_counts, check_schema, check_server, complete_release
+from cuihop.resources.arrays import bounds_of
 from cuihop.resources.interruption import check_interruption
 from cuihop.similarity.hierarchy import Hierarchy
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.graph import SnapshotGraph
-from cuihop.snapshot.string_table import bounds_of, folded_query
+from cuihop.snapshot.string_table import folded_query
 from cuihop.snapshot.writer import RETIRED_RELATIONS
 
 __all__ = ["Neo4jGraph"]

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
-__all__ = ["HopsBetween", "NextLevel", "ranked_path", "shortest_path_layers"]
-
 NextLevel = Callable[[Iterable[str]], set[str]]
 HopsBetween = Callable[[Iterable[str], Iterable[str]], Iterable[tuple[str, str]]]
 

@@ -28,8 +28,6 @@ from neo4j.auth_management import AuthManager
 
 from cuihop.errors import GraphUnavailable, InputError
 
-__all__ = ["Login", "Refusal", "password_of_file", "share_refusals"]
-
 FIRST_PAUSE = 60.0
 """Seconds of pause after the first refusal of a password."""
 

@@ -20,8 +20,6 @@ from cuihop.snapshot.word_forms import (
     searched_words,
 )
 
-__all__ = ["HITS_A_PAGE", "NameSearch"]
-
 HITS_A_PAGE = 100
 """Most hits that a load stores for one word."""
 

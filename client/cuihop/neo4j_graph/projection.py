@@ -18,12 +18,11 @@ from cuihop.errors import ReleaseMismatch
 from cuihop.neo4j_graph import cypher
 from cuihop.neo4j_graph.connection import Neo4jConnection
 from cuihop.neo4j_graph.schema import complete_release, release_of
+from cuihop.resources.arrays import bounds_of
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import identifier_array
-from cuihop.snapshot.string_table import StringTable, bounds_of
+from cuihop.snapshot.string_table import StringTable
 from cuihop.snapshot.writer import GraphTables, RetiredTable, sections_of
-
-__all__ = ["StoredConcepts", "projected_sections", "snapshot_sections", "stored_concepts"]
 
 _CONCEPTS_A_BLOCK = 20_000
 _ROWS_A_BLOCK = 50_000

@@ -13,19 +13,6 @@ from typing import Any
 
 from cuihop.errors import InputError, LimitExceeded
 
-__all__ = [
-    "ALLOWED_PROCEDURES",
-    "DEEPEST_SUBQUERY",
-    "LARGEST_EXPRESSION",
-    "LONGEST",
-    "LONGEST_MATCHED",
-    "LONGEST_RANGE",
-    "MOST_OVERLAPPING",
-    "MOST_REPETITIONS",
-    "MOST_XOR",
-    "check_text",
-]
-
 ALLOWED_PROCEDURES = frozenset(
     {
         "db.index.fulltext.queryNodes",

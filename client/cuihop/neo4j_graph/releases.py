@@ -15,16 +15,6 @@ from cuihop.neo4j_graph import cypher
 from cuihop.neo4j_graph.connection import Neo4jConnection
 from cuihop.neo4j_graph.schema import database_state, release_of
 
-__all__ = [
-    "CONCEPTS_A_SWITCH",
-    "StoredRelease",
-    "remove",
-    "roll_back",
-    "stored_release",
-    "stored_releases",
-    "switch_to",
-]
-
 _SWITCH_SECONDS = 3600.0
 
 CONCEPTS_A_SWITCH = 100_000

@@ -10,8 +10,6 @@ from neo4j.api import BookmarkManager
 
 from cuihop.addresses import scheme_of
 
-__all__ = ["address_of_member", "bookmarks_of", "first_cause", "is_stale", "lacks_leader", "routing_failure"]
-
 _bookmarks: dict[tuple[str, str | None], BookmarkManager] = {}
 
 _STALE = (

@@ -15,19 +15,6 @@ from cuihop.graph import Release
 from cuihop.neo4j_graph import cypher
 from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 
-__all__ = [
-    "SCHEMA_VERSION",
-    "DatabaseState",
-    "check_counts",
-    "check_schema",
-    "check_server",
-    "complete_release",
-    "database_state",
-    "install_schema",
-    "release_of",
-    "schema_text",
-]
-
 SCHEMA_VERSION = 1
 """Incremented when databases must be loaded anew; ``schema.cypher`` begins with the same number."""
 

@@ -20,18 +20,6 @@ from cuihop.resources.optional_packages import installed_by
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "FORMATS",
-    "comparison_figure",
-    "drawing",
-    "evaluation_figure",
-    "notebook_svg",
-    "picture_bytes",
-    "picture_form",
-    "save_picture",
-    "saved_figure",
-]
-
 FORMATS = ("svg", "png", "pdf")
 _SETTINGS: Any = {
     "font.family": "sans-serif",

@@ -14,18 +14,6 @@ import numpy.typing as npt
 from cuihop.files.text_lines import counted
 from cuihop.notebooks.table import Table
 
-__all__ = [
-    "LETTERS",
-    "LINES",
-    "boxes_svg",
-    "concept_html",
-    "distances_html",
-    "neighbourhood_html",
-    "path_edges",
-    "path_html",
-    "path_places",
-]
-
 _DIRECTIONS = {"any": "either way", "up": "upwards", "down": "downwards", "vertical": "all up or all down"}
 _MOST_SHOWN = 20  # concepts at one distance, synonyms of one concept
 _LETTERS = 26  # beside an arrow

@@ -18,8 +18,6 @@ from cuihop.rankings.mistaken_arrays import check_embeddings, check_from_zero, c
 from cuihop.rankings.ranking import QueryImage, Ranking, Similarity
 from cuihop.resources.resources import Resources
 
-__all__ = ["VectorOptions", "check_similarity", "ranking_of_array", "ranking_of_row_numbers", "vectors_in_blocks"]
-
 _ROWS_A_BLOCK = 256
 _CODES = "Binary codes, and other vectors of whole numbers, need --similarity."
 

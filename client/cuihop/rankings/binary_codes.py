@@ -14,8 +14,6 @@ from cuihop.files.array_file import Rows
 from cuihop.rankings.blocks import BYTES_OF_A_BLOCK
 from cuihop.resources.memory_budget import MemoryBudget
 
-__all__ = ["NearestCodes", "packed_codes"]
-
 _PAIRS_A_BLOCK = 1 << 22  # some hundredths of a second, which is how long an interrupt waits
 _ROWS_A_BLOCK = 4096
 _WORD = 8

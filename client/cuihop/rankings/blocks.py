@@ -12,15 +12,13 @@ import numpy.typing as npt
 
 from cuihop.files.content_digest import content_digest
 from cuihop.rankings.ranking import QueryImage, Ranking
+from cuihop.resources.arrays import bounds_of
 from cuihop.resources.block_work import BlockStore
 from cuihop.resources.checkpoint import open_checkpoint
 from cuihop.resources.cores import checked_threads
 from cuihop.resources.memory_budget import MemoryBudget
 from cuihop.resources.resources import Resources
 from cuihop.resources.versions import versions
-from cuihop.snapshot.string_table import bounds_of
-
-__all__ = ["BYTES_OF_A_BLOCK", "RESULTS_OF_BLOCKS", "NearestRows", "RankingInBlocks", "VectorBlocks", "bytes_of_rank"]
 
 BYTES_OF_A_BLOCK = 24  # of one image in the ranking of one query, while its block is ranked and judged
 RESULTS_OF_BLOCKS = 1024  # bytes for each query: values of many measures, or some hundred images

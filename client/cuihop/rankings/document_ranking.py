@@ -16,8 +16,6 @@ from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import quoted
 from cuihop.rankings.ranking import Ranking, Ties, first_of_each
 
-__all__ = ["DocumentRanking", "check_same_queries"]
-
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]

@@ -11,8 +11,6 @@ from cuihop.errors import InputError
 from cuihop.files.array_file import Rows
 from cuihop.resources.memory_budget import MemoryBudget
 
-__all__ = ["Embeddings", "Product"]
-
 _ROWS_AT_ONCE = 1024
 
 Float64 = npt.NDArray[np.float64]

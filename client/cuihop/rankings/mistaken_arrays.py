@@ -11,8 +11,6 @@ import numpy.typing as npt
 from cuihop.errors import InputError
 from cuihop.files.array_file import Rows
 
-__all__ = ["check_embeddings", "check_from_zero", "counted_from_one"]
-
 _ROWS_A_BLOCK = 256
 _FEWEST_COLUMNS = 3  # two numbers ascend or descend in every row
 _NEARLY_ALL = 0.9

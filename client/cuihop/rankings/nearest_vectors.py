@@ -16,8 +16,6 @@ from cuihop.rankings.blocks import BYTES_OF_A_BLOCK
 from cuihop.rankings.embeddings import Embeddings, Product
 from cuihop.resources.memory_budget import MemoryBudget
 
-__all__ = ["NearestVectors"]
-
 _TILE = 2048  # images of the corpus in one product
 _MOST_QUERIES = 512
 _LISTS = 1 << 25  # bytes of the lists of a block

@@ -20,8 +20,6 @@ from cuihop.files.text_lines import DELIMITERS, columns, decoded, line_blocks, q
 from cuihop.rankings.ranking import Order, QueryImage, Ranking, Ties
 from cuihop.rankings.rows import Numbers, RankedRows
 
-__all__ = ["ranking_of_file", "ranking_of_table"]
-
 _TREC_EXPECTED = "6 columns separated by white space: query Q0 document rank score run"
 _CSV_EXPECTED = "the columns query, document, and score or rank"
 _BY_SCORE = "Order by the scores instead: --order score."

@@ -17,7 +17,7 @@ from cuihop.errors import InputError, checked_choice
 from cuihop.files.content_digest import content_digest
 from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import quoted
-from cuihop.snapshot.string_table import bounds_of
+from cuihop.resources.arrays import bounds_of
 
 __all__ = [
     "Order",

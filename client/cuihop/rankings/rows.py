@@ -20,8 +20,6 @@ from cuihop.measures.judged_rankings import blocks
 from cuihop.rankings.document_ranking import DocumentRanking
 from cuihop.rankings.ranking import Order, QueryImage, Ranking, Ties, first_of_each, lists_summary
 
-__all__ = ["Numbers", "RankedRows"]
-
 _ROWS_AT_ONCE = 1 << 18
 
 Int32 = npt.NDArray[np.int32]

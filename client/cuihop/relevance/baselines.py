@@ -20,10 +20,10 @@ from cuihop.relevance.image_collection import ImageCollection
 from cuihop.relevance.matching_gains import rows_by_matching
 from cuihop.relevance.rank_by_gain import Float64, Int32, Int64, RankingWork, rank_by_gain
 from cuihop.relevance.relevance_blocks import RelevanceWork
+from cuihop.resources.arrays import bounds_of
 from cuihop.resources.checkpoint import open_checkpoint
 from cuihop.resources.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.resources.resources import Resources
-from cuihop.snapshot.string_table import bounds_of
 
 __all__ = ["Relevance", "random_ranking", "top_k"]
 

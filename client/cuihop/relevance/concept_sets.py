@@ -9,9 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.collection.distinct_sets import DistinctSets
-from cuihop.snapshot.string_table import bounds_of
-
-__all__ = ["ConceptSets", "SetRows", "bytes_of", "grouped", "rows_and_lines", "transposed"]
+from cuihop.resources.arrays import bounds_of
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]

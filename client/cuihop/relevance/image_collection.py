@@ -24,8 +24,6 @@ from cuihop.relevance.relevance_index import RelevanceIndex
 from cuihop.resources.memory_budget import MemoryBudget
 from cuihop.resources.versions import versions
 
-__all__ = ["ImageCollection"]
-
 
 @dataclass(frozen=True, eq=False)
 class ImageCollection:

@@ -15,8 +15,6 @@ from cuihop.relevance.concept_sets import ConceptSets
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.relevance.rank_by_gain import Float64, Int32, Int64, RankingWork, rank_by_gain
 
-__all__ = ["rows_by_matching"]
-
 _FARTHEST = 254
 _NO_PATH = 255
 _BYTES_ON_THE_WAY = 5  # of the distance of two concepts, while all are fetched from the graph

@@ -16,8 +16,6 @@ from cuihop.resources.checkpoint import Checkpoint
 from cuihop.resources.memory_budget import MemoryBudget
 from cuihop.resources.resources import Resources
 
-__all__ = ["Gains", "RankingWork", "rank_by_gain"]
-
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]

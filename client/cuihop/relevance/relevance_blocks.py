@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from cuihop.relevance.concept_sets import ConceptSets
 
-__all__ = ["Kind", "RelevanceBlocks", "RelevanceWork", "Scores", "Shapes", "blocks_of_sets", "bytes_of_block"]
-
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]

@@ -22,12 +22,10 @@ from cuihop.relevance.relevance_blocks import (
     blocks_of_sets,
     bytes_of_block,
 )
+from cuihop.resources.arrays import bounds_of
 from cuihop.resources.cores import checked_threads, in_order
 from cuihop.resources.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.resources.progress import Progress
-from cuihop.snapshot.string_table import bounds_of
-
-__all__ = ["RelevanceIndex"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]

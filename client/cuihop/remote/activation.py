@@ -11,8 +11,6 @@ import threading
 from dataclasses import dataclass
 from typing import Self
 
-__all__ = ["ACTIVATION_HEADER", "Activation", "NewestSeen"]
-
 ACTIVATION_HEADER = "x-release-activation"
 """Header of HTTP and key of gRPC's metadata, in requests and in answers."""
 

@@ -12,10 +12,8 @@ from cuihop.annotation.mentions import RULES, Annotations, Term, Vocabulary
 from cuihop.annotation.options import CONTEXTS, DISAMBIGUATIONS, AnnotationOptions, Context, Disambiguation
 from cuihop.errors import InputError
 from cuihop.remote.annotations import checked_annotations
-from cuihop.snapshot.string_table import bounds_of
+from cuihop.resources.arrays import bounds_of
 from cuihop_api.v1 import concept_graph_pb2 as messages
-
-__all__ = ["annotations_of_message", "columns_message", "options_message", "options_of_message"]
 
 Choice = TypeVar("Choice")
 

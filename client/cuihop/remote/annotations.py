@@ -11,8 +11,6 @@ from cuihop.annotation.mentions import RULES, Annotation, Annotations, Mention
 from cuihop.annotation.options import CONTEXTS
 from cuihop.answer_fields import value_of
 
-__all__ = ["annotations_of_rows", "checked_annotations"]
-
 
 def annotations_of_rows(rows: Sequence[Any], texts: Sequence[str]) -> Annotations:
     """The annotations of texts from the rows of JSON: see `cuihop.answer_fields.annotation_fields`.

@@ -12,19 +12,6 @@ from typing import TypeVar
 from cuihop import errors
 from cuihop.remote.statuses import STATUSES, Status, error_type
 
-__all__ = [
-    "NEEDS_TLS",
-    "NOT_RUNNING",
-    "AttemptFailed",
-    "FaultyIdentifier",
-    "Problem",
-    "failure_of",
-    "no_encryption",
-    "refusal",
-    "unavailable",
-    "with_retries",
-]
-
 T = TypeVar("T")
 
 NOT_RUNNING = "Is the service running there, and is this its port?"

@@ -66,13 +66,11 @@ from cuihop.remote.transport import (
     ServiceLimits,
     SetPair,
 )
+from cuihop.resources.arrays import bounds_of
 from cuihop.similarity.hierarchy import HierarchyFacts, PairSimilarity, Placement
 from cuihop.similarity.options import InformationContent, SimilarityOptions
-from cuihop.snapshot.string_table import bounds_of
 from cuihop_api.v1 import concept_graph_pb2 as messages
 from cuihop_api.v1.concept_graph_pb2_grpc import ConceptGraphServiceStub
-
-__all__ = ["GrpcTransport"]
 
 T = TypeVar("T")
 Reply = TypeVar("Reply")

@@ -14,8 +14,6 @@ from cuihop.remote.transport import PairValues, Request, Response, ServiceInfo, 
 from cuihop.similarity.hierarchy import Hierarchy, HierarchyFacts, PairSimilarity, Placement, Similarities
 from cuihop.similarity.options import InformationContent, SimilarityOptions
 
-__all__ = ["Connection", "RemoteHierarchy", "without_counts"]
-
 T = TypeVar("T")
 
 _PAIRS_A_BLOCK = 8_192

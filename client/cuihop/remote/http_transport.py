@@ -54,8 +54,6 @@ from cuihop.remote.transport import (
 from cuihop.similarity.hierarchy import HierarchyFacts, PairSimilarity, Placement
 from cuihop.similarity.options import InformationContent, SimilarityOptions
 
-__all__ = ["HttpTransport"]
-
 T = TypeVar("T")
 Body: TypeAlias = dict[str, Any]
 _Parser: TypeAlias = Callable[[Body], Response[T]]

@@ -9,9 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.graph import DistancePack
-from cuihop.snapshot.string_table import bounds_of
-
-__all__ = ["cui_numbers", "joined_pack", "pack_parts"]
+from cuihop.resources.arrays import bounds_of
 
 Places = npt.NDArray[np.int64]
 

@@ -17,11 +17,6 @@ from cuihop.similarity.options import (
 )
 from cuihop_api.v1 import concept_graph_pb2 as messages
 
-__all__ = [
-    "CONTENTS", "MEASURES", "content_of", "facts_message", "facts_of_message", "measure_of", "pair_message",
-    "pair_of_message", "placement_message", "placement_of_message", "similarities_message", "values_of_message",
-]  # fmt: skip
-
 MEASURES: Mapping[SimilarityMeasure, messages.SimilarityMeasure.ValueType] = {
     measure: messages.SimilarityMeasure.Value(f"SIMILARITY_MEASURE_{measure.upper().replace('-', '_')}")
     for measure in SIMILARITY_MEASURES

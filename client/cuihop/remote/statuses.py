@@ -7,8 +7,6 @@ from typing import Any
 
 from cuihop import errors
 
-__all__ = ["ERROR_DOMAIN", "STATUSES", "Status", "error_fields", "error_type", "status_of"]
-
 ERROR_DOMAIN = "cuihop"
 """The ``domain`` of google.rpc.ErrorInfo."""
 

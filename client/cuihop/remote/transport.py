@@ -19,19 +19,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = [
-    "CentreNeighbours",
-    "PairBlock",
-    "PairDistances",
-    "PairValues",
-    "Request",
-    "Response",
-    "ServiceInfo",
-    "ServiceLimits",
-    "SetPair",
-    "Transport",
-]
-
 T = TypeVar("T")
 
 SetPair: TypeAlias = tuple[Sequence[str], Sequence[str]]

@@ -13,8 +13,6 @@ from cuihop.resources.checkpoint import Checkpoint, FinishedBlock
 from cuihop.resources.cores import in_order
 from cuihop.resources.progress import Progress
 
-__all__ = ["BlockStore", "BlockWork", "Cluster"]
-
 Float64 = npt.NDArray[np.float64]
 Int64 = npt.NDArray[np.int64]
 

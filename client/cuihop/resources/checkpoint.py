@@ -40,8 +40,6 @@ from cuihop.errors import InputError, OutputError
 from cuihop.files.text_lines import quoted
 from cuihop.resources.shard_folder import ShardRecord, locked, neighbours_of, shard_folders
 
-__all__ = ["Checkpoint", "FinishedBlock", "open_checkpoint"]
-
 MAGIC = b"cuihop blocks 1\n"
 _RECORD = struct.Struct("<QQ")
 _BLOCK = struct.Struct("<qqq")

@@ -8,8 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-__all__ = ["announce_compilation", "compilation_begins", "compilation_ends", "seconds_of_compilation"]
-
 _TEXT = "compiling code for this machine, once after an install or an update; this takes some seconds"
 
 _listener: Callable[[str], None] | None = None

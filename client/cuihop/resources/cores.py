@@ -12,8 +12,6 @@ from typing import TypeVar
 from cuihop.errors import InputError
 from cuihop.resources.interruption import check_interruption
 
-__all__ = ["checked_threads", "cores", "in_order", "in_threads"]
-
 P = TypeVar("P")
 T = TypeVar("T")
 

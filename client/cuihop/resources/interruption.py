@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["check_interruption", "interrupted_by"]
-
 _CHECK: ContextVar[Callable[[], None] | None] = ContextVar("cuihop_interruption", default=None)
 
 

@@ -6,8 +6,6 @@ import re
 
 from cuihop.errors import InputError, LimitExceeded
 
-__all__ = ["DEFAULT_MEMORY", "MemoryBudget"]
-
 DEFAULT_MEMORY = "2GB"
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-__all__ = ["GRPC", "MATPLOTLIB", "NEO4J", "PYARROW", "RANX", "SACREBLEU", "URLLIB3", "OptionalPackage", "installed_by"]
-
 
 @dataclass(frozen=True)
 class OptionalPackage:

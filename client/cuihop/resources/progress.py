@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["Progress", "StepProgress"]
-
 Progress = Callable[[int, int], None]
 """Callback with the number of finished items and of all items, called in the calling thread."""
 

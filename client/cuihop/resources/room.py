@@ -6,8 +6,6 @@ from pathlib import Path
 
 from cuihop.errors import LimitExceeded
 
-__all__ = ["available_memory", "check_memory"]
-
 _MEMINFO = Path("/proc/meminfo")
 _CONTAINER = Path("/sys/fs/cgroup")
 

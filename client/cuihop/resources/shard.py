@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from cuihop.errors import InputError
 
-__all__ = ["Shard"]
-
 _FORM = re.compile(r"([0-9]{1,7})/([0-9]{1,7})")
 _LONGEST_RUN = 512  # queries of one block of vectors
 _RUNS = 8  # of each shard at least, so that shards take equally long

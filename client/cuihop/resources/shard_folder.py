@@ -19,17 +19,6 @@ from cuihop.files.text_lines import quoted
 from cuihop.files.written_files import clear_abandoned, write_whole
 from cuihop.resources.shard import Shard
 
-__all__ = [
-    "ShardRecord",
-    "check_one_division",
-    "check_same_job",
-    "locked",
-    "neighbours_of",
-    "recorded_shard",
-    "records_in",
-    "shard_folders",
-]
-
 _RECORD, _LOCK = "shard.json", "shard.lock"
 _FORMAT = 1
 _NAME = re.compile(r"([0-9]{1,7})-of-([0-9]{1,7})")

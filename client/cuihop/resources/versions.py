@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import platform
 
-__all__ = ["versions"]
-
 
 def versions(*packages: str) -> dict[str, str]:
     """The versions of Python and of these packages."""

@@ -15,8 +15,6 @@ from cuihop.similarity.options import InformationContent, SimilarityMeasure, Sim
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["CommonSubsumer", "Hierarchy", "HierarchyFacts", "PairSimilarity", "Placement", "Similarities"]
-
 _SHOWN = 10
 
 

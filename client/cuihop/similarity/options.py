@@ -8,17 +8,6 @@ from typing import Literal, TypeAlias
 
 from cuihop.errors import InputError, checked_choice
 
-__all__ = [
-    "BY_INFORMATION_CONTENT",
-    "DISTANCES",
-    "INFORMATION_CONTENTS",
-    "SIMILARITY_MEASURES",
-    "InformationContent",
-    "SimilarityMeasure",
-    "SimilarityOptions",
-    "named_measure",
-]
-
 SimilarityMeasure: TypeAlias = Literal[
     "path", "path-lcs", "Leacock-Chodorow", "Wu-Palmer", "Resnik", "Lin", "Jiang-Conrath", "simUI", "simGIC"
 ]

@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.resources.arrays import bounds_of
 from cuihop.resources.cores import in_order
 from cuihop.similarity.options import SIMILARITY_MEASURES, SimilarityOptions
 from cuihop.snapshot.hierarchy import SnapshotHierarchy
-from cuihop.snapshot.string_table import bounds_of
 
 __all__ = ["AllSimilarities"]
 

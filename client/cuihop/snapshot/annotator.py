@@ -21,16 +21,14 @@ from cuihop.annotation.semantic_groups import selected_types
 from cuihop.annotation.texts import blocks_of_texts, checked_texts
 from cuihop.annotation.tokens import Tokeniser, Tokens
 from cuihop.errors import InputError, first_few
+from cuihop.resources.arrays import bounds_of
 from cuihop.resources.interruption import check_interruption
 from cuihop.snapshot.concept_records import ConceptRecords
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import IdentifierTable
 from cuihop.snapshot.name_index_builder import read_only
-from cuihop.snapshot.string_table import bounds_of
 from cuihop.snapshot.term_table import TermTable
 from cuihop.snapshot.word_forms import form_of
-
-__all__ = ["Annotator"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]

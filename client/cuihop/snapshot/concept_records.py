@@ -13,8 +13,6 @@ from cuihop.snapshot.identifier_table import IdentifierTable
 from cuihop.snapshot.string_table import StringTable
 from cuihop.snapshot.writer import RETIRED_RELATIONS
 
-__all__ = ["ConceptRecords"]
-
 _MANY_CHILDREN = 300  # beyond these, one scan of all edges is faster than a look-up of each
 
 

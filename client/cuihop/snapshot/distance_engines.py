@@ -1,11 +1,8 @@
 """Engines for distances between numbered concepts of a snapshot. All are exact; the fastest available one is used.
 
 - *Labels* (`cuihop.snapshot.distance_index`) where the graph has an index: distances are read, not searched.
-- *Landmarks* where it has none and many distances have been requested: the greatest hubs, with the hops from every
-  concept to each. Paths through a hub are read from them; other paths are searched round the hubs
-  (`cuihop._kernels.landmarks`). Building them takes about a second for a million concepts.
-- *Bidirectional search* for everything else: the first distances, upward and downward ones, and small bounds, within
-  which a search visits fewer concepts than the others.
+- *Bidirectional search* for everything else: graphs without an index, upward and downward distances, and small
+  bounds, within which a search visits fewer concepts than two labels hold.
 - *Plain search* with NumPy alone for the first distances of a process, about a millisecond each: importing numba takes
   about a second, and `cuihop distance` needs one answer.
 """
@@ -14,11 +11,9 @@ from __future__ import annotations
 
 import functools
 import sys
-import threading
 import time
 import warnings
 from types import ModuleType
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,28 +27,14 @@ from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import IdentifierTable
 from cuihop.snapshot.scratch import Scratch, ScratchPool
 
-__all__ = [
-    "LANDMARKS", "DistanceEngines", "Landmarks", "PlainTurns", "compiled_searches", "landmarks_of", "most_hops",
-    "plain_distances",
-]  # fmt: skip
-
 Int32 = npt.NDArray[np.int32]
 Rows = tuple[Int32, Int32]
-
-LANDMARKS = 16
-"""Number of landmarks: more shorten searches little, and take longer to build."""
 
 _PAIRS_A_CALL = 4096  # a compiled call cannot be interrupted: some tenths of a second at the most
 _NO_BOUND = 2**31 - 2  # longer than any path
 _PLAIN_DISTANCES = 16  # beyond these, loading compiled code pays
-_SEARCHED_HOPS = 2  # up to this bound a search is faster than labels and landmarks
+_SEARCHED_HOPS = 2  # up to this bound a search is faster than labels
 _SECONDS_BETWEEN_CHECKS = 0.01
-_CONCEPTS_A_SEARCH = 8
-# Building landmarks costs about one search for every 8 concepts of the graph; they are built after as many searches.
-# Measured on a million concepts (two cores): 600,000 distances in calls of 5,000 took 1.7 times the processor time
-# without landmarks, in one call 1.6 times; with landmarks built beforehand a distance took 11 rather than 38 µs.
-_UNREACHED = 255  # hops to a landmark where there is no path
-_FARTHEST = 254
 
 
 class DistanceEngines:
@@ -72,9 +53,6 @@ class DistanceEngines:
         self._scratch = scratch
         self._searched_rows: dict[Direction, tuple[Int32, Int32, Int32, Int32]] = {}
         self._plain = PlainTurns(_PLAIN_DISTANCES)
-        self._landmarks: Landmarks | None = None
-        self._searches_until_landmarks = len(cuis) // _CONCEPTS_A_SEARCH  # below 0: they were built, or cannot be
-        self._building = threading.Lock()
         self._next_check = 0.0
         self.index_problem: str | None = None
 
@@ -99,12 +77,6 @@ class DistanceEngines:
             raise SnapshotError(f"an index of {index.concepts:,} concepts, and the graph has {len(self._cuis):,}")
         self.index = index
 
-    def use_landmarks(self, count: int = LANDMARKS) -> None:
-        """Build ``count`` landmarks now, rather than when they pay; 0 for none at all."""
-        with self._building:
-            self._searches_until_landmarks = -1
-            self._landmarks = landmarks_of(self.rows("any"), count, self._scratch) if count else None
-
     def many(self, places: Int32, direction: Direction, bound: int | None) -> Int32:
         """Distances of concepts listed as start, end, start, end, …; -1 where there is none within the bound."""
         if len(searches := SEARCHES[direction]) > 1:
@@ -118,7 +90,6 @@ class DistanceEngines:
             hops[:] = [-1 if distance is None else distance for distance in found]
             return hops
         tables = self.labels(direction, bound)
-        landmarks = None if tables is not None else self._built_landmarks(direction, bound, len(starts))
 
         def answer(first: int) -> None:
             part = slice(first, first + _PAIRS_A_CALL)
@@ -127,13 +98,7 @@ class DistanceEngines:
                 return
             bfs = compiled_searches()
             with self._scratch.lent() as scratch:
-                epoch = scratch.stamps(bfs.DISTANCE_EPOCHS * len(starts[part]) + 1)
-                if landmarks is not None:
-                    _past_landmarks().distances(
-                        *self.both_rows("any")[:2], *landmarks, starts[part], ends[part], most,
-                        scratch.mark, scratch.queue, epoch, hops[part],
-                    )  # fmt: skip
-                    return
+                epoch = scratch.stamps(bfs.DISTANCE_EPOCHS * len(starts[part]))
                 bfs.distances(
                     *self.both_rows(direction), starts[part], ends[part], most,
                     scratch.mark, scratch.queue, epoch, hops[part],
@@ -165,18 +130,11 @@ class DistanceEngines:
         if tables is not None:
             hops = _labels().distance_of_keys(keys, *ends, tables, most_hops(bound))
         else:
-            landmarks = self._built_landmarks(direction, bound, 1)
             scratch = self._scratch.borrow()
-            epoch = scratch.stamps(bfs.DISTANCE_EPOCHS + 1)
-            if landmarks is not None:
-                hops = _past_landmarks().distance_of_keys(
-                    keys, *ends, *self.both_rows("any")[:2], *landmarks, most_hops(bound),
-                    scratch.mark, scratch.queue, epoch,
-                )  # fmt: skip
-            else:
-                hops = bfs.distance_of_keys(
-                    keys, *ends, *self.both_rows(direction), most_hops(bound), scratch.mark, scratch.queue, epoch
-                )
+            epoch = scratch.stamps(bfs.DISTANCE_EPOCHS)
+            hops = bfs.distance_of_keys(
+                keys, *ends, *self.both_rows(direction), most_hops(bound), scratch.mark, scratch.queue, epoch
+            )
             self._scratch.give_back(scratch)
         if hops == bfs.UNKNOWN:
             return None
@@ -220,22 +178,6 @@ class DistanceEngines:
             self._next_check = now + _SECONDS_BETWEEN_CHECKS
             self.check_unchanged()
 
-    def _built_landmarks(self, direction: Direction, bound: int | None, pairs: int) -> Landmarks | None:
-        """Landmarks for such distances, built once all requested distances, now ``pairs`` more, outweigh the cost."""
-        if _is_searched(direction, bound):
-            return None
-        if self._searches_until_landmarks >= 0:
-            self._searches_until_landmarks -= pairs  # a race between threads only delays the build
-            if self._searches_until_landmarks < 0 and self._building.acquire(blocking=False):
-                try:
-                    self._landmarks = landmarks_of(self.rows("any"), LANDMARKS, self._scratch)
-                except BaseException:  # interrupted: the next call builds them
-                    self._searches_until_landmarks = 0
-                    raise
-                finally:
-                    self._building.release()
-        return self._landmarks
-
 
 @functools.cache
 def compiled_searches() -> ModuleType:
@@ -252,13 +194,6 @@ def _labels() -> ModuleType:
     return labels
 
 
-@functools.cache
-def _past_landmarks() -> ModuleType:
-    from cuihop._kernels import landmarks
-
-    return landmarks
-
-
 def _is_searched(direction: Direction, bound: int | None) -> bool:
     """Select the distances that are searched, whatever other engines there are."""
     return direction != "any" or (bound is not None and bound <= _SEARCHED_HOPS)
@@ -267,45 +202,6 @@ def _is_searched(direction: Direction, bound: int | None) -> bool:
 def most_hops(bound: int | None) -> int:
     """The bound as an integer for compiled code."""
     return _NO_BOUND if bound is None else min(bound, _NO_BOUND)
-
-
-class Landmarks(NamedTuple):
-    """Hubs by number, int32 (landmarks,), and hops to them, uint8 (concepts, landmarks), 255 for no path."""
-
-    numbers: Int32
-    hops_to: npt.NDArray[np.uint8]
-
-
-def landmarks_of(rows: tuple[Int32, Int32], count: int, scratch: ScratchPool[Scratch]) -> Landmarks | None:
-    """Build the landmarks of a graph; ``None`` where it has no edge, or where a concept is more than 254 hops away.
-
-    Args:
-        rows: neighbours of each concept, in either direction, in compressed rows.
-        count: the most landmarks.
-        scratch: memory for searches.
-    """
-    from cuihop._kernels import bfs
-
-    indptr, indices = rows
-    degrees = np.diff(indptr)
-    count = min(count, int(np.count_nonzero(degrees)))
-    if not count:
-        return None
-    numbers = np.argsort(-degrees, kind="stable")[:count].astype(np.int32)
-    hops_to = np.full((len(degrees), count), _UNREACHED, dtype=np.uint8)
-    too_far = []
-
-    def reach(column: int) -> None:
-        with scratch.lent() as lent:
-            reached = bfs.ball(
-                indptr, indices, int(numbers[column]), len(degrees), lent.mark, lent.queue, lent.levels, lent.stamps(1)
-            )
-            if lent.levels[reached - 1] > _FARTHEST:
-                too_far.append(column)
-            hops_to[lent.queue[:reached], column] = lent.levels[:reached]
-
-    in_threads(reach, range(count))
-    return None if too_far else Landmarks(numbers, hops_to)
 
 
 class PlainTurns:

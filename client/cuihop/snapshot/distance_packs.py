@@ -10,13 +10,11 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.resources.arrays import bounds_of
 from cuihop.resources.cores import in_threads
 from cuihop.resources.interruption import check_interruption
 from cuihop.snapshot.distance_index import Tables
 from cuihop.snapshot.scratch import Scratch, ScratchPool
-from cuihop.snapshot.string_table import bounds_of
-
-__all__ = ["NEAR", "TOGETHER", "packed", "united"]
 
 NEAR = 3
 """Bound up to which each centre is searched by itself; beyond it, searches have most of the graph in common."""

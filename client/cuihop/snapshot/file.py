@@ -35,8 +35,6 @@ from cuihop.errors import SnapshotError
 from cuihop.files.written_files import replaced_file
 from cuihop.snapshot.layout import ALIGNMENT, HEAD_BYTES, SNAPSHOT, Layout, packed_head, read_header
 
-__all__ = ["MappedFile", "Sections", "write_sections"]
-
 
 class MappedFile:
     """A file mapped for reading.

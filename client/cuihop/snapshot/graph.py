@@ -51,7 +51,7 @@ from cuihop.identifiers import Identifiers
 from cuihop.resources.interruption import check_interruption
 from cuihop.snapshot.annotator import Annotator
 from cuihop.snapshot.concept_records import ConceptRecords
-from cuihop.snapshot.distance_engines import LANDMARKS, DistanceEngines, compiled_searches, most_hops
+from cuihop.snapshot.distance_engines import DistanceEngines, compiled_searches, most_hops
 from cuihop.snapshot.distance_index import DistanceIndex, index_path
 from cuihop.snapshot.distance_packs import NEAR, TOGETHER, packed, united
 from cuihop.snapshot.file import Sections
@@ -213,13 +213,6 @@ class SnapshotGraph(ConceptGraph):
         """
         self._engines.use_index(index, self._release.digest)
 
-    def use_landmarks(self, count: int = LANDMARKS) -> None:
-        """Build ``count`` landmarks now, rather than once many distances have been searched; 0 for none at all.
-
-        They shorten searches where there is no index: see `cuihop.snapshot.distance_engines`. Answers are the same.
-        """
-        self._engines.use_landmarks(count)
-
     def within(self, sabs: Sequence[str]) -> SnapshotGraph:
         """See `ConceptGraph.within`. Without an index: that of the file has the distances of all edges.
 
@@ -275,12 +268,11 @@ class SnapshotGraph(ConceptGraph):
             self._annotation()
 
     def warm_up(self) -> None:
-        """Prepare for requests: compile searches, check arrays, and build landmarks where there is no index."""
+        """Prepare for requests: compile searches and check arrays."""
         if not len(self._cuis):
             return
         compiled_searches()
-        if self._engines.labels("any", None) is None:
-            self.use_landmarks()
+        self._engines.labels("any", None)
         some = [self._cuis[place] for place in range(min(TOGETHER, len(self._cuis)))]
         cui = some[0]
         for direction in DIRECTIONS:

@@ -35,8 +35,6 @@ from cuihop.snapshot.identifier_table import IdentifierTable
 from cuihop.snapshot.scratch import ScratchPool
 from cuihop.snapshot.set_similarity import SetPairs, ancestor_overlaps, best_match_averages
 
-__all__ = ["BuiltHierarchy", "SnapshotHierarchy"]
-
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]

@@ -11,13 +11,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.resources.arrays import bounds_of
 from cuihop.resources.cores import in_threads
 from cuihop.similarity.hierarchy import HierarchyFacts
 from cuihop.similarity.options import InformationContent
 from cuihop.snapshot.file import Sections
-from cuihop.snapshot.string_table import bounds_of
-
-__all__ = ["HierarchyTables"]
 
 Int32 = npt.NDArray[np.int32]
 Float64 = npt.NDArray[np.float64]

@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 from cuihop.identifiers import MAX_LENGTH
 
-__all__ = ["MANY", "IdentifierTable", "identifier_array"]
-
 MANY = 64
 """Fewest identifiers that are looked up by compiled code, where it is loaded."""
 

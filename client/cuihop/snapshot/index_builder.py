@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import GraphError, InputError, SnapshotError
+from cuihop.resources.arrays import bounds_of
 from cuihop.resources.cores import in_order, in_threads
 from cuihop.resources.room import check_memory
 from cuihop.snapshot.distance_index import INDEX_VERSION, DistanceIndex, Tables
 from cuihop.snapshot.file import Sections, write_sections
 from cuihop.snapshot.graph import SnapshotGraph
 from cuihop.snapshot.layout import UNFINISHED_INDEX
-from cuihop.snapshot.string_table import bounds_of
 
 __all__ = ["LevelProgress", "build_index", "check_index"]
 

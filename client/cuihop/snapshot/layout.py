@@ -25,12 +25,6 @@ from cuihop.errors import SnapshotError, SnapshotTooNew
 from cuihop.graph import DIRECTIONS
 from cuihop.identifiers import EXPECTED
 
-__all__ = [
-    "ALIGNMENT", "DISTANCE_INDEX", "FORMAT_VERSION", "HEAD_BYTES", "LARGEST_POSITION", "NAME_INDEX",
-    "NAME_SOURCES", "NEIGHBOUR_DICTIONARY", "SNAPSHOT", "SUPPRESSED_NAME", "TERM_TABLE", "UNFINISHED_INDEX", "Layout",
-    "StoredSection", "fits", "packed_head", "read_header",
-]  # fmt: skip
-
 FORMAT_VERSION = 1
 LARGEST_POSITION = (1 << 31) - 1
 """Most concepts, neighbours or names of a snapshot: their positions are int32."""

@@ -48,14 +48,6 @@ from cuihop.snapshot.word_forms import (
     searched_words,
 )
 
-__all__ = [
-    "NAME_INDEX",
-    "NameIndex",
-    "check_name_index",
-    "name_index_sections",
-    "name_search",
-]
-
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Words = range | Int32

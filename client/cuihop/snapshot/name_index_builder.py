@@ -9,16 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.resources.arrays import bounds_of
 from cuihop.resources.cores import cores, in_threads
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.spelling import spelling_sections
-from cuihop.snapshot.string_table import StringTable, bounds_of
+from cuihop.snapshot.string_table import StringTable
 from cuihop.snapshot.word_forms import STOP_WORDS, form_of
-
-__all__ = [
-    "concept_weights", "counted_descendants", "name_index_sections", "name_merits", "ordered_texts", "read_only",
-    "taken_texts", "tier_bounds",
-]  # fmt: skip
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]

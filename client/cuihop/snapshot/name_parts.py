@@ -16,8 +16,6 @@ from cuihop.snapshot.name_index import name_search, with_name_index
 from cuihop.snapshot.term_table import term_table, with_term_table
 from cuihop.snapshot.writer import write_snapshot
 
-__all__ = ["NAME_PARTS", "NamePart", "add_name_parts"]
-
 
 @dataclass(frozen=True)
 class NamePart:

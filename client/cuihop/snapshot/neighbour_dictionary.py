@@ -38,10 +38,10 @@ from cuihop.graph import (
     resolved,
 )
 from cuihop.identifiers import EXPECTED, is_identifier
+from cuihop.resources.arrays import bounds_of
 from cuihop.snapshot.file import Sections, write_sections
 from cuihop.snapshot.identifier_table import IdentifierTable, identifier_array
 from cuihop.snapshot.layout import NEIGHBOUR_DICTIONARY
-from cuihop.snapshot.string_table import bounds_of
 
 __all__ = ["DICTIONARY_VERSION", "NeighbourDictionary", "is_neighbour_dictionary"]
 

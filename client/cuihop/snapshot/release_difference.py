@@ -14,8 +14,6 @@ from cuihop.snapshot.file import Sections
 from cuihop.snapshot.graph import SnapshotGraph
 from cuihop.snapshot.identifier_table import IdentifierTable
 
-__all__ = ["ReleaseDifference", "VocabularyDifference", "release_difference"]
-
 
 @dataclass(frozen=True, slots=True)
 class VocabularyDifference:

@@ -14,8 +14,6 @@ from cuihop.graph import Release
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.writer import digest_of_sections, hierarchy_rows
 
-__all__ = ["RestrictedSections", "sections_within"]
-
 
 class RestrictedSections(Sections):
     """Sections of which some are replaced, in memory; the others are read from the whole snapshot.

@@ -9,8 +9,6 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-__all__ = ["Scratch", "ScratchPool"]
-
 Lent = TypeVar("Lent")
 
 _LAST_STAMP = 2**31 - 2

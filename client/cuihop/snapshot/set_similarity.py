@@ -11,8 +11,6 @@ import numpy.typing as npt
 from cuihop.errors import InputError
 from cuihop.resources.cores import in_threads
 
-__all__ = ["SetPairs", "ancestor_overlaps", "best_match_averages"]
-
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]

@@ -19,8 +19,6 @@ from cuihop.resources.resources import Resources
 from cuihop.similarity.options import DISTANCES
 from cuihop.snapshot.all_similarities import AllSimilarities
 
-__all__ = ["DELIMITERS", "identifier_files", "write_array", "write_pairs"]
-
 Float64 = npt.NDArray[np.float64]
 Int64 = npt.NDArray[np.int64]
 _Write = Callable[[Int64, Int64, Float64], None]

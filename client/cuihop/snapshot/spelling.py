@@ -24,8 +24,6 @@ import numpy.typing as npt
 from cuihop.snapshot.string_table import StringTable
 from cuihop.snapshot.word_forms import MOST_READINGS, STOP_WORDS, form_of, respelt
 
-__all__ = ["MOST_WORDS", "Spelling", "edit_distances", "letter_sets", "may_be_misspelt", "spelling_sections"]
-
 MOST_WORDS = 1 << 18
 """Most words that are candidates of a correction."""
 

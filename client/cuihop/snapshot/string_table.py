@@ -1,37 +1,17 @@
-"""Rows of different lengths in two arrays; above all strings: one blob of UTF-8 bytes, and their offsets in it."""
+"""Strings in two arrays: one blob of UTF-8 bytes, and their offsets in it."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.errors import InputError, LimitExceeded
-
-__all__ = ["StringTable", "bounds_of", "folded", "folded_query"]
+from cuihop.errors import InputError
+from cuihop.resources.arrays import bounds_of
 
 _BLOCK = 1 << 26
-
-
-def bounds_of(lengths: npt.ArrayLike, dtype: npt.DTypeLike = np.int64) -> npt.NDArray[Any]:
-    """Bounds of rows in compressed form, shape (rows + 1,): row i lies from ``bounds[i]`` up to ``bounds[i + 1]``.
-
-    >>> bounds_of([2, 0, 1]).tolist()
-    [0, 2, 2, 3]
-
-    Raises:
-        LimitExceeded: the sum is beyond the type.
-    """
-    lengths = np.asarray(lengths)
-    most = np.iinfo(dtype).max
-    if (total := int(lengths.sum(dtype=np.int64))) > most:
-        raise LimitExceeded(f"a table of {total:,} values, and it holds at most {most:,}. Load fewer vocabularies")
-    bounds = np.zeros(len(lengths) + 1, dtype=dtype)
-    np.cumsum(lengths, out=bounds[1:])
-    return bounds
 
 
 class StringTable:

@@ -28,23 +28,12 @@ import numpy.typing as npt
 from cuihop.annotation.code_points import coded
 from cuihop.annotation.tokens import Tokeniser, word_hashes
 from cuihop.errors import DamageWarning, LimitExceeded, OlderSnapshot, SnapshotError
+from cuihop.resources.arrays import bounds_of
 from cuihop.resources.cores import in_order
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import SUPPRESSED_NAME, TERM_TABLE
 from cuihop.snapshot.name_index_builder import counted_descendants, read_only
-from cuihop.snapshot.string_table import bounds_of
 from cuihop.snapshot.word_forms import form_of
-
-__all__ = [
-    "FUNCTION_WORDS",
-    "GENERAL_SHARE",
-    "GENERAL_WORD_SHARE",
-    "KINDS",
-    "TermTable",
-    "term_table",
-    "term_table_sections",
-    "with_term_table",
-]
 
 Arrays = Mapping[str, npt.NDArray[Any]] | Sections
 Int32 = npt.NDArray[np.int32]

@@ -10,19 +10,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-__all__ = [
-    "MOST_READINGS",
-    "MOST_WORDS",
-    "STOP_WORDS",
-    "form_key",
-    "form_of",
-    "form_prefixes",
-    "name_forms",
-    "respaced",
-    "respelt",
-    "searched_words",
-]
-
 STOP_WORDS = frozenset({"an", "and", "by", "for", "in", "of", "on", "or", "s", "the", "to", "with"})
 """Words that need not match; ``s`` is what folding leaves of a possessive."""
 

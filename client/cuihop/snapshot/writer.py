@@ -15,26 +15,14 @@ import numpy.typing as npt
 from cuihop.errors import InputError, LimitExceeded, SnapshotError
 from cuihop.graph import Release
 from cuihop.identifiers import EXPECTED, Identifiers, is_identifier
+from cuihop.resources.arrays import bounds_of
 from cuihop.resources.cores import in_order
 from cuihop.snapshot.file import Sections, write_sections
 from cuihop.snapshot.identifier_table import IdentifierTable, identifier_array
 from cuihop.snapshot.layout import LARGEST_POSITION, NAME_SOURCES
 from cuihop.snapshot.name_index_builder import counted_descendants, name_index_sections
-from cuihop.snapshot.string_table import StringTable, bounds_of, folded
+from cuihop.snapshot.string_table import StringTable, folded
 from cuihop.snapshot.term_table import term_table_sections
-
-__all__ = [
-    "RETIRED_RELATIONS",
-    "GraphTables",
-    "RetiredTable",
-    "check_digest",
-    "digest_of_sections",
-    "graph_digest",
-    "hierarchy_rows",
-    "sections_of",
-    "tables_of_edges",
-    "write_snapshot",
-]
 
 RETIRED_RELATIONS = ("SY", "RB", "RN", "RO", "DEL")
 """Relations of a retired concept to its successor (UMLS MRCUI): merged, broader, narrower, other; or deleted."""

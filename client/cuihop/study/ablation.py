@@ -21,8 +21,6 @@ from cuihop.study.checkpoint import StudyCheckpoint
 from cuihop.study.inputs import DEPTH, ProgressOf, StudyInputs
 from cuihop.study.long_table import LongRow
 
-__all__ = ["HOPS", "LAMBDAS", "SUBSETS", "AblationPass", "ablation", "ablation_passes"]
-
 LAMBDAS = tuple(tenths / 10 for tenths in range(11))
 HOPS = (0, 1, 2)
 

@@ -21,8 +21,6 @@ from cuihop.resources.progress import Progress
 from cuihop.resources.resources import Resources
 from cuihop.study.inputs import StudyInputs
 
-__all__ = ["StudyCheckpoint"]
-
 _HEADER = "study.blocks"
 _SUFFIXES = (".blocks", ".npz")
 

@@ -23,8 +23,6 @@ from cuihop.resources.resources import Resources
 from cuihop.study.inputs import DEPTH, ProgressOf, StudyInputs
 from cuihop.study.rankings import ranked_by
 
-__all__ = ["Cost", "costs", "gain", "gain_by_hops", "gain_by_similarity", "ndcg", "rel"]
-
 Near = Callable[[str, str], bool]
 Hops = Callable[[str, str], int | None]
 Similarity = Callable[[str, str], float]

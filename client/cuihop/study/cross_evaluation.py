@@ -19,18 +19,6 @@ from cuihop.study.inputs import ProgressOf, StudyInputs
 from cuihop.study.long_table import LongRow
 from cuihop.study.rankings import SHUFFLED, names_of, rankings
 
-__all__ = [
-    "CONFIDENCE",
-    "IOU",
-    "NN_IOU",
-    "RESAMPLES",
-    "CrossEvaluation",
-    "Interval",
-    "cross_evaluation",
-    "evaluate_rankings_of_shard",
-    "intervals",
-]
-
 NN_IOU, IOU = "nn-IoU", "IoU"
 CONFIDENCE = 0.95
 RESAMPLES = 1_000

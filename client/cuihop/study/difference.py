@@ -18,8 +18,6 @@ from cuihop.study.cross_evaluation import IOU, NN_IOU, CrossEvaluation, Interval
 from cuihop.study.inputs import CUT_OFFS, DEPTH, ProgressOf, StudyInputs
 from cuihop.study.long_table import LongRow
 
-__all__ = ["EXCHANGES", "NearConcepts", "PrecisionDifference", "differences", "near_concepts"]
-
 EXCHANGES = 10_000
 """Number of random exchanges of the two rankings."""
 

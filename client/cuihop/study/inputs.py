@@ -20,8 +20,6 @@ from cuihop.relevance.image_collection import ImageCollection
 from cuihop.resources.progress import Progress
 from cuihop.resources.resources import Resources
 
-__all__ = ["CUT_OFFS", "DEPTH", "Part", "ProgressOf", "StudyInputs"]
-
 CUT_OFFS = (5, 10, 30)
 DEPTH = max(CUT_OFFS)
 

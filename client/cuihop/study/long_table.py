@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from cuihop.notebooks.table import Table
 
-__all__ = ["LongRow", "long_table"]
-
 _COLUMNS = ("part", "ranking", "measure", "n", "lambda", "subset", "value", "queries", "nothing_relevant",
            "unjudged", "low", "high")  # fmt: skip
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["check_plots", "plot_ablation", "plot_costs", "plot_differences", "plot_gains", "plot_precision"]
-
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _GREYS = ("#000000", "#5A5A5A", "#949494")
 _OF_HOPS = ("#0072B2", "#009E73", "#D55E00")  # blue, green and red, as in the paper's Fig. 3

@@ -18,8 +18,6 @@ from cuihop.resources.resources import Resources
 from cuihop.study.checkpoint import StudyCheckpoint
 from cuihop.study.inputs import DEPTH, ProgressOf, StudyInputs
 
-__all__ = ["BASELINES", "OWN", "RANDOM", "SHUFFLED", "names_of", "ranked_by", "rankings"]
-
 SHUFFLED = "nn-IoU, shuffled"
 RANDOM = "random"
 _BY: dict[str, Relevance] = {"IoU": "iou", "nn-IoU": "nn-iou", "BM": "bm"}

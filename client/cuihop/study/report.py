@@ -22,8 +22,6 @@ from cuihop.study.plots import time_text
 from cuihop.study.rankings import RANDOM, SHUFFLED
 from cuihop.study.tables import COST, SOURCE
 
-__all__ = ["cost_report", "cost_table", "report"]
-
 
 def report(
     inputs: StudyInputs, found: CrossEvaluation | None, near: NearConcepts | None, account: Sequence[str],

@@ -13,19 +13,6 @@ from cuihop.study.difference import NearConcepts, PrecisionDifference
 from cuihop.study.inputs import CUT_OFFS, DEPTH, StudyInputs
 from cuihop.study.long_table import LongRow
 
-__all__ = [
-    "COST",
-    "PRECISION",
-    "SOURCE",
-    "ablation_tables",
-    "comparable",
-    "difference_table",
-    "gain_table",
-    "near_table",
-    "precision_table",
-    "published_table",
-]
-
 SOURCE = "Wei, Kurtz and Cloppet 2025, arXiv:2506.13509"
 
 PRECISION: dict[str, dict[tuple[str, ...], tuple[float, float, float]]] = {

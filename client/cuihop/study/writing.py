@@ -30,8 +30,6 @@ from cuihop.study.tables import (
     published_table,
 )
 
-__all__ = ["MARK", "StudyResults", "tables_of", "whole_folder", "write_study"]
-
 _DIFFERENCE_COLUMNS = (
     "measure", "iou", "nn_iou", "difference", "low", "high", "p", "p_holm", "better", "worse", "same", "queries",
 )  # fmt: skip

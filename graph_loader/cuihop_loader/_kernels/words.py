@@ -17,8 +17,6 @@ from numba.extending import intrinsic, overload
 
 from cuihop._kernels.jit import compiled
 
-__all__ = ["beyond_ascii", "count_ones", "eight_bytes", "first_bytes", "lowest_one", "ones_where"]
-
 UInt8 = npt.NDArray[np.uint8]
 
 LANES = 64

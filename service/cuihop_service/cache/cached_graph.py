@@ -50,8 +50,6 @@ from cuihop_service.request_context import Overdue
 if TYPE_CHECKING:
     from cuihop_service.cache.redis_cache import RedisCache
 
-__all__ = ["CachedDistances", "CachedGraph"]
-
 _PAIRS_A_FLIGHT = 8_192  # a request that waits for a part of a large batch does not wait for the whole
 _MOST_SUCCESSORS = 100_000
 _SHARE_OF_RESTRICTED = 4

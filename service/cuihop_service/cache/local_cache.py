@@ -21,11 +21,6 @@ from cachetools import LRUCache
 from cuihop.errors import InputError
 from cuihop.graph import Direction
 
-__all__ = [
-    "DEFAULT_ENTRIES", "NO_PATH", "Entry", "LocalCache", "answers", "better_entry", "entry_beyond", "pair_key",
-    "pair_keys", "within",
-]  # fmt: skip
-
 DEFAULT_ENTRIES = 200_000
 """Pairs that one process holds: see docs/decisions/0006-the-distance-cache.md for what they weigh."""
 

@@ -27,8 +27,6 @@ from cuihop_service.cache.local_cache import Entry
 from cuihop_service.cache.statistics import SharedStatistics
 from cuihop_service.redis_pause import RedisPause, reason
 
-__all__ = ["RedisCache", "check_redis"]
-
 Result = TypeVar("Result")
 
 _logger = logging.getLogger(__name__)

@@ -12,9 +12,6 @@ from dataclasses import dataclass, field
 
 from cuihop_service.cache.local_cache import Entry
 
-__all__ = ["Claim", "Flight", "SingleFlight"]
-
-
 _WORTH_WAITING = 16
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
-__all__ = ["CacheStatistics", "PairCounts", "SharedStatistics"]
-
 
 class PairCounts:
     """Pairs answered, by level. Graphs that replace one another share it, so that no count is lost."""

@@ -18,8 +18,6 @@ from google.protobuf.message import DecodeError
 from cuihop.errors import CuihopError, InputError, QueryTimedOut
 from cuihop_service.grpc_api.messages import grpc_status_of
 
-__all__ = ["Begin", "Context", "GuardedRegistration"]
-
 Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
 
 Begin: TypeAlias = Callable[[str, Context], Awaitable[Any]]

@@ -34,8 +34,6 @@ from cuihop_service.grpc_api.guarded_handlers import Context
 from cuihop_service.grpc_api.messages import grpc_status_of
 from cuihop_service.request_context import FAULT, RequestContext
 
-__all__ = ["ConceptGraphHandlers", "Rpc"]
-
 T = TypeVar("T")
 
 _log = logging.getLogger("cuihop.service")

@@ -34,12 +34,6 @@ from cuihop_service.keyed_pairs import KeyedPairs
 from cuihop_service.limits import Limits
 from cuihop_service.request_context import Answer, Cancelled, RelevanceRow
 
-__all__ = [
-    "bounds", "distances_message", "grpc_status_of", "limits_message", "neighbourhood_message", "optional",
-    "overlap_message", "pack_messages", "pairs_of", "path_message", "provenance", "release_message",
-    "resolution_message", "row_message", "rule", "way",
-]  # fmt: skip
-
 _DIRECTIONS: dict[int, Direction] = {
     pb.DIRECTION_UNSPECIFIED: "any",
     pb.DIRECTION_ANY: "any",

@@ -29,8 +29,6 @@ from cuihop_service.grpc_api.handlers import ConceptGraphHandlers
 from cuihop_service.guard.address_limits import HEAD_SECONDS, AddressCount, AddressLimits, network_of
 from cuihop_service.observe.logs import FROM_ADDRESS
 
-__all__ = ["GrpcServer", "TlsFiles"]
-
 _log = logging.getLogger("cuihop.connections")
 
 _SWEEP_SECONDS = 0.25

@@ -21,8 +21,6 @@ from cachetools import LRUCache
 from cuihop.errors import InputError
 from cuihop_service.guard.rates import Bucket
 
-__all__ = ["HEAD_SECONDS", "AddressCount", "AddressLimits", "FailureCount", "LineBudget", "network_of"]
-
 HEAD_SECONDS = 10.0
 """For the head of an HTTP request, a TLS handshake, or the beginning of a gRPC connection."""
 

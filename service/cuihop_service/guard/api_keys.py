@@ -15,8 +15,6 @@ from typing import Any
 from cuihop.errors import InputError, NotAuthenticated
 from cuihop_service.callers import SCOPES, Caller, Rate
 
-__all__ = ["PREFIX", "ApiKey", "KeyParts", "checked_name", "checked_scopes", "new_key", "parts_of"]
-
 PREFIX = "cuihop_"
 """Beginning of every key, by which scanners for leaked secrets recognise one."""
 

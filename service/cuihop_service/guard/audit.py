@@ -16,8 +16,6 @@ import orjson
 from cuihop.errors import InputError
 from cuihop_service.admission import RequestOutcome, SilentObserver
 
-__all__ = ["AuditLog"]
-
 _log = logging.getLogger("cuihop.guard")
 
 _LONGEST_DETAIL = 500

@@ -15,8 +15,6 @@ from cuihop.notebooks.table import Table
 if TYPE_CHECKING:
     from cuihop_service.guard.api_keys import ApiKey
 
-__all__ = ["keys"]
-
 keys = typer.Typer(name="keys", help="API keys of the service: create, list, revoke.", no_args_is_help=True)
 
 FileOption = Annotated[

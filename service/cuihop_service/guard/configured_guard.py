@@ -19,8 +19,6 @@ from cuihop_service.guard.rates import Rates, SharedRates
 if TYPE_CHECKING:
     from cuihop_service.guard.tokens import TokenVerifier
 
-__all__ = ["Certificates", "ConfiguredGuard", "GuardSettings"]
-
 
 class Certificates:
     """Scopes of callers by the name in their certificate. TLS has verified its signature already.

@@ -15,8 +15,6 @@ from cuihop.errors import InputError, LimitExceeded, RateLimited
 from cuihop_service.callers import Caller, Rate
 from cuihop_service.redis_pause import RedisPause, reason
 
-__all__ = ["Bucket", "Rates", "SharedRates"]
-
 _log = logging.getLogger("cuihop.guard")
 
 _CALLERS = 10_000  # with buckets in memory; a forgotten caller begins with full ones

@@ -25,8 +25,6 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cuihop.errors import GraphUnavailable, InputError
 from cuihop_service.addresses import is_loopback
 
-__all__ = ["ALGORITHMS", "SigningKey", "SigningKeys", "public_keys"]
-
 _log = logging.getLogger("cuihop.guard")
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")

@@ -15,8 +15,6 @@ from cuihop.errors import InputError, NotAuthenticated
 from cuihop_service.callers import SCOPES, Caller
 from cuihop_service.guard.signing_keys import ALGORITHMS, SigningKey, SigningKeys
 
-__all__ = ["TokenRules", "TokenVerifier"]
-
 _LONGEST = 8192  # characters of a token
 _LONGEST_SUBJECT = 256
 _REMEMBERED = 4096  # tokens

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from cuihop.agents.arguments import Arguments
     from cuihop.agents.tools import AgentTool
 
-__all__ = ["agent_routes", "import_tools"]
-
 _TRANSPORT = "mcp"
 _ADMITTED = "cuihop_admitted"  # key of the ASGI scope: True once the request is admitted, or was refused by that
 _REASONS = {403: "NOT_ALLOWED", 413: "LIMIT_EXCEEDED"}

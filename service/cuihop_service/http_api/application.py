@@ -31,8 +31,6 @@ from cuihop_service.http_api.responder import Responder, request_id_of, request_
 from cuihop_service.http_api.routes import ANNOTATE_PATH, routes
 from cuihop_service.observe.metrics import Metrics
 
-__all__ = ["LOOPBACK_HOSTS", "application", "metrics_route"]
-
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]", "testserver")
 """Names of this machine, which a page elsewhere cannot make a browser send."""
 

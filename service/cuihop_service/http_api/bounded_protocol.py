@@ -25,8 +25,6 @@ from cuihop_service.http_api.quick_distance import PATH, QuickDistance, RawRespo
 from cuihop_service.http_api.responder import SUBJECT, usable_request_id
 from cuihop_service.observe.logs import FROM_ADDRESS
 
-__all__ = ["BoundedHttp", "subject_of"]
-
 _QUICK = f"{PATH}?".encode()
 _VERSIONS = ("1.0", "1.1")
 

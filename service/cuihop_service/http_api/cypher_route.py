@@ -25,8 +25,6 @@ from cuihop_service.http_api.problems import problem_responses
 from cuihop_service.http_api.responder import Responder, until_gone
 from cuihop_service.request_context import RequestContext
 
-__all__ = ["CypherAnswer", "CypherNotification", "CypherRequest", "cypher_connection", "cypher_routes"]
-
 _DEEPEST = 10
 _OVERDUE_SECONDS = 5.0
 _LATE_SECONDS = 60.0

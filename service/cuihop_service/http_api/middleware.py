@@ -16,11 +16,6 @@ from cuihop_service.http_api.problems import problem_response
 from cuihop_service.http_api.responder import CALLER, SESSION, request_id_of, request_info
 from cuihop_service.request_context import ReleaseSession
 
-__all__ = [
-    "AGENTS_PATH", "SECURITY_HEADERS", "STREAMS", "AllowedHosts", "AnswerHeaders", "AuthenticateFirst", "BodyLimits",
-    "with_security_headers",
-]  # fmt: skip
-
 SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),

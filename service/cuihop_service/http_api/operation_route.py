@@ -16,8 +16,6 @@ from starlette.responses import Response
 from cuihop.errors import InputError
 from cuihop.files.text_lines import shortened
 
-__all__ = ["CheckedRoute", "OperationRoute"]
-
 _WHOLE_NUMBER = re.compile("-?[0-9]{1,20}", re.ASCII)
 
 

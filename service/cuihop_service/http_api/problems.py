@@ -17,11 +17,6 @@ from cuihop.remote.statuses import error_fields, status_of
 from cuihop_service.http_api.response_models import ProblemBody
 from cuihop_service.request_context import FAULT, Cancelled
 
-__all__ = [
-    "PROBLEM", "fault_response", "input_error", "other_response", "problem", "problem_response", "problem_responses",
-    "with_activations", "with_problems_as_sent",
-]  # fmt: skip
-
 PROBLEM = "application/problem+json"
 
 _ACTIVATION = "X-Release-Activation"

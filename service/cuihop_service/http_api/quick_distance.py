@@ -27,8 +27,6 @@ from cuihop_service.http_api.problems import fault_response, problem_response
 from cuihop_service.http_api.responder import PRIVATE_HEADERS, SUBJECT, Responder, usable_request_id
 from cuihop_service.request_context import Answer, ReleaseSession, RequestContext
 
-__all__ = ["PATH", "QuickDistance", "RawResponse", "plain_head", "plain_query"]
-
 PATH = "/v1/distance"
 """Path of the request that takes the short way."""
 

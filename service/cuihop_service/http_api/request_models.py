@@ -28,12 +28,6 @@ from cuihop.similarity.options import (
 )
 from cuihop_service.keyed_pairs import KeyedPairs
 
-__all__ = [
-    "WITHIN_SABS", "AnnotateRequest", "ConceptsRequest", "ContentField", "DistancesRequest", "NeighbourhoodsRequest",
-    "PackRequest", "PairSimilaritiesRequest", "PlacementsRequest", "RelevanceRequest", "RelevancesRequest",
-    "ResolutionsRequest", "SimilaritiesRequest", "StreamedRequest", "described",
-]  # fmt: skip
-
 # A body cannot be larger than the limit of bytes, and the core checks lengths: the models check shapes and types.
 
 DirectionField = Annotated[

@@ -21,11 +21,6 @@ from cuihop_service.core import ConceptService
 from cuihop_service.http_api.response_models import written
 from cuihop_service.request_context import Answer, Cancelled, ReleaseSession, RequestContext
 
-__all__ = [
-    "CALLER", "PRIVATE_HEADERS", "SESSION", "SUBJECT", "Responder", "request_id_of", "request_info", "until_gone",
-    "usable_request_id",
-]  # fmt: skip
-
 T = TypeVar("T")
 
 CALLER = "cuihop_caller"

@@ -22,14 +22,6 @@ from cuihop_service.http_api.request_models import described
 from cuihop_service.limits import Limits
 from cuihop_service.request_context import Answer, RelevanceRow
 
-__all__ = [
-    "AnnotationsBody", "ConceptBody", "ConceptsBody", "DistanceBody", "DistancesBody", "HierarchyBody",
-    "NeighbourhoodBody", "NeighbourhoodsBody", "PackBody", "PairSimilaritiesBody", "PathBody", "PlacementsBody",
-    "ProblemBody", "ReleaseBody", "RelevanceBody", "RelevancesBody", "ResolutionsBody", "SearchBody",
-    "SimilaritiesBody", "SimilarityBody", "annotations_fields", "distances_fields", "pack_fields", "release_fields",
-    "row_fields", "written",
-]  # fmt: skip
-
 _NUMBERS_A_PART = 1 << 20
 
 

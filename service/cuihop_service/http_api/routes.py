@@ -37,8 +37,6 @@ from cuihop_service.http_api.request_models import (
 from cuihop_service.http_api.responder import CALLER, Responder, request_id_of
 from cuihop_service.request_context import Answer, RequestContext
 
-__all__ = ["ANNOTATE_PATH", "NDJSON", "routes"]
-
 _PREFIX = "/v1"
 _ANNOTATE = "/annotate"
 

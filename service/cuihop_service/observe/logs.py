@@ -26,8 +26,6 @@ from structlog.typing import Processor
 from cuihop_service.admission import RequestOutcome, SilentObserver
 from cuihop_service.guard.address_limits import AddressLimits, LineBudget
 
-__all__ = ["FAULTS_OF_THE_SERVICE", "FROM_ADDRESS", "UNBOUNDED", "LogStyle", "RequestLog", "configure_logs"]
-
 FROM_ADDRESS = "from_address"
 """Attribute of a record: the address that caused the line."""
 

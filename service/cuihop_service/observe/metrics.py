@@ -25,8 +25,6 @@ from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE, reading
 if TYPE_CHECKING:
     from prometheus_client import Counter, Gauge, Histogram
 
-__all__ = ["STATES", "Metrics"]
-
 STATES = ("starting", "ready", "degraded", "unavailable", "stopping")
 
 _SECONDS = (

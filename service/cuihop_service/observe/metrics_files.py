@@ -23,8 +23,6 @@ from prometheus_client.multiprocess import MultiProcessCollector
 if TYPE_CHECKING:
     from prometheus_client import Metric
 
-__all__ = ["ReadableFiles", "counts_alone", "merge_files", "use_allocated_files"]
-
 _log = logging.getLogger("cuihop.service")
 
 _SIZE = 1 << 16  # of a new file

@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-__all__ = ["FOLDER_VARIABLE", "MetricsFolder", "hold_folder", "reading"]
-
 _log = logging.getLogger("cuihop.service")
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from cuihop_service.cache import PairCounts
     from cuihop_service.cache.redis_cache import RedisCache
 
-__all__ = ["Observation"]
-
 _log = logging.getLogger("cuihop.service")
 
 _REFRESH_SECONDS = 2.0

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     import neo4j
     from opentelemetry.sdk.trace import TracerProvider
 
-__all__ = ["TracedConnection", "Tracing", "exporting_provider"]
-
 Result = TypeVar("Result")
 Opened: TypeAlias = tuple[Span, Token[contexts.Context]]
 

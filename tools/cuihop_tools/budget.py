@@ -1,0 +1,54 @@
+"""The budget of code: lines and modules of each package, held by ``tools/budget.toml``.
+
+``python -m cuihop_tools.budget`` fails where a package has more than its budget. A change that needs more raises the
+number in the same commit, with a line of reason.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+_BUDGET = "tools/budget.toml"
+_SOURCES = {"cuihop": "client", "cuihop_loader": "graph_loader", "cuihop_service": "service", "cuihop_tools": "tools"}
+
+
+def sizes(root: Path) -> dict[str, tuple[int, int]]:
+    """Lines and modules of each package; the modules directly in ``cuihop`` count as a package of that name."""
+    lines, modules = Counter[str](), Counter[str]()
+    for package, folder in _SOURCES.items():
+        base = root / folder / package
+        for path in base.rglob("*.py"):
+            inner = path.relative_to(base).parts[:-1]
+            name = ".".join([package, *inner[:1]])
+            lines[name] += len(path.read_bytes().splitlines())
+            modules[name] += 1
+    return {name: (lines[name], modules[name]) for name in sorted(lines)}
+
+
+def excesses(root: Path) -> list[str]:
+    """The packages beyond their budget, a sentence each."""
+    budget = tomllib.loads((root / _BUDGET).read_text(encoding="utf-8"))
+    measured = sizes(root)
+    problems = [f"{_BUDGET}: “{name}” is no package" for name in budget if name not in measured]
+    for name, counts in measured.items():
+        if name not in budget:
+            problems.append(f"{_BUDGET}: no budget for {name}")
+            continue
+        for unit, count in zip(("lines", "modules"), counts, strict=True):
+            if count > (most := budget[name][unit]):
+                problems.append(f"{name}: {count:,} {unit}; its budget is {most:,}")
+    return problems
+
+
+def main() -> int:
+    """Print the packages beyond their budget; 1 if there is one."""
+    problems = excesses(Path.cwd())
+    print("".join(f"{problem}\n" for problem in problems), end="", file=sys.stderr)
+    return int(bool(problems))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
