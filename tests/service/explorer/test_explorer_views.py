@@ -464,7 +464,7 @@ def test_a_member_of_a_family_is_found_by_a_filter_and_drawn(explorer: Explorer,
     expect(family.get_by_role("listitem")).to_have_text(["drawn disease number 1007 C8101007"])
     assert "C8101007" in json.loads(explorer.saved("JSON", tmp_path))["drawn"]["concepts"]
     address = explorer.page.url
-    explorer.open(address.removeprefix(explorer.base).replace("C8101007", "C8101007+C0006121"))  # the last one does not belong here
+    explorer.open(address.removeprefix(explorer.base).replace("C8101007", "C8101007+C0006121"))  # one stranger
     expect(explorer["#total"]).to_contain_text("13 drawn")
 
 
