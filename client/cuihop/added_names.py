@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from cuihop.annotation.mentions import Annotations
-from cuihop.annotation.options import AnnotationOptions
-from cuihop.graph import (
-    Concept,
-    ConceptGraph,
-    Direction,
-    DistancePack,
-    Distances,
-    Neighbourhood,
-    Path,
-    Release,
-    Resolution,
-    SearchHit,
-    resolved,
-)
-from cuihop.similarity.hierarchy import Hierarchy
+from cuihop.graph import ConceptGraph, resolved
+from cuihop.graph_wrapper import GraphWrapper
 
 __all__ = ["GraphWithNames", "names_of", "without_added_names"]
 
 
-class GraphWithNames(ConceptGraph):
+class GraphWithNames(GraphWrapper):
     """A `ConceptGraph` that names concepts of another one where that has no name, and hands everything else on to it.
+
+    Records, search and annotation are by the names of the graph.
 
     Args:
         graph: closed with this graph.
@@ -33,7 +21,7 @@ class GraphWithNames(ConceptGraph):
     """
 
     def __init__(self, graph: ConceptGraph, added: Mapping[str, str]) -> None:
-        self.graph = graph
+        super().__init__(graph)
         self.added = added
 
     def __repr__(self) -> str:
@@ -45,66 +33,9 @@ class GraphWithNames(ConceptGraph):
         found = zip(used, self.graph.names(cuis), strict=True)
         return [self.added.get(cui) if name is None else name for cui, name in found]
 
-    @property
-    def release(self) -> Release:
-        """The release of the graph."""
-        return self.graph.release
-
     def within(self, sabs: Sequence[str]) -> GraphWithNames:
         """See `ConceptGraph.within`; with the same added names."""
         return GraphWithNames(self.graph.within(sabs), self.added)
-
-    def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
-        """See `ConceptGraph.resolve`."""
-        return self.graph.resolve(cuis)
-
-    def distances(
-        self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None
-    ) -> Distances:
-        """See `ConceptGraph.distances`."""
-        return self.graph.distances(pairs, direction=direction, max_hops=max_hops)
-
-    def path(
-        self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None, which: int = 1
-    ) -> Path | None:
-        """See `ConceptGraph.path`."""
-        return self.graph.path(a, b, direction=direction, max_hops=max_hops, which=which)
-
-    def neighbours(
-        self,
-        cuis: Sequence[str],
-        *,
-        hops: int | None = 1,
-        direction: Direction = "any",
-        limit: int | None = None,
-    ) -> list[Neighbourhood]:
-        """See `ConceptGraph.neighbours`."""
-        return self.graph.neighbours(cuis, hops=hops, direction=direction, limit=limit)
-
-    def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
-        """See `ConceptGraph.pack`."""
-        return self.graph.pack(cuis, hops=hops, direction=direction)
-
-    def concepts(self, cuis: Sequence[str]) -> list[Concept]:
-        """See `ConceptGraph.concepts`; records are those of the graph."""
-        return self.graph.concepts(cuis)
-
-    def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
-        """See `ConceptGraph.search`; among the names of the graph."""
-        return self.graph.search(text, limit=limit)
-
-    def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
-        """See `ConceptGraph.annotate_many`; by the names of the graph."""
-        return self.graph.annotate_many(texts, options)
-
-    @property
-    def hierarchy(self) -> Hierarchy:
-        """See `ConceptGraph.hierarchy`."""
-        return self.graph.hierarchy
-
-    def close(self) -> None:
-        """Close the graph."""
-        self.graph.close()
 
 
 def without_added_names(graph: ConceptGraph) -> ConceptGraph:

@@ -11,27 +11,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.annotation.mentions import Annotations
-from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import ConceptError, GraphError, QueryTimedOut
 from cuihop.graph import (
-    CommonAncestor,
-    Concept,
     ConceptGraph,
     Direction,
-    DistancePack,
     Distances,
-    Neighbourhood,
-    Path,
     Release,
-    Resolution,
-    SearchHit,
     checked_direction,
     checked_hops,
     checked_pairs,
     resolved,
 )
-from cuihop.similarity.hierarchy import Hierarchy
+from cuihop.graph_wrapper import GraphWrapper
 from cuihop_service.cache.local_cache import (
     DEFAULT_ENTRIES,
     NO_PATH,
@@ -108,7 +99,7 @@ class _Batch:
         return self.pairs[self.places[key][0]]
 
 
-class CachedGraph(ConceptGraph):
+class CachedGraph(GraphWrapper):
     """A `ConceptGraph` that caches the distances of another one, and hands everything else on to it.
 
     Only answers of the inner graph are cached, under current identifiers. An identifier that it does not hold goes to
@@ -135,7 +126,7 @@ class CachedGraph(ConceptGraph):
         shared: RedisCache | None = None,
         counts: PairCounts | None = None,
     ) -> None:
-        self.graph = graph
+        super().__init__(graph)
         self._release = graph.release
         self._largest = entries
         self._memory = LocalCache(entries)
@@ -331,65 +322,3 @@ class CachedGraph(ConceptGraph):
         """See `ConceptGraph.within`. With a cache of its own, of a quarter of the size, and the same shared level."""
         entries = max(1, self._largest // _SHARE_OF_RESTRICTED)
         return CachedGraph(self.graph.within(sabs), entries=entries, shared=self._shared, counts=self._counts)
-
-    def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
-        """See `ConceptGraph.resolve`."""
-        return self.graph.resolve(cuis)
-
-    def path(
-        self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None, which: int = 1
-    ) -> Path | None:
-        """See `ConceptGraph.path`."""
-        return self.graph.path(a, b, direction=direction, max_hops=max_hops, which=which)
-
-    def neighbours(
-        self,
-        cuis: Sequence[str],
-        *,
-        hops: int | None = 1,
-        direction: Direction = "any",
-        limit: int | None = None,
-    ) -> list[Neighbourhood]:
-        """See `ConceptGraph.neighbours`."""
-        return self.graph.neighbours(cuis, hops=hops, direction=direction, limit=limit)
-
-    def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
-        """See `ConceptGraph.pack`."""
-        return self.graph.pack(cuis, hops=hops, direction=direction)
-
-    def concepts(self, cuis: Sequence[str]) -> list[Concept]:
-        """See `ConceptGraph.concepts`."""
-        return self.graph.concepts(cuis)
-
-    def names(self, cuis: Sequence[str]) -> list[str | None]:
-        """See `ConceptGraph.names`."""
-        return self.graph.names(cuis)
-
-    def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
-        """See `ConceptGraph.search`."""
-        return self.graph.search(text, limit=limit)
-
-    @property
-    def hierarchy(self) -> Hierarchy:
-        """See `ConceptGraph.hierarchy`."""
-        return self.graph.hierarchy
-
-    def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
-        """See `ConceptGraph.annotate_many`."""
-        return self.graph.annotate_many(texts, options)
-
-    def ancestors(self, cui: str, *, hops: int | None = None, limit: int | None = None) -> Neighbourhood:
-        """See `ConceptGraph.ancestors`."""
-        return self.graph.ancestors(cui, hops=hops, limit=limit)
-
-    def descendants(self, cui: str, *, hops: int | None = None, limit: int | None = None) -> Neighbourhood:
-        """See `ConceptGraph.descendants`."""
-        return self.graph.descendants(cui, hops=hops, limit=limit)
-
-    def common_ancestors(self, a: str, b: str) -> list[CommonAncestor]:
-        """See `ConceptGraph.common_ancestors`."""
-        return self.graph.common_ancestors(a, b)
-
-    def close(self) -> None:
-        """Close the inner graph. Harmless twice."""
-        self.graph.close()
