@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Mapping
 from typing import Any, get_args
@@ -28,16 +29,20 @@ from cuihop.rankings.ranking import Ties
 from cuihop.rankings.reading import read_ranking, read_run
 from examples import examples
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of its own dependencies, when it is imported
-    import ranx
-
 Judged = Mapping[str, Mapping[str, int]]
 Run = dict[str, dict[str, float]]
 OF_TREC_EVAL = {
     "P@5": "P_5", "R@5": "recall_5", "AP": "map", "AP@5": "map_cut_5", "Rprec": "Rprec", "bpref": "bpref",
     "RR": "recip_rank", "nDCG": "ndcg", "nDCG@5": "ndcg_cut_5",
 }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def ranx() -> Any:
+    """The package, which takes seconds to import."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its own dependencies
+        return importlib.import_module("ranx")
 
 
 def alike(one: Ranking, other: Ranking) -> bool:
@@ -70,7 +75,7 @@ def test_tables_keep_a_ranking(tool: str, ranking: Ranking) -> None:
 @pytest.mark.xdist_group("ranx")  # it compiles anew in each process
 @settings(max_examples=examples(30))
 @given(image_rankings(names_for_ranx))
-def test_ranx_keeps_a_ranking(ranking: Ranking) -> None:
+def test_ranx_keeps_a_ranking(ranx: Any, ranking: Ranking) -> None:
     assume(len(ranking.rows))
     run = to_ranx.to_run(ranking, name="mine")
     assert isinstance(run, ranx.Run)
@@ -127,7 +132,7 @@ def test_a_ranking_handed_over_is_worth_the_same_there(case: tuple[Judged, Run])
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("ranx")  # it compiles anew in each process
-def test_a_ranking_handed_over_is_worth_the_same_in_ranx() -> None:
+def test_a_ranking_handed_over_is_worth_the_same_in_ranx(ranx: Any) -> None:
     generator = np.random.default_rng(5)
     corpus = [f"d{i}" for i in range(30)]
     qrels = {f"q{q}": {d: int(g) for d, g in zip(corpus, generator.integers(0, 3, 30), strict=True) if g}
@@ -145,7 +150,7 @@ def test_a_ranking_handed_over_is_worth_the_same_in_ranx() -> None:
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("ranx")  # it compiles anew in each process
-def test_scores_of_ranx_come_back_in_double_precision() -> None:
+def test_scores_of_ranx_come_back_in_double_precision(ranx: Any) -> None:
     run = ranx.Run({"q": {"a": 1.0, "b": 1.0 + 2**-40, "c": 1.0}})
     assert to_ranx.from_run(run)["q"] == ("b", "a", "c")
     assert to_ranx.from_run(run, ties="trec")["q"] == ("c", "b", "a")
@@ -264,7 +269,7 @@ def test_what_does_not_go_over_is_refused() -> None:
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("ranx")  # it compiles anew in each process
-def test_ranx_itself_loses_names_beyond_latin_1() -> None:
+def test_ranx_itself_loses_names_beyond_latin_1(ranx: Any) -> None:
     # Why to_run refuses them. Once ranx keeps them, so can we.
     with pytest.raises(KeyError):
         dict(ranx.Run({"q": {"Ā": 1.0}})["q"])
