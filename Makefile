@@ -1,7 +1,7 @@
 # make demo    set everything up, load open data, ask, evaluate
 # make test    set everything up and run the tests of every package, in one process and on a core of servers: five minutes
 # make test-all  every test, on more examples: some twenty minutes
-# make check   lint, formatting, types, import rules, plain language, the budget of lines
+# make check   lint, formatting, types, import rules, plain language, the budget of lines, the reference
 # make bench   the measurements of benchmarks/: an hour or so; `make bench ONLY=evaluation` makes one part anew
 # make bench-smoke  each of them with little to do, to see that they run
 # make docs     the documentation as web pages, in build/docs; works without a network
@@ -51,6 +51,7 @@ check: $(READY)
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m cuihop_tools.plain_language client service graph_loader tools docs README.md CONTRIBUTING.md
 	$(BIN)/python -m cuihop_tools.budget
+	$(BIN)/python docs/site/write_reference.py --check
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks $(addprefix --only ,$(ONLY))

@@ -43,6 +43,7 @@ def run(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
             client = NotebookClient(
                 notebook,
                 timeout=120,
+                coalesce_streams=True,  # what a cell prints comes in one message or several, as time will have it
                 kernel_name=_KERNEL,
                 resources={"metadata": {"path": str(work)}},
             )

@@ -1,10 +1,11 @@
 """The generated part of docs/reference/*.md, below the mark of each page: ``make reference``.
 
-The text above the mark is written by hand.
+The text above the mark is written by hand. With ``--check``, nothing is written, and a page that differs is an error.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -40,5 +41,8 @@ def reference_pages() -> Iterator[tuple[Path, str]]:
 
 
 if __name__ == "__main__":
-    for page, text in reference_pages():
+    differing = {page: text for page, text in reference_pages() if page.read_text(encoding="utf-8") != text}
+    if "--check" in sys.argv and differing:
+        sys.exit(f"{', '.join(map(str, differing))}: not what the code says; run: make reference")
+    for page, text in differing.items():
         page.write_text(text, encoding="utf-8")

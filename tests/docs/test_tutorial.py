@@ -8,7 +8,7 @@ import re
 import nbformat
 import pytest
 
-from tutorial_notebook import NOTEBOOK, cleaned, executed, texts, written
+from tutorial_notebook import NOTEBOOK, cleaned, executed, run, texts, written
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +24,12 @@ def test_every_cell_runs_and_gives_what_is_shown(committed: nbformat.NotebookNod
     assert [cell.source for cell in found.cells] == [cell.source for cell in committed.cells]
     assert texts(found) == texts(committed), "make tutorial writes the outputs anew; look at what changed"
     assert any("image/png" in output for outputs in texts(found) for output in outputs)
+
+
+@pytest.mark.slow
+def test_what_a_cell_prints_is_one_output_however_it_comes() -> None:
+    cell = nbformat.v4.new_code_cell("print(1, end='', flush=True)\nprint(' hop')")
+    assert texts(run(nbformat.v4.new_notebook(cells=[cell]))) == [[{"stdout": "1 hop\n"}]]
 
 
 def test_it_holds_nothing_of_the_run_that_made_it(committed: nbformat.NotebookNode) -> None:
