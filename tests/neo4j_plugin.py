@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from cuihop_tools.neo4j_server import LocalServer, server_jars
 
@@ -29,10 +32,15 @@ def with_plugin(server: LocalServer) -> LocalServer:
     """The same server, not yet started, with the plugin in its folder."""
     plugins = server.home / "plugins"
     plugins.mkdir(exist_ok=True)
-    source = plugins / "Other.java"
-    source.write_text(_SOURCE.replace("ANSWER", PLUGIN_ANSWER), encoding="utf-8")
-    (api,) = server_jars().glob("neo4j-procedure-api-*.jar")
-    subprocess.run(["javac", "-cp", str(api), "-d", str(plugins / "made"), str(source)], check=True)
-    archive = shutil.make_archive(str(plugins / "other"), "zip", plugins / "made")
-    shutil.move(archive, plugins / "other.jar")
+    (plugins / "other.jar").write_bytes(_plugin())
     return server
+
+
+@cache
+def _plugin() -> bytes:
+    (api,) = server_jars().glob("neo4j-procedure-api-*.jar")
+    with TemporaryDirectory() as folder:
+        source = Path(folder) / "Other.java"
+        source.write_text(_SOURCE.replace("ANSWER", PLUGIN_ANSWER), encoding="utf-8")
+        subprocess.run(["javac", "-cp", str(api), "-d", f"{folder}/made", str(source)], check=True)
+        return Path(shutil.make_archive(f"{folder}/other", "zip", f"{folder}/made")).read_bytes()

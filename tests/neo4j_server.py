@@ -34,6 +34,7 @@ __all__ = [
     "connected",
     "emptied",
     "killable_neo4j",
+    "make_active",
     "neo4j_server",
     "new_server",
     "open_release",
@@ -47,6 +48,12 @@ _TLS = (
     "dbms.ssl.policy.bolt.enabled=true",
     "dbms.ssl.policy.bolt.base_directory=certificates/bolt",
     "dbms.ssl.policy.bolt.client_auth=NONE",
+)
+_OPEN = (
+    "dbms.security.allow_csv_import_from_file_urls=true",
+    "internal.dbms.cypher_ip_blocklist=",
+    "dbms.security.procedures.allowlist=*",
+    "db.transaction.timeout=20s",
 )
 
 
@@ -81,8 +88,11 @@ def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServ
 
 @pytest.fixture(scope="session")
 def killable_neo4j(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    """A server that tests may kill, stop and import into; over TLS, too, with a certificate that it signed itself."""
-    server = new_server(tmp_path_factory, settings=_TLS)
+    """A server that tests may kill, stop and import into, with settings that allow queries and plugins everything.
+
+    Over TLS, too, with a certificate that it signed itself.
+    """
+    server = with_plugin(new_server(tmp_path_factory, settings=_TLS + _OPEN))
     folder = server.home / "certificates" / "bolt"
     folder.mkdir(parents=True)
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
@@ -104,6 +114,11 @@ def stored_graph(server: LocalServer, snapshot: SnapshotGraph, *, switch: bool =
     connection = connected(server, **others)
     stored = load_online(snapshot.sections, connection, switch=switch)
     return Neo4jGraph(connection, release=stored.number)
+
+
+def make_active(server: LocalServer, snapshot: SnapshotGraph) -> None:
+    """Load a release and have readers get it."""
+    stored_graph(server, snapshot, switch=True).close()
 
 
 NEW_AND_UNNAMED = "C9999998"

@@ -42,6 +42,12 @@ class Program:
     def get(self, path: str) -> Any:
         return json.loads(self.answer(path))
 
+    def health(self) -> tuple[int, dict[str, Any]]:
+        """Status and fields of the answer of the worker that a new connection reaches."""
+        address = f"http://{self.http}/health/ready"
+        answer = urllib3.request("GET", address, retries=False, headers={"Connection": "close"}, timeout=20)
+        return answer.status, json.loads(answer.data)
+
     def hops(self) -> int | None:
         answer: int | None = self.get("/v1/distance?a=C0006121&b=C0018670")["hops"]
         return answer

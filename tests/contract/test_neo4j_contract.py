@@ -14,9 +14,9 @@ from neo4j_server import stored_graph
 
 @pytest.mark.core
 class TestNeo4j(ConceptGraphContract):
-    random_graphs = 8
-    pairs_a_thread = 4
-    every_published = 10
+    random_graphs = 5
+    pairs_a_thread = 2
+    every_published = 20
 
     @pytest.fixture(scope="class")
     @classmethod

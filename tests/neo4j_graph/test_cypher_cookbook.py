@@ -14,7 +14,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from cuihop.adapters.graph_export import to_networkx, to_pandas
+from cuihop.adapters.graph_export import to_networkx
 from cuihop.cli.neo4j_commands import query
 from cuihop.neo4j_graph.graph import Neo4jGraph
 from cuihop_loader.neo4j_online import load_online
@@ -82,15 +82,13 @@ def test_the_python_of_the_page_runs_py2neo_too(curated: LocalServer, block: str
     assert done.stdout.strip() == ("Heart" if "edges" not in result else str(open_release(next_one=True).release.edges))
 
 
-def test_the_graph_of_record_as_networkx_and_pandas(curated: LocalServer) -> None:
+def test_the_graph_of_record_as_networkx(curated: LocalServer) -> None:
     snapshot = open_release(next_one=True)
     with connected(curated) as connection:
         graph = Neo4jGraph(connection)
         graph_of_record, expected = to_networkx(graph), to_networkx(snapshot)
         assert nx.utils.graphs_equal(graph_of_record, expected)
         assert graph_of_record.graph["digest"] == snapshot.release.digest
-        concepts, edges = to_pandas(graph)
-        assert (len(concepts), len(edges)) == (snapshot.release.concepts, snapshot.release.edges)
         part = ["C0018787", "C0003483", "C0042449", "C0005847", "C0003842"]
         some = to_networkx(graph, cuis=part)
         assert nx.utils.graphs_equal(some, expected.subgraph(part))

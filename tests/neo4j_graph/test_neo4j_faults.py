@@ -14,7 +14,7 @@ import pytest
 from cuihop import SnapshotGraph, connect
 from cuihop.adapter_rules import SEARCHES
 from cuihop.adapters.graph_export import to_networkx, to_pandas
-from cuihop.errors import CuihopError, GraphUnavailable, InputError, QueryTimedOut, SchemaMismatch
+from cuihop.errors import GraphUnavailable, InputError, QueryTimedOut, SchemaMismatch
 from cuihop.graph import DIRECTIONS
 from cuihop.neo4j_graph import cypher
 from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
@@ -24,7 +24,6 @@ from cuihop_loader.neo4j_online import load_online
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
 from neo4j_server import connected, open_release, stored_graph
-from waiting import wait_for
 
 SLOW = "UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b WITH a * b AS c RETURN max(c) AS most"
 
@@ -141,37 +140,6 @@ def test_a_database_of_another_schema_is_refused_by_readers_and_loaders(neo4j_se
             connection.run_alone("MATCH (s:CuihopStore) SET s.schema = 1")
 
 
-def test_a_restart_under_queries_is_survived_without_a_wrong_answer(killable_neo4j: LocalServer) -> None:
-    with connected(killable_neo4j, retry_time=60.0) as connection:
-        load_online(example_graph().sections, connection)
-        graph = Neo4jGraph(connection)
-        stop = threading.Event()
-        answers: list[int | None] = []
-        errors: list[CuihopError] = []
-
-        def ask() -> None:
-            while not stop.is_set():
-                try:
-                    answers.append(graph.distance("C0006121", "C0018670"))
-                except CuihopError as error:
-                    errors.append(error)
-
-        with ThreadPoolExecutor(4) as pool:
-            asking = [pool.submit(ask) for _ in range(4)]
-            try:
-                wait_for(lambda: len(answers) > 20)
-                killable_neo4j.kill()
-                killable_neo4j.start()
-                before = len(answers)
-                wait_for(lambda: len(answers) > before + 20)
-            finally:
-                stop.set()
-            for one in asking:
-                one.result()
-        assert set(answers) == {3}
-        assert all(isinstance(error, GraphUnavailable) for error in errors)
-
-
 # Questions that take servers down elsewhere
 
 
@@ -198,7 +166,7 @@ def test_more_shortest_paths_than_can_be_listed_are_counted_and_ranked(neo4j_ser
     edges = [(a, b) for one, two in pairwise(layers) for a in one for b in two]
     edges.remove((layers[0][0], layers[1][0]))
     edges.remove((layers[5][1], layers[6][3]))
-    edges += [(layers[2][0], f"C9{i:06d}") for i in range(2000)]  # a hub that leads nowhere
+    edges += [(layers[2][0], f"C9{i:06d}") for i in range(500)]  # a hub that leads nowhere
     snapshot = SnapshotGraph.of(edges, name="many paths")
     with stored_graph(neo4j_server, snapshot) as graph:
         begin = time.monotonic()

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,13 +14,12 @@ import numpy as np
 import pytest
 
 from cuihop import SnapshotGraph
-from cuihop.errors import GraphUnavailable, InputError, ReleaseMismatch, SchemaMismatch
+from cuihop.errors import InputError, ReleaseMismatch, SchemaMismatch
 from cuihop.neo4j_graph.connection import Neo4jConnection
 from cuihop.neo4j_graph.curator_query import curator_query
 from cuihop.neo4j_graph.graph import Neo4jGraph
 from cuihop.neo4j_graph.projection import snapshot_sections
 from cuihop.neo4j_graph.releases import (
-    StoredRelease,
     remove,
     roll_back,
     stored_release,
@@ -29,9 +27,7 @@ from cuihop.neo4j_graph.releases import (
     switch_to,
 )
 from cuihop.neo4j_graph.schema import database_state
-from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import identifier_array
-from cuihop.snapshot.layout import NAME_SOURCES, TERM_TABLE
 from cuihop.snapshot.release_difference import VocabularyDifference, release_difference
 from cuihop.snapshot.string_table import StringTable
 from cuihop.snapshot.writer import GraphTables, sections_of, tables_of_edges
@@ -40,43 +36,13 @@ from cuihop_loader.neo4j_online import load_online
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import EDGES, ISOLATED, NAMES, RETIRED, example_graph
 from neo4j_server import connected, open_release, typed_graph
-from real_graphs import isa_edges
-
-COUNTS = """
-MATCH (c:StoredConcept {release: $release})
-RETURN count(c) AS concepts, count(DISTINCT c.cui) AS distinct_concepts, sum(COUNT { (c)-[:IS_A]->() }) AS edges,
-       sum(size([(c)-[:IS_A]->(p) | p.cui])) - sum(size(COLLECT { MATCH (c)-[:IS_A]->(p) RETURN DISTINCT p })) AS twice
-"""
+from stored_releases import LABELLED, counts, labels, part_of_the_open_release, same_arrays, two_releases
 
 
 @pytest.fixture
 def connection(neo4j_server: LocalServer) -> Iterator[Neo4jConnection]:
     with connected(neo4j_server) as opened:
         yield opened
-
-
-def same_arrays(one: Sections, other: Sections) -> bool:
-    """The same content; sets of vocabularies may be numbered in another order.
-
-    The vocabularies and grades of the other's names are left out: a database does not store them. The table of names
-    for annotation depends on them.
-    """
-    stored = set(other) - set(NAME_SOURCES)
-    return (
-        set(one) == stored
-        and all(np.array_equal(one[name], other[name]) for name in stored - {"up_sab_sets", *TERM_TABLE})
-        and vocabularies(one) == vocabularies(other)
-    )
-
-
-def vocabularies(sections: Sections) -> list[tuple[str, ...]]:
-    """Of each edge."""
-    sets = [tuple(sabs) for sabs in sections.meta["sab_sets"]]
-    return [sets[number] for number in sections["up_sab_sets"].tolist()]
-
-
-def counts(connection: Neo4jConnection, release: int) -> tuple[int, ...]:
-    return tuple(connection.read(lambda tx: tx.run(COUNTS, release=release).single(strict=True)).values())
 
 
 @pytest.mark.parametrize("make", [open_release, example_graph, typed_graph])
@@ -203,22 +169,6 @@ def test_an_interrupted_switch_is_finished_before_a_rollback(connection: Neo4jCo
         roll_back(connection)
 
 
-CHAIN = [(f"C{i:07d}", f"C{i + 1:07d}") for i in range(18)]
-LABELLED = "MATCH (c:Concept) RETURN c.cui AS cui, count(*) AS n, collect(c.release) AS releases"
-
-
-def two_releases(connection: Neo4jConnection, name: str) -> tuple[StoredRelease, StoredRelease]:
-    """The first is active; the second lacks some of its concepts and has two others."""
-    one = load_online(SnapshotGraph.of(CHAIN, name=f"{name}, one").sections, connection)
-    other = SnapshotGraph.of([*CHAIN[3:], ("C8888888", "C9999999")], name=f"{name}, two")
-    return one, load_online(other.sections, connection, switch=False)
-
-
-def labels(connection: Neo4jConnection) -> dict[int, int]:
-    found = connection.run_alone("MATCH (c:Concept) RETURN c.release AS release, count(*) AS n")
-    return {row["release"]: row["n"] for row in found}
-
-
 @pytest.mark.parametrize("killed_after", [0, 1, 2, 3, 5])
 def test_a_switch_in_ranges_leads_each_identifier_to_one_whole_release(
     connection: Neo4jConnection, monkeypatch: pytest.MonkeyPatch, killed_after: int
@@ -247,42 +197,15 @@ def test_a_switch_in_ranges_leads_each_identifier_to_one_whole_release(
             curator_query(connection, "MATCH (c:Concept) RETURN c LIMIT 1")
         assert Neo4jGraph(connection).distance("C8888888", "C9999999") == 1
     assert Neo4jGraph(connection, release=one.number).distance("C0000000", "C0000018") == 18
-    switch_to(connection, two.number, most_at_once=5)
-    assert labels(connection) == {two.number: 18}
-    assert len(curator_query(connection, "MATCH (c:Concept) RETURN c LIMIT 1").rows) == 1
-
-
-def test_a_server_killed_in_the_middle_of_a_switch_keeps_every_reader_right(
-    killable_neo4j: LocalServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with connected(killable_neo4j, retry_time=0.5) as connection:
-        one, two = two_releases(connection, "server killed")
-        whole = connection.write
-        calls = 0
-
-        def kill_after(work: object, *, timeout: float | None = None) -> object:
-            nonlocal calls
-            calls += 1
-            if calls == 4:  # the mark and two of four ranges are there
-                killable_neo4j.kill()
-            return whole(work, timeout=timeout)  # type: ignore[arg-type]
-
-        monkeypatch.setattr(connection, "write", kill_after)
-        with pytest.raises(GraphUnavailable):
-            switch_to(connection, two.number, most_at_once=5)
-    killable_neo4j.start()
-    with connected(killable_neo4j) as connection:
-        found = labels(connection)
-        assert set(found) == {one.number, two.number}
-        with pytest.raises(ReleaseMismatch, match="being switched"):
-            curator_query(connection, "MATCH (c:Concept) RETURN c LIMIT 1")
-        assert Neo4jGraph(connection).number == two.number
+    if killed_after == 3:
+        assert set(labels(connection)) == {one.number, two.number}
         with pytest.raises(InputError, match="active release cannot be removed"):
             remove(connection, two.number)
         remove(connection, one.number)  # with the label still on some of its concepts
         assert set(labels(connection)) == {two.number}
-        switch_to(connection, two.number, most_at_once=5)
-        assert labels(connection) == {two.number: 18}
+    switch_to(connection, two.number, most_at_once=5)
+    assert labels(connection) == {two.number: 18}
+    assert len(curator_query(connection, "MATCH (c:Concept) RETURN c LIMIT 1").rows) == 1
 
 
 def test_of_two_switches_at_once_the_later_one_wins_whole(
@@ -388,38 +311,6 @@ def test_the_difference_names_the_vocabularies_that_changed() -> None:
     ]
 
 
-def test_a_server_killed_in_the_middle_of_a_load_loses_nothing_and_doubles_nothing(killable_neo4j: LocalServer) -> None:
-    sections = part_of_the_open_release("killed").sections
-    for at in ("concepts", "edges"):
-        killed = threading.Event()
-
-        def kill(what: str, done: int, total: int, at: str = at, killed: threading.Event = killed) -> None:
-            if what == at and done > total // 2 and not killed.is_set():
-                killed.set()
-                threading.Thread(target=killable_neo4j.kill).start()  # beside the next batch
-
-        with connected(killable_neo4j, retry_time=1.0) as connection, pytest.raises(GraphUnavailable):
-            load_online(sections, connection, progress=kill, concepts_a_batch=800, edges_a_batch=800)
-        assert killed.is_set()
-        killable_neo4j.kill()
-        killable_neo4j.start()
-        with connected(killable_neo4j) as connection:
-            half = stored_releases(connection)[-1]
-            assert half.state == "loading"
-            assert 0 < half.loaded < 1
-    with connected(killable_neo4j) as connection:
-        stored = load_online(sections, connection)
-        assert (stored.number, stored.state) == (half.number, "complete")
-        concepts, edges = stored.release.concepts, stored.release.edges
-        assert counts(connection, stored.number) == (concepts, concepts, edges, 0)
-        assert same_arrays(snapshot_sections(connection, stored.number), sections)
-
-
-def part_of_the_open_release(name: str) -> SnapshotGraph:
-    """A graph that takes a loader some seconds."""
-    return SnapshotGraph.of(sorted(isa_edges("rrf_open"))[::4], identifiers="cui", name=name)
-
-
 LOADER = """
 import sys
 from cuihop import SnapshotGraph
@@ -427,7 +318,7 @@ from cuihop.neo4j_graph.connection import Neo4jConnection
 from cuihop_loader.neo4j_online import load_online
 with Neo4jConnection.open(sys.argv[1]) as connection:
     load_online(
-        SnapshotGraph.open(sys.argv[2]).sections, connection, concepts_a_batch=1000, edges_a_batch=500,
+        SnapshotGraph.open(sys.argv[2]).sections, connection, concepts_a_batch=500, edges_a_batch=250,
         progress=lambda what, done, total: print(what, done, flush=True),
     )
 """
@@ -438,7 +329,7 @@ def test_a_loader_killed_again_and_again_finishes_in_the_end(neo4j_server: Local
     graph.save(tmp_path / "graph.cuihop")
     environment = {**os.environ, "NEO4J_PASSWORD": neo4j_server.password}
     command = [sys.executable, "-c", LOADER, neo4j_server.address, str(tmp_path / "graph.cuihop")]
-    for batches in (3, 9, 20):
+    for batches in (5, 20):
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             for _ in range(batches):

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import urllib3
 from neo4j import exceptions
 
 from bolt_proxy import BoltProxy, bolt_proxy
-from cuihop import SnapshotGraph
 from cuihop.errors import GraphUnavailable, OutputError
 from cuihop.neo4j_graph import login
 from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
@@ -30,13 +25,11 @@ from cuihop_service.request_context import RequestContext
 from cuihop_service.stores import Neo4jStore
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
-from neo4j_server import connected, emptied, stored_graph
+from neo4j_server import connected, emptied, make_active
 from served_program import program
 from waiting import wait_for
 
 PAIR = ("C0006121", "C0018670")
-SOON = 35.0
-"""Seconds: ten times what is meant."""
 
 
 @pytest.fixture
@@ -45,67 +38,6 @@ def database(killable_neo4j: LocalServer, monkeypatch: pytest.MonkeyPatch) -> Lo
     monkeypatch.delenv("NEO4J_PASSWORD", raising=False)
     monkeypatch.setenv("NEO4J_PASSWORD_FILE", str(killable_neo4j.home / "password"))
     return emptied(killable_neo4j)
-
-
-def make_active(server: LocalServer, graph: SnapshotGraph) -> None:
-    stored_graph(server, graph, switch=True).close()
-
-
-def health(http: str) -> tuple[int, dict[str, Any]]:
-    answer = urllib3.request("GET", f"{http}/health/ready", retries=False, headers={"Connection": "close"}, timeout=20)
-    return answer.status, json.loads(answer.data)
-
-
-def test_on_an_empty_database_it_starts_and_answers_when_a_release_appears(
-    database: LocalServer, tmp_path: Path
-) -> None:
-    flags = ("--index-folder", str(tmp_path), "--workers", "2")
-    password = str(database.home / "password")
-    with program(database.address, tmp_path, *flags, NEO4J_PASSWORD_FILE=password) as running:
-        http = f"http://{running.http}"
-        code, fields = health(http)
-        assert (code, fields["status"], fields["release"]) == (503, "unavailable", None)
-        assert "no release" in fields["trouble"]
-        refused = urllib3.request("GET", f"{http}/v1/distance?a={PAIR[0]}&b={PAIR[1]}", timeout=30)
-        assert refused.status == 503
-        assert "no release" in refused.json()["detail"]
-        make_active(database, example_graph())
-        wait_for(lambda: all(health(http)[0] == 200 for _ in range(8)))
-        assert urllib3.request("GET", f"{http}/v1/distance?a={PAIR[0]}&b={PAIR[1]}", timeout=30).json()["hops"] == 3
-        assert running.process.poll() is None
-
-
-@pytest.mark.parametrize(
-    ("index", "state", "fault"),
-    [
-        ("on", "degraded", signal.SIGKILL),
-        ("off", "unavailable", signal.SIGKILL),
-        ("off", "unavailable", signal.SIGSTOP),
-    ],
-)
-def test_soon_after_the_database_is_gone_health_says_so(
-    database: LocalServer, tmp_path: Path, index: str, state: str, fault: signal.Signals
-) -> None:
-    make_active(database, example_graph())
-    flags = ("--index-folder", str(tmp_path), "--index", index)
-    password = str(database.home / "password")
-    with program(database.address, tmp_path, *flags, NEO4J_PASSWORD_FILE=password) as running:
-        http = f"http://{running.http}"
-        wait_for(lambda: health(http)[1]["status"] == "ready" and health(http)[1]["indexed"] is (index == "on"))
-        pid = database.pid
-        assert pid is not None
-        os.kill(pid, fault)
-        try:
-            passed = wait_for(lambda: health(http)[1]["status"] == state)
-        finally:
-            if fault == signal.SIGSTOP:
-                os.kill(pid, signal.SIGCONT)
-            else:
-                database.kill()
-                database.start()
-        assert passed < SOON
-        assert database.address in health(http)[1]["trouble"] or health(http)[1]["status"] == "ready"
-        wait_for(lambda: health(http)[1]["status"] == "ready")
 
 
 # The index folder
@@ -210,19 +142,18 @@ def test_a_wrong_password_is_tried_once_by_all_workers_and_locks_nobody_out(
 ) -> None:
     make_active(database, example_graph())
     (tmp_path / "password").write_text("not-the-password")
-    flags = ("--index-folder", str(tmp_path / "index"), "--workers", "3")
+    flags = ("--index-folder", str(tmp_path / "index"), "--workers", "2")
     with program(proxy.address, tmp_path, *flags, NEO4J_PASSWORD_FILE=str(tmp_path / "password")) as running:
-        http = f"http://{running.http}"
-        wait_for(lambda: b'cuihop_workers{state="unavailable"} 3' in running.answer("/metrics"))
+        wait_for(lambda: b'cuihop_workers{state="unavailable"} 2' in running.answer("/metrics"))
         for _ in range(12):
-            code, fields = health(http)
+            code, fields = running.health()
             assert (code, fields["status"]) == (503, "unavailable")
             assert "refuses user 'neo4j' with this password" in fields["trouble"]
             assert "tried again at" in fields["trouble"]
             assert "not-the-password" not in fields["trouble"]
         assert proxy.refusals == 1
         (tmp_path / "password").write_text(database.password)
-        wait_for(lambda: all(health(http)[0] == 200 for _ in range(8)))
+        wait_for(lambda: all(running.health()[0] == 200 for _ in range(8)))
         assert proxy.refusals == 1
 
 

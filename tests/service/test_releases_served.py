@@ -20,24 +20,18 @@ from cuihop.neo4j_graph.releases import roll_back, stored_releases, switch_to
 from cuihop.remote.activation import Activation
 from cuihop.resources.interruption import check_interruption
 from cuihop_server import running_service
-from cuihop_service.core import ConceptService
 from cuihop_service.graph_holder import GraphHolder, ServedGraph, State
-from cuihop_service.limits import Limits
 from cuihop_service.release_watch import HIERARCHY_THREAD, ReleaseWatch
-from cuihop_service.request_context import ReleaseSession, RequestContext
+from cuihop_service.request_context import ReleaseSession
 from cuihop_service.stores import Neo4jStore, SnapshotStore, store_at
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
-from neo4j_server import connected, stored_graph
+from neo4j_server import connected, make_active
 from service_askers import GrpcAsker, HttpAsker
+from stored_releases import shorter_graph
 from waiting import wait_for
 
 PAIR = ("C0006121", "C0018670")
-
-
-def shorter_graph() -> SnapshotGraph:
-    """Another release: brain stem and head are neighbours."""
-    return SnapshotGraph.of([PAIR], name="shorter", identifiers="cui")
 
 
 class Closable(SnapshotGraph):
@@ -312,11 +306,6 @@ def database(killable_neo4j: LocalServer, monkeypatch: pytest.MonkeyPatch) -> Lo
     return killable_neo4j
 
 
-def make_active(server: LocalServer, graph: SnapshotGraph) -> None:
-    """Load a release and have readers get it."""
-    stored_graph(server, graph, switch=True).close()
-
-
 def test_cypher_answers_until_the_index_is_there(database: LocalServer, tmp_path: Path) -> None:
     make_active(database, example_graph())
     store = Neo4jStore(database.address, index=True, folder=tmp_path, caching=lambda graph: None, timeout=30)
@@ -331,53 +320,6 @@ def test_cypher_answers_until_the_index_is_there(database: LocalServer, tmp_path
     assert store.completed(complete) is None
     assert store.open().quickest[1] == "index"  # the file is there now
     first.close()
-
-
-def test_the_index_goes_on_while_the_database_is_down(database: LocalServer, tmp_path: Path) -> None:
-    make_active(database, example_graph())
-    store = Neo4jStore(database.address, index=True, folder=tmp_path, caching=lambda graph: None, timeout=5)
-    holder = GraphHolder()
-    core = ConceptService(holder, Limits())
-    watch = ReleaseWatch(holder, store, 0.1)
-    watch.open_first()
-    watch.start()
-    wait_for(lambda: holder.indexed and holder.state == "ready")
-    database.kill()
-    wait_for(lambda: holder.state == "degraded")
-    assert core.distance(*PAIR, context=RequestContext()).value == 3
-    again = Neo4jStore(database.address, index=True, folder=tmp_path, caching=lambda graph: None, timeout=5)
-    assert again.open().quickest[0].distance(*PAIR) == 3  # a worker that starts now goes on from the file
-    database.start()
-    make_active(database, shorter_graph())
-    wait_for(
-        lambda: holder.state == "ready" and holder.current is not None and holder.current.release.name == "shorter"
-    )
-    assert core.distance(*PAIR, context=RequestContext()).value == 1
-    watch.stop()
-    holder.close()
-
-
-def test_without_an_index_the_service_is_unavailable_while_the_database_is_down(
-    database: LocalServer, tmp_path: Path
-) -> None:
-    make_active(database, example_graph())
-    store = Neo4jStore(database.address, index=False, folder=tmp_path, caching=lambda graph: None, timeout=5)
-    holder = GraphHolder()
-    core = ConceptService(holder, Limits())
-    watch = ReleaseWatch(holder, store, 0.1)
-    watch.open_first()
-    watch.start()
-    answer = core.distance(*PAIR, context=RequestContext())
-    assert (answer.value, answer.tier) == (3, "cypher")
-    database.kill()
-    wait_for(lambda: holder.state == "unavailable")
-    with pytest.raises(GraphUnavailable):
-        core.distance(*PAIR, context=RequestContext())
-    database.start()
-    wait_for(lambda: holder.state == "ready")
-    assert core.distance(*PAIR, context=RequestContext()).value == 3
-    watch.stop()
-    holder.close()
 
 
 def test_the_activations_of_a_database_rise_with_every_switch_and_back(database: LocalServer, tmp_path: Path) -> None:

@@ -338,7 +338,10 @@ class _TimedRead:
             except GraphUnavailable:
                 if time.monotonic() > given_up:  # the server is gone, and its work with it
                     return
-            wait([done], pause)
+            if done.done():  # a wait for it would be over at once
+                time.sleep(pause)
+            else:
+                wait([done], pause)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     @contextmanager
