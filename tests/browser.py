@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
@@ -23,6 +24,8 @@ __all__ = ["Explorer", "browser", "opened"]
 
 SCREENSHOTS = ROOT / ".cache" / "screenshots"
 LIGHT_AND_DARK = ("light", "dark")
+_PERMITTED = ["clipboard-read", "clipboard-write"]
+_IDLE: WeakKeyDictionary[Browser, list[Explorer]] = WeakKeyDictionary()
 _NOTICED = """
 window.noticed = [];
 document.addEventListener("securitypolicyviolation", (e) => noticed.push(`${e.violatedDirective}: ${e.sourceFile}`));
@@ -62,6 +65,7 @@ class Explorer:
         self.page = page
         self.base = base
         self.faults: list[str] = []
+        self._loaded = False
         page.add_init_script(_NOTICED)
         page.on("pageerror", lambda error: self.faults.append(str(error)))
         page.on("console", self._heard)
@@ -72,13 +76,32 @@ class Explorer:
             self.faults.append(message.text)
 
     def open(self, address: str = "") -> None:
-        """Show what an address names, in a page that is loaded anew."""
-        self.page.goto("about:blank")
-        self.page.goto(self.base + address)
+        """Show what an address names, in a page that is loaded again."""
+        if self.page.url.startswith(self.base):  # another hash alone would load nothing
+            self.page.evaluate("(to) => history.replaceState(null, '', to)", self.base + address)
+            self.page.reload()
+        else:
+            self.page.goto(self.base + address)
+        self._loaded = True
 
     def go(self, address: str) -> None:
         """Navigate to an address, as by a link within the page, away from the view before."""
-        self.page.evaluate(_GO, address)
+        if self._loaded:
+            self.page.evaluate(_GO, address)
+        else:
+            self.open(address)
+
+    def begin(self, base: str) -> None:
+        """Serve another test, which is to see nothing of the one before."""
+        self.base = base
+        self.faults.clear()
+        self._loaded = False
+
+    def end(self) -> None:
+        """Forget what a test has set and stored."""
+        self.page.unroute_all()
+        self.page.evaluate("sessionStorage.clear(); localStorage.clear()")
+        self.page.mouse.move(0, 0)
 
     def __getitem__(self, selector: str) -> Locator:
         return self.page.locator(selector)
@@ -113,11 +136,22 @@ class Explorer:
 
 
 @contextmanager
-def opened(browser: Browser, base: str, **options: Any) -> Iterator[Explorer]:
-    """An explorer in a browser of its own, so to speak: nothing is shared with other tests."""
-    options = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"} | options
-    with browser.new_context(**options) as context:
-        context.set_default_timeout(20_000)
-        explorer = Explorer(context.new_page(), base)
-        yield explorer
-        explorer.check()
+def opened(browser: Browser, base: str, *, alone: bool = False, **options: Any) -> Iterator[Explorer]:
+    """An explorer that shows nothing of other tests.
+
+    Tests share its page, one after another: a process of the browser costs more than most tests. It is a new one if
+    the test is to be ``alone``, since it sets what `Explorer.end` does not undo, or has options of its own.
+    """
+    alone = alone or bool(options)
+    options = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light", "permissions": _PERMITTED} | options
+    idle = _IDLE.setdefault(browser, [])
+    explorer = idle.pop() if idle and not alone else Explorer(browser.new_context(**options).new_page(), base)
+    explorer.page.set_default_timeout(20_000)
+    explorer.begin(base)
+    yield explorer
+    explorer.check()
+    if alone:
+        explorer.page.context.close()
+    else:
+        explorer.end()
+        idle.append(explorer)

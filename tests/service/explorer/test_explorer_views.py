@@ -41,7 +41,7 @@ def service(graph: SnapshotGraph) -> Iterator[RunningService]:
 
 @pytest.fixture
 def explorer(browser: Browser, service: RunningService) -> Iterator[Explorer]:
-    with opened(browser, service.http + "/", permissions=["clipboard-read", "clipboard-write"]) as explorer_page:
+    with opened(browser, service.http + "/") as explorer_page:
         explorer_page.open()
         yield explorer_page
 
@@ -176,14 +176,16 @@ def test_the_list_tells_semantic_types_and_vocabularies(explorer: Explorer) -> N
     expect(options).to_have_text([re.compile("Head")])  # the list does not wait for the announcement beside it
 
 
-def test_a_key_is_answered_with_few_questions(explorer: Explorer) -> None:
+def test_a_key_is_answered_with_few_questions(browser: Browser, service: RunningService) -> None:
     requests_sent: list[str] = []
-    explorer.page.on("request", lambda request: requests_sent.append(request.url))
-    explorer.page.clock.install(time=0)
-    explorer.page.clock.pause_at(1000)
-    explorer.field("Search").press_sequentially("brain stem")
-    explorer.page.clock.run_for(1000)
-    expect(explorer.page.get_by_role("option")).to_have_count(1)
+    with opened(browser, service.http + "/", alone=True) as explorer:  # its clock stands still
+        explorer.open()
+        explorer.page.on("request", lambda request: requests_sent.append(request.url))
+        explorer.page.clock.install(time=0)
+        explorer.page.clock.pause_at(1000)
+        explorer.field("Search").press_sequentially("brain stem")
+        explorer.page.clock.run_for(1000)
+        expect(explorer.page.get_by_role("option")).to_have_count(1)
     assert len([url for url in requests_sent if "/v1/search" in url]) == 1
 
 
@@ -192,7 +194,7 @@ def test_a_retired_identifier_leads_to_its_successor(explorer: Explorer) -> None
     expect(explorer.page.get_by_role("option")).to_have_text(re.compile("Veins.*successor of C9000901, retired"))
     explorer.field("Search").press("Enter")
     expect(explorer["#card h1"]).to_have_text("Veins")
-    explorer.open("#/concept?cui=C9000901")
+    explorer.go("#/concept?cui=C9000901")
     expect(explorer["#card .notice"]).to_have_text("C9000901 is retired; this is its successor.")
 
 
@@ -201,12 +203,12 @@ def test_what_is_suggested_for_a_retired_identifier_is_offered_as_that(explorer:
     expect(explorer.page.get_by_role("option")).to_have_text(
         re.compile(r"Blood vessels.*suggested \(RB\) for C9000903, retired")
     )
-    explorer.open("#/concept?cui=C9000903")
+    explorer.go("#/concept?cui=C9000903")
     expect(explorer[".problem"]).to_contain_text("In place of C9000903 the release suggests: C0005847 (broader)")
 
 
 def test_the_card_tells_what_the_release_knows(explorer: Explorer, tmp_path: Path) -> None:
-    explorer.open(f"#/concept?cui={STEM}")
+    explorer.go(f"#/concept?cui={STEM}")
     card = explorer["#card"]
     expect(card).to_contain_text("Body Part, Organ, or Organ Component")
     expect(card).to_contain_text("Brainstem · Truncus encephali")
@@ -224,7 +226,7 @@ def test_the_card_tells_what_the_release_knows(explorer: Explorer, tmp_path: Pat
 def test_files_of_a_concept_hold_its_parents_and_children(
     explorer: Explorer, graph: SnapshotGraph, tmp_path: Path
 ) -> None:
-    explorer.open(f"#/concept?cui={HUB}")
+    explorer.go(f"#/concept?cui={HUB}")
     expect(explorer["#card h1"]).to_have_text("Disease")
     rows = list(csv.DictReader(io.StringIO(explorer.saved("CSV", tmp_path).decode(), newline="")))
     assert [row["relation"] for row in rows] == ["itself", "parent", *["child"] * CHILDREN]
@@ -240,7 +242,7 @@ def test_files_of_a_concept_hold_its_parents_and_children(
 
 
 def test_the_card_tells_the_vocabularies_of_the_concept(explorer: Explorer, graph: SnapshotGraph) -> None:
-    explorer.open(f"#/concept?cui={STEM}")
+    explorer.go(f"#/concept?cui={STEM}")
     expect(explorer["#card .vocabularies"]).to_have_text("Vocabularies: MSH")
     assert graph.concepts([STEM])[0].sabs == ("MSH",)
 
@@ -258,10 +260,11 @@ def test_definitions_are_shown_as_text_with_their_vocabulary(browser: Browser, s
         concept = route.fetch().json()
         route.fulfill(json={**concept, "definitions": defined_texts})
 
-    for scheme, width in (("light", 1280), ("dark", 1280), ("light", 320)):
-        viewport = {"width": width, "height": 900}
-        with opened(browser, service.http + "/", color_scheme=scheme, viewport=viewport) as explorer:
-            explorer.page.route("**/v1/concept?*", defined)
+    with opened(browser, service.http + "/", color_scheme="dark") as explorer:
+        explorer.page.route("**/v1/concept?*", defined)
+        for scheme, width in (("dark", 1280), ("light", 1280), ("light", 320)):
+            explorer.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+            explorer.page.set_viewport_size({"width": width, "height": 900})
             explorer.open(f"#/concept?cui={STEM}")
             definitions = explorer.page.get_by_role("region", name="Definitions")
             expect(definitions.locator("dt")).to_have_text(["MSH", "NCI", "UBERON"])
@@ -274,7 +277,7 @@ def test_definitions_are_shown_as_text_with_their_vocabulary(browser: Browser, s
 
 
 def test_many_children_come_page_by_page(explorer: Explorer) -> None:
-    explorer.open(f"#/concept?cui={HUB}")
+    explorer.go(f"#/concept?cui={HUB}")
     children = explorer.page.get_by_role("region", name="Children")
     expect(children).to_contain_text("1,234 children")
     expect(children.get_by_role("link")).to_have_count(25)
@@ -290,7 +293,7 @@ def test_a_release_exchanged_meanwhile_is_announced(browser: Browser, graph: Sna
         running_service(graph, routes=lambda core, admission: explorer_routes()) as service,
         opened(browser, service.http + "/") as explorer,
     ):
-        explorer.open(f"#/concept?cui={HEAD}")
+        explorer.go(f"#/concept?cui={HEAD}")
         expect(explorer["#card h1"]).to_have_text("Head")
         service.holder.serve(ServedGraph(newer.release, index=newer))
         explorer.go(f"#/concept?cui={STEM}")
@@ -339,7 +342,7 @@ def test_distances_are_those_of_the_library_either_way_up_and_down(explorer: Exp
 
 
 def test_a_bound_and_a_direction_are_kept_in_the_address(explorer: Explorer) -> None:
-    explorer.open(f"#/path?a={STEM}&b={HEAD}")
+    explorer.go(f"#/path?a={STEM}&b={HEAD}")
     explorer.page.get_by_label("up, to broader").check()
     expect(explorer["#answer"]).to_contain_text("No path")
     explorer.page.get_by_label("either way").check()
@@ -357,7 +360,7 @@ def test_a_bound_and_a_direction_are_kept_in_the_address(explorer: Explorer) -> 
 
 
 def test_each_picture_comes_as_cypher_with_parameters(explorer: Explorer) -> None:
-    explorer.open(f"#/path?a=C9000901&b={VESSELS}&direction=up")
+    explorer.go(f"#/path?a=C9000901&b={VESSELS}&direction=up")
     explorer.page.get_by_text("The same in Cypher").click()
     expect(explorer["pre"]).to_have_text(
         f":param a => '{VEINS}';\n:param b => '{VESSELS}';\n\n"
@@ -374,7 +377,7 @@ def test_all_shortest_paths_are_counted_and_shown_one_after_another(
     explorer: Explorer, graph: SnapshotGraph, tmp_path: Path
 ) -> None:
     a, b = "C9000011", "C9000014"
-    explorer.open(f"#/path?a={a}&b={b}")
+    explorer.go(f"#/path?a={a}&b={b}")
     expect(explorer["#rank"]).to_have_text("1 of 2 shortest paths")
     expect(explorer.page.get_by_role("button", name="Previous")).to_be_disabled()
     expect(explorer["#steps"]).to_contain_text("C9000012")
@@ -389,16 +392,16 @@ def test_all_shortest_paths_are_counted_and_shown_one_after_another(
     expect(explorer["pre"]).to_contain_text("SKIP 1 LIMIT 1")
     explorer.page.get_by_role("button", name="Swap").click()
     expect(explorer["#rank"]).to_have_text("1 of 2 shortest paths")
-    explorer.open(f"#/path?a={a}&b={b}&which=3")
+    explorer.go(f"#/path?a={a}&b={b}&which=3")
     expect(explorer[".problem"]).to_contain_text("there are fewer shortest paths; found 3; expected 1 to 2")
-    explorer.open(f"#/path?a={STEM}&b=C0006104")
+    explorer.go(f"#/path?a={STEM}&b=C0006104")
     expect(explorer["#rank"]).to_have_text("the only shortest path")
 
 
 def test_a_missing_path_is_said_in_a_sentence(explorer: Explorer) -> None:
-    explorer.open(f"#/path?a={STEM}&b={VEINS}")
+    explorer.go(f"#/path?a={STEM}&b={VEINS}")
     expect(explorer["#answer"]).to_contain_text("No chain of is_a links connects Brain stem and Veins.")
-    explorer.open(f"#/path?a={STEM}&b={HEAD}&direction=up&max_hops=4")
+    explorer.go(f"#/path?a={STEM}&b={HEAD}&direction=up&max_hops=4")
     expect(explorer["#answer"]).to_contain_text(
         "No chain of is_a links connects Brain stem and Head within 4 hops, up only. Either way there may be one."
     )
@@ -426,7 +429,7 @@ def test_a_neighbourhood_is_the_one_of_the_library(explorer: Explorer, graph: Sn
 def test_a_hub_stays_folded_until_it_is_unfolded_page_by_page(
     explorer: Explorer, graph: SnapshotGraph, tmp_path: Path
 ) -> None:
-    explorer.open(f"#/neighbourhood?cui={HEAD}&hops=3&as=picture")
+    explorer.go(f"#/neighbourhood?cui={HEAD}&hops=3&as=picture")
     expect(explorer["#total"]).to_contain_text(f"{graph.neighbours([HEAD], hops=3)[0].total:,} concepts within 3 hops")
     few = picture_counts(explorer, tmp_path)
     assert HUB in few
@@ -443,13 +446,12 @@ def test_a_hub_stays_folded_until_it_is_unfolded_page_by_page(
     distances = graph.distances([(HEAD, cui) for cui in picture_counts(explorer, tmp_path)])
     assert list(picture_counts(explorer, tmp_path).values()) == distances.to_list()
     explorer.shot("unfolded-hub")
-    explorer.page.goto("about:blank")
-    explorer.page.goto(address)
+    explorer.open(address.removeprefix(explorer.base))
     expect(explorer["#total"]).to_contain_text(f"{len(few) - 1 + 12} drawn")
 
 
 def test_a_member_of_a_family_is_found_by_a_filter_and_drawn(explorer: Explorer, tmp_path: Path) -> None:
-    explorer.open(f"#/neighbourhood?cui={HUB}&direction=down&as=picture")
+    explorer.go(f"#/neighbourhood?cui={HUB}&direction=down&as=picture")
     explorer.page.get_by_text("Children of Disease: 12 of 1,234 drawn").click()
     family = explorer[f"#family-down-{HUB}"]
     expect(family.get_by_role("listitem").first).to_contain_text("disease number 0")
@@ -461,14 +463,13 @@ def test_a_member_of_a_family_is_found_by_a_filter_and_drawn(explorer: Explorer,
     expect(family.get_by_label("Filter the children of Disease")).to_be_focused()
     expect(family.get_by_role("listitem")).to_have_text(["drawn disease number 1007 C8101007"])
     assert "C8101007" in json.loads(explorer.saved("JSON", tmp_path))["drawn"]["concepts"]
-    address = explorer.page.url
-    explorer.page.goto("about:blank")
-    explorer.page.goto(address.replace("C8101007", "C8101007+C0006121"))  # the last one does not belong here
+    address = explorer.page.url.removeprefix(explorer.base)
+    explorer.open(address.replace("C8101007", "C8101007+C0006121"))  # the last one does not belong here
     expect(explorer["#total"]).to_contain_text("13 drawn")
 
 
 def test_a_large_neighbourhood_comes_as_a_table_by_name_with_a_filter(explorer: Explorer, graph: SnapshotGraph) -> None:
-    explorer.open(f"#/neighbourhood?cui={HUB}&hops=2")
+    explorer.go(f"#/neighbourhood?cui={HUB}&hops=2")
     total = graph.neighbours([HUB], hops=2)[0].total
     expect(explorer["#matches"]).to_have_text(f"{total:,} concepts")
     rows = explorer["tbody tr"]
@@ -491,13 +492,13 @@ def test_a_large_neighbourhood_comes_as_a_table_by_name_with_a_filter(explorer: 
 
 
 def test_a_small_neighbourhood_comes_as_a_picture_first(explorer: Explorer) -> None:
-    explorer.open(f"#/neighbourhood?cui={VESSELS}&hops=2")
+    explorer.go(f"#/neighbourhood?cui={VESSELS}&hops=2")
     expect(explorer.page.get_by_role("radio", name="picture")).to_be_checked()
     expect(explorer.page.get_by_role("application")).to_be_visible()
 
 
 def test_concepts_are_coloured_by_vocabulary_or_semantic_type(explorer: Explorer, tmp_path: Path) -> None:
-    explorer.open(f"#/neighbourhood?cui={STEM}&hops=2")
+    explorer.go(f"#/neighbourhood?cui={STEM}&hops=2")
     legend = explorer.page.get_by_role("list", name="Legend")
     expect(legend).to_have_text("centre")
     explorer["#colour-choice"].select_option("semantic type")
@@ -514,7 +515,7 @@ def test_concepts_are_coloured_by_vocabulary_or_semantic_type(explorer: Explorer
 
 
 def test_the_centre_shows_the_first_of_its_family(explorer: Explorer, tmp_path: Path) -> None:
-    explorer.open(f"#/neighbourhood?cui={HUB}&direction=down&as=picture")
+    explorer.go(f"#/neighbourhood?cui={HUB}&direction=down&as=picture")
     expect(explorer["#total"]).to_contain_text(f"{CHILDREN:,} concepts within 1 hop")
     drawn = json.loads(explorer.saved("JSON", tmp_path))["drawn"]
     assert len(drawn["concepts"]) == 1 + 12
@@ -522,7 +523,7 @@ def test_the_centre_shows_the_first_of_its_family(explorer: Explorer, tmp_path: 
 
 
 def test_a_cycle_is_drawn_with_both_its_edges(explorer: Explorer, tmp_path: Path) -> None:
-    explorer.open("#/neighbourhood?cui=C9000001&hops=2&all=yes")
+    explorer.go("#/neighbourhood?cui=C9000001&hops=2&all=yes")
     edges = {(e["child"], e["parent"]) for e in json.loads(explorer.saved("JSON", tmp_path))["edges"]}
     assert edges == {("C9000001", "C9000002"), ("C9000002", "C9000001"), ("C9000005", "C9000002")}
     expect(explorer.page.get_by_label("Draw 1 more is_a edge")).to_be_checked()
@@ -531,7 +532,7 @@ def test_a_cycle_is_drawn_with_both_its_edges(explorer: Explorer, tmp_path: Path
 def test_files_of_a_neighbourhood_hold_all_of_it_and_name_the_release(
     explorer: Explorer, graph: SnapshotGraph, tmp_path: Path
 ) -> None:
-    explorer.open(f"#/neighbourhood?cui={HUB}&hops=2&as=picture")
+    explorer.go(f"#/neighbourhood?cui={HUB}&hops=2&as=picture")
     found = graph.neighbours([HUB], hops=2)[0]
     expect(explorer["#total"]).to_contain_text("15 drawn")
     rows = list(csv.DictReader(io.StringIO(explorer.saved("CSV", tmp_path).decode(), newline="")))
@@ -562,7 +563,7 @@ def test_files_that_the_service_cuts_say_so(browser: Browser, graph: SnapshotGra
         running_service(graph, limits=limits, routes=lambda core, admission: explorer_routes()) as service,
         opened(browser, service.http + "/") as explorer,
     ):
-        explorer.open(f"#/neighbourhood?cui={HUB}&direction=down")
+        explorer.go(f"#/neighbourhood?cui={HUB}&direction=down")
         expect(explorer["#total"]).to_contain_text(f"{CHILDREN:,} concepts within 1 hop")
         rows = explorer.saved("CSV", tmp_path).decode().splitlines()
         assert len(rows) == 1 + 1 + 100 + 1
@@ -573,7 +574,7 @@ def test_files_that_the_service_cuts_say_so(browser: Browser, graph: SnapshotGra
         assert (saved["edges"], saved["edges_left_out"]) == (None, "more than 50 concepts")
         assert saved["drawn"] is None
         assert all("-nearest-100-of-1234-" in path.name for path in tmp_path.iterdir())
-        explorer.open(f"#/concept?cui={HUB}")
+        explorer.go(f"#/concept?cui={HUB}")
         expect(explorer["#card h1"]).to_have_text("Disease")
         card = json.loads(explorer.saved("JSON", tmp_path))
         assert (card["parents_left_out"], card["children_left_out"]) == (0, CHILDREN - 100)
@@ -582,7 +583,7 @@ def test_files_that_the_service_cuts_say_so(browser: Browser, graph: SnapshotGra
 
 
 def test_a_file_that_cannot_be_made_says_why_and_is_made_when_asked_again(explorer: Explorer, tmp_path: Path) -> None:
-    explorer.open(f"#/neighbourhood?cui={HUB}&direction=down")
+    explorer.go(f"#/neighbourhood?cui={HUB}&direction=down")
     expect(explorer["#total"]).to_be_visible()
     explorer.page.route("**/v1/concepts", lambda route: route.abort())
     explorer.page.get_by_role("group", name="Save").get_by_role("button", name="CSV").click()
@@ -603,7 +604,7 @@ def test_a_comparison_gives_the_values_of_the_library_wherever_the_sliders_stand
     explorer: Explorer, graph: SnapshotGraph
 ) -> None:
     a, b = {STEM, HEAD, "C0003483"}, {"C0006104", HEAD, VEINS}
-    explorer.open("#/comparison")
+    explorer.go("#/comparison")
     explorer["#set-a"].fill(f"ROCO_1,{';'.join(sorted(a))}")
     explorer["#set-b"].fill("\n".join(sorted(b)))
     expect(explorer["#a-status"]).to_have_text("3 concepts; left out: ROCO_1")
@@ -624,7 +625,7 @@ def test_a_comparison_gives_the_values_of_the_library_wherever_the_sliders_stand
 
 
 def test_a_pair_shows_its_similarity_by_every_measure(explorer: Explorer, graph: SnapshotGraph, tmp_path: Path) -> None:
-    explorer.open(f"#/comparison?a={STEM}&b={HEAD}")
+    explorer.go(f"#/comparison?a={STEM}&b={HEAD}")
     pair = graph.hierarchy.pair(STEM, HEAD)
     panel = explorer["#similarity"]
     expect(panel).to_be_visible()
@@ -646,7 +647,7 @@ def test_a_pair_shows_its_similarity_by_every_measure(explorer: Explorer, graph:
 
 @pytest.mark.core
 def test_a_comparison_is_kept_in_the_address(explorer: Explorer, browser: Browser, service: RunningService) -> None:
-    explorer.open(f"#/comparison?a={STEM}+{HEAD}&b=C0006104+{HEAD}&n=2&lambda=0.25")
+    explorer.go(f"#/comparison?a={STEM}+{HEAD}&b=C0006104+{HEAD}&n=2&lambda=0.25")
     expect(explorer["#nn-iou"]).to_be_visible()
     explorer["#lambda"].fill("0.75")
     expect(explorer[".hint"]).to_have_text("n = 2, λ = 0.75, hops either way")
@@ -661,7 +662,7 @@ def test_unknown_concepts_are_left_out_or_near_nothing_as_asked(
     explorer: Explorer, graph: SnapshotGraph, tmp_path: Path
 ) -> None:
     a, b = [STEM, "C9999999"], ["C0006104"]
-    explorer.open(f"#/comparison?a={'+'.join([*a, 'C9000903'])}&b={b[0]}")  # one unknown, one retired
+    explorer.go(f"#/comparison?a={'+'.join([*a, 'C9000903'])}&b={b[0]}")  # one unknown, one retired
     left_out = explorer["#left-out"]
     expect(left_out).to_contain_text(re.compile("C9000903, C9999999: left out|C9999999, C9000903: left out"))
     expect(left_out.get_by_role("link", name=VESSELS)).to_be_visible()
@@ -678,7 +679,7 @@ def test_unknown_concepts_are_left_out_or_near_nothing_as_asked(
 
 
 def test_a_comparison_stays_where_the_next_one_fails(explorer: Explorer) -> None:
-    explorer.open(f"#/comparison?a={STEM}&b=C0006104")
+    explorer.go(f"#/comparison?a={STEM}&b=C0006104")
     expect(explorer["#nn-iou"]).to_be_visible()
     explorer.page.route("**/v1/relevance", lambda route: route.abort())
     explorer["#set-b"].fill("C0006104 C0018670")
@@ -721,13 +722,13 @@ def test_a_name_that_looks_like_markup_is_shown_as_it_is_written(explorer: Explo
     expect(explorer.page.get_by_role("option")).to_contain_text(HOSTILE_NAME)
     explorer.field("Search").press("Enter")
     expect(explorer["#card h1"]).to_have_text(HOSTILE_NAME)
-    explorer.open(f"#/path?a={HOSTILE}&b={HEAD}")
+    explorer.go(f"#/path?a={HOSTILE}&b={HEAD}")
     expect(explorer["#steps"]).to_contain_text(HOSTILE_NAME)
     svg = ET.fromstring(explorer.saved("SVG", tmp_path))  # noqa: S314 - made by the page under test
     assert {element.tag.rpartition("}")[2] for element in svg.iter()} <= {
         "svg", "marker", "path", "rect", "line", "text", "tspan",
     }  # fmt: skip
-    explorer.open(f"#/neighbourhood?cui={HOSTILE}")
+    explorer.go(f"#/neighbourhood?cui={HOSTILE}")
     expect(explorer["#total"]).to_be_visible()
     explorer.shot("hostile")
     assert explorer.page.evaluate("window.hacked") is None
@@ -735,7 +736,7 @@ def test_a_name_that_looks_like_markup_is_shown_as_it_is_written(explorer: Explo
 
 
 def test_pictures_and_tables_are_saved(explorer: Explorer, graph: SnapshotGraph, tmp_path: Path) -> None:
-    explorer.open(f"#/path?a={FORMULA}&b={STEM}")
+    explorer.go(f"#/path?a={FORMULA}&b={STEM}")
     path = graph.path(FORMULA, STEM)
     assert path is not None
     rows = list(csv.DictReader(io.StringIO(explorer.saved("CSV", tmp_path).decode(), newline="")))
@@ -754,7 +755,7 @@ def test_pictures_and_tables_are_saved(explorer: Explorer, graph: SnapshotGraph,
 
 
 def test_the_concept_at_hand_is_taken_along_to_other_views(explorer: Explorer) -> None:
-    explorer.open("#/concept?cui=C0006121")
+    explorer.go("#/concept?cui=C0006121")
     views = explorer.page.get_by_role("navigation", name="Views")
     views.get_by_role("link", name="Path").click()
     expect(explorer.field("From")).to_have_value("Brain stem (C0006121)")
