@@ -11,7 +11,7 @@ import pytest
 from mcp.client.client import Client
 from mcp_types import CallToolResult, ListToolsResult
 
-from agent_client import MODES, answer, calls, message, over_standard_streams
+from agent_client import MODES, answer, message, over_standard_streams
 from cuihop import SnapshotGraph
 from cuihop.agents.arguments import checked_arguments
 from cuihop.agents.bounded_answers import json_text
@@ -33,8 +33,8 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES)
-def test_the_client_lists_and_calls_the_tools(mode: str, snapshot: Path) -> None:
+@pytest.mark.parametrize(("mode", "names"), [*zip(MODES, (True, False), strict=True)])
+def test_the_client_lists_and_calls_the_tools_with_names_or_without(mode: str, names: bool, snapshot: Path) -> None:
     async def use(client: Client) -> tuple[ListToolsResult, list[CallToolResult]]:
         results = [
             await client.call_tool(*PATH),
@@ -44,28 +44,21 @@ def test_the_client_lists_and_calls_the_tools(mode: str, snapshot: Path) -> None
         ]
         return await client.list_tools(), results
 
-    listed, (found, missing, wordless, absent) = over_standard_streams(["--graph", str(snapshot)], use, mode=mode)
+    options = ["--graph", str(snapshot), *([] if names else ["--no-names"])]
+    listed, (found, missing, wordless, absent) = over_standard_streams(options, use, mode=mode)
     assert [tool.name for tool in listed.tools] == list(TOOLS)
     assert all(tool.output_schema and tool.annotations and tool.annotations.read_only_hint for tool in listed.tools)
     expected = TOOLS["path"].answer(
-        example_graph(), checked_arguments(TOOLS["path"].arguments, "path", PATH[1]), names=True
+        example_graph(), checked_arguments(TOOLS["path"].arguments, "path", PATH[1]), names=names
     )
     assert json_text(answer(found)) == json_text(expected)
+    assert ({row["name"] for row in answer(found)["path"]} == {None}) != names
     (block,) = found.content
     assert block.type == "text"
     assert block.text == json_text(expected)
     assert message(missing) == "parameter b: missing; found nothing; expected identifier of a concept"
-    assert "nothing to search for" in message(wordless)
+    assert ("nothing to search for" if names else "names are hidden here") in message(wordless)
     assert "no such tool; found 'shortest'; expected search or annotate" in message(absent)
-
-
-@pytest.mark.slow
-def test_names_can_be_left_out(snapshot: Path) -> None:
-    use = calls(PATH, ("search", {"text": "brain"}))
-    path, search = over_standard_streams(["--graph", str(snapshot), "--no-names"], use)
-    assert answer(path)["names_hidden"]
-    assert {row["name"] for row in answer(path)["path"]} == {None}
-    assert "names are hidden here" in message(search)
 
 
 @pytest.mark.slow

@@ -11,23 +11,21 @@ from pathlib import Path
 
 import pytest
 
+from program_run import Run
+
 pytestmark = pytest.mark.xdist_group("demo")  # one process makes the demonstration, for all of them
-
-
-def program(*arguments: str | Path, folder: Path) -> str:
-    """Output of the program, run as by ``make``: its folder is not on the path of the shell."""
-    done = subprocess.run(
-        [sys.executable, "-m", "cuihop", *map(str, arguments)],
-        cwd=folder, capture_output=True, text=True, check=False, env=os.environ | {"PATH": os.defpath},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
 def demonstration(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """Output and folder of the program, run as by ``make``: its folder is not on the path of the shell."""
     folder = tmp_path_factory.mktemp("demo")
-    return program("demo", folder=folder), folder
+    done = subprocess.run(
+        [sys.executable, "-m", "cuihop", "demo"],
+        cwd=folder, capture_output=True, text=True, check=False, env=os.environ | {"PATH": os.defpath},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout, folder
 
 
 @pytest.mark.core
@@ -53,9 +51,9 @@ def test_it_ends_with_a_picture_and_the_address_of_the_explorer(demonstration: t
     )
 
 
-def test_pleural_effusion_and_pneumothorax_meet_in_the_pleura(demonstration: tuple[str, Path]) -> None:
-    _, folder = demonstration
-    answer = program("path", "C0032227", "C0032326", "--graph", "demo-output/hpo.cuihop", "--json", folder=folder)
+def test_pleural_effusion_and_pneumothorax_meet_in_the_pleura(demonstration: tuple[str, Path], program: Run) -> None:
+    graph = demonstration[1] / "demo-output" / "hpo.cuihop"
+    answer = program("path", "C0032227", "C0032326", "--graph", graph, "--json").out
     assert [(step["cui"], step["name"]) for step in json.loads(answer)["path"]] == [
         ("C0032227", "Pleural effusion"),
         ("C4025726", "Abnormal pleura morphology"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +15,8 @@ from shared_data import ROOT
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sdist")
-    subprocess.run([sys.executable, "-m", "build", "--sdist", "--outdir", os.fspath(folder), os.fspath(ROOT)],
+    installer = "uv" if shutil.which("uv") else "pip"
+    subprocess.run([sys.executable, "-m", "build", "--installer", installer, "--sdist", "--outdir", folder, ROOT],
                    check=True, capture_output=True)  # fmt: skip
     (archive,) = folder.glob("cuihop-*.tar.gz")
     (folder / "out").mkdir()

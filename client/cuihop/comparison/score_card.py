@@ -120,6 +120,10 @@ class ScoreCard:
     @property
     def means(self) -> dict[str, float | None]:
         """The mean of each measure over the queries that have a value; ``None`` where none has."""
+        return dict(self._means)
+
+    @cached_property
+    def _means(self) -> dict[str, float | None]:
         return {name: mean_of(column) for name, column in self.values.items()}
 
     def _content(self) -> dict[str, Any]:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from cuihop.measures.family import RELEVANT_FROM
 from cuihop.measures.measure import Measure
 
@@ -31,7 +33,8 @@ def mean_of(values: Iterable[float]) -> float | None:
     >>> mean_of([0.1, math.nan, 0.3]), mean_of([])
     (0.2, None)
     """
-    scored = [value for value in values if not math.isnan(value)]
+    numbers = values.tolist() if isinstance(values, np.ndarray) else values  # its own elements are three times slower
+    scored = [value for value in numbers if not math.isnan(value)]
     return math.fsum(scored) / len(scored) if scored else None
 
 

@@ -114,11 +114,19 @@ class MeasuredQueries:
     @property
     def means(self) -> dict[str, float | None]:
         """The mean of each measure by its name; ``None`` where no query has a value."""
-        return {str(measure): mean_of(column) for measure, column in zip(self.measures, self.values.T, strict=True)}
+        return dict(self._means)
 
     @property
     def mean_queries(self) -> dict[str, MeanQueries]:
         """The queries behind the mean of each measure, by its name."""
+        return dict(self._mean_queries)
+
+    @cached_property
+    def _means(self) -> dict[str, float | None]:
+        return {str(measure): mean_of(column) for measure, column in zip(self.measures, self.values.T, strict=True)}
+
+    @cached_property
+    def _mean_queries(self) -> dict[str, MeanQueries]:
         found = {}
         for place, measure in enumerate(self.measures):
             scored = int((~np.isnan(self.values[:, place])).sum())
