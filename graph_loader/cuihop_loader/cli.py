@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import json as json_text
+import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,11 +29,6 @@ if TYPE_CHECKING:
 
     from cuihop_loader.report import LoadReport
 
-_FILES = "Files"
-_EDGES = "Which edges"
-_NAMES = "Names"
-_SERVER = "Neo4j"
-
 _SABS = 15
 _SIZES = 8
 _RETIRED = {"SY": "merged", "DEL": "deleted", "RB": "broader", "RN": "narrower", "RO": "related"}
@@ -45,6 +42,122 @@ class _Relation(StrEnum):
     RB_RN = "rb-rn"
 
 
+_file_option = partial(typer.Option, rich_help_panel="Files")
+_edge_option = partial(typer.Option, rich_help_panel="Which edges")
+_name_option = partial(typer.Option, rich_help_panel="Names")
+_server_option = partial(typer.Option, rich_help_panel="Neo4j")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TargetOptions:
+    """The snapshot or the server to write, and the report."""
+
+    output: Annotated[
+        Path | None, _file_option("--output", "-o", help="The snapshot to write.", show_default=False), SNAPSHOT
+    ] = None
+    to: Annotated[
+        str | None,
+        _server_option(
+            "--to", metavar="ADDRESS", show_default=False,
+            help="A Neo4j server to store the graph in, such as bolt://localhost:7687, or neo4j://HOST for a cluster, "
+            "beside or in place of a snapshot. User and password: NEO4J_USER, and NEO4J_PASSWORD or "
+            "NEO4J_PASSWORD_FILE.",
+        ),
+    ] = None  # fmt: skip
+    switch: Annotated[bool, _server_option("--switch/--no-switch", help="Switch readers to it at the end.")] = True
+    changes: Annotated[
+        Path | None,
+        _server_option("--changes", help="A file for every change since the release readers have now."),
+        TSV,
+    ] = None
+    report: Annotated[Path | None, _file_option("--report", help="Where the report goes, as JSON."), JSON] = None
+    json: JsonOption = False
+
+    def __post_init__(self) -> None:
+        if self.output is None and self.to is None:
+            raise typer.BadParameter("say where the graph goes", param_hint="'--output' or '--to'")
+        if self.to is None and (self.changes is not None or not self.switch):
+            raise InputError("--changes and --no-switch are for a Neo4j server", advice="Add --to ADDRESS.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _LoadOptions:
+    """Rows and names that are loaded."""
+
+    relations: Annotated[
+        list[_Relation] | None,
+        _edge_option(
+            "--relations", show_default="isa",
+            help="isa: RELA isa and inverse_isa; par-chd: REL PAR and CHD; rb-rn: REL RB and RN. May be repeated.",
+        ),
+    ] = None  # fmt: skip
+    sab: Annotated[
+        list[str] | None, _edge_option("--sab", help="Only edges from this vocabulary. May be repeated.")
+    ] = None
+    exclude_sab: Annotated[
+        list[str] | None, _edge_option("--exclude-sab", help="No edge from this vocabulary. May be repeated.")
+    ] = None
+    identifiers: Annotated[
+        Identifiers | None,
+        _edge_option(
+            "--identifiers", show_default="cui for RRF, any for others",
+            help="cui: only C and seven digits; any: other vocabularies' identifiers too.",
+        ),
+    ] = None  # fmt: skip
+    include_suppressed: Annotated[
+        bool, _edge_option("--include-suppressed", help="Take rows with SUPPRESS other than N.")
+    ] = False
+    language: Annotated[
+        list[str] | None,
+        _name_option(
+            "--language", show_default="ENG",
+            help="Names in this language (LAT, or a tag: en), preferred ones from the first given. May be repeated.",
+        ),
+    ] = None  # fmt: skip
+    synonyms: Annotated[
+        bool, _name_option("--synonyms/--no-synonyms", help="Keep all names, or preferred ones only.")
+    ] = True
+    definitions: Annotated[bool, _name_option("--definitions/--no-definitions", help="Keep what MRDEF defines.")] = True
+    release: Annotated[
+        str | None, _name_option("--release", help="The release's name; by default the one in the files.")
+    ] = None
+    on_bad_row: Annotated[
+        OnBadRow, _file_option("--on-bad-row", help="Stop at a faulty row, or leave it out and go on.")
+    ] = "error"
+    rejects: Annotated[
+        Path | None, _file_option("--rejects", help="With --on-bad-row skip: where faulty rows go."), REJECTS
+    ] = None
+    file_format: Annotated[
+        str | None,
+        _file_option(
+            "--format", show_default="by name and content",
+            help="The format of the files, where their names do not say it: " + ", ".join(FORMAT_OPTIONS) + ".",
+        ),
+    ] = None  # fmt: skip
+
+    @property
+    def options(self) -> LoadOptions:
+        """As the library takes them.
+
+        Raises:
+            InputError: an option has an invalid value.
+        """
+        return LoadOptions(
+            relations=[relation.value for relation in self.relations or [_Relation.ISA]],
+            include_sabs=self.sab or (),
+            exclude_sabs=self.exclude_sab or (),
+            identifiers=self.identifiers,
+            include_suppressed=self.include_suppressed,
+            languages=self.language or ("ENG",),
+            synonyms=self.synonyms,
+            definitions=self.definitions,
+            release=self.release,
+            on_bad_row=self.on_bad_row,
+            rejects=self.rejects,
+            file_format=self.file_format,
+        )
+
+
 def load(
     sources: Annotated[
         list[Path],
@@ -54,153 +167,39 @@ def load(
             show_default=False,
         ),
     ],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The snapshot to write.", rich_help_panel=_FILES, show_default=False),
-        SNAPSHOT,
-    ] = None,
-    to: Annotated[
-        str | None,
-        typer.Option(
-            "--to",
-            metavar="ADDRESS",
-            help="A Neo4j server to store the graph in, such as bolt://localhost:7687, or neo4j://HOST for a cluster, "
-            "beside or in place of a snapshot. User and password: NEO4J_USER, and NEO4J_PASSWORD or "
-            "NEO4J_PASSWORD_FILE.",
-            rich_help_panel=_SERVER,
-            show_default=False,
-        ),
-    ] = None,
-    switch: Annotated[
-        bool, typer.Option("--switch/--no-switch", help="Switch readers to it at the end.", rich_help_panel=_SERVER)
-    ] = True,
-    changes: Annotated[
-        Path | None,
-        typer.Option(
-            "--changes", help="A file for every change since the release readers have now.", rich_help_panel=_SERVER
-        ),
-        TSV,
-    ] = None,
-    relations: Annotated[
-        list[_Relation] | None,
-        typer.Option(
-            "--relations",
-            help="isa: RELA isa and inverse_isa; par-chd: REL PAR and CHD; rb-rn: REL RB and RN. May be repeated.",
-            show_default="isa",
-            rich_help_panel=_EDGES,
-        ),
-    ] = None,
-    sab: Annotated[
-        list[str] | None,
-        typer.Option("--sab", help="Only edges from this vocabulary. May be repeated.", rich_help_panel=_EDGES),
-    ] = None,
-    exclude_sab: Annotated[
-        list[str] | None,
-        typer.Option("--exclude-sab", help="No edge from this vocabulary. May be repeated.", rich_help_panel=_EDGES),
-    ] = None,
-    identifiers: Annotated[
-        Identifiers | None,
-        typer.Option(
-            "--identifiers",
-            help="cui: only C and seven digits; any: other vocabularies' identifiers too.",
-            show_default="cui for RRF, any for others",
-            rich_help_panel=_EDGES,
-        ),
-    ] = None,
-    include_suppressed: Annotated[
-        bool,
-        typer.Option("--include-suppressed", help="Take rows with SUPPRESS other than N.", rich_help_panel=_EDGES),
-    ] = False,
-    language: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--language",
-            help="Names in this language (LAT, or a tag: en), preferred ones from the first given. May be repeated.",
-            show_default="ENG",
-            rich_help_panel=_NAMES,
-        ),
-    ] = None,
-    synonyms: Annotated[
-        bool,
-        typer.Option(
-            "--synonyms/--no-synonyms", help="Keep all names, or preferred ones only.", rich_help_panel=_NAMES
-        ),
-    ] = True,
-    definitions: Annotated[
-        bool,
-        typer.Option("--definitions/--no-definitions", help="Keep what MRDEF defines.", rich_help_panel=_NAMES),
-    ] = True,
-    release: Annotated[
-        str | None,
-        typer.Option("--release", help="The release's name; by default the one in the files.", rich_help_panel=_NAMES),
-    ] = None,
-    on_bad_row: Annotated[
-        OnBadRow,
-        typer.Option("--on-bad-row", help="Stop at a faulty row, or leave it out and go on.", rich_help_panel=_FILES),
-    ] = "error",
-    rejects: Annotated[
-        Path | None,
-        typer.Option("--rejects", help="With --on-bad-row skip: where faulty rows go.", rich_help_panel=_FILES),
-        REJECTS,
-    ] = None,
-    file_format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            help="The format of the files, where their names do not say it: " + ", ".join(FORMAT_OPTIONS) + ".",
-            show_default="by name and content",
-            rich_help_panel=_FILES,
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option("--report", help="Where the report goes, as JSON.", rich_help_panel=_FILES),
-        JSON,
-    ] = None,
-    json: JsonOption = False,
+    target: _TargetOptions,
+    rows: _LoadOptions,
 ) -> None:
     """Load a UMLS release, or ontologies and taxonomies, into a snapshot, a Neo4j server, or both.
 
     A server keeps serving its release until the new one is complete and has been read back. To fill a new database from
     files with the server stopped, which is faster, write a snapshot and run `cuihop store --csv` on it.
     """
-    if output is None and to is None:
-        raise typer.BadParameter("say where the graph goes", param_hint="'--output' or '--to'")
-    if to is None and (changes is not None or not switch):
-        raise InputError("--changes and --no-switch are for a Neo4j server", advice="Add --to ADDRESS.")
-    options = LoadOptions(
-        relations=[relation.value for relation in relations or [_Relation.ISA]],
-        include_sabs=sab or (),
-        exclude_sabs=exclude_sab or (),
-        identifiers=identifiers,
-        include_suppressed=include_suppressed,
-        languages=language or ("ENG",),
-        synonyms=synonyms,
-        definitions=definitions,
-        release=release,
-        on_bad_row=on_bad_row,
-        rejects=rejects,
-        file_format=file_format,
-    )
+    options = rows.options
 
     from cuihop_loader.loading import load as load_files
     from cuihop_loader.loading import load_to
     from cuihop_loader.neo4j_command import store_online
 
-    if to is not None:  # faults of the server are reported before files are read for minutes
+    if target.to is not None:  # faults of the server are reported before files are read for minutes
         from cuihop.neo4j_graph.connection import Neo4jSettings
         from cuihop.neo4j_graph.schema import check_server
 
-        check_server(Neo4jSettings.from_environment(to))
+        check_server(Neo4jSettings.from_environment(target.to))
     with _progress() as show:
-        loaded = load_files(sources, options, show) if output is None else load_to(output, sources, options, show)
-    outcome = None if to is None else store_online(loaded.sections, to, switch=switch, changes=changes)
+        if target.output is None:
+            loaded = load_files(sources, options, show)
+        else:
+            loaded = load_to(target.output, sources, options, show)
+    outcome = None
+    if target.to is not None:
+        outcome = store_online(loaded.sections, target.to, switch=target.switch, changes=target.changes)
     facts = loaded.report
     values = facts.to_json()
-    if report is not None:
-        with replaced_file(report) as file:
-            file.write(json_text.dumps(values, indent=2, ensure_ascii=False).encode() + b"\n")
-    if json:
+    if target.report is not None:
+        with replaced_file(target.report) as file:
+            file.write(json.dumps(values, indent=2, ensure_ascii=False).encode() + b"\n")
+    if target.json:
         print_json(values if outcome is None else {**values, **outcome.to_json()})
     else:
         _print_report(facts)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cuihop.addresses import is_remote_address
-from cuihop.cli.graph_option import GraphOption, GraphSource, WithinSabOption, opened_graph
+from cuihop.cli.graph_option import GraphOptions
 from cuihop.errors import ReleaseMismatch
 from cuihop.graph import ConceptGraph
 from cuihop.resources.optional_packages import installed_by
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 
 def mcp(
-    graph: GraphOption,
-    within_sab: WithinSabOption = None,
+    graph: GraphOptions,
     no_names: Annotated[
         bool,
         typer.Option("--no-names", help="Leave out names, synonyms and definitions, and refuse searches by name."),
@@ -38,7 +37,7 @@ def mcp(
         from cuihop.agents.server import serve_standard_streams
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that waits for input would hold the process
-    with _Graphs(GraphSource(graph, within_sab), names=not no_names) as graphs:
+    with _Graphs(graph, names=not no_names) as graphs:
         anyio.run(serve_standard_streams, graphs.answer)
 
 
@@ -50,7 +49,7 @@ class _Graphs:
         names: False hides names.
     """
 
-    def __init__(self, source: GraphSource, *, names: bool) -> None:
+    def __init__(self, source: GraphOptions, *, names: bool) -> None:
         self._source = source
         self._names = names
         self._lock = threading.Lock()
@@ -75,11 +74,11 @@ class _Graphs:
             return tool.answer(self._graph, arguments, names=self._sees_names(self._graph))
 
     def _open(self) -> ConceptGraph:
-        return self._opened.enter_context(opened_graph(self._source))
+        return self._opened.enter_context(self._source.opened())
 
     def _sees_names(self, graph: ConceptGraph) -> bool:
         """True where names may be read: a service may hide them from the key."""
-        if not self._names or not is_remote_address(self._source.address):
+        if not self._names or not is_remote_address(self._source.graph):
             return self._names
         from cuihop.remote.graph import RemoteGraph
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -12,9 +13,9 @@ from cuihop.agreement.agreement import MEASURES, agreement
 from cuihop.agreement.result import Agreement
 from cuihop.agreement.scored_pairs import ScoredPairs
 from cuihop.cli.command_files import CSV
-from cuihop.cli.evaluation_options import FILES_PANEL, ConfidenceOption, ResamplesOption, SeedOption
-from cuihop.cli.graph_option import GraphOption, GraphSource, WithinSabOption, opened_graph
-from cuihop.cli.information_content import Content, ContentOption, CountsOption
+from cuihop.cli.evaluation_options import IntervalOptions, file_option
+from cuihop.cli.graph_option import GraphOptions
+from cuihop.cli.information_content import ContentOptions
 from cuihop.cli.output import (
     JsonOption,
     Output,
@@ -33,6 +34,17 @@ from cuihop.similarity.options import SimilarityOptions
 _PAIRS, _TERMS = "Values of each pair", "Terms without a concept"
 
 
+@dataclass(frozen=True, kw_only=True)
+class _OutputOptions:
+    per_pair: Annotated[
+        Path | None, file_option("--per-pair", help="File for concepts and values of each pair, as CSV."), CSV
+    ] = None
+    unmapped: Annotated[
+        Path | None, file_option("--unmapped", help="File for the terms without a concept, as CSV."), CSV
+    ] = None
+    json: JsonOption = False
+
+
 def agreement_with_people(
     gold: Annotated[
         list[Path],
@@ -41,8 +53,10 @@ def agreement_with_people(
             show_default=False,
         ),
     ],
-    graph: GraphOption,
-    within_sab: WithinSabOption = None,
+    graph: GraphOptions,
+    content_options: ContentOptions,
+    intervals: IntervalOptions,
+    outputs: _OutputOptions,
     measure: Annotated[
         list[str] | None,
         typer.Option(
@@ -50,38 +64,20 @@ def agreement_with_people(
             help=f"Measure, also repeated: {', '.join(MEASURES)}. All by default. Differences are from the first.",
         ),
     ] = None,
-    ic: ContentOption = None,
-    counts: CountsOption = None,
     names: Annotated[
         Path | None,
-        typer.Option(
-            "--names", rich_help_panel=FILES_PANEL, show_default=False,
+        file_option(
+            "--names", show_default=False,
             help="Further names of concepts: two columns of CSV or TSV, CUI and name; a concept may have several.",
         ),
     ] = None,
     score_column: Annotated[
         str | None,
-        typer.Option(
-            "--score-column", rich_help_panel=FILES_PANEL, show_default=False,
+        file_option(
+            "--score-column", show_default=False,
             help="Name of the column of scores, or without a header its number, where there are several.",
         ),
     ] = None,
-    per_pair: Annotated[
-        Path | None,
-        typer.Option(
-            "--per-pair", rich_help_panel=FILES_PANEL, help="File for concepts and values of each pair, as CSV."
-        ),
-        CSV,
-    ] = None,
-    unmapped: Annotated[
-        Path | None,
-        typer.Option("--unmapped", rich_help_panel=FILES_PANEL, help="File for the terms without a concept, as CSV."),
-        CSV,
-    ] = None,
-    resamples: ResamplesOption = 10_000,
-    confidence: ConfidenceOption = 0.95,
-    seed: SeedOption = 0,
-    json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Print how well distances and similarities agree with people: Spearman's and Pearson's correlation with intervals.
 
@@ -89,20 +85,20 @@ def agreement_with_people(
     """
     files = {str(path): ScoredPairs.read(path, score_column=score_column) for path in gold}
     further = None if names is None else ConceptSynonyms.read(names)
-    with opened_graph(GraphSource(graph, within_sab)) as opened:
-        content = Content.of_options(opened, ic, counts)
+    with graph.opened() as opened:
+        content = content_options.content(opened)
         options = SimilarityOptions(ic=content.ic, counts=content.counts)
         found = {
             name: agreement(
-                pairs, opened, measure or MEASURES, options=options, names=further, resamples=resamples,
-                confidence=confidence, seed=seed,
+                pairs, opened, measure or MEASURES, options=options, names=further, resamples=intervals.resamples,
+                confidence=intervals.confidence, seed=intervals.seed,
             )
             for name, pairs in files.items()
         }  # fmt: skip
     inputs = [*([] if further is None else [further.account]), *([content.counts_account] if content.counts else [])]
 
     def show(written: Mapping[str, Path]) -> None:
-        if json:
+        if outputs.json:
             print_json({
                 "agreements": [each.summary() for each in found.values()],
                 "inputs": inputs,
@@ -118,11 +114,11 @@ def agreement_with_people(
 
     pairs = {name: each.per_pair() for name, each in found.items()}
     terms = {name: Table(("term",), [(term,) for term in each.mapped.unmapped]) for name, each in found.items()}
-    outputs: list[Output] = [
-        (_PAIRS, per_pair, lambda path: write_whole(path, _stacked(found, pairs).csv())),
-        (_TERMS, unmapped, lambda path: write_whole(path, _stacked(found, terms).csv())),
+    files_to_write: list[Output] = [
+        (_PAIRS, outputs.per_pair, lambda path: write_whole(path, _stacked(found, pairs).csv())),
+        (_TERMS, outputs.unmapped, lambda path: write_whole(path, _stacked(found, terms).csv())),
     ]
-    write_and_show(outputs, show)
+    write_and_show(files_to_write, show)
 
 
 def _stacked(found: Mapping[str, Agreement], tables: Mapping[str, Table]) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,8 +12,8 @@ import typer
 
 from cuihop.answer_fields import with_release
 from cuihop.cli.command_files import FileForm
-from cuihop.cli.graph_option import GraphOption, GraphSource, WithinSabOption, note_merged, opened_graph
-from cuihop.cli.information_content import Content, ContentOption, CountsOption
+from cuihop.cli.graph_option import GraphOptions, note_merged
+from cuihop.cli.information_content import ContentOptions
 from cuihop.cli.output import JsonOption, note, print_json, print_table, progress
 from cuihop.collection.concept_lists import ConceptList, read_concept_file
 from cuihop.errors import InputError
@@ -33,40 +34,57 @@ _PAIRS_OR_ARRAY = FileForm(
 )  # fmt: skip
 
 
-def all_similarities(
-    graph: GraphOption,
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """Values to compute, and the file for them."""
+
     output: Annotated[
         Path,
         typer.Option(
-            "--output",
-            "-o",
-            show_default=False,
+            "--output", "-o", show_default=False,
             help="File to write: an array (.npy) with its identifiers beside it, or pairs (.csv, .tsv, .parquet).",
         ),
         _PAIRS_OR_ARRAY,
-    ],
-    measure: Annotated[
-        str, typer.Option("--measure", "-m", help=f"One of {', '.join(SIMILARITY_MEASURES)}.")
-    ] = "simUI",
-    ic: ContentOption = None,
-    counts: CountsOption = None,
-    within_sab: WithinSabOption = None,
+    ]  # fmt: skip
+    measure: Annotated[str, typer.Option("--measure", "-m", help=f"One of {', '.join(SIMILARITY_MEASURES)}.")] = "simUI"
     concepts: Annotated[
         Path | None,
         typer.Option("--concepts", help="Concepts of the rows, one a line; all by default.", show_default=False),
-    ] = None,
+    ] = None
     with_concepts: Annotated[
         Path | None,
         typer.Option("--with", help="Concepts of the columns; those of the rows by default.", show_default=False),
-    ] = None,
+    ] = None
     at_least: Annotated[
         float | None,
         typer.Option("--at-least", help="Pairs of this value or more; of a distance, or less.", show_default=False),
-    ] = None,
+    ] = None
     top: Annotated[
         int | None, typer.Option("--top", min=1, help="Nearest columns of each row.", show_default=False)
-    ] = None,
-    dtype: Annotated[Literal["float64", "float32"], typer.Option("--dtype", help="Numbers of the array.")] = "float64",
+    ] = None
+    dtype: Annotated[Literal["float64", "float32"], typer.Option("--dtype", help="Numbers of the array.")] = "float64"
+
+    @property
+    def is_array(self) -> bool:
+        """True for an array.
+
+        Raises:
+            typer.BadParameter: an option is for the other kind of file.
+        """
+        array = self.output.suffix.lower() == ".npy"
+        if array and (self.at_least is not None or self.top is not None):
+            raise typer.BadParameter("--at-least and --top are for a table of pairs: .csv, .tsv or .parquet")
+        if not array and self.dtype != "float64":
+            raise typer.BadParameter("--dtype is for an array: .npy")
+        if self.at_least is not None and math.isnan(self.at_least):
+            raise typer.BadParameter("--at-least: expected a number")
+        return array
+
+
+def all_similarities(
+    graph: GraphOptions,
+    content_options: ContentOptions,
+    requested: _Options,
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="Threads; all cores by default.")] = None,
     json: JsonOption = False,
 ) -> None:
@@ -74,24 +92,23 @@ def all_similarities(
 
     Values are those of `cuihop similarity`. Of one list, a table has each pair once, or with --top the nearest of each.
     """
-    array = _is_array(output, at_least, top, dtype)
-    chosen = named_measure(measure)
-    rows, columns = _listed(concepts), _listed(with_concepts)
+    array, output, chosen = requested.is_array, requested.output, named_measure(requested.measure)
+    rows, columns = _listed(requested.concepts), _listed(requested.with_concepts)
     begun = time.perf_counter()
-    with opened_graph(GraphSource(graph, within_sab)) as opened:
-        hierarchy = _of_snapshot(opened.hierarchy, graph)
-        content = Content.of_options(opened, ic, counts)
+    with graph.opened() as opened:
+        hierarchy = _of_snapshot(opened.hierarchy, graph.graph)
+        content = content_options.content(opened)
         every = AllSimilarities(hierarchy, rows, columns, SimilarityOptions(chosen, content.ic, content.counts))
         for file in identifier_files(output, every) if array else ():
             check_output(file)
         with progress() as bar:
             task = bar.add_task(chosen, total=len(every.rows))
-            work = Resources(threads, progress=lambda done, total: bar.update(task, completed=done, total=total))
+            resources = Resources(threads, progress=lambda done, total: bar.update(task, completed=done, total=total))
             if array:
-                write_array(every, output, dtype=dtype, resources=work)
+                write_array(every, output, dtype=requested.dtype, resources=resources)
                 pairs = len(every.rows) * len(every.columns)
             else:
-                pairs = write_pairs(every, output, at_least=at_least, top=top, resources=work)
+                pairs = write_pairs(every, output, at_least=requested.at_least, top=requested.top, resources=resources)
     facts, seconds = hierarchy.facts(), time.perf_counter() - begun
     beside = [str(file) for file in identifier_files(output, every)] if array else []
     if json:
@@ -114,18 +131,6 @@ def all_similarities(
     ]  # fmt: skip
     print_table(Table((), lines))
     note("it holds identifiers of the release: pass it only to people with its licence")
-
-
-def _is_array(output: Path, at_least: float | None, top: int | None, dtype: str) -> bool:
-    """True for an array. Options of the other kind of file are refused."""
-    array = output.suffix.lower() == ".npy"
-    if array and (at_least is not None or top is not None):
-        raise typer.BadParameter("--at-least and --top are for a table of pairs: .csv, .tsv or .parquet")
-    if not array and dtype != "float64":
-        raise typer.BadParameter("--dtype is for an array: .npy")
-    if at_least is not None and math.isnan(at_least):
-        raise typer.BadParameter("--at-least: expected a number")
-    return array
 
 
 def _listed(file: Path | None) -> list[str] | None:

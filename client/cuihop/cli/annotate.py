@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -18,10 +20,10 @@ from cuihop.annotation.mentions import Annotation
 from cuihop.annotation.options import CONTEXTS, AnnotationOptions, Context, Disambiguation
 from cuihop.answer_fields import annotation_fields, with_release
 from cuihop.cli.command_files import CSV, FileForm
-from cuihop.cli.evaluation_options import FILES_PANEL
+from cuihop.cli.evaluation_options import file_option
 from cuihop.cli.graph_option import GraphOption, opened_graph
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table, progress
-from cuihop.cli.run_options import RESOURCES_PANEL
+from cuihop.cli.run_options import ThreadsOption
 from cuihop.errors import InputError
 from cuihop.files.input_file import STANDARD_INPUT
 from cuihop.files.text_lines import counted, decoded_lines
@@ -29,152 +31,140 @@ from cuihop.graph import ConceptGraph
 from cuihop.notebooks.table import Table
 from cuihop.resources.resources import Resources
 
-NAMES_PANEL = "Names"
-MENTIONS_PANEL = "Mentions"
 _MOST_STOPPED = 100_000
 _SPANS = FileForm("mentions", tuple(SPANS_ENDINGS))
 
 
-def annotate(
+@dataclass(frozen=True, kw_only=True)
+class _TextOptions:
+    """Texts to read, and files to write."""
+
     texts: Annotated[
         Path | None,
         typer.Argument(
             help="Texts: CSV, TSV, JSON Lines, Parquet, plain lines, PubTator, BRAT or BioC JSON; - for stdin.",
             show_default=False,
         ),
-    ] = None,
-    *,
-    graph: GraphOption,
-    text: Annotated[str | None, typer.Option("--text", help="A single text, in place of a file.")] = None,
+    ] = None
+    text: Annotated[str | None, typer.Option("--text", help="A single text, in place of a file.")] = None
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="File for the concepts, ID and CUIs; - for stdout.", rich_help_panel=FILES_PANEL
-        ),
-        CSV,
-    ] = None,
+        Path | None, file_option("--output", "-o", help="File for the concepts, ID and CUIs; - for stdout."), CSV
+    ] = None
     spans: Annotated[
-        Path | None,
-        typer.Option("--spans", help="File for all mentions; of BRAT a new folder.", rich_help_panel=FILES_PANEL),
-        _SPANS,
-    ] = None,
+        Path | None, file_option("--spans", help="File for all mentions; of BRAT a new folder."), _SPANS
+    ] = None
     spans_format: Annotated[
         SpansFormat | None,
-        typer.Option(
-            "--spans-format", help="Format of the mentions.", show_default="by the ending", rich_help_panel=FILES_PANEL
-        ),
-    ] = None,
-    format: Annotated[  # noqa: A002 - the name of the option
-        Format | None,
-        typer.Option("--format", help="Format of the texts.", show_default="recognised", rich_help_panel=FILES_PANEL),
-    ] = None,
+        file_option("--spans-format", help="Format of the mentions.", show_default="by the ending"),
+    ] = None
+    format: Annotated[
+        Format | None, file_option("--format", help="Format of the texts.", show_default="recognised")
+    ] = None
     id_column: Annotated[
         str | None,
-        typer.Option(
-            "--id-column", show_default="id, image, pmid, …; or the first of two", rich_help_panel=FILES_PANEL,
-            help="Column of the identifiers.",
+        file_option(
+            "--id-column", show_default="id, image, pmid, …; or the first of two", help="Column of the identifiers."
         ),
-    ] = None,
+    ] = None
     text_column: Annotated[
         str | None,
-        typer.Option(
-            "--text-column", show_default="caption, text, …; or the second of two", rich_help_panel=FILES_PANEL,
-            help="Column of the texts.",
+        file_option(
+            "--text-column", show_default="caption, text, …; or the second of two", help="Column of the texts."
         ),
-    ] = None,
-    header: Annotated[
-        Header,
-        typer.Option(
-            "--header", help="Header of CSV: recognised, present or absent.", rich_help_panel=FILES_PANEL
-        ),
-    ] = "auto",
+    ] = None
+    header: Annotated[Header, file_option("--header", help="Header of CSV: recognised, present or absent.")] = "auto"
+    json: JsonOption = False
+
+    def __post_init__(self) -> None:
+        if (self.texts is None) == (self.text is None):
+            raise typer.BadParameter("give a file of texts, or --text TEXT")
+        of_files = (self.output, self.spans, self.format, self.id_column, self.text_column)
+        if self.text is not None and any(value is not None for value in of_files):
+            raise typer.BadParameter("--output, --spans, --format and columns go with a file of texts")
+
+
+_name_option = partial(typer.Option, rich_help_panel="Names")
+_mention_option = partial(typer.Option, rich_help_panel="Mentions")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _MentionOptions:
+    """Names that match, and mentions that are kept."""
+
     semantic_type: Annotated[
         list[str] | None,
-        typer.Option(
-            "--semantic-type", rich_help_panel=NAMES_PANEL, show_default="all",
+        _name_option(
+            "--semantic-type", show_default="all",
             help="Semantic type or group, by code or name; MEDCON for its types. Repeatable.",
         ),
-    ] = None,
+    ] = None  # fmt: skip
     sab: Annotated[
         list[str] | None,
-        typer.Option(
-            "--sab", help="Vocabulary whose names match. Repeatable.", show_default="all", rich_help_panel=NAMES_PANEL
-        ),
-    ] = None,
+        _name_option("--sab", help="Vocabulary whose names match. Repeatable.", show_default="all"),
+    ] = None
     stop: Annotated[
         Path | None,
-        typer.Option(
-            "--stop", help="File of names and identifiers that never match, one in each line.",
-            rich_help_panel=NAMES_PANEL,
-        ),
-    ] = None,
-    general: Annotated[
-        bool, typer.Option("--general", help="Match names that are too general as well.", rich_help_panel=NAMES_PANEL)
-    ] = False,
+        _name_option("--stop", help="File of names and identifiers that never match, one in each line."),
+    ] = None
+    general: Annotated[bool, _name_option("--general", help="Match names that are too general as well.")] = False
     correct_spelling: Annotated[
-        bool,
-        typer.Option(
-            "--correct-spelling", help="Match a word that no name has as the nearest one.", rich_help_panel=NAMES_PANEL
-        ),
-    ] = False,
+        bool, _name_option("--correct-spelling", help="Match a word that no name has as the nearest one.")
+    ] = False
     longest: Annotated[
-        bool,
-        typer.Option(
-            "--longest/--all", help="The longest match at each place, or every match.", rich_help_panel=MENTIONS_PANEL
-        ),
-    ] = True,
+        bool, _mention_option("--longest/--all", help="The longest match at each place, or every match.")
+    ] = True
     disambiguate: Annotated[
         Disambiguation,
-        typer.Option(
-            "--disambiguate", rich_help_panel=MENTIONS_PANEL,
+        _mention_option(
+            "--disambiguate",
             help="Choice among several concepts: by rank of the name, or by hops to the other concepts of the text.",
         ),
-    ] = "rank",
-    candidates: Annotated[
-        bool,
-        typer.Option(
-            "--candidates", help="List all concepts of ambiguous mentions.", rich_help_panel=MENTIONS_PANEL
-        ),
-    ] = False,
+    ] = "rank"
+    candidates: Annotated[bool, _mention_option("--candidates", help="List all concepts of ambiguous mentions.")] = (
+        False
+    )
     leave_out: Annotated[
         list[str] | None,
-        typer.Option(
-            "--leave-out", show_default="none", rich_help_panel=MENTIONS_PANEL,
+        _mention_option(
+            "--leave-out", show_default="none",
             help=f"Context whose mentions are left out: {', '.join(CONTEXTS)}. Repeatable.",
         ),
-    ] = None,
-    threads: Annotated[
-        int | None,
-        typer.Option("--threads", min=1, help="Threads; all cores by default.", rich_help_panel=RESOURCES_PANEL),
-    ] = None,
-    json: JsonOption = False,
-) -> None:  # fmt: skip
+    ] = None  # fmt: skip
+
+    def read(self) -> AnnotationOptions:
+        """The options, with the names of the file of ``--stop``."""
+        return AnnotationOptions(
+            longest=self.longest, candidates=self.candidates, disambiguate=self.disambiguate,
+            semantic_types=tuple(self.semantic_type or ()), sabs=tuple(self.sab or ()),
+            leave_out=cast(tuple[Context, ...], tuple(self.leave_out or ())), stop=_stopped(self.stop),
+            general=self.general, correct_spelling=self.correct_spelling,
+        )  # fmt: skip
+
+
+def annotate(
+    source: _TextOptions, graph: GraphOption, mentions: _MentionOptions, threads: ThreadsOption = None
+) -> None:
     """Find the concepts of texts by the names of the graph: the file that cuihop evaluate --concepts reads.
 
     An interrupted run goes on where it stopped: OUTPUT.unfinished.
     """
-    of_files = (output, spans, format, id_column, text_column)
-    if (texts is None) == (text is None):
-        raise typer.BadParameter("give a file of texts, or --text TEXT")
-    if text is not None and any(given is not None for given in of_files):
-        raise typer.BadParameter("--output, --spans, --format and columns go with a file of texts")
-    options = AnnotationOptions(
-        longest=longest, candidates=candidates, disambiguate=disambiguate, semantic_types=tuple(semantic_type or ()),
-        sabs=tuple(sab or ()), leave_out=cast(tuple[Context, ...], tuple(leave_out or ())), stop=_stopped(stop),
-        general=general, correct_spelling=correct_spelling,
-    )  # fmt: skip
+    options = mentions.read()
     with opened_graph(graph) as opened:
-        if text is not None:
-            _print_mentions(opened, opened.annotate(text, options), json)
+        if source.texts is None:
+            _print_mentions(opened, opened.annotate(str(source.text), options), source.json)
             return
-        if texts is None or output is None:
+        if source.output is None:
             raise typer.BadParameter("a file of texts needs --output FILE, or --output - for standard output")
-        rows = open_texts(texts, form=format, id_column=id_column, text_column=text_column, header=header)
-        files = _Files(output, spans, None if spans is None else spans_form_of(spans, spans_format))
-        _annotate_file(opened, rows, files, options, threads, json)
+        rows = open_texts(
+            source.texts, form=source.format, id_column=source.id_column, text_column=source.text_column,
+            header=source.header,
+        )  # fmt: skip
+        spans_form = None if source.spans is None else spans_form_of(source.spans, source.spans_format)
+        files = _Files(source.output, source.spans, spans_form)
+        _annotate_file(opened, rows, files, options, threads, source.json)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class _Files:
     """Files to write: concepts, and mentions in a format."""
 

@@ -11,6 +11,7 @@ import typer
 import cuihop
 from cuihop.cli.command_files import checked_files
 from cuihop.cli.exit_codes import EXIT_CODES
+from cuihop.cli.option_groups import with_flat_options
 
 COMMANDS_GROUP = "cuihop.commands"
 """Entry-point group: a function with typer annotations becomes the sub-command of the entry point's name, and a
@@ -108,11 +109,16 @@ def application(only: str | None = None) -> typer.Typer:
 def _add(app: typer.Typer, command: Callable[..., None] | typer.Typer, listing: Mapping[str, Any]) -> None:
     if isinstance(command, typer.Typer):
         for registered in command.registered_commands:
-            registered.callback = registered.callback and checked_files(registered.callback)
+            registered.callback = registered.callback and _prepared(registered.callback)
         app.add_typer(command, **listing)
     else:
         settings = {"allow_extra_args": True, "ignore_unknown_options": True} if listing["name"] == "merge" else None
-        app.command(context_settings=settings, **listing)(checked_files(command))
+        app.command(context_settings=settings, **listing)(_prepared(command))
+
+
+def _prepared(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with flat options and checked files; one that is prepared already is returned as it is."""
+    return command if hasattr(command, "__wrapped__") else checked_files(with_flat_options(command))
 
 
 def _version(requested: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,40 +21,46 @@ from cuihop.measures.measure import Measure
 if TYPE_CHECKING:
     from cuihop.adapters.local_models import ModelRun
 
-_PANEL = "Models"
 _SIMILARITY = "similarity"
 
-ModelOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--model", metavar="MEASURE=FOLDER", rich_help_panel=_PANEL,
-        help="Model of BERTScore, BLEURT, AlignScore or similarity, from a folder. Nothing is fetched.",
-    ),
-    FileUse.READS,
-]  # fmt: skip
-ImagesOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--images", rich_help_panel=_PANEL,
-        help="For similarity: folder of pictures named after the images; or their embeddings, .npz or .npy.",
-    ),
-]  # fmt: skip
-CaptionEmbeddingsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--caption-embeddings", metavar="SYSTEM=FILE", rich_help_panel=_PANEL,
-        help="For similarity without a model: embeddings of a system's captions, .npz or .npy.",
-    ),
-    FileUse.READS,
-]  # fmt: skip
-LayerOption = Annotated[
-    int | None,
-    typer.Option(
-        "--bertscore-layer", min=1, rich_help_panel=_PANEL, show_default="40 of DeBERTa-xlarge, else the last",
-        help="Layer of the model that BERTScore compares.",
-    ),
-]  # fmt: skip
-DeviceOption = Annotated[str, typer.Option("--device", rich_help_panel=_PANEL, help="Device of torch, such as cuda.")]
+_option = partial(typer.Option, rich_help_panel="Models")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """Models, and embeddings of images and captions."""
+
+    model: Annotated[
+        list[str] | None,
+        _option(
+            "--model", metavar="MEASURE=FOLDER",
+            help="Model of BERTScore, BLEURT, AlignScore or similarity, from a folder. Nothing is fetched.",
+        ),
+        FileUse.READS,
+    ] = None  # fmt: skip
+    images: Annotated[
+        Path | None,
+        _option(
+            "--images",
+            help="For similarity: folder of pictures named after the images; or their embeddings, .npz or .npy.",
+        ),
+    ] = None
+    caption_embeddings: Annotated[
+        list[str] | None,
+        _option(
+            "--caption-embeddings", metavar="SYSTEM=FILE",
+            help="For similarity without a model: embeddings of a system's captions, .npz or .npy.",
+        ),
+        FileUse.READS,
+    ] = None  # fmt: skip
+    bertscore_layer: Annotated[
+        int | None,
+        _option(
+            "--bertscore-layer", min=1, show_default="40 of DeBERTa-xlarge, else the last",
+            help="Layer of the model that BERTScore compares.",
+        ),
+    ] = None  # fmt: skip
+    device: Annotated[str, _option("--device", help="Device of torch, such as cuda.")] = "cpu"
 
 
 @dataclass(frozen=True)
@@ -61,7 +68,7 @@ class Models:
     """Models, and embeddings of images and captions.
 
     Attributes:
-        folders: family of measures → folder. images: see `ImagesOption`.
+        folders: family of measures → folder. images: see `ModelOptions`.
         captions: system → file of embeddings. device, layer, threads: of the run.
     """
 
@@ -74,8 +81,7 @@ class Models:
 
     @classmethod
     def of(
-        cls, systems: Iterable[str], models: Sequence[str] | None, images: Path | None,
-        captions: Mapping[str, Sequence[Path]], device: str, layer: int | None, threads: int | None,
+        cls, systems: Iterable[str], options: ModelOptions, captions: Mapping[str, Sequence[Path]], threads: int | None
     ) -> Models:  # fmt: skip
         """From the options, for systems of these names.
 
@@ -84,11 +90,12 @@ class Models:
             ModuleNotFoundError: a package that a model needs is missing.
         """
         folders: dict[str, Path] = {}
-        if models:
+        images, layer = options.images, options.bertscore_layer
+        if options.model:
             from cuihop.adapters.caption_models import MODEL_MEASURES
 
             families = [*MODEL_MEASURES, _SIMILARITY]
-            for family, path in named_files(models, "--model"):
+            for family, path in named_files(options.model, "--model"):
                 if family not in families or family in folders:
                     raise typer.BadParameter(f"--model takes MEASURE=FOLDER, each of {', '.join(families)} once")
                 folders[family] = path
@@ -108,7 +115,8 @@ class Models:
                 check_folder(folder, family)
                 for package in PACKAGES_OF_MODELS[family]:
                     package.check()
-        return cls(folders, images, {name: paths[0] for name, paths in captions.items()}, device, layer, threads)
+        embeddings = {name: paths[0] for name, paths in captions.items()}
+        return cls(folders, images, embeddings, options.device, layer, threads)
 
     def scores(
         self, system: str, references: Captions, predictions: Captions, rules: CaptionRules,

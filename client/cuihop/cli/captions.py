@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,63 +24,38 @@ from cuihop.captions.normalisation import CaptionText
 from cuihop.captions.reading import Captions
 from cuihop.captions.score_tables import MeanScore, mean_scores, mean_table
 from cuihop.captions.scoring import CaptionRules, CaptionScores, score_captions, score_words_of_shard
-from cuihop.cli.caption_models import (
-    CaptionEmbeddingsOption,
-    DeviceOption,
-    ImagesOption,
-    LayerOption,
-    ModelOption,
-    Models,
-)
+from cuihop.cli.caption_models import ModelOptions, Models
 from cuihop.cli.command_files import CSV, FileUse
 from cuihop.cli.compared_systems import named_files
 from cuihop.cli.evaluation_options import (
-    FILES_PANEL,
-    MEASURES_PANEL,
-    ByOption,
-    CardsOption,
-    ConfidenceOption,
-    GroupsOption,
-    HopsOption,
-    OptionalGraphOption,
-    PlotOption,
-    ReportOption,
-    ResamplesOption,
-    SeedOption,
-    ThreadsOption,
+    GroupOptions,
+    IntervalOptions,
+    ReportOptions,
+    file_option,
+    measure_option,
     measures_option,
 )
-from cuihop.cli.graph_option import (
-    DirectionOption,
-    GraphSource,
-    LambdaOption,
-    NamesOption,
-    WithinSabOption,
-    opened_graph,
-)
+from cuihop.cli.graph_option import ConstantNearnessOptions, NamesOption, OptionalGraphOptions
 from cuihop.cli.output import JsonOption, path_text, print_json, print_table, write_and_show
-from cuihop.cli.relevance_options import labels_of_groups
-from cuihop.cli.run_options import CAPTIONS, CheckpointOption, ClusterFolderOption, ClusterOption, ShardOption, Work
+from cuihop.cli.run_options import CAPTIONS, RunOptions
 from cuihop.cli.scored_systems import ScoredSystems, first_rows, predictions_named
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.comparison.comparison import Comparison
 from cuihop.evaluation.groups import GroupMean, group_means, group_table
 from cuihop.graph import ConceptGraph
 from cuihop.measures.measure import Measure, measures_named
-from cuihop.measures.nearness import Nearness
 from cuihop.notebooks.table import Table
-from cuihop.resources.memory_budget import DEFAULT_MEMORY
 from cuihop.resources.optional_packages import SACREBLEU
 from cuihop.resources.resources import Resources
 
 _VALUES = "Values of each caption"
 
 
-def caption_scores(
-    context: typer.Context,
-    references: Annotated[
-        Path, typer.Argument(help="Reference captions: image and caption.", show_default=False)
-    ],
+@dataclass(frozen=True, kw_only=True)
+class _InputOptions:
+    """Captions, files of concepts and values, columns, and rules."""
+
+    references: Annotated[Path, typer.Argument(help="Reference captions: image and caption.", show_default=False)]
     predictions: Annotated[
         list[str],
         typer.Argument(
@@ -89,138 +63,122 @@ def caption_scores(
             help="Predicted captions of the same images, each FILE or NAME=FILE.",
         ),
         FileUse.READS,
-    ],
-    graph: OptionalGraphOption = None,
-    within_sab: WithinSabOption = None,
+    ]  # fmt: skip
     reference_concepts: Annotated[
         Path | None,
-        typer.Option(
-            "--reference-concepts", rich_help_panel=FILES_PANEL, show_default="found by the names of the graph",
+        file_option(
+            "--reference-concepts", show_default="found by the names of the graph",
             help="Concepts of the reference captions: images and C1;C2.",
         ),
-    ] = None,
+    ] = None  # fmt: skip
     concepts: Annotated[
         list[str] | None,
-        typer.Option(
-            "--concepts", metavar="SYSTEM=FILE", rich_help_panel=FILES_PANEL,
+        file_option(
+            "--concepts", metavar="SYSTEM=FILE",
             help="Concepts of a system's captions, by the same extractor as those of the references.",
         ),
         FileUse.READS,
-    ] = None,
+    ] = None  # fmt: skip
     scores: Annotated[
         list[str] | None,
-        typer.Option(
-            "--scores", metavar="SYSTEM=FILE", rich_help_panel=FILES_PANEL,
+        file_option(
+            "--scores", metavar="SYSTEM=FILE",
             help="Values of a system that another program computed: image, and a column for each measure.",
         ),
         FileUse.READS,
-    ] = None,
+    ] = None  # fmt: skip
     image_column: Annotated[
-        str | None,
-        typer.Option("--image-column", rich_help_panel=FILES_PANEL, help="Column of the images in files of captions."),
-    ] = None,
-    caption_column: Annotated[
-        str | None,
-        typer.Option("--caption-column", rich_help_panel=FILES_PANEL, help="Column of the captions."),
-    ] = None,
-    model: ModelOption = None,
-    images: ImagesOption = None,
-    caption_embeddings: CaptionEmbeddingsOption = None,
-    bertscore_layer: LayerOption = None,
-    device: DeviceOption = "cpu",
-    groups: GroupsOption = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", rich_help_panel=FILES_PANEL, help="File for the values of captions, as CSV."),
-        CSV,
-    ] = None,
-    report: ReportOption = None,
-    plot: PlotOption = None,
-    cards: CardsOption = None,
+        str | None, file_option("--image-column", help="Column of the images in files of captions.")
+    ] = None
+    caption_column: Annotated[str | None, file_option("--caption-column", help="Column of the captions.")] = None
     measure: Annotated[
         list[str] | None,
         measures_option("ROUGE-1; with concepts concept-F1, with a graph nn-concept-F1; and all of --scores"),
-    ] = None,
+    ] = None
     text: Annotated[
         CaptionText,
-        typer.Option(
-            "--text", rich_help_panel=MEASURES_PANEL,
+        measure_option(
+            "--text",
             help="Words in lower case, with “number” for digits and without punctuation; or as they are given.",
         ),
-    ] = "imageclef",
+    ] = "imageclef"
     official: Annotated[
         Official | None,
-        typer.Option(
-            "--official", rich_help_panel=MEASURES_PANEL,
+        measure_option(
+            "--official",
             help="Rules of ImageCLEFmedical's program of this year, where they differ from those of its paper.",
         ),
-    ] = None,
-    by: ByOption = None,
-    hops: HopsOption = 1,
-    lam: LambdaOption = 0.5,
-    direction: DirectionOption = "any",
-    names: NamesOption = None,
-    rows: Annotated[int, typer.Option("--rows", min=0, help="Rows of near misses.")] = 10,
-    resamples: ResamplesOption = 10_000,
-    confidence: ConfidenceOption = 0.95,
-    seed: SeedOption = 0,
-    threads: ThreadsOption = None,
-    checkpoint: CheckpointOption = None,
-    shard: ShardOption = None,
-    cluster: ClusterOption = None,
-    cluster_folder: ClusterFolderOption = None,
-    json: JsonOption = False,
+    ] = None
+    names: NamesOption = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OutputOptions(ReportOptions):
+    output: Annotated[
+        Path | None, file_option("--output", "-o", help="File for the values of captions, as CSV."), CSV
+    ] = None
+    rows: Annotated[int, typer.Option("--rows", min=0, help="Rows of near misses.")] = 10
+    json: JsonOption = False
+
+
+def caption_scores(
+    context: typer.Context,
+    inputs_of: _InputOptions,
+    graph: OptionalGraphOptions,
+    near: ConstantNearnessOptions,
+    models_of: ModelOptions,
+    groups: GroupOptions,
+    intervals: IntervalOptions,
+    outputs: _OutputOptions,
+    run: RunOptions,
 ) -> None:  # fmt: skip
     """Score predicted captions: ROUGE, BLEU, F1 of concepts with near misses, and values computed elsewhere.
 
     Several systems are ranked, and compared as by cuihop compare.
     """
-    work = Work.of(context, threads, DEFAULT_MEMORY, checkpoint, shard, cluster, cluster_folder)
-    chosen = GraphSource.optional(graph, within_sab)
-    files = predictions_named(predictions, "PREDICTIONS")
-    tests: dict[str, Any] = {"resamples": resamples, "confidence": confidence, "seed": seed, "threads": threads}
-    wanted = measures_named(measure) if measure else None
-    if any(each.family == "BLEU" for each in wanted or ()):
+    job = run.job(context)
+    files = predictions_named(inputs_of.predictions, "PREDICTIONS")
+    tests = intervals.of_tests(run.threads)
+    measures = measures_named(inputs_of.measure) if inputs_of.measure else None
+    if any(each.family == "BLEU" for each in measures or ()):
         SACREBLEU.check()
-    embeddings = _by_system(caption_embeddings, "--caption-embeddings", files)
-    models = Models.of(files, model, images, embeddings, device, bertscore_layer, threads)
-    inputs = _Inputs.read(
-        references, files, (image_column, caption_column), official, _ConceptFiles(reference_concepts, concepts), scores
-    )
-    grouped = labels_of_groups(by, groups, None)
-    rules, nearness = CaptionRules(text, official), Nearness(hops, lam, direction, "isolated")
+    embeddings = _by_system(models_of.caption_embeddings, "--caption-embeddings", files)
+    models = Models.of(files, models_of, embeddings, run.threads)
+    inputs = _Inputs.read(files, inputs_of)
+    labels = groups.read_groups()
+    rules = CaptionRules(inputs_of.text, inputs_of.official)
     results: dict[str, _Result] = {}
-    if work.shard is not None:
+    if job.shard is not None:
         total = len(inputs.references)
-        with work.open_shard(work.shard.of_positions(total), total) as part, part.progress_bars() as bar_of:
+        with job.open_shard(job.shard.of_positions(total), total) as part, part.progress_bars() as bar_of:
             for name, captions in inputs.predictions.items():
-                blocks = CaptionBlocks(part.resources(CAPTIONS, bar_of(name)), work.shard)
-                models.scores(name, inputs.references, captions, rules, wanted or (), blocks)
-                score_words_of_shard(inputs.references, captions, measures=wanted, rules=rules, blocks=blocks)
+                blocks = CaptionBlocks(part.resources(CAPTIONS, bar_of(name)), job.shard)
+                models.scores(name, inputs.references, captions, rules, measures or (), blocks)
+                score_words_of_shard(inputs.references, captions, measures=measures, rules=rules, blocks=blocks)
         return
-    with nullcontext() if chosen is None else opened_graph(chosen, names) as opened, work.progress_bars() as bar_of:
+    with graph.opened(inputs_of.names) as opened, job.progress_bars() as bar_of:
 
         def resources(label: str) -> Resources:
-            return work.resources(CAPTIONS, bar_of(label))
+            return job.resources(CAPTIONS, bar_of(label))
 
-        found_in = inputs.concepts_of(wanted, opened, resources)
+        found_in = inputs.concepts_of(measures, opened, resources)
         for name, captions in inputs.predictions.items():
             blocks = CaptionBlocks(resources(f"models read {name}"))
-            by_models = models.scores(name, inputs.references, captions, rules, wanted or (), blocks)
+            by_models = models.scores(name, inputs.references, captions, rules, measures or (), blocks)
             found = score_captions(
-                inputs.references, captions, opened, measures=wanted, rules=rules, concepts=found_in.get(name),
+                inputs.references, captions, opened, measures=measures, rules=rules, concepts=found_in.get(name),
                 scores=(*inputs.scores.get(name, ()), *by_models),
-                nearness=nearness, resources=resources(f"{name} scored"),
+                nearness=near.nearness, resources=resources(f"{name} scored"),
             )  # fmt: skip
-            means = [group_means(found, grouped, label, **tests) for label in by or ()]
+            means = [group_means(found, labels, label, **tests) for label in groups.by or ()]
             results[name] = _Result.of(found, mean_scores(found, **tests), means, opened)
     systems = ScoredSystems.of({name: result.found for name, result in results.items()}, **tests)
-    tables = _tables(results, systems.comparison, confidence, rows)
+    tables = _tables(results, systems.comparison, intervals.confidence, outputs.rows)
 
     def show(written: Mapping[str, Path]) -> None:
-        if json:
+        if outputs.json:
             print_json({
-                "systems": [{"system": name, **result.fields(rows)} for name, result in results.items()],
+                "systems": [{"system": name, **result.fields(outputs.rows)} for name, result in results.items()],
                 **systems.fields(),
                 "per_query": path_text(written.get(_VALUES)),
             })  # fmt: skip
@@ -229,8 +187,11 @@ def caption_scores(
             print_table(table, table.caption if place and table.name != "differences" else None)
         systems.print_account(written)
 
-    write_and_show(systems.outputs((_VALUES, output), tables, report=report, cards=cards, plot=plot), show)
-    work.finish()
+    files_to_write = systems.outputs(
+        (_VALUES, outputs.output), tables, report=outputs.report, cards=outputs.cards, plot=outputs.plot
+    )
+    write_and_show(files_to_write, show)
+    job.finish()
 
 
 @dataclass(frozen=True)
@@ -248,10 +209,7 @@ class _Inputs:
     scores: Mapping[str, Sequence[ExternalScores]]
 
     @classmethod
-    def read(
-        cls, references: Path, files: Mapping[str, Path], columns: tuple[str | None, str | None],
-        official: Official | None, concepts: _ConceptFiles, scores: Sequence[str] | None,
-    ) -> _Inputs:  # fmt: skip
+    def read(cls, files: Mapping[str, Path], options: _InputOptions) -> _Inputs:
         """Read the files.
 
         Raises:
@@ -260,13 +218,16 @@ class _Inputs:
         """
 
         def captions(path: Path) -> Captions:
-            image, caption = columns
-            return Captions.read(path, image_column=image, caption_column=caption, official=official is not None)
+            return Captions.read(
+                path, image_column=options.image_column, caption_column=options.caption_column,
+                official=options.official is not None,
+            )  # fmt: skip
 
-        true = captions(references)
+        true = captions(options.references)
         columns_of = {name: [ExternalScores.read(path) for path in paths]
-                      for name, paths in _by_system(scores, "--scores", files).items()}  # fmt: skip
-        return cls(true, {name: captions(path) for name, path in files.items()}, concepts.read(files), columns_of)
+                      for name, paths in _by_system(options.scores, "--scores", files).items()}  # fmt: skip
+        concepts = _concepts_of_files(options, files)
+        return cls(true, {name: captions(path) for name, path in files.items()}, concepts, columns_of)
 
     def concepts_of(
         self, measures: Sequence[Measure] | None, graph: ConceptGraph | None, resources: Callable[[str], Resources]
@@ -286,21 +247,15 @@ class _Inputs:
         }
 
 
-@dataclass(frozen=True)
-class _ConceptFiles:
-    """Files of concepts of the references, and of each system."""
-
-    references: Path | None
-    systems: Sequence[str] | None
-
-    def read(self, files: Mapping[str, Path]) -> dict[str, CaptionConcepts]:
-        given = _by_system(self.systems, "--concepts", files)
-        if self.references is None and not given:
-            return {}
-        if self.references is None or any(len(given.get(name, ())) != 1 for name in files):
-            raise typer.BadParameter("--reference-concepts FILE and --concepts SYSTEM=FILE for each system go together")
-        true = ImageConcepts.read(self.references)
-        return {name: CaptionConcepts(true, ImageConcepts.read(given[name][0])) for name in files}
+def _concepts_of_files(options: _InputOptions, files: Mapping[str, Path]) -> dict[str, CaptionConcepts]:
+    """Name of a system → concepts of the references and of its captions; without files there are none."""
+    concepts = _by_system(options.concepts, "--concepts", files)
+    if options.reference_concepts is None and not concepts:
+        return {}
+    if options.reference_concepts is None or any(len(concepts.get(name, ())) != 1 for name in files):
+        raise typer.BadParameter("--reference-concepts FILE and --concepts SYSTEM=FILE for each system go together")
+    true = ImageConcepts.read(options.reference_concepts)
+    return {name: CaptionConcepts(true, ImageConcepts.read(concepts[name][0])) for name in files}
 
 
 _WITH_CONCEPTS = frozenset({"concept-F1", "MEDCON", "nn-concept-F1", "factuality", "overall"})

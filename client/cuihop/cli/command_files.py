@@ -112,7 +112,7 @@ def _types(hint: Any) -> Iterator[Any]:
 def checked_files(command: Callable[..., None]) -> Callable[..., None]:
     """The command, refusing at once what it could not write, what it reads as output, and two standard inputs."""
     uses, forms, packages = file_uses(command), written_forms(command), _marks(command, OptionalPackage)
-    if not uses or hasattr(command, "__wrapped__"):
+    if not uses:
         return command
 
     @functools.wraps(command)

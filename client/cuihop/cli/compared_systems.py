@@ -1,25 +1,22 @@
-"""The systems of ``cuihop compare``: score cards, and rankings that are evaluated alike."""
+"""Evaluation of systems: score cards, and rankings that are evaluated under the same conditions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import typer
 
-from cuihop.cli.graph_option import GraphSource, advised_on_unknown, opened_graph
+from cuihop.cli.evaluation_options import EvaluationOptions
+from cuihop.cli.graph_option import advised_on_unknown
 from cuihop.cli.output import note
-from cuihop.cli.relevance_options import LabelSource, check_without_concepts, judged_ranking
-from cuihop.cli.run_options import EVALUATION, Work
+from cuihop.cli.run_options import EVALUATION, Job
 from cuihop.collection.dataset import Dataset
-from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.judgements import Judgements
 from cuihop.comparison.score_card import ScoreCard, is_score_card, system_name
-from cuihop.errors import OutputError
+from cuihop.errors import InputError, OutputError
 from cuihop.evaluation.evaluate import evaluate_each, evaluate_shard
 from cuihop.evaluation.judge import depth_of
 from cuihop.evaluation.result import Evaluation
@@ -27,48 +24,13 @@ from cuihop.files.array_file import is_array
 from cuihop.files.input_file import InputFile
 from cuihop.graph import ConceptGraph
 from cuihop.measures import Measure
-from cuihop.measures.nearness import Nearness
 from cuihop.rankings.blocks import RankingInBlocks
-from cuihop.rankings.ranking import Order, Ranking, Similarity, Ties
-from cuihop.rankings.reading import read_ranking_in_blocks
-from cuihop.resources.resources import Resources
+from cuihop.rankings.ranking import Ranking
+from cuihop.rankings.reading import read_ranking_in_blocks, read_run
+from cuihop.resources.progress import Progress
 
-
-@dataclass(frozen=True)
-class Conditions:
-    """Conditions under which every ranking is evaluated: the options of the command line.
-
-    Attributes:
-        measures: the measures.
-        concepts, corpus, qrels: files. columns: names of the columns of concept files. labels: their source.
-        grades: word → grade, of judgements in words.
-        graph: its address and vocabularies.
-        corpus_embeddings: the embeddings of the corpus, each FILE or NAME=FILE.
-        ties, order, similarity: order of equal scores, of files with scores and ranks, and of arrays.
-        nearness: n, λ, direction and unknown. of_queries: missing, empty_ideal and query_image.
-    """
-
-    measures: tuple[Measure, ...]
-    concepts: Path | None
-    graph: GraphSource | None
-    corpus: Path | None
-    corpus_embeddings: Sequence[str]
-    qrels: Path | None
-    grades: Mapping[str, int]
-    labels: LabelSource
-    columns: Mapping[str, str | None]
-    ties: Ties
-    order: Order
-    similarity: Similarity | None
-    nearness: Nearness
-    of_queries: Mapping[str, Any]
-
-    @cached_property
-    def data(self) -> Dataset:
-        """The collection; the labels of the images are read with the graph."""
-        images = [ImageConcepts.read(path, **self.columns) for path in (self.concepts, self.corpus) if path is not None]
-        qrels = None if self.qrels is None else Judgements.read(self.qrels, self.grades)
-        return Dataset(*images, qrels=qrels, labels=self.labels.read(images, self.graph, self.nearness.unknown))
+NamedRankings: TypeAlias = Iterable[tuple[str, Ranking | RankingInBlocks]]
+RankingsOf: TypeAlias = Callable[[ConceptGraph | None, Job, Callable[[str], Progress]], NamedRankings]
 
 
 def named_files(given: Sequence[str], option: str) -> list[tuple[str | None, Path]]:
@@ -113,113 +75,99 @@ def systems_named(given: Sequence[str]) -> dict[str, ScoreCard | InputFile]:
     return found
 
 
-def arrays_among(files: Mapping[str, InputFile]) -> set[str]:
-    """The systems whose ranking is a NumPy array."""
-    return {name for name, file in files.items() if is_array(file)}
+def rankings_of_files(
+    files: Mapping[str, InputFile], options: EvaluationOptions, measures: Sequence[Measure], data: Dataset, job: Job,
+    corpus_embeddings: Mapping[str, Path],
+) -> Iterator[tuple[str, Ranking | RankingInBlocks]]:  # fmt: skip
+    """Read the rankings of systems one by one: of the images with concepts, else of what judgements or labels name.
+
+    Args:
+        files: name of each system → its file. corpus_embeddings: name of a system of embeddings → those of the corpus.
+
+    Raises:
+        typer.BadParameter: there are neither concepts nor judgements nor labels.
+    """
+    depth, corpus = depth_of(measures), None if data.corpus is None else tuple(data.corpus)
+    if data.queries is None and data.qrels is None and data.labels is None:
+        raise typer.BadParameter("give --concepts, --qrels or --labels: relevance has to come from one of them")
+    for name, file in files.items():
+        if data.queries is None and data.qrels is not None:
+            yield name, read_run(file, tuple(data.qrels), depth=depth, ties=options.ties, order=options.order)
+            continue
+        queries = tuple(data.queries or ()) if data.labels is None or data.queries is not None else data.labels.images
+        yield name, read_ranking_in_blocks(
+            file, queries, corpus, depth=depth, ties=options.ties, order=options.order,
+            similarity=options.similarity if len(files) == 1 or is_array(file) else None,
+            corpus_embeddings=corpus_embeddings.get(name), query_image=options.query_image, resources=job.limits(),
+        )  # fmt: skip
 
 
 def evaluations_of(
-    files: Mapping[str, InputFile], conditions: Conditions, work: Work, checkpoint: str = EVALUATION
-) -> dict[str, Evaluation]:
+    rankings: RankingsOf, options: EvaluationOptions, measures: Sequence[Measure], data: Dataset, job: Job, *,
+    in_blocks: bool, checkpoint: str = EVALUATION,
+) -> dict[str, Evaluation]:  # fmt: skip
     """Evaluate every ranking under the same conditions; shared inputs are read once. Of a shard, nothing is returned.
 
     Args:
-        files: of the systems. conditions: of all. work: threads, memory and shard.
-        checkpoint: name of the file of finished blocks.
+        rankings: makes the rankings, from the open graph, the job and its progress bars.
+        in_blocks: some ranking is made in blocks. checkpoint: name of the file of finished blocks.
 
     Raises:
         typer.BadParameter: options do not go together.
-        CuihopError: as `cuihop evaluate`.
+        CuihopError: as `cuihop.evaluate_each`.
     """
-    arrays = arrays_among(files)
-    if conditions.similarity is not None and not arrays:
-        raise typer.BadParameter("--similarity goes with a NumPy array, and none is given")
-    corpus_embeddings = _corpus_embeddings(conditions.corpus_embeddings, arrays)
-    if conditions.concepts is None:
-        return _by_judgements(files, arrays, conditions, work, checkpoint)
-    return _by_concepts(files, arrays, corpus_embeddings, conditions, work, checkpoint)
+    if data.queries is None:
+        check_without_concepts(measures)
+        if not in_blocks:
+            if job.checkpoint is not None:
+                option = "--checkpoint" if job.opened is None else "--shard"
+                note(f"rankings read from files are judged at once: {option} has no effect")
+            job = replace(job, checkpoint=None)
+    elif options.graph is None and any(measure.family == "nn-CUI" for measure in measures):
+        raise typer.BadParameter("nn-IoU needs --graph (or CUIHOP_GRAPH)")
+    if data.queries is None and not in_blocks and job.opened is not None:
+        return {}
+    with (
+        nullcontext() if data.queries is None else options.opened() as graph,
+        advised_on_unknown(),
+        job.progress_bars() as bar_of,
+    ):
+        label = "ranked and judged queries" if data.queries is None else "evaluated queries"
+        resources = job.resources(checkpoint, bar_of(label))
+        conditions: dict[str, Any] = {"measures": measures, "nearness": options.nearness, **options.of_queries}
+        named = rankings(graph, job, bar_of)
+        if job.opened is None:
+            return evaluate_each(data, named, graph, resources=resources, **conditions)
+        evaluate_shard(data, named, graph, resources=resources, **conditions)
+        return {}
 
 
-def _evaluated(
-    data: Dataset, rankings: Iterator[tuple[str, Ranking | RankingInBlocks]], graph: ConceptGraph | None,
-    resources: Resources, **options: Any,
-) -> dict[str, Evaluation]:  # fmt: skip
-    if resources.places is None:
-        return evaluate_each(data, rankings, graph, resources=resources, **options)
-    evaluate_shard(data, rankings, graph, resources=resources, **options)
-    return {}
+def embeddings_of_corpus(texts: Sequence[str], files: Mapping[str, InputFile]) -> dict[str, Path]:
+    """Name of a system of embeddings → the embeddings of the corpus, from NAME=FILE.
 
-
-def _corpus_embeddings(given: Sequence[str], arrays: set[str]) -> dict[str, Path]:
-    """Name of a system of embeddings → the embeddings of the corpus."""
-    found: dict[str, Path] = {}
-    for name, path in named_files(given, "--corpus-embeddings"):
+    Raises:
+        typer.BadParameter: a name is that of no array, or stands twice.
+    """
+    arrays = {name for name, file in files.items() if is_array(file)}
+    embeddings: dict[str, Path] = {}
+    for name, path in named_files(texts, "--corpus-embeddings"):
         if name is None and len(arrays) == 1:
             (name,) = arrays
-        if name not in arrays or name in found:
+        if name not in arrays or name in embeddings:
             listed = ", ".join(sorted(arrays)) or "none is given"
             raise typer.BadParameter(f"--corpus-embeddings takes NAME=FILE, once for a NumPy array; arrays: {listed}")
-        found[name] = path
-    return found
+        embeddings[name] = path
+    return embeddings
 
 
-def _by_judgements(
-    files: Mapping[str, InputFile], arrays: set[str], conditions: Conditions, work: Work, checkpoint: str
-) -> dict[str, Evaluation]:
-    """Without concepts, and so without a graph."""
-    if conditions.corpus is not None or conditions.corpus_embeddings:
-        raise typer.BadParameter("--corpus and --corpus-embeddings go with --concepts")
-    check_without_concepts(conditions.measures)
-    data = conditions.data
-
-    def rankings() -> Iterator[tuple[str, Ranking | RankingInBlocks]]:
-        for name, file in files.items():
-            similarity = conditions.similarity if name in arrays else None
-            yield name, judged_ranking(
-                file, data.qrels, data.labels, depth=depth_of(conditions.measures), ties=conditions.ties,
-                order=conditions.order, similarity=similarity,
-                query_image=conditions.of_queries["query_image"], resources=work.limits(),
+def check_without_concepts(measures: Iterable[Measure]) -> None:
+    """Refuse measures that need the concepts of the images."""
+    for measure in measures:
+        if measure.kind == "concepts":
+            raise InputError(
+                "a measure by concepts without concepts", column="measures", found=str(measure),
+                expected="the concepts of the images: --concepts FILE",
             )  # fmt: skip
-
-    if not arrays and work.checkpoint is not None:
-        option = "--checkpoint" if work.opened is None else "--shard"
-        note(f"rankings read from files are judged at once: {option} has no effect")
-    options = {"measures": conditions.measures, **conditions.of_queries}
-    if not arrays:
-        return {} if work.opened else evaluate_each(data, rankings(), resources=work.limits(), **options)
-    with work.progress_bars() as bar_of:
-        resources = work.resources(checkpoint, bar_of("ranked and judged queries"))
-        return _evaluated(data, rankings(), None, resources, **options)
-
-
-def _by_concepts(
-    files: Mapping[str, InputFile], arrays: set[str], corpus_embeddings: Mapping[str, Path], conditions: Conditions,
-    work: Work, checkpoint: str,
-) -> dict[str, Evaluation]:  # fmt: skip
-    if conditions.graph is None and any(measure.family == "nn-CUI" for measure in conditions.measures):
-        raise typer.BadParameter("nn-IoU needs --graph (or CUIHOP_GRAPH)")
-    data = conditions.data
-    names, held = tuple(data.images[0]), None if data.corpus is None else tuple(data.corpus)
-    depth = depth_of(conditions.measures)
-
-    def rankings() -> Iterator[tuple[str, Ranking | RankingInBlocks]]:
-        for name, file in files.items():
-            yield name, read_ranking_in_blocks(
-                file, names, held, depth=depth, corpus_embeddings=corpus_embeddings.get(name), ties=conditions.ties,
-                order=conditions.order, similarity=conditions.similarity if name in arrays else None,
-                query_image=conditions.of_queries["query_image"], resources=work.limits(),
-            )  # fmt: skip
-
-    with (
-        nullcontext() if conditions.graph is None else opened_graph(conditions.graph) as opened,
-        advised_on_unknown(),
-        work.progress_bars() as bar_of,
-    ):
-        resources = work.resources(checkpoint, bar_of("evaluated queries"))
-        return _evaluated(
-            data, rankings(), opened, resources, measures=conditions.measures, nearness=conditions.nearness,
-            **conditions.of_queries,
-        )  # fmt: skip
 
 
 def check_card_names(folder: Path | None, systems: Iterable[str]) -> None:

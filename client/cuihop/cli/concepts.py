@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cuihop.answer_fields import fields_of, search_fields, with_release
-from cuihop.cli.graph_option import GraphOption, GraphSource, WithinSabOption, note_merged, opened_graph
+from cuihop.cli.graph_option import GraphOption, GraphOptions, note_merged, opened_graph
 from cuihop.cli.output import JsonOption, note, print_json, print_table
 from cuihop.graph import Concept
 from cuihop.notebooks.table import Table
@@ -62,12 +62,11 @@ def _about(names: Sequence[str], concepts: Sequence[Concept]) -> list[str]:
 
 def concept(
     cui: Annotated[str, typer.Argument(help="Identifier of a concept.", show_default=False)],
-    graph: GraphOption,
-    within_sab: WithinSabOption = None,
+    graph: GraphOptions,
     json: JsonOption = False,
 ) -> None:
     """Show a concept: names, semantic types, vocabularies, definitions, parents and children."""
-    with opened_graph(GraphSource(graph, within_sab)) as opened:
+    with graph.opened() as opened:
         found = opened.concepts([cui])[0]
         parents = opened.ancestors(cui, hops=1)
         children = opened.descendants(cui, hops=1, limit=20)

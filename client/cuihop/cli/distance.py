@@ -8,27 +8,10 @@ from typing import Annotated
 import typer
 
 from cuihop.answer_fields import distance_fields, with_release
-from cuihop.cli.graph_option import (
-    DirectionOption,
-    GraphOption,
-    GraphSource,
-    MaxHopsOption,
-    WithinSabOption,
-    note_merged,
-    opened_graph,
-)
+from cuihop.cli.graph_option import DirectionOption, GraphOptions, MaxHopsOption, note_merged
 from cuihop.cli.output import JsonOption, console, hops_text, print_json
 from cuihop.cli.pairs_file import PairAnswers
-from cuihop.cli.pairs_options import (
-    HeaderOption,
-    OnBadRowOption,
-    PairsFiles,
-    PairsOption,
-    PairsOutputOption,
-    RejectsOption,
-    print_answers_of_file,
-    upper_case_pair,
-)
+from cuihop.cli.pairs_options import PairsOptions, print_answers_of_file, upper_case_pair
 from cuihop.files.text_lines import direction_text
 
 
@@ -36,21 +19,16 @@ def distance(
     a: Annotated[str | None, typer.Argument(help="Identifier of a concept.", show_default=False)] = None,
     b: Annotated[str | None, typer.Argument(help="Identifier of another concept.", show_default=False)] = None,
     *,
-    graph: GraphOption,
-    within_sab: WithinSabOption = None,
-    pairs: PairsOption = None,
-    output: PairsOutputOption = None,
-    header: HeaderOption = "auto",
-    on_bad_row: OnBadRowOption = "error",
-    rejects: RejectsOption = None,
+    graph: GraphOptions,
+    files: PairsOptions,
     direction: DirectionOption = "any",
     max_hops: MaxHopsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Print the distance in hops between two concepts, or for every pair of a file."""
-    files = PairsFiles.of_options((a, b), pairs, output, header, on_bad_row, rejects)
-    with opened_graph(GraphSource(graph, within_sab)) as opened:
-        if files is not None:
+    files.check(a, b)
+    with graph.opened() as opened:
+        if files.pairs is not None:
 
             def answers(some: Sequence[tuple[str, str]]) -> PairAnswers:
                 found = opened.distances(some, direction=direction, max_hops=max_hops)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 
 from cuihop.adapters.fusion import Method, Normalisation, fused
 from cuihop.cli.command_files import RUN
-from cuihop.cli.evaluation_options import OrderOption, TiesOption
+from cuihop.cli.evaluation_options import OrderOptions
 from cuihop.cli.output import JsonOption, console, note, print_json
 from cuihop.cli.pool import RunsArgument, runs_read
 from cuihop.resources.optional_packages import RANX
@@ -18,6 +19,7 @@ from cuihop.resources.optional_packages import RANX
 
 def fuse_runs(
     runs: RunsArgument,
+    order: OrderOptions,
     output: Annotated[
         Path,
         typer.Option("--output", "-o", help="File for the fused run, in the form of TREC.", show_default=False),
@@ -34,20 +36,18 @@ def fuse_runs(
     depth: Annotated[
         int | None, typer.Option("--depth", min=1, help="Documents to write for each query.", show_default="all")
     ] = None,
-    ties: TiesOption = "name",
-    order: OrderOption = "score",
     json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Combine several runs of the same queries into one, by their ranks or their scores."""
     RANX.check()
-    read = runs_read(runs, None, ties, order)
+    read = runs_read(runs, None, order)
     if sys.stderr.isatty():
         note("ranx compiles its code at every start; this takes about ten seconds")
     found = fused(read, method, normalisation=normalisation, k=k, depth=depth)
     found.to_run(output)
     inputs = [ranking.account for ranking in read]
     if json:
-        print_json({"method": method, "account": found.account, "runs": inputs, "ties": ties, "order": order,
+        print_json({"method": method, "account": found.account, "runs": inputs, **asdict(order),
                     "queries": len(found.scores), "output": str(output)})  # fmt: skip
         return
     screen = console()

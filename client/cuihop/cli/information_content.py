@@ -13,20 +13,36 @@ from cuihop.collection.concept_counts import ConceptCounts
 from cuihop.graph import ConceptGraph
 from cuihop.similarity.options import INFORMATION_CONTENTS, InformationContent
 
-ContentOption = Annotated[
-    InformationContent | None,
-    typer.Option(
-        "--ic", show_default=False,
-        help="Information content: Sanchez (the default) or Seco, of the graph; corpus, of --counts or of the service.",
-    ),
-]  # fmt: skip
-CountsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--counts", show_default=False,
-        help="Occurrences of concepts, for --ic corpus: two columns, concept and count; or images and their concepts.",
-    ),
-]  # fmt: skip
+
+@dataclass(frozen=True, kw_only=True)
+class ContentOptions:
+    """Information content, and counts of concepts in a corpus."""
+
+    ic: Annotated[
+        InformationContent | None,
+        typer.Option(
+            "--ic", show_default=False,
+            help="Information content: Sanchez (the default) or Seco, of the graph; corpus, of --counts or of the "
+            "service.",
+        ),
+    ] = None  # fmt: skip
+    counts: Annotated[
+        Path | None,
+        typer.Option(
+            "--counts", show_default=False,
+            help="Occurrences of concepts, for --ic corpus: two columns, concept and count; or images and their "
+            "concepts.",
+        ),
+    ] = None  # fmt: skip
+
+    def content(self, graph: ConceptGraph) -> Content:
+        """The information content; counts without ``--ic`` are for ``corpus``."""
+        if self.counts is None:
+            return Content(self.ic or "Sanchez", {})
+        if self.ic not in (None, "corpus"):
+            raise typer.BadParameter(f"--counts goes with --ic corpus, not with {self.ic}")
+        used, account = ConceptCounts.read(self.counts).used_in(graph)
+        return Content("corpus", used, account)
 
 
 @dataclass(frozen=True)
@@ -36,16 +52,6 @@ class Content:
     ic: InformationContent
     counts: Mapping[str, float]
     counts_account: str = ""
-
-    @classmethod
-    def of_options(cls, graph: ConceptGraph, ic: InformationContent | None, counts: Path | None) -> Content:
-        """From the options; counts without ``--ic`` are for ``corpus``."""
-        if counts is None:
-            return cls(ic or "Sanchez", {})
-        if ic not in (None, "corpus"):
-            raise typer.BadParameter(f"--counts goes with --ic corpus, not with {ic}")
-        used, account = ConceptCounts.read(counts).used_in(graph)
-        return cls("corpus", used, account)
 
     @property
     def account(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ import typer
 from cuihop.cli.command_files import JSON, FileUse
 from cuihop.cli.compared_systems import write_cards
 from cuihop.cli.detection import VALUES_OF_IMAGES, OutputOption
-from cuihop.cli.evaluation_options import ByOption, BySystemOption, CardsOption, GroupsOption, PlotOption, SystemsOption
+from cuihop.cli.evaluation_options import CardsOption, GroupOptions, PlotOption, SystemOptions
 from cuihop.cli.output import (
     JsonOption,
     Output,
@@ -24,7 +24,6 @@ from cuihop.cli.output import (
     print_written,
     write_and_show,
 )
-from cuihop.cli.relevance_options import labels_of_groups
 from cuihop.cli.scored_systems import account_lines, predictions_named
 from cuihop.cli.system_tables import QueryGroups, RankedSystems, SystemLabels
 from cuihop.comparison.score_card import ScoreCard
@@ -36,10 +35,38 @@ from cuihop.imageclef.code_frequency import TrainingCodes, code_errors, frequenc
 from cuihop.imageclef.irma_codes import IrmaEvaluation, evaluate_irma_each
 from cuihop.notebooks.table import Table
 
-CardOption = Annotated[Path | None, typer.Option("--card", help="File for a score card, for cuihop compare."), JSON]
-
 _ERROR_COUNT = "error count"
 _INTERVALS: dict[str, Any] = {"resamples": 10_000, "confidence": 0.95, "seed": 0, "threads": None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    codes: Annotated[
+        Path | None, typer.Option("--codes", help="All codes of the hierarchy: the labels at each position.")
+    ] = None
+    branching: Annotated[
+        int | None, typer.Option("--branching", min=1, help="Instead of --codes: number of labels at every position.")
+    ] = None
+    missing_wrong: Annotated[
+        bool, typer.Option("--missing-wrong", help="Score an image without a prediction as all wrong.")
+    ] = False
+    training: Annotated[
+        Path | None,
+        typer.Option("--training", help="Codes of the training images, for errors by frequency in training."),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if (self.codes is None) == (self.branching is None):
+            raise typer.BadParameter("give either --codes FILE or --branching")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OutputOptions:
+    output: OutputOption = None
+    card: Annotated[Path | None, typer.Option("--card", help="File for a score card, for cuihop compare."), JSON] = None
+    cards: CardsOption = None
+    plot: PlotOption = None
+    json: JsonOption = False
 
 
 def irma_error(
@@ -50,52 +77,35 @@ def irma_error(
                        help="Predicted codes, each FILE or NAME=FILE; may hold '*'."),
         FileUse.READS,
     ],
-    codes: Annotated[
-        Path | None, typer.Option("--codes", help="All codes of the hierarchy: the labels at each position.")
-    ] = None,
-    branching: Annotated[
-        int | None, typer.Option("--branching", min=1, help="Instead of --codes: number of labels at every position.")
-    ] = None,
-    missing_wrong: Annotated[
-        bool, typer.Option("--missing-wrong", help="Score an image without a prediction as all wrong.")
-    ] = False,
-    training: Annotated[
-        Path | None,
-        typer.Option("--training", help="Codes of the training images, for errors by frequency in training."),
-    ] = None,
-    groups: GroupsOption = None,
-    by: ByOption = None,
-    system_labels: SystemsOption = None,
-    by_system: BySystemOption = None,
-    output: OutputOption = None,
-    card: CardOption = None,
-    cards: CardsOption = None,
-    plot: PlotOption = None,
-    json: JsonOption = False,
+    options: _Options,
+    groups: GroupOptions,
+    labels_of_systems: SystemOptions,
+    outputs: _OutputOptions,
 ) -> None:  # fmt: skip
     """Score IRMA codes by the hierarchical error of ImageCLEFmed (0 is all right, 1 all wrong) and the error rate."""
-    if (codes is None) == (branching is None):
-        raise typer.BadParameter("give either --codes FILE or --branching")
-    if plot is not None and training is None:
+    if outputs.plot is not None and options.training is None:
         raise typer.BadParameter("--plot draws errors by frequency in training: --training FILE")
     files = predictions_named(predictions, "PREDICTIONS")
-    if len(files) > 1 and (output is not None or card is not None):
+    if len(files) > 1 and (outputs.output is not None or outputs.card is not None):
         raise typer.BadParameter("--output and --card go with one system; --cards FOLDER writes a card of each")
-    labelled, grouped = SystemLabels.read(system_labels, by_system), labels_of_groups(by, groups, None)
-    trained = None if training is None else TrainingCodes.read(training)
-    found = evaluate_irma_each(truth, files, codes=codes, branching=branching, missing_wrong=missing_wrong)
+    labelled = SystemLabels.read(labels_of_systems.system_labels, labels_of_systems.by_system)
+    labels = groups.read_groups()
+    trained = None if options.training is None else TrainingCodes.read(options.training)
+    found = evaluate_irma_each(
+        truth, files, codes=options.codes, branching=options.branching, missing_wrong=options.missing_wrong
+    )
     errors = [] if trained is None else code_errors(list(found.values()), trained)
     of_cards = {name: ScoreCard.of(evaluation, name) for name, evaluation in found.items()}
-    query_groups = QueryGroups.of(of_cards, list(next(iter(of_cards.values())).means), grouped, by, **_INTERVALS)
+    query_groups = QueryGroups.of(of_cards, list(next(iter(of_cards.values())).means), labels, groups.by, **_INTERVALS)
     added = {**query_groups.fields(), "by_code": [asdict(each) for each in errors]}
     first = next(iter(found.values()))
     ranked = None if len(found) == 1 else RankedSystems(_means(found), labelled, error=True)
 
     def show(written: Mapping[str, Path]) -> None:
-        if json and ranked is None:
+        if outputs.json and ranked is None:
             print_json({**first.summary(), **added, "per_query": path_text(written.get(VALUES_OF_IMAGES))})
             return
-        if json and ranked is not None:
+        if outputs.json and ranked is not None:
             systems = [{"system": name, **each.summary()} for name, each in found.items()]
             print_json({"systems": systems, **ranked.fields(), **added})
             return
@@ -114,13 +124,13 @@ def irma_error(
             console().print(line)
         print_written(written)
 
-    outputs: list[Output] = [
-        (VALUES_OF_IMAGES, output, first.to_csv),
-        ("Score card", card, lambda path: ScoreCard.of(first).write(path)),
-        ("Score cards", cards, lambda path: write_cards(path, of_cards)),
-        ("Figure", plot, lambda path: frequency_figure(errors, path)),
+    files_to_write: list[Output] = [
+        (VALUES_OF_IMAGES, outputs.output, first.to_csv),
+        ("Score card", outputs.card, lambda path: ScoreCard.of(first).write(path)),
+        ("Score cards", outputs.cards, lambda path: write_cards(path, of_cards)),
+        ("Figure", outputs.plot, lambda path: frequency_figure(errors, path)),
     ]
-    write_and_show(outputs, show)
+    write_and_show(files_to_write, show)
 
 
 def _means(found: Mapping[str, IrmaEvaluation]) -> dict[str, dict[str, float | None]]:

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from cuihop.cli.command_files import CSV
-from cuihop.cli.evaluation_options import ConceptColumnOption, ImageColumnOption, OptionalGraphOption
-from cuihop.cli.graph_option import NamesOption, note_merged, opened_graph
+from cuihop.cli.evaluation_options import ColumnOptions
+from cuihop.cli.graph_option import NamesOption, OptionalGraphOption, note_merged, opened_graph
 from cuihop.cli.output import note
 from cuihop.collection.concept_lists import ConceptList, read_concept_file
 from cuihop.collection.concept_names import ConceptNames
@@ -28,10 +28,9 @@ def names_of_concepts(
             help="Images and their concepts, C1;C2, or one identifier a line; - for standard input.", show_default=False
         ),
     ],
+    columns: ColumnOptions,
     graph: OptionalGraphOption = None,
     names: NamesOption = None,
-    image_column: ImageColumnOption = None,
-    concept_column: ConceptColumnOption = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File for the table; standard output by default."),
         CSV,
@@ -43,7 +42,7 @@ def names_of_concepts(
     """
     if graph is None and names is None:
         raise typer.BadParameter("give --graph (or CUIHOP_GRAPH), --names, or both")
-    read = read_concept_file(concepts, image_column=image_column, concept_column=concept_column)
+    read = read_concept_file(concepts, **columns.columns)
     distinct = sorted(set(read.concepts if isinstance(read, ConceptList) else frozenset().union(*read.values())))
     added = None if names is None else ConceptNames.read(names)
     resolution, named = resolved_concepts(distinct, None), dict[str, str | None](added or {})

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cuihop.answer_fields import with_release
-from cuihop.cli.graph_option import GraphSource, opened_graph
+from cuihop.cli.graph_option import GraphOptions
 from cuihop.cli.output import console, note, print_json, print_table
 from cuihop.collection.concept_lists import ConceptList, read_concept_file
 from cuihop.files.text_lines import counted, direction_text
@@ -19,8 +19,8 @@ from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
 def write_neighbour_dictionary(
     files: Sequence[Path],
-    columns: tuple[str | None, str | None],
-    graph: GraphSource,
+    columns: Mapping[str, str | None],
+    graph: GraphOptions,
     hops: int,
     direction: Direction,
     output: Path,
@@ -33,8 +33,7 @@ def write_neighbour_dictionary(
         graph: its address and vocabularies. hops: N. direction: of the hops.
         output: the file to write. json: print JSON.
     """
-    image_column, concept_column = columns
-    read = [read_concept_file(file, image_column=image_column, concept_column=concept_column) for file in files]
+    read = [read_concept_file(file, **columns) for file in files]
     identifiers = {
         cui
         for each in read
@@ -45,7 +44,7 @@ def write_neighbour_dictionary(
         return next((place for each in read if (place := each.place_of(concept)) is not None), None)
 
     started = time.perf_counter()
-    with opened_graph(graph) as opened:
+    with graph.opened() as opened:
         resolved_concepts(identifiers, opened, "isolated", place_of)  # a malformed one is an error with its place
         found = NeighbourDictionary.of(
             opened, identifiers, hops=hops, direction=direction, files=[file.name for file in files]

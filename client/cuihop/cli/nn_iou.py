@@ -10,20 +10,13 @@ import typer
 from cuihop.added_names import names_of
 from cuihop.answer_fields import relevance_fields, with_release
 from cuihop.cli.graph_option import (
-    ContentOption,
-    DirectionOption,
-    GraphOption,
-    GraphSource,
+    GraphOptions,
     NamesOption,
-    UnknownOption,
-    WeightedLambdaOption,
-    WeightOption,
-    WithinSabOption,
+    NearnessOptions,
     advised_on_unknown,
     note_dropped,
     note_merged,
     note_upper_case,
-    opened_graph,
 )
 from cuihop.cli.output import JsonOption, console, hops_text, note, print_json, print_table
 from cuihop.files.text_lines import direction_text
@@ -33,26 +26,20 @@ from cuihop.measures.near_weight import arithmetic_text, earned_text, nearness_t
 from cuihop.measures.resolution import check_some_known
 from cuihop.notebooks.table import Table
 
-ThresholdOption = Annotated[int, typer.Option("--hops", "-n", min=0, help="Hop threshold n of near concepts.")]
-
 
 def nn_iou(
     a: Annotated[str, typer.Argument(help="Concepts of one image: 'C1;C2'.", show_default=False)],
     b: Annotated[str, typer.Argument(help="Concepts of the other image.", show_default=False)],
-    graph: GraphOption,
-    within_sab: WithinSabOption = None,
-    hops: ThresholdOption = 1,
-    lam: WeightedLambdaOption = None,
-    weight: WeightOption = "constant",
-    ic: ContentOption = "Sanchez",
-    direction: DirectionOption = "any",
-    unknown: UnknownOption = "error",
+    graph: GraphOptions,
+    near: NearnessOptions,
     names: NamesOption = None,
     json: JsonOption = False,
 ) -> None:
     """Compute IoU and nn-IoU of two concept sets, and list the near concepts."""
-    with opened_graph(GraphSource(graph, within_sab), names) as opened, advised_on_unknown():
-        overlap = concept_overlap(a, b, opened, hops, lam, direction, unknown=unknown, weight=weight, ic=ic)
+    with graph.opened(names) as opened, advised_on_unknown():
+        overlap = concept_overlap(
+            a, b, opened, near.hops, near.lam, near.direction, unknown=near.unknown, weight=near.weight, ic=near.ic
+        )
         check_some_known(overlap.resolved, Counter((*concept_set(a), *concept_set(b))), opened)
         held = sorted((overlap.A | overlap.B) - overlap.resolved.isolated)
         named = names_of(opened, held, overlap.resolved.isolated)

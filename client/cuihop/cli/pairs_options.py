@@ -21,53 +21,31 @@ from cuihop.files.written_files import replaced_file
 from cuihop.graph import ConceptGraph
 from cuihop.identifiers import in_upper_case
 
-PairsOption = Annotated[
-    Path | None, typer.Option("--pairs", help="Pairs: two columns of TSV, CSV, JSON Lines or Parquet; - for stdin.")
-]
-PairsOutputOption = Annotated[Path | None, typer.Option("--output", "-o", help="File for the answers to --pairs."), TSV]
-HeaderOption = Annotated[
-    Header, typer.Option("--header", help="Header in the first line: recognised, present or absent.")
-]
-OnBadRowOption = Annotated[
-    OnBadRow, typer.Option("--on-bad-row", help="Stop at a faulty row, or set it aside and go on.")
-]
-RejectsOption = Annotated[
-    Path | None, typer.Option("--rejects", help="File for faulty rows; OUTPUT.rejects by default."), REJECTS
-]
 
+@dataclass(frozen=True, kw_only=True)
+class PairsOptions:
+    """The files of a run over pairs."""
 
-@dataclass(frozen=True)
-class PairsFiles:
-    """The files of a run over pairs, as the options give them."""
+    pairs: Annotated[
+        Path | None, typer.Option("--pairs", help="Pairs: two columns of TSV, CSV, JSON Lines or Parquet; - for stdin.")
+    ] = None
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="File for the answers to --pairs."), TSV] = None
+    header: Annotated[
+        Header, typer.Option("--header", help="Header in the first line: recognised, present or absent.")
+    ] = "auto"
+    on_bad_row: Annotated[
+        OnBadRow, typer.Option("--on-bad-row", help="Stop at a faulty row, or set it aside and go on.")
+    ] = "error"
+    rejects: Annotated[
+        Path | None, typer.Option("--rejects", help="File for faulty rows; OUTPUT.rejects by default."), REJECTS
+    ] = None
 
-    pairs: Path
-    output: Path | None
-    header: Header
-    on_bad_row: OnBadRow
-    rejects: Path | None
-
-    @classmethod
-    def of_options(
-        cls,
-        single: Sequence[str | None],
-        pairs: Path | None,
-        output: Path | None,
-        header: Header,
-        on_bad_row: OnBadRow,
-        rejects: Path | None,
-    ) -> PairsFiles | None:
-        """The files; ``None`` for a single pair.
-
-        Raises:
-            typer.BadParameter: both a single pair and a file, neither of them, or options of a file without one.
-        """
-        if (pairs is not None and any(single)) or (pairs is None and not all(single)):
+    def check(self, a: str | None, b: str | None) -> None:
+        """Refuse a single pair with a file, neither of them, or options of a file without one."""
+        if (self.pairs is not None and (a or b)) or (self.pairs is None and not (a and b)):
             raise typer.BadParameter("give two identifiers, or --pairs FILE")
-        if pairs is not None:
-            return cls(pairs, output, header, on_bad_row, rejects)
-        if output is not None or rejects is not None:
+        if self.pairs is None and (self.output is not None or self.rejects is not None):
             raise typer.BadParameter("--output and --rejects go with --pairs")
-        return None
 
 
 def upper_case_pair(a: str | None, b: str | None) -> tuple[str, str]:
@@ -79,7 +57,7 @@ def upper_case_pair(a: str | None, b: str | None) -> tuple[str, str]:
 
 def print_answers_of_file(
     graph: ConceptGraph,
-    files: PairsFiles,
+    files: PairsOptions,
     columns: Sequence[str],
     answers: Callable[[Sequence[tuple[str, str]]], PairAnswers],
     outcome: tuple[str, str],
@@ -98,6 +76,8 @@ def print_answers_of_file(
         block: pairs answered at once, where an answer holds much.
     """
     pairs, output, rejects = files.pairs, files.output, files.rejects
+    if pairs is None:
+        raise ValueError("no file of pairs")
     if json and output is None:
         raise typer.BadParameter("--json with --pairs needs --output")
     if files.on_bad_row == "skip" and rejects is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,16 +11,8 @@ import typer
 
 from cuihop.answer_fields import common_ancestors_fields, neighbourhood_fields, path_fields, with_release
 from cuihop.cli.command_files import DICTIONARY
-from cuihop.cli.evaluation_options import ConceptColumnOption, ImageColumnOption
-from cuihop.cli.graph_option import (
-    DirectionOption,
-    GraphOption,
-    GraphSource,
-    MaxHopsOption,
-    WithinSabOption,
-    note_merged,
-    opened_graph,
-)
+from cuihop.cli.evaluation_options import ColumnOptions
+from cuihop.cli.graph_option import DirectionOption, GraphOptions, MaxHopsOption, note_merged
 from cuihop.cli.output import JsonOption, console, hops_text, note, print_json, print_table
 from cuihop.files.text_lines import counted, direction_text
 from cuihop.graph import MOST_PATHS, ConceptGraph, Direction, Neighbourhood, Path, Step
@@ -29,20 +22,27 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
 CuiArgument = Annotated[str, typer.Argument(help="Identifier of a concept.", show_default=False)]
-LimitOption = Annotated[
-    int, typer.Option("--limit", min=0, help="Concepts to list at most; the total is always given.")
-]
+TreeOption = Annotated[bool, typer.Option("--tree", help="Draw a tree: ↑ leads to a parent, ↓ to a child.")]
 BoundOption = Annotated[
     int | None, typer.Option("--hops", min=0, help="Bound in hops; no bound by default.", show_default=False)
 ]
-TreeOption = Annotated[bool, typer.Option("--tree", help="Draw a tree: ↑ leads to a parent, ↓ to a child.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ListOptions:
+    """Form of a list of concepts."""
+
+    limit: Annotated[
+        int, typer.Option("--limit", min=0, help="Concepts to list at most; the total is always given.")
+    ] = 100
+    tree: TreeOption = False
+    json: JsonOption = False
 
 
 def path(
     a: CuiArgument,
     b: CuiArgument,
-    graph: GraphOption,
-    within_sab: WithinSabOption = None,
+    graph: GraphOptions,
     direction: DirectionOption = "any",
     max_hops: MaxHopsOption = None,
     which: Annotated[
@@ -52,7 +52,7 @@ def path(
     json: JsonOption = False,
 ) -> None:
     """Show a shortest path, and the number of them; of several, the first in the order of identifiers."""
-    with opened_graph(GraphSource(graph, within_sab)) as opened:
+    with graph.opened() as opened:
         found = opened.path(a, b, direction=direction, max_hops=max_hops, which=which)
         cuis = () if found is None else found.cuis
         names = opened.names(cuis)
@@ -81,8 +81,9 @@ def path(
 def neighbours(
     cui: Annotated[str | None, typer.Argument(help="Identifier of a concept.", show_default=False)] = None,
     *,
-    graph: GraphOption,
-    within_sab: WithinSabOption = None,
+    graph: GraphOptions,
+    columns: ColumnOptions,
+    listing: _ListOptions,
     concepts: Annotated[
         list[FilePath] | None,
         typer.Option(
@@ -98,13 +99,8 @@ def neighbours(
         ),
         DICTIONARY,
     ] = None,
-    image_column: ImageColumnOption = None,
-    concept_column: ConceptColumnOption = None,
     hops: Annotated[int, typer.Option("--hops", min=0, help="Bound in hops.")] = 1,
     direction: DirectionOption = "any",
-    limit: LimitOption = 100,
-    tree: TreeOption = False,
-    json: JsonOption = False,
 ) -> None:  # fmt: skip
     """List the concepts within --hops of a concept, or write those of all concepts of files as a neighbour dictionary.
 
@@ -115,53 +111,46 @@ def neighbours(
             raise typer.BadParameter("give one concept, or --concepts FILE with --output FILE")
         from cuihop.cli.neighbour_dictionary import write_neighbour_dictionary
 
-        columns = (image_column, concept_column)
-        write_neighbour_dictionary(concepts, columns, GraphSource(graph, within_sab), hops, direction, output, json)
+        write_neighbour_dictionary(concepts, columns.columns, graph, hops, direction, output, listing.json)
         return
     if cui is None:
         raise typer.BadParameter("give one concept, or --concepts FILE with --output FILE")
-    _show_neighbourhood(cui, GraphSource(graph, within_sab), hops, direction, limit, tree, json)
+    _show_neighbourhood(cui, graph, hops, direction, listing)
 
 
 def ancestors(
     cui: CuiArgument,
-    graph: GraphOption,
-    within_sab: WithinSabOption = None,
+    graph: GraphOptions,
+    listing: _ListOptions,
     hops: BoundOption = None,
-    limit: LimitOption = 100,
-    tree: TreeOption = False,
-    json: JsonOption = False,
 ) -> None:
     """List the ancestors of a concept, nearest first."""
-    _show_neighbourhood(cui, GraphSource(graph, within_sab), hops, "up", limit, tree, json)
+    _show_neighbourhood(cui, graph, hops, "up", listing)
 
 
 def descendants(
     cui: CuiArgument,
-    graph: GraphOption,
-    within_sab: WithinSabOption = None,
+    graph: GraphOptions,
+    listing: _ListOptions,
     hops: BoundOption = None,
-    limit: LimitOption = 100,
-    tree: TreeOption = False,
-    json: JsonOption = False,
 ) -> None:
     """List the descendants of a concept, nearest first."""
-    _show_neighbourhood(cui, GraphSource(graph, within_sab), hops, "down", limit, tree, json)
+    _show_neighbourhood(cui, graph, hops, "down", listing)
 
 
 def _show_neighbourhood(
-    cui: str, graph: GraphSource, hops: int | None, direction: Direction, limit: int, tree: bool, json: bool
+    cui: str, graph: GraphOptions, hops: int | None, direction: Direction, listing: _ListOptions
 ) -> None:
-    with opened_graph(graph) as opened:
-        hood: Neighbourhood = opened.neighbours([cui], hops=hops, direction=direction, limit=limit)[0]
+    with graph.opened() as opened:
+        hood: Neighbourhood = opened.neighbours([cui], hops=hops, direction=direction, limit=listing.limit)[0]
         names = opened.names([n.cui for n in hood])
-        if json:
+        if listing.json:
             fields = {**neighbourhood_fields(hood), "hops": hops, "direction": direction}
             for row, name in zip(fields["neighbours"], names, strict=True):
                 row["name"] = name
             print_json(with_release(opened.release, fields, hood.merged))
             return
-        drawn = _neighbourhood_tree(opened, hood, names) if tree else None
+        drawn = _neighbourhood_tree(opened, hood, names) if listing.tree else None
     note_merged(hood.merged)
     where = {"any": "around", "up": "above", "down": "below", "vertical": "above or below"}[direction]
     bound = "" if hops is None else f", within {counted(hops, 'hop')}"
@@ -178,13 +167,14 @@ def _show_neighbourhood(
 def common_ancestors(
     a: CuiArgument,
     b: CuiArgument,
-    graph: GraphOption,
-    within_sab: WithinSabOption = None,
-    limit: LimitOption = 20,
+    graph: GraphOptions,
+    limit: Annotated[
+        int, typer.Option("--limit", min=0, help="Concepts to list at most; the total is always given.")
+    ] = 20,
     json: JsonOption = False,
 ) -> None:
     """List the common ancestors of two concepts, nearest first."""
-    with opened_graph(GraphSource(graph, within_sab)) as opened:
+    with graph.opened() as opened:
         shared = opened.common_ancestors(a, b)
         names = opened.names([ancestor.cui for ancestor in shared[:limit]])
         merged = {r.requested: r.cui for r in opened.resolve([a, b]) if r.status == "merged" and r.cui}

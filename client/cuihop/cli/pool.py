@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cuihop.cli.command_files import CSV, QRELS
-from cuihop.cli.evaluation_options import FILES_PANEL, OrderOption, TiesOption
+from cuihop.cli.evaluation_options import OrderOptions, file_option
 from cuihop.cli.output import (
     JsonOption,
     console,
@@ -24,7 +25,6 @@ from cuihop.errors import first_few
 from cuihop.files.text_lines import counted
 from cuihop.rankings.document_ranking import DocumentRanking
 from cuihop.rankings.pooling import pooled
-from cuihop.rankings.ranking import Order, Ties
 from cuihop.rankings.reading import read_run
 
 RunsArgument = Annotated[
@@ -35,35 +35,32 @@ RunsArgument = Annotated[
 ]
 
 
-def runs_read(paths: Sequence[Path], depth: int | None, ties: Ties, order: Order) -> list[DocumentRanking]:
+def runs_read(paths: Sequence[Path], depth: int | None, order: OrderOptions) -> list[DocumentRanking]:
     """The runs, each with all its queries; refuses a file that is given twice."""
     for place, path in enumerate(paths):
         if any(path.resolve() == other.resolve() for other in paths[:place]):
             raise typer.BadParameter(f"{path} is given twice")
-    return [read_run(path, None, depth=depth, ties=ties, order=order) for path in paths]
+    return [read_run(path, None, depth=depth, ties=order.ties, order=order.order) for path in paths]
 
 
 def pool(
     runs: RunsArgument,
+    order: OrderOptions,
     depth: Annotated[int, typer.Option("--depth", min=1, help="Documents taken of each run for each query.")] = 35,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File for query, document and number of runs that found it, as CSV.",
-                     rich_help_panel=FILES_PANEL),
+        file_option("--output", "-o", help="File for query, document and number of runs that found it, as CSV."),
         CSV,
     ] = None,
     judge: Annotated[
         Path | None,
-        typer.Option("--judge", rich_help_panel=FILES_PANEL,
-                     help="File for judges: TREC qrels by document name, each grade -1 until it is judged."),
+        file_option("--judge", help="File for judges: TREC qrels by document name, each grade -1 until it is judged."),
         QRELS,
     ] = None,
-    ties: TiesOption = "name",
-    order: OrderOption = "score",
     json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Pool the first documents of several runs for judges of relevance, as campaigns do."""
-    read = runs_read(runs, depth, ties, order)
+    read = runs_read(runs, depth, order)
     found = pooled(read, depth)
     sizes = found.sizes
     if found.incomplete:
@@ -73,7 +70,7 @@ def pool(
     def show(written: Mapping[str, Path]) -> None:
         if json:
             print_json({
-                "depth": depth, "ties": ties, "order": order, "runs": [ranking.account for ranking in read],
+                "depth": depth, **asdict(order), "runs": [ranking.account for ranking in read],
                 "queries": len(sizes), "sizes": sizes, "queried": dict(found.queried), "minimum": min(sizes.values()),
                 "mean": found.mean_size, "maximum": max(sizes.values()),
                 "output": path_text(written.get("Pool")), "judge": path_text(written.get("File for judges")),

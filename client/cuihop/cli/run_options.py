@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,72 +19,101 @@ from cuihop.collection.dataset import Dataset
 from cuihop.errors import OutputError
 from cuihop.evaluation.shards import OpenShard, open_places, queries_of_shard
 from cuihop.resources.block_work import Cluster
+from cuihop.resources.memory_budget import DEFAULT_MEMORY
 from cuihop.resources.optional_packages import OptionalPackage
 from cuihop.resources.progress import Progress
 from cuihop.resources.resources import Resources
 from cuihop.resources.shard import Shard
 
 RESOURCES_PANEL = "Resources"
+_option = partial(typer.Option, rich_help_panel=RESOURCES_PANEL)
+
 RANKING, EVALUATION, BY_RANK = "ranking.blocks", "evaluation.blocks", "by-rank.blocks"
 CAPTIONS = "captions"
 
 OF_A_RUN = frozenset({"threads", "memory", "checkpoint", "shard", "cluster", "cluster_folder"})
 """Parameters of a run, which no result depends on. Those of the shards of one job may differ."""
 
-MemoryOption = Annotated[
-    str,
-    typer.Option(
-        "--memory",
-        rich_help_panel=RESOURCES_PANEL,
-        help="Memory beside the inputs, such as 500MB. Results do not depend on it.",
-    ),
+
+ThreadsOption = Annotated[
+    int | None, _option("--threads", min=1, help="Threads; all cores by default.", show_default=False)
 ]
 
-CheckpointOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--checkpoint",
-        rich_help_panel=RESOURCES_PANEL,
-        help="Folder for finished blocks: after an interrupt, the same command resumes from there.",
-    ),
-    FileUse.WRITES_FOLDER,
-]
 
-ClusterOption = Annotated[
-    str | None,
-    typer.Option(
-        "--cluster", metavar="CLUSTER", rich_help_panel=RESOURCES_PANEL,
-        help="Compute in a Dask cluster: local:N, tcp://HOST:PORT, tls://HOST:PORT, or its scheduler file.",
-    ),
-    OptionalPackage("distributed", "cuihop[cluster]"),
-]  # fmt: skip
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """Threads, checkpoints, shards and clusters of a run; no result depends on them."""
 
-ClusterFolderOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--cluster-folder", metavar="FOLDER", rich_help_panel=RESOURCES_PANEL,
-        help="With --cluster: a folder that every machine of it sees, for the data of the job.",
-    ),
-    FileUse.WRITES_FOLDER,
-]  # fmt: skip
+    threads: ThreadsOption = None
+    checkpoint: Annotated[
+        Path | None,
+        _option(
+            "--checkpoint",
+            help="Folder for finished blocks: after an interrupt, the same command resumes from there.",
+        ),
+        FileUse.WRITES_FOLDER,
+    ] = None
+    shard: Annotated[
+        str | None,
+        _option(
+            "--shard", metavar="I/N",
+            help="Compute only this part of the queries, into the folder of --checkpoint. Then run cuihop merge.",
+        ),
+    ] = None  # fmt: skip
+    cluster: Annotated[
+        str | None,
+        _option(
+            "--cluster", metavar="CLUSTER",
+            help="Compute in a Dask cluster: local:N, tcp://HOST:PORT, tls://HOST:PORT, or its scheduler file.",
+        ),
+        OptionalPackage("distributed", "cuihop[cluster]"),
+    ] = None  # fmt: skip
+    cluster_folder: Annotated[
+        Path | None,
+        _option(
+            "--cluster-folder", metavar="FOLDER",
+            help="With --cluster: a folder that every machine of it sees, for the data of the job.",
+        ),
+        FileUse.WRITES_FOLDER,
+    ] = None  # fmt: skip
 
-ShardOption = Annotated[
-    str | None,
-    typer.Option(
-        "--shard", metavar="I/N", rich_help_panel=RESOURCES_PANEL,
-        help="Compute only this part of the queries, into the folder of --checkpoint. Then run cuihop merge.",
-    ),
-]  # fmt: skip
+    def job(self, context: typer.Context, memory: str = DEFAULT_MEMORY) -> Job:
+        """The job of the command. A cluster is connected until the command ends.
+
+        Raises:
+            typer.BadParameter: a shard or a cluster without a folder. InputError: not a shard, or not a cluster.
+            ClusterError: the cluster cannot be reached, or has other versions.
+        """
+        if self.shard is not None and self.checkpoint is None:
+            raise typer.BadParameter("--shard needs --checkpoint FOLDER, the same for all shards")
+        shard = None if self.shard is None else Shard.parse(self.shard)
+        cluster = _connected(context, self.cluster, self.cluster_folder)
+        arguments = given_arguments(context)
+        return Job(self.threads, memory, self.checkpoint, shard, str(context.info_name), arguments, cluster=cluster)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryRunOptions(RunOptions):
+    """As `RunOptions`, with a bound on memory."""
+
+    memory: Annotated[
+        str, _option("--memory", help="Memory beside the inputs, such as 500MB. Results do not depend on it.")
+    ] = DEFAULT_MEMORY
+
+    def job(self, context: typer.Context, memory: str = "") -> Job:
+        """As `RunOptions.job`, with the memory of the option."""
+        return super().job(context, memory or self.memory)
 
 
 @dataclass(frozen=True)
-class Work:
-    """Threads, memory and checkpoints of a run; no result depends on them.
+class Job:
+    """A run of a command: its resources, its folder of finished blocks, its shard.
 
     Attributes:
         threads: their maximum; ``None`` for all cores. memory: allowance beside the inputs. checkpoint: folder.
-        shard: the part of the queries to compute; ``None`` for all. arguments: of the command line, for its record.
-        opened: the shard, once it is open. cluster: computes the queries; ``None`` for this process.
+        shard: the part of the queries to compute; ``None`` for all.
+        command, arguments: of the command line, for the record of a shard.
+        cluster: computes the queries; ``None`` for this process. opened: the shard, once it is open.
     """
 
     threads: int | None
@@ -95,27 +125,8 @@ class Work:
     opened: OpenShard | None = None
     cluster: Cluster | None = None
 
-    @classmethod
-    def of(
-        cls, context: typer.Context, threads: int | None, memory: str, checkpoint: Path | None, shard: str | None,
-        cluster: str | None, cluster_folder: Path | None,
-    ) -> Work:  # fmt: skip
-        """From the options of a command. The cluster is connected until the command ends.
-
-        Raises:
-            typer.BadParameter: a shard or a cluster without a folder. InputError: not a shard, or not a cluster.
-            ClusterError: the cluster cannot be reached, or has other versions.
-        """
-        if shard is not None and checkpoint is None:
-            raise typer.BadParameter("--shard needs --checkpoint FOLDER, the same for all shards")
-        part = None if shard is None else Shard.parse(shard)
-        connected = _connected(context, cluster, cluster_folder)
-        return cls(
-            threads, memory, checkpoint, part, str(context.info_name), given_arguments(context), cluster=connected
-        )
-
     def resources(self, file: str, progress: Progress | None = None) -> Resources:
-        """The resources of a piece of work whose finished blocks go into a file of this name."""
+        """The resources of a task whose finished blocks go into a file of this name."""
         path = None if self.folder is None else self.folder / file
         return replace(self.limits(), progress=progress, checkpoint=path, keep_checkpoint=True)
 
@@ -130,7 +141,7 @@ class Work:
         return self.checkpoint if self.opened is None else self.opened.folder
 
     @contextlib.contextmanager
-    def open_shard_of(self, data: Dataset, *, by_position: bool = False) -> Iterator[Work]:
+    def open_shard_of(self, data: Dataset, *, by_position: bool = False) -> Iterator[Job]:
         """As `open_shard`, of the queries of a collection."""
         if self.shard is None:
             raise ValueError("no shard")
@@ -138,8 +149,8 @@ class Work:
             yield opened
 
     @contextlib.contextmanager
-    def open_shard(self, places: npt.NDArray[np.int64], of_queries: int) -> Iterator[Work]:
-        """The work on the queries of the shard; printed and recorded as finished at the end of the block.
+    def open_shard(self, places: npt.NDArray[np.int64], of_queries: int) -> Iterator[Job]:
+        """The job on the queries of the shard; printed and recorded as finished at the end of the block.
 
         Args:
             places: of its queries. of_queries: number of all.

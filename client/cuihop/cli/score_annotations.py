@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,34 +28,51 @@ from cuihop.annotated_texts.score_tables import (
 from cuihop.annotated_texts.scoring import AnnotationScores, TextCollection, score_annotations
 from cuihop.cli.command_files import CSV, FileUse
 from cuihop.cli.evaluation_options import (
-    FILES_PANEL,
-    MEASURES_PANEL,
     CardsOption,
-    ConfidenceOption,
-    HopsOption,
-    OptionalGraphOption,
+    IntervalOptions,
     ReportOption,
-    ResamplesOption,
-    SeedOption,
-    ThreadsOption,
+    file_option,
+    measure_option,
 )
-from cuihop.cli.graph_option import (
-    DirectionOption,
-    GraphSource,
-    LambdaOption,
-    NamesOption,
-    WithinSabOption,
-    opened_graph,
-)
+from cuihop.cli.graph_option import ConstantNearnessOptions, NamesOption, OptionalGraphOptions
 from cuihop.cli.output import JsonOption, note, path_text, print_json, print_table, write_and_show
+from cuihop.cli.run_options import ThreadsOption
 from cuihop.cli.scored_systems import ScoredSystems, first_rows, predictions_named
 from cuihop.comparison.comparison import Comparison
 from cuihop.errors import InvalidCui
 from cuihop.graph import ConceptGraph
-from cuihop.measures.nearness import Nearness
 from cuihop.notebooks.table import Table
 
 _VALUES = "Values of each text"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    identifiers: Annotated[
+        Path | None,
+        file_option(
+            "--map", help="Concepts of the identifiers in GOLD, such as MeSH: two columns, identifier and concept."
+        ),
+    ] = None
+    leave_out_unmapped: Annotated[
+        bool,
+        measure_option(
+            "--leave-out-unmapped",
+            help="Leave out true mentions whose identifier is neither in the map nor in the graph.",
+        ),
+    ] = False
+    names: NamesOption = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OutputOptions:
+    per_document: Annotated[
+        Path | None, file_option("--per-document", help="File for the values of each text, as CSV."), CSV
+    ] = None
+    report: ReportOption = None
+    cards: CardsOption = None
+    rows: Annotated[int, typer.Option("--rows", min=0, help="Rows of near misses, and of semantic types.")] = 10
+    json: JsonOption = False
 
 
 def score_annotated_texts(
@@ -73,70 +90,37 @@ def score_annotated_texts(
         ),
         FileUse.READS,
     ],
-    graph: OptionalGraphOption = None,
-    within_sab: WithinSabOption = None,
-    identifiers: Annotated[
-        Path | None,
-        typer.Option(
-            "--map", rich_help_panel=FILES_PANEL,
-            help="Concepts of the identifiers in GOLD, such as MeSH: two columns, identifier and concept.",
-        ),
-    ] = None,
-    per_document: Annotated[
-        Path | None,
-        typer.Option("--per-document", rich_help_panel=FILES_PANEL, help="File for the values of each text, as CSV."),
-        CSV,
-    ] = None,
-    report: ReportOption = None,
-    cards: CardsOption = None,
-    hops: HopsOption = 1,
-    lam: LambdaOption = 0.5,
-    direction: DirectionOption = "any",
-    leave_out_unmapped: Annotated[
-        bool,
-        typer.Option(
-            "--leave-out-unmapped", rich_help_panel=MEASURES_PANEL,
-            help="Leave out true mentions whose identifier is neither in the map nor in the graph.",
-        ),
-    ] = False,
-    names: NamesOption = None,
-    rows: Annotated[
-        int, typer.Option("--rows", min=0, help="Rows of near misses, and of semantic types.")
-    ] = 10,
-    resamples: ResamplesOption = 10_000,
-    confidence: ConfidenceOption = 0.95,
-    seed: SeedOption = 0,
+    graph: OptionalGraphOptions,
+    near: ConstantNearnessOptions,
+    intervals: IntervalOptions,
+    options: _Options,
+    outputs: _OutputOptions,
     threads: ThreadsOption = None,
-    json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Score predicted mentions and concepts of texts: precision, recall, F1, and nn-F1 with the near misses.
 
     Several predictions are ranked, and compared as by cuihop compare.
     """
-    chosen = GraphSource.optional(graph, within_sab)
     files = predictions_named(predicted, "PREDICTED")
     truth = TextCollection.of(read_documents(gold), str(gold))
-    mapping = None if identifiers is None else IdentifierMap.read(identifiers)
+    mapping = None if options.identifiers is None else IdentifierMap.read(options.identifiers)
     results: dict[str, _Result] = {}
-    with nullcontext() if chosen is None else opened_graph(chosen, names) as opened, _advised_on_map(mapping):
+    of_tests = intervals.of_tests(threads)
+    with graph.opened(options.names) as opened, _advised_on_map(mapping):
         for name, path in files.items():
             found = score_annotations(
                 truth, TextCollection.of(read_documents(path), str(path)), opened,
-                nearness=Nearness(hops, lam, direction, "isolated"), identifiers=mapping,
-                leave_out_unmapped=leave_out_unmapped,
+                nearness=near.nearness, identifiers=mapping, leave_out_unmapped=options.leave_out_unmapped,
             )  # fmt: skip
-            scores = scores_of(found, confidence=confidence, resamples=resamples, seed=seed, threads=threads)
+            scores = scores_of(found, **of_tests)
             results[name] = _Result.of(found, scores, opened)
-    systems = ScoredSystems.of(
-        {name: result.found for name, result in results.items()},
-        resamples=resamples, confidence=confidence, seed=seed, threads=threads,
-    )  # fmt: skip
-    tables = list(_tables(results, systems.comparison, confidence, rows))
+    systems = ScoredSystems.of({name: result.found for name, result in results.items()}, **of_tests)
+    tables = list(_tables(results, systems.comparison, intervals.confidence, outputs.rows))
 
     def show(written: Mapping[str, Path]) -> None:
-        if json:
+        if outputs.json:
             print_json({
-                "systems": [{"system": name, **result.fields(rows)} for name, result in results.items()],
+                "systems": [{"system": name, **result.fields(outputs.rows)} for name, result in results.items()],
                 **systems.fields(),
                 "per_document": path_text(written.get(_VALUES)),
             })  # fmt: skip
@@ -145,7 +129,8 @@ def score_annotated_texts(
             print_table(table, table.caption if place and systems.comparison is None else None)
         systems.print_account(written)
 
-    write_and_show(systems.outputs((_VALUES, per_document), tables, report=report, cards=cards), show)
+    files_of_values = (_VALUES, outputs.per_document)
+    write_and_show(systems.outputs(files_of_values, tables, report=outputs.report, cards=outputs.cards), show)
 
 
 @dataclass(frozen=True)

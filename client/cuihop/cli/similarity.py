@@ -9,28 +9,11 @@ import typer
 
 from cuihop.added_names import names_of
 from cuihop.answer_fields import set_similarity_fields, similarity_fields, with_release
-from cuihop.cli.graph_option import (
-    GraphOption,
-    GraphSource,
-    NamesOption,
-    WithinSabOption,
-    note_merged,
-    note_upper_case,
-    opened_graph,
-)
-from cuihop.cli.information_content import Content, ContentOption, CountsOption
+from cuihop.cli.graph_option import GraphOptions, NamesOption, note_merged, note_upper_case
+from cuihop.cli.information_content import Content, ContentOptions
 from cuihop.cli.output import JsonOption, console, hops_text, print_json, print_table
 from cuihop.cli.pairs_file import PairAnswers
-from cuihop.cli.pairs_options import (
-    HeaderOption,
-    OnBadRowOption,
-    PairsFiles,
-    PairsOption,
-    PairsOutputOption,
-    RejectsOption,
-    print_answers_of_file,
-    upper_case_pair,
-)
+from cuihop.cli.pairs_options import PairsOptions, print_answers_of_file, upper_case_pair
 from cuihop.graph import ConceptGraph, Release
 from cuihop.identifiers import concept_set, in_upper_case
 from cuihop.notebooks.table import Table
@@ -59,25 +42,19 @@ def similarity(
     a: Annotated[str | None, typer.Argument(help="Concept, or a set of them: 'C1;C2'.", show_default=False)] = None,
     b: Annotated[str | None, typer.Argument(help="The other concept or set.", show_default=False)] = None,
     *,
-    graph: GraphOption,
+    graph: GraphOptions,
+    content_options: ContentOptions,
+    files: PairsOptions,
     measure: MeasureOption = None,
-    ic: ContentOption = None,
-    counts: CountsOption = None,
-    within_sab: WithinSabOption = None,
-    pairs: PairsOption = None,
-    output: PairsOutputOption = None,
-    header: HeaderOption = "auto",
-    on_bad_row: OnBadRowOption = "error",
-    rejects: RejectsOption = None,
     names: NamesOption = None,
     json: JsonOption = False,
 ) -> None:
     """Print the similarity of two concepts over the hierarchy, of two sets, or of every pair of a file."""
     measures = list(dict.fromkeys(map(named_measure, measure or SIMILARITY_MEASURES)))
-    files = PairsFiles.of_options((a, b), pairs, output, header, on_bad_row, rejects)
-    with opened_graph(GraphSource(graph, within_sab), names) as opened:
-        content = Content.of_options(opened, ic, counts)
-        if files is not None:
+    files.check(a, b)
+    with graph.opened(names) as opened:
+        content = content_options.content(opened)
+        if files.pairs is not None:
             _of_file(opened, files, measures, content, json=json)
         elif ";" in f"{a}{b}":
             _of_sets(opened, str(a), str(b), measures, content, json=json)
@@ -87,7 +64,7 @@ def similarity(
 
 def _of_file(
     graph: ConceptGraph,
-    files: PairsFiles,
+    files: PairsOptions,
     measures: Sequence[SimilarityMeasure],
     content: Content,
     *,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import json as json_format
+import json
 import platform
 import shlex
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -17,40 +18,17 @@ from typing import Annotated, Any, get_args
 import typer
 
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.evaluation_options import (
-    ClassDescendantsOption,
-    ConceptColumnOption,
-    EmptyIdealOption,
-    ImageColumnOption,
-    LabelAgreementOption,
-    LabelClassesOption,
-    OrderOption,
-    QueryImageOption,
-)
-from cuihop.cli.graph_option import (
-    ContentOption,
-    DirectionOption,
-    GraphOption,
-    GraphSource,
-    UnknownOption,
-    WeightedLambdaOption,
-    WeightOption,
-    WithinSabOption,
-    advised_on_unknown,
-    opened_graph,
-)
+from cuihop.cli.evaluation_options import LabelOptions, OrderOption, QueryOptions, file_option, measure_option
+from cuihop.cli.graph_option import GraphOptions, NearnessOptions, advised_on_unknown
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table, progress
-from cuihop.cli.relevance_options import LabelSource
-from cuihop.cli.run_options import RESOURCES_PANEL, ClusterFolderOption, ClusterOption, MemoryOption, ShardOption, Work
+from cuihop.cli.run_options import RESOURCES_PANEL, Job, MemoryRunOptions
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.files.array_file import is_array
 from cuihop.files.input_file import InputFile
 from cuihop.files.text_lines import counted
 from cuihop.graph import ConceptGraph
-from cuihop.measures.nearness import Nearness
 from cuihop.resources.cores import cores
-from cuihop.resources.memory_budget import DEFAULT_MEMORY
 from cuihop.resources.progress import Progress
 from cuihop.resources.versions import versions
 from cuihop.study.ablation import ablation, ablation_passes
@@ -64,8 +42,82 @@ from cuihop.study.rankings import OWN
 from cuihop.study.report import cost_table
 from cuihop.study.writing import MARK, StudyResults, tables_of, whole_folder, write_study
 
-_FILES = "Files"
-_MEASURES = "Measures"
+
+@dataclass(frozen=True, kw_only=True)
+class _ImageOptions(LabelOptions, NearnessOptions, QueryOptions):
+    """The labels of the images, and the parameters of the measures."""
+
+    labels: Annotated[
+        Path | None, file_option("--labels", help="Labels of the images: CSV, image and a column for each label.")
+    ] = None
+    label_concepts: Annotated[
+        Path | None,
+        file_option("--label-concepts", help="Instead of --labels: ImageCLEF's manual concepts of modality and organ."),
+    ] = None
+    embeddings: Annotated[
+        list[str] | None,
+        file_option(
+            "--embeddings", metavar="NAME=FILE",
+            help="Embeddings (.npy, ranked by cosine), or a ranking, as for evaluate. May be repeated.",
+        ),
+        FileUse.READS,
+    ] = None  # fmt: skip
+    hops: Annotated[
+        int, measure_option("--hops", "--n", "-n", min=0, help="Hop threshold n of near concepts.")
+    ] = 1  # fmt: skip
+    order: OrderOption = "score"
+    seed: Annotated[int, measure_option("--seed", min=0, help="Seed of all random draws.")] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OutputOptions:
+    """Folder of the study, and its parts."""
+
+    out: Annotated[
+        Path,
+        file_option(
+            "--out", "-o", help="Folder for report, tables, figures, numbers: new or empty.", show_default=False
+        ),
+        FileUse.WRITES_FOLDER,
+    ]  # fmt: skip
+    overwrite: Annotated[bool, file_option("--overwrite", help="Replace an earlier study in that folder.")] = False
+    cards: Annotated[bool, file_option("--cards", help="Write a score card of each ranking.")] = False
+    plots: Annotated[bool, file_option("--plots/--no-plots", help="Draw figures.")] = True
+    only: Annotated[
+        list[str] | None,
+        measure_option("--only", help="One of tables, ablation and cost. May be repeated.", show_default="all parts"),
+    ] = None
+    timed_queries: Annotated[
+        int, measure_option("--timed-queries", min=1, help="Number of queries timed in plain Python.")
+    ] = 5
+    json: JsonOption = False
+
+    def parts(self, *, labelled: bool) -> list[Part]:
+        """The parts to compute; without labels there is no ablation.
+
+        Raises:
+            typer.BadParameter: no such part, or an ablation without labels.
+        """
+        if not set(self.only or []) <= set(get_args(Part)):
+            raise typer.BadParameter(f"--only takes {', '.join(get_args(Part))}")
+        if self.only and "ablation" in self.only and not labelled:
+            raise typer.BadParameter("--only ablation needs --labels, --label-concepts or --label-classes")
+        return [
+            part for part in get_args(Part)
+            if (not self.only or part in self.only) and (labelled or part != "ablation")
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class _RunOptions(MemoryRunOptions):
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint", rich_help_panel=RESOURCES_PANEL,
+            help="Folder for finished parts: after an interrupt, the same command resumes from there.",
+        ),
+        FileUse.WRITES_FOLDER,
+    ] = None  # fmt: skip
 
 
 def study(
@@ -73,127 +125,44 @@ def study(
     images: Annotated[
         Path, typer.Argument(help="Concepts of the images: CSV, image and C1;C2.", show_default=False)
     ],
-    graph: GraphOption,
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", help="Folder for report, tables, figures, numbers: new or empty.",
-                     show_default=False, rich_help_panel=_FILES),
-        FileUse.WRITES_FOLDER,
-    ],
-    within_sab: WithinSabOption = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an earlier study in that folder.", rich_help_panel=_FILES)
-    ] = False,
-    labels: Annotated[
-        Path | None,
-        typer.Option("--labels", help="Labels of the images: CSV, image and a column for each label.",
-                     rich_help_panel=_FILES),
-    ] = None,
-    label_concepts: Annotated[
-        Path | None,
-        typer.Option("--label-concepts", rich_help_panel=_FILES,
-                     help="Instead of --labels: ImageCLEF's manual concepts of modality and organ."),
-    ] = None,
-    label_classes: LabelClassesOption = None,
-    class_descendants: ClassDescendantsOption = True,
-    image_column: ImageColumnOption = None,
-    concept_column: ConceptColumnOption = None,
-    embeddings: Annotated[
-        list[str] | None,
-        typer.Option("--embeddings", metavar="NAME=FILE", rich_help_panel=_FILES,
-                     help="Embeddings (.npy, ranked by cosine), or a ranking, as for evaluate. May be repeated."),
-        FileUse.READS,
-    ] = None,
-    cards: Annotated[
-        bool, typer.Option("--cards", help="Write a score card of each ranking.", rich_help_panel=_FILES)
-    ] = False,
-    plots: Annotated[bool, typer.Option("--plots/--no-plots", help="Draw figures.", rich_help_panel=_FILES)] = True,
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--only", help="One of tables, ablation and cost. May be repeated.", show_default="all parts",
-                     rich_help_panel=_MEASURES),
-    ] = None,
-    n: Annotated[
-        int,
-        typer.Option("--hops", "--n", "-n", min=0, help="Hop threshold n of near concepts.",
-                     rich_help_panel=_MEASURES),
-    ] = 1,
-    lam: WeightedLambdaOption = None,
-    weight: WeightOption = "constant",
-    ic: ContentOption = "Sanchez",
-    direction: DirectionOption = "any",
-    unknown: UnknownOption = "error",
-    empty_ideal: EmptyIdealOption = "zero",
-    query_image: QueryImageOption = "exclude",
-    label_agreement: LabelAgreementOption = "equal",
-    order: OrderOption = "score",
-    timed_queries: Annotated[
-        int,
-        typer.Option("--timed-queries", min=1, help="Number of queries timed in plain Python.",
-                     rich_help_panel=_MEASURES),
-    ] = 5,
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Seed of all random draws.", rich_help_panel=_MEASURES)
-    ] = 0,
-    threads: Annotated[
-        int | None,
-        typer.Option("--threads", min=1, help="Threads; all cores by default.", show_default=False,
-                     rich_help_panel=RESOURCES_PANEL),
-    ] = None,
-    memory: MemoryOption = DEFAULT_MEMORY,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option("--checkpoint", rich_help_panel=RESOURCES_PANEL,
-                     help="Folder for finished parts: after an interrupt, the same command resumes from there."),
-        FileUse.WRITES_FOLDER,
-    ] = None,
-    shard: ShardOption = None,
-    cluster: ClusterOption = None,
-    cluster_folder: ClusterFolderOption = None,
-    json: JsonOption = False,
+    graph: GraphOptions,
+    options: _ImageOptions,
+    outputs: _OutputOptions,
+    run: _RunOptions,
 ) -> None:  # fmt: skip
     """Compare IoU, nn-IoU, BM, embeddings and baselines as the paper does: tables, ablation of n and λ, cost."""
-    columns = {"image_column": image_column, "concept_column": concept_column}
-    label_source = LabelSource(labels, label_concepts, label_classes or (), class_descendants, label_agreement, columns)
-    wanted: Sequence[Part] = [part for part in get_args(Part) if not only or part in only]
-    if not set(only or []) <= set(wanted):
-        raise typer.BadParameter(f"--only takes {', '.join(get_args(Part))}")
-    labelled = labels is not None or label_concepts is not None or bool(label_classes)
-    if only and "ablation" in only and not labelled:
-        raise typer.BadParameter("--only ablation needs --labels, --label-concepts or --label-classes")
-    if plots:
+    parts, out = outputs.parts(labelled=options.labelled), outputs.out
+    if outputs.plots:
         check_plots()
-    files = _embeddings(embeddings or [])
-    if checkpoint is not None and checkpoint.absolute().is_relative_to(out.absolute()):
+    files = _embeddings(options.embeddings or [])
+    if run.checkpoint is not None and run.checkpoint.absolute().is_relative_to(out.absolute()):
         raise typer.BadParameter("--checkpoint must lie outside --out, which is written whole or not at all")
-    work = Work.of(context, threads, memory, checkpoint, shard, cluster, cluster_folder)
-    read = ImageConcepts.read(images, **columns)
-    parts = [part for part in wanted if labelled or part != "ablation"]
+    job = run.job(context)
+    read = ImageConcepts.read(images, **options.columns)
 
-    def inputs_with(work: Work, opened: ConceptGraph) -> StudyInputs:
-        label_table = label_source.read([read], opened, unknown)
+    def inputs_with(job: Job, opened: ConceptGraph) -> StudyInputs:
         return StudyInputs(
-            read, opened, label_table, files, order=order, nearness=Nearness(n, lam, direction, unknown, weight, ic),
-            empty_ideal=empty_ideal, query_image=query_image, seed=seed, resources=work.limits(),
+            read, opened, options.read_labels([read], opened, options.unknown), files, order=options.order,
+            nearness=options.nearness, empty_ideal=options.empty_ideal, query_image=options.query_image,
+            seed=options.seed, resources=job.limits(),
         )  # fmt: skip
 
-    graph_source = GraphSource(graph, within_sab)
-    if work.shard is not None:
+    if job.shard is not None:
         vectors = any(is_array(file) for file in files.values())
         with (
-            work.open_shard_of(Dataset(read), by_position=vectors) as of_shard,
-            opened_graph(graph_source) as opened,
+            job.open_shard_of(Dataset(read), by_position=vectors) as of_shard,
+            graph.opened() as opened,
             of_shard.progress_bars() as bar_of,
             advised_on_unknown(),
         ):
             _compute_shard(inputs_with(of_shard, opened), parts, bar_of, of_shard)
         return
-    with whole_folder(out, overwrite=overwrite) as folder, opened_graph(graph_source) as opened:
-        study_inputs = inputs_with(work, opened)
+    with whole_folder(out, overwrite=outputs.overwrite) as folder, graph.opened() as opened:
+        study_inputs = inputs_with(job, opened)
         label_table = study_inputs.labels
         started = datetime.now(UTC)
-        found, seconds, study_checkpoint = _found(study_inputs, parts, timed_queries, checkpoint)
-        machine = _machine(threads)
+        found, seconds, study_checkpoint = _found(study_inputs, parts, outputs.timed_queries, run.checkpoint)
+        machine = _machine(run.threads)
         before = time.perf_counter()
         first = None if found.tables is None else next(iter(found.tables.evaluations.values()))
         inputs = {"concepts": read.account, **({} if label_table is None else {"labels": label_table.account})}
@@ -201,8 +170,10 @@ def study(
             inputs |= {name: found.tables.evaluations[name].inputs["ranking"] for name in files}
         own = [] if first is None else first.account()[len(first.inputs) :]
         account = [*inputs.values(), *own]
-        write_study(folder, found, study_inputs, account, _machine_text(machine), plots=plots, cards=cards)
-        run = {
+        write_study(
+            folder, found, study_inputs, account, _machine_text(machine), plots=outputs.plots, cards=outputs.cards
+        )
+        record = {
             "command": shlex.join(["cuihop", *sys.argv[1:]]),
             "started": started.isoformat(timespec="seconds"),
             "seconds": {**seconds, "writing": time.perf_counter() - before},
@@ -210,13 +181,13 @@ def study(
             "inputs": inputs,
             "files": sorted(path.name for path in folder.iterdir()),
         }
-        (folder / MARK).write_text(json_format.dumps(run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        (folder / MARK).write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         numbers = [number.plain() for number in found.long_rows(study_inputs)]
         tables = tables_of(found, study_inputs)
     study_checkpoint.finish()
-    if json:
+    if outputs.json:
         tested = [dataclasses.asdict(each) for each in found.differences]
-        print_json({**run, "out": str(out), "numbers": numbers, "differences": tested})
+        print_json({**record, "out": str(out), "numbers": numbers, "differences": tested})
         return
     if label_table is None:
         note("without labels there is no precision, and no ablation")
@@ -230,9 +201,9 @@ def study(
     screen.print(f"Report, tables, figures and numbers: {out}")
 
 
-def _compute_shard(study_inputs: StudyInputs, parts: Sequence[Part], bar_of: ProgressOf, work: Work) -> None:
+def _compute_shard(study_inputs: StudyInputs, parts: Sequence[Part], bar_of: ProgressOf, job: Job) -> None:
     """Compute the queries of a shard: everything in blocks. The rest, and times, are of the merged study."""
-    with StudyCheckpoint(work.folder, study_inputs) as checkpoint:
+    with StudyCheckpoint(job.folder, study_inputs) as checkpoint:
         if "tables" in parts:
             evaluate_rankings_of_shard(study_inputs, bar_of, checkpoint)
         if "ablation" in parts:
