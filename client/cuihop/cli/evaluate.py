@@ -81,8 +81,8 @@ class _OutputOptions:
 
 def evaluate_ranking(
     context: typer.Context,
-    options: EvaluationOptions,
     source: _RankingOptions,
+    options: EvaluationOptions,
     groups: GroupOptions,
     outputs: _OutputOptions,
     run: MemoryRunOptions,

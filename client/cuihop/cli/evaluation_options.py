@@ -62,7 +62,7 @@ class ColumnOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CollectionOptions(ColumnOptions):
+class CollectionOptions:
     """Files of a collection: concepts of the images, and judgements."""
 
     concepts: Annotated[
@@ -79,10 +79,6 @@ class CollectionOptions(ColumnOptions):
             "--grades", metavar="WORD=GRADE,…", help="Grades of judgements in words. Numbers are read as they are."
         ),
     ] = "DR=2,PR=1,NR=0"
-
-    def images(self) -> list[ImageConcepts]:
-        """The queries and the corpus, as far as there are files of them."""
-        return [ImageConcepts.read(path, **self.columns) for path in (self.concepts, self.corpus) if path is not None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,21 +239,31 @@ def measures_option(default: str) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluationOptions(
-    OrderOptions, QueryOptions, NearnessOptions, OptionalGraphOptions, LabelOptions, CollectionOptions
-):  # the last is the first in the help
-    """Conditions under which rankings are evaluated: the collection, the graph, the measures."""
+class MeasureOptions:
+    """The measures, and the queries that have no value."""
 
     measure: Annotated[list[str] | None, measures_option("nn-CUI@5,10,30")] = None
-    hops: Annotated[int, measure_option("--hops", "-n", min=0, help="Hop threshold n of near concepts.")] = 1
     missing: Annotated[
         Missing, measure_option("--missing", help="Queries without a ranking: refuse, score 0, or skip.")
     ] = "error"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationOptions(
+    OrderOptions, QueryOptions, NearnessOptions, MeasureOptions, OptionalGraphOptions, LabelOptions, CollectionOptions
+):  # the last is the first in the help
+    """Conditions under which rankings are evaluated: the collection, the graph, the measures."""
+
+    hops: Annotated[int, measure_option("--hops", "-n", min=0, help="Hop threshold n of near concepts.")] = 1
     similarity: SimilarityOption = None
 
     def __post_init__(self) -> None:
         LabelOptions.__post_init__(self)
         OptionalGraphOptions.__post_init__(self)
+
+    def images(self) -> list[ImageConcepts]:
+        """The queries and the corpus, as far as there are files of them."""
+        return [ImageConcepts.read(path, **self.columns) for path in (self.concepts, self.corpus) if path is not None]
 
     def dataset(self) -> Dataset:
         """The collection, with its labels."""
