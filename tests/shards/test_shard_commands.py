@@ -336,7 +336,7 @@ def test_options_of_the_merge_are_added_to_the_command(here: Path, program: Run)
     shards(program, SHORT, (1,), 1)
     merged = program("merge", "parts", "--output", "late.csv", "--threads", "1")
     assert merged.code == 0
-    assert "cuihop evaluate --concepts concepts.csv" in merged.err
+    assert "cuihop evaluate --ranking a.run --concepts concepts.csv" in merged.err
     assert Path("late.csv").read_text().startswith("query,")
     assert program("merge", "parts", "--shard", "1/2").code == 2
     other = program("merge", "parts", "--hops", "2", "-m", "nn-CUI@5")

@@ -341,7 +341,7 @@ class IntervalOptions:
     seed: Annotated[int, test_option("--seed", min=0, help="Seed of the resamples.")] = 0
 
     def of_tests(self, threads: int | None) -> dict[str, Any]:
-        """As arguments of `cuihop.comparison.compare`."""
+        """As arguments of `cuihop.compare`."""
         return {"resamples": self.resamples, "confidence": self.confidence, "seed": self.seed, "threads": threads}
 
 
