@@ -1,6 +1,6 @@
 # make demo    set everything up, load open data, ask, evaluate
 # make test    set everything up and run the tests of every package, in one process and on a core of servers: five minutes
-# make test-all  every test, on more examples: a quarter of an hour
+# make test-all  every test, on more examples: 16 to 20 minutes
 # make check   lint, formatting, types, import rules, plain language, the budget of lines, the reference
 # make bench   the measurements of benchmarks/: an hour or so; `make bench ONLY=evaluation` makes one part anew
 # make bench-smoke  each of them with little to do, to see that they run
@@ -38,6 +38,10 @@ NEO4J_HTTP_PORT ?= 7474
 demo: $(READY)
 	@$(BIN)/cuihop demo
 
+# Several processes share the processors already.
+test test-all: export OPENBLAS_NUM_THREADS = 1
+test test-all: export OMP_NUM_THREADS = 1
+
 test: $(READY)
 	@$(BIN)/python -m pytest --quiet -n auto --dist loadgroup --short $(PYTEST_ARGS)
 
@@ -49,7 +53,7 @@ check: $(READY)
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m cuihop_tools.plain_language client service graph_loader tools docs README.md CONTRIBUTING.md
+	$(BIN)/python -m cuihop_tools.plain_language client service graph_loader tools tests docs README.md CONTRIBUTING.md CHANGELOG.md
 	$(BIN)/python -m cuihop_tools.budget
 	$(BIN)/python docs/site/write_reference.py --check
 

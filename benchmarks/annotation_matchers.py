@@ -39,8 +39,7 @@ def _cuihop(names: Sequence[str]) -> Make:
     import numpy as np
 
     from cuihop import SnapshotGraph
-    from cuihop.snapshot.identifier_table import identifier_array
-    from cuihop.snapshot.string_table import StringTable
+    from cuihop.snapshot.string_table import StringTable, identifier_array
     from cuihop.snapshot.term_table import with_term_table
     from cuihop.snapshot.writer import GraphTables, sections_of
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import platform
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -27,6 +26,7 @@ from cuihop import SnapshotGraph
 from cuihop_service.cache import CachedGraph
 from cuihop_service.cache.local_cache import LocalCache
 from cuihop_service.cache.redis_cache import RedisCache
+from cuihop_tools.neo4j_server import free_ports
 from cuihop_tools.synthetic_release import SyntheticRelease, tables
 from measurement import Measurement, arguments_of, require, resident_megabytes
 
@@ -87,9 +87,7 @@ def running_redis(program: str) -> Iterator[tuple[str, str]]:
                     break
                 except redis.ConnectionError:
                     time.sleep(0.02)
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                port = free.getsockname()[1]
+            (port,) = free_ports(1)
             client.config_set("port", port)
             client.close()
             yield f"unix://{path}", f"redis://127.0.0.1:{port}"

@@ -47,7 +47,7 @@ def rocov2_sets(data: Path) -> list[ConceptSet]:
     sets = [
         tuple(sorted(concepts))
         for split in ("train", "valid", "test")
-        for concepts in ImageConcepts.read(data / "rocov2" / f"{split}_concepts.csv.gz").sets.values()
+        for concepts in ImageConcepts.read(data / "rocov2" / f"{split}_concepts.csv.gz").entries.values()
     ]
     random.Random(1).shuffle(sets)
     return sets

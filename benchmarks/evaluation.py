@@ -65,7 +65,7 @@ def images_of(scale: str, data: Path, count: int | None) -> dict[str, frozenset[
     """Image → concepts."""
     folder = data / "rocov2"
     if scale != "drawn":
-        images = ImageConcepts.read(folder / f"{scale}_concepts.csv.gz").sets
+        images = ImageConcepts.read(folder / f"{scale}_concepts.csv.gz").entries
         return dict(list(images.items())[:count])
     sets = drawn_sets(rocov2_sets(data), DRAWN if count is None else count)
     return {named(number): frozenset(held) for number, held in enumerate(sets)}

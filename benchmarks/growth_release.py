@@ -98,7 +98,7 @@ def answered(folder: Path) -> dict[str, Any]:
     import numpy as np
 
     from cuihop import SnapshotGraph
-    from cuihop.snapshot.identifier_table import IdentifierTable
+    from cuihop.snapshot.string_table import IdentifierTable
 
     before = time.perf_counter()
     graph = SnapshotGraph.open(folder / "graph.cuihop")

@@ -158,7 +158,7 @@ def seconds_to_read(command: tuple[str, ...], files: list[Path]) -> float:
 
 def sorted_distinct(edges: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Ascending, without repeats."""
-    from cuihop_loader.arrays import ascending
+    from cuihop.resources.arrays import ascending
 
     return ascending(edges)
 

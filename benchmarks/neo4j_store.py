@@ -28,8 +28,7 @@ from cuihop import ConceptGraph, SnapshotGraph
 from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 from cuihop.neo4j_graph.graph import Neo4jGraph
 from cuihop.neo4j_graph.projection import projected_sections, snapshot_sections
-from cuihop.neo4j_graph.releases import stored_releases, switch_to
-from cuihop.neo4j_graph.schema import install_schema
+from cuihop.neo4j_graph.releases import install_schema, stored_releases, switch_to
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import SNAPSHOT
 from cuihop_loader import LoadOptions, load
@@ -206,7 +205,7 @@ def bulk(folder: Path, heap: str, concepts: int, rows: int) -> None:
         files = write_bulk_files(sections, folder / "import")
     server = LocalServer(folder / "bulk", heap=heap, page_cache="1g")
     begun = time.perf_counter()
-    server.admin(*import_arguments(files, overwrite=True))
+    server.admin(*import_arguments(files))
     told("bulk: neo4j-admin database import", time.perf_counter() - begun)
     with timed("bulk: server started"):
         server.start()

@@ -31,10 +31,9 @@ import numpy as np
 
 from benchmark_data import add_data_option
 from cuihop import ConceptGraph, SnapshotGraph
-from cuihop.snapshot.identifier_table import identifier_array
 from cuihop.snapshot.name_index import NameIndex
 from cuihop.snapshot.name_index_builder import name_index_sections
-from cuihop.snapshot.string_table import StringTable, folded
+from cuihop.snapshot.string_table import StringTable, folded, identifier_array
 from cuihop.snapshot.writer import GraphTables, sections_of
 from measurement import Measurement, arguments_of
 

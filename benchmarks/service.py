@@ -16,7 +16,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -36,6 +35,7 @@ import numpy as np
 from cuihop import SnapshotGraph
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
+from cuihop_tools.neo4j_server import free_ports
 from cuihop_tools.synthetic_release import SyntheticRelease, tables
 from measurement import Measurement, arguments_of
 
@@ -68,6 +68,7 @@ def service_application() -> Any:
     from cuihop_service.admission import Admission
     from cuihop_service.core import ConceptService
     from cuihop_service.graph_holder import GraphHolder, ServedGraph
+    from cuihop_service.guard.configured_guard import ConfiguredGuard
     from cuihop_service.http_api.application import application
     from cuihop_service.limits import Limits
 
@@ -76,17 +77,10 @@ def service_application() -> Any:
     holder = GraphHolder()
     holder.serve(ServedGraph(graph.release, index=graph))
     limits = Limits()
-    return application(ConceptService(holder, limits), Admission(limits))
+    return application(ConceptService(holder, limits), Admission(limits, ConfiguredGuard()))
 
 
 # Servers
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        port: int = held.getsockname()[1]
-        return port
 
 
 @contextmanager
@@ -289,7 +283,7 @@ def measure(pairs: Pairs, snapshot: Path, folder: Path, seconds: int, rounds: in
     """The tables."""
     single, batch = scripts(folder, pairs)
     here = str(Path(__file__).parent)
-    own, bare, other = (free_port(), free_port()), (free_port(), free_port()), free_port()
+    own, bare, other = free_ports(2), free_ports(2), free_ports(1)[0]
     print(f"{'':<60} {'answers/s':>10} {'half ms':>8} {'99 % ms':>8} {'CPU µs':>7} {'share':>6}")
     with ExitStack() as stack:
         served = stack.enter_context(serving(snapshot, *own))
@@ -343,7 +337,7 @@ def measure(pairs: Pairs, snapshot: Path, folder: Path, seconds: int, rounds: in
             loads = {server: watched(partial(call, ports[1]), pid, seconds) for server, (pid, ports) in servers.items()}
             in_turn(name, loads, rounds)
     for workers in (1, 2):
-        with serving(snapshot, *own, workers=workers) as process:
+        with serving(snapshot, own[0], own[1], workers=workers) as process:
             told = over_http(own[0], single, 16, seconds), over_http(own[0], batch, 4, seconds)
             sizes = memory(process)
         print(

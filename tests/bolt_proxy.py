@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
+from cuihop_tools.neo4j_server import free_ports
+
 _REFUSALS = (b"Neo.ClientError.Security.Unauthorized", b"Neo.ClientError.Security.AuthenticationRateLimit")
 
 
@@ -20,8 +22,9 @@ class BoltProxy:
     def __init__(self, server: str) -> None:
         parts = urlsplit(server)
         self._server = parts.hostname, parts.port
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.address = f"bolt://127.0.0.1:{self._listening.getsockname()[1]}"
+        (port,) = free_ports(1)  # nobody else gets it after `close`
+        self._listening = socket.create_server(("127.0.0.1", port))
+        self.address = f"bolt://127.0.0.1:{port}"
         self.refusals = self.bytes_of_clients = 0
         threading.Thread(target=self._accept, daemon=True).start()
 

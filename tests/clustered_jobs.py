@@ -14,7 +14,7 @@ import numpy.typing as npt
 from cuihop import Dataset, Labels, Nearness, Resources, SnapshotGraph, evaluate, read_ranking
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.errors import ConceptNotFound, InputError
-from cuihop.measures.near_weight import Weight
+from cuihop.measures.nearness import Weight
 from cuihop.rankings.ranking import Similarity
 from cuihop.rankings.reading import read_ranking_in_blocks
 from cuihop.relevance import top_k

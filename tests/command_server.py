@@ -2,7 +2,7 @@
 
 ``cuihop`` and ``python -c`` run as their users run them, in a process of its own with its own folder, environment,
 standard streams and exit code; only the interpreter and its imports are shared. Servers and other long-lived programs
-are started anew.
+are started again.
 """
 
 from __future__ import annotations
@@ -58,12 +58,16 @@ def forked_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def serve(address: str) -> None:
     """Fork for each command that connects."""
     import matplotlib.figure  # noqa: F401 - imported before the forks
-    import numba  # noqa: F401
     import pandas  # noqa: F401
     import rich.table  # noqa: F401
+    from numba.core.registry import cpu_target
 
     import cuihop_service.worker  # noqa: F401
     from cuihop.cli import application, main  # noqa: F401
+
+    # What numba would do before it loads the first compiled function, in each of them: half a second.
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
 
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)

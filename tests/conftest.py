@@ -13,12 +13,22 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
+from compileall import compile_file
 from functools import cache
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
 import pytest
+from _pytest.assertion.rewrite import (
+    PYC_TAIL,
+    _read_pyc,
+    _rewrite_test,
+    _write_pyc,
+    assertstate_key,
+    get_cache_dir,
+    try_makedirs,
+)
 from _pytest.nodeid import NodeId
 
 from browser import browser
@@ -27,10 +37,11 @@ from cuihop.resources.compilation import seconds_of_compilation
 from cuihop_tools.neo4j_server import LocalServer
 from dask_servers import dask_servers
 from examples import register_profiles
+from interpreted_ranx import ranx
 from neo4j_server import killable_neo4j, neo4j_server
 from program_run import program
 from redis_server import killable_redis, redis_server
-from shared_data import FOLDER, MISSING, shared, wordnet
+from shared_data import FOLDER, MISSING, ROOT, shared, wordnet
 
 __all__ = [
     "browser",
@@ -40,10 +51,17 @@ __all__ = [
     "killable_redis",
     "neo4j_server",
     "program",
+    "ranx",
     "redis_server",
 ]  # fixtures
 
 SERVERS = {"browser", "dask_servers", "killable_neo4j", "killable_redis", "neo4j_server", "redis_server"}
+
+GROUPS = {"killable_neo4j": "killable neo4j", "neo4j_server": "neo4j", "redis_server": "redis", "browser": "browser"}
+"""Group of the tests that use a server: they run in one process, since each process would start a server of its own."""
+
+LONG_GROUPS = ("neo4j", "killable neo4j", "browser")
+"""Begun first, one in each process: none of them is left to one process at the end, while the others have no work."""
 
 MOST_SECONDS = 2.0
 """Processor time that one test of ``make test`` may take, without compilation: a longer one is to be marked ``slow``.
@@ -52,6 +70,7 @@ It is named at the end; one that takes three times as long, which no busy machin
 """
 
 _HERE = str(Path(__file__).parent)
+_SOURCES = ("client", "service", "graph_loader", "proto", "tools", "tests")
 _DATA = (shared, wordnet)  # what reads files beside the checkout
 _PROCESSES = (subprocess, LocalServer)  # what starts one
 _TOO_LONG = "too long"
@@ -72,6 +91,28 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of a job in the background; programs would inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.stash[_LEFT_OUT] = {}
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile a share of the modules, so that the processes of pytest-xdist do not all compile all of them."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or sys.dont_write_bytecode:
+        return
+    number, count = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
+    sources = [path for folder in _SOURCES for path in sorted((ROOT / folder).rglob("*.py"))]
+    for path in sources[number % count :: count]:
+        if path.name.startswith("test_"):
+            _rewrite(path, session.config)
+        else:
+            compile_file(path, quiet=2)
+
+
+def _rewrite(path: Path, config: pytest.Config) -> None:
+    """Write the file of a module with rewritten assertions, as pytest does when it imports the module."""
+    file = get_cache_dir(path) / (path.stem + PYC_TAIL)
+    if _read_pyc(path, file) is None and try_makedirs(file.parent):
+        digest, code = _rewrite_test(path, config)
+        _write_pyc(config.stash[assertstate_key], code, digest, file)
 
 
 def pytest_xdist_auto_num_workers() -> int:
@@ -95,7 +136,7 @@ def _reaches(item: pytest.Item, targets: Sequence[object]) -> bool:
 
 @cache
 def _reached(function: object) -> set[object]:
-    """What a function, and the functions and classes of the suite that it uses, name of `_DATA` and `_PROCESSES`."""
+    """Names of `_DATA` and `_PROCESSES` in a function, and in the functions and classes of the suite that it uses."""
     found: set[object] = set()
     seen: set[int] = set()
     left = [function]
@@ -157,12 +198,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _leave_out(config, items, MISSING, lambda item: _reaches(item, _DATA))
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
-        if {"neo4j_server", "killable_neo4j"} & fixtures:
-            item.add_marker(pytest.mark.xdist_group("neo4j"))
-        elif "redis_server" in fixtures:
-            item.add_marker(pytest.mark.xdist_group("redis"))
-        elif "browser" in fixtures:
-            item.add_marker(pytest.mark.xdist_group("browser"))
+        if server := next((name for name in GROUPS if name in fixtures), None):
+            item.add_marker(pytest.mark.xdist_group(GROUPS[server]))
         elif item.get_closest_marker("xdist_group") is None and _shares_in_its_module(item):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
         group = item.get_closest_marker("xdist_group")
@@ -170,6 +207,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             # pytest-xdist 3.8 hands groups on in a name that pytest 9.2 does not read any more.
             path, _, name = f"{item.nodeid}@{group.args[0]}".partition("::")
             item._id = NodeId(path=path, names=tuple(name.split("::")))
+    if getattr(config.option, "loadgroup", False):
+        items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    """The place of a test's group among the groups that are begun first."""
+    group = item.get_closest_marker("xdist_group")
+    name = "" if group is None else group.args[0]
+    if name in LONG_GROUPS:
+        return LONG_GROUPS.index(name)
+    # Each process gets a second group at once, which waits for the end of its first: short ones.
+    return len(LONG_GROUPS) + (name != "" or item.path.parent != Path(_HERE))
 
 
 def _processor_seconds() -> float:

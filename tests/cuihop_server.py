@@ -13,12 +13,13 @@ import uvloop
 from starlette.routing import BaseRoute
 
 from cuihop.snapshot.graph import SnapshotGraph
-from cuihop_service.addresses import listening_socket
+from cuihop_service.addresses import bound_socket, listen
 from cuihop_service.admission import Admission, Guard, Observer
 from cuihop_service.core import ConceptService
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
 from cuihop_service.grpc_api.server import TlsFiles
 from cuihop_service.guard.address_limits import AddressLimits
+from cuihop_service.guard.configured_guard import ConfiguredGuard
 from cuihop_service.limits import Limits
 from cuihop_service.servers import Servers
 from cuihop_service.similarity import CorpusCounts
@@ -65,13 +66,13 @@ def running_service(
     holder.serve(served)
     holder.set_state("ready")
     core = ConceptService(holder, limits, names=names, corpus=corpus)
-    http = listening_socket("127.0.0.1", 0)
+    http = listen(bound_socket("127.0.0.1", 0))
     loop = uvloop.new_event_loop()  # as in the program
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
 
     async def begin() -> tuple[Admission, Servers]:
-        admission = Admission(limits, guard, observer)
+        admission = Admission(limits, guard or ConfiguredGuard(), observer)
         if routes is not None:
             options["more_routes"] = routes(core, admission)
         servers = Servers(
@@ -89,5 +90,5 @@ def running_service(
         admission.close()
         holder.close()
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
+        thread.join(60)
         loop.close()

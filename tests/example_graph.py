@@ -21,7 +21,7 @@ import numpy as np
 
 from cuihop import SnapshotGraph
 from cuihop.snapshot.file import Sections
-from cuihop.snapshot.identifier_table import identifier_array
+from cuihop.snapshot.string_table import identifier_array
 from cuihop.snapshot.writer import GraphTables, sections_of
 
 EDGES = [

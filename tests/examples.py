@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, settings
 
-__all__ = ["examples", "register_profiles"]
+__all__ = ["examples", "is_nightly", "register_profiles"]
 
 _COUNTS = {"default": 25, "all": 100, "nightly": 5_000}
 
@@ -30,3 +30,8 @@ def examples(most: int) -> int:
     """The number of the profile, but at most this many, in proportion at night: for examples that take long."""
     count = settings().max_examples
     return min(count, most * max(1, count // _COUNTS["all"]))
+
+
+def is_nightly() -> bool:
+    """True if the run may take hours: loops over every case leave out none."""
+    return settings().max_examples >= _COUNTS["nightly"]

@@ -22,7 +22,10 @@ from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_service.callers import Rate
 from cuihop_service.guard.api_keys import new_key
+from cuihop_service.guard.configured_guard import ConfiguredGuard
 from cuihop_service.guard.key_file import KeyFile, changed_keys
+from cuihop_service.settings import read_settings
+from cuihop_service.worker import configured_guard
 
 A, B = "C0006121", "C0018670"
 
@@ -33,6 +36,11 @@ def new_key_in(file: Path, name: str, *scopes: str, rate: Rate | None = None, da
     with changed_keys(file) as keys:
         keys.append(stored)
     return text
+
+
+def guard_of(**settings: Any) -> ConfiguredGuard:
+    """The guard of a service with these settings."""
+    return configured_guard(read_settings({"store": "none.cuihop", **settings}))
 
 
 def key_file(path: Path) -> KeyFile:

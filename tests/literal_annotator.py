@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from cuihop.annotation.abbreviations import definitions
-from cuihop.annotation.characters import CharacterClasses
-from cuihop.annotation.code_points import coded
+from cuihop.annotation.characters import CharacterClasses, coded
 from cuihop.snapshot.term_table import FUNCTION_WORDS, GENERAL_WORD_SHARE, KINDS
 from cuihop.snapshot.word_forms import form_of
 

@@ -1,4 +1,4 @@
-"""The test vectors in docs/test-vectors, computed by the literal algorithms alone: run this file to write them anew.
+"""The test vectors in docs/test-vectors, computed by the literal algorithms alone: run this file to write them again.
 
 No compiled code and no graph of cuihop takes part: distances come from a plain breadth-first search below.
 """

@@ -19,8 +19,7 @@ import pytest
 from cuihop import SnapshotGraph
 from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 from cuihop.neo4j_graph.graph import Neo4jGraph
-from cuihop.snapshot.identifier_table import identifier_array
-from cuihop.snapshot.string_table import StringTable
+from cuihop.snapshot.string_table import StringTable, identifier_array
 from cuihop.snapshot.writer import GraphTables, sections_of
 from cuihop_loader import LoadOptions, load
 from cuihop_loader.neo4j_online import load_online
@@ -42,6 +41,9 @@ __all__ = [
     "stored_graph",
     "typed_graph",
 ]
+
+_HALF_STACK = "-Xss512k"
+"""What a curator may ask stays far from the end of a stack of the default size."""
 
 _TLS = (
     "server.bolt.tls_level=OPTIONAL",
@@ -72,7 +74,7 @@ def new_server(factory: pytest.TempPathFactory, **options: Any) -> LocalServer:
     problem = missing_tools()
     if problem is None:
         try:
-            return LocalServer(factory.mktemp("neo4j"), **{"java_options": SHORT_LIVED, **options})
+            return LocalServer(factory.mktemp("neo4j"), **{"java_options": (*SHORT_LIVED, _HALF_STACK), **options})
         except ServerToolsMissing as error:
             problem = str(error)
     pytest.skip(problem)

@@ -12,17 +12,18 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import trustme
 
+from cuihop_tools.neo4j_server import free_ports
 from shared_data import ROOT
 from waiting import wait_for
 
-__all__ = ["PROXIES", "Proxy", "free_ports", "running_proxy"]
+__all__ = ["PROXIES", "Proxy", "running_proxy"]
 
 PROXIES = ("haproxy", "nginx", "envoy")
 _HTTP, _GRPC = (8081, 8082), (50061, 50062)
@@ -40,15 +41,6 @@ class Proxy:
     grpcs_port: int
     authority: Path
     log: Path
-
-
-def free_ports(number: int) -> list[int]:
-    """Ports of the loopback interface that nobody uses at the moment."""
-    with ExitStack() as stack:
-        held = [stack.enter_context(closing(socket.socket())) for _ in range(number)]
-        for one in held:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in held]
 
 
 @contextmanager

@@ -9,7 +9,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Self
 import pytest
 import redis
 
+from cuihop_tools.neo4j_server import free_ports
 from waiting import wait_for
 
 __all__ = ["NO_REDIS", "RedisServer", "killable_redis", "new_redis", "redis_server"]
@@ -41,9 +41,7 @@ class RedisServer:
         self.home = home
         self.socket_path = Path(os.path.relpath(home / "redis.sock"))  # a socket's path may not be long
         self.password = secrets.token_hex(24)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        (self.port,) = free_ports(1)
         self.address = f"redis://:{self.password}@127.0.0.1:{self.port}/0"
         self._settings = [
             "bind 127.0.0.1",

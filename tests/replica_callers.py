@@ -29,8 +29,9 @@ from cuihop.remote.settings import RemoteSettings
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_service.callers import Rate
+from cuihop_tools.neo4j_server import free_ports
 from guarded_service import bearer, new_key_in
-from proxies import PROXIES, Proxy, free_ports, running_proxy
+from proxies import PROXIES, Proxy, running_proxy
 from redis_server import RedisServer
 from served_program import Program, program
 from waiting import wait_for
@@ -245,7 +246,7 @@ def callers_of(cluster: Cluster, key: str | None = None) -> dict[str, list[Calla
 
 @dataclass
 class Load:
-    """What callers got while they asked all the time.
+    """Answers to callers who ask all the time.
 
     Attributes:
         digests: by caller, those of its answers in their order.

@@ -34,7 +34,7 @@ class Program:
     def answer(self, path: str) -> bytes:
         """Body of the answer to a GET request; without one, the test fails with the log."""
         try:
-            with urllib3.PoolManager(retries=False, timeout=20) as pool:
+            with urllib3.PoolManager(retries=False, timeout=60) as pool:
                 return pool.request("GET", f"http://{self.http}{path}").data
         except urllib3.exceptions.HTTPError as error:
             self.fail(f"GET {path}: {error}")
@@ -45,7 +45,7 @@ class Program:
     def health(self) -> tuple[int, dict[str, Any]]:
         """Status and fields of the answer of the worker that a new connection reaches."""
         address = f"http://{self.http}/health/ready"
-        answer = urllib3.request("GET", address, retries=False, headers={"Connection": "close"}, timeout=20)
+        answer = urllib3.request("GET", address, retries=False, headers={"Connection": "close"}, timeout=60)
         return answer.status, json.loads(answer.data)
 
     def hops(self) -> int | None:
@@ -102,6 +102,7 @@ def started(
     """
     log = folder / "log"
     clean = {key: value for key, value in os.environ.items() if not key.startswith("CUIHOP_")}
+    clean["CUIHOP_MCP"] = "false"  # the tools for agents take as long to import as all else
     address = store if isinstance(store, str) else f"snapshot:{store}"
     with log.open("w") as out:
         process = subprocess.Popen(

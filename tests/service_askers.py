@@ -166,7 +166,7 @@ class CoreAsker(Asker):
 
     def relevance(self, a: Sequence[str], b: Sequence[str], **rule: Any) -> dict[str, Any]:
         return self._fields(
-            lambda context: self._core.set_relevance(a, b, context=context, **rule),
+            lambda context: self._core.relevance(a, b, context=context, **rule),
             lambda o: {
                 "iou": o.iou,
                 "nn_iou": o.nn_iou,
@@ -200,7 +200,7 @@ class CoreAsker(Asker):
 
     def resolve(self, cuis: Sequence[str]) -> dict[str, Any]:
         return self._fields(
-            lambda context: self._core.resolve(cuis, context=context),
+            lambda context: self._core.resolutions(cuis, context=context),
             lambda found: {"resolutions": [(r.requested, r.status, r.cui, list(r.candidates)) for r in found]},
         )
 
@@ -224,7 +224,7 @@ class GrpcAsker(Asker):
 
     def _call(self, name: str, request: Any) -> Any:
         try:
-            answer = getattr(self.stub, name)(request, timeout=20)
+            answer = getattr(self.stub, name)(request, timeout=60)
             return list(answer) if name == "GetDistancePack" else answer
         except grpc.RpcError as error:
             raise refusal(error) from None
@@ -401,7 +401,7 @@ class HttpAsker(Asker):
     """JSON over a socket."""
 
     def __init__(self, service: RunningService) -> None:
-        self._pool = urllib3.PoolManager(retries=False, timeout=20)
+        self._pool = urllib3.PoolManager(retries=False, timeout=60)
         self._base = service.http
 
     def close(self) -> None:

@@ -36,7 +36,7 @@ def same_arrays(one: Sections, other: Sections) -> bool:
 
 
 def vocabularies(sections: Sections) -> list[tuple[str, ...]]:
-    """Of each edge."""
+    """Vocabularies of each edge."""
     sets = [tuple(sabs) for sabs in sections.meta["sab_sets"]]
     return [sets[number] for number in sections["up_sab_sets"].tolist()]
 

@@ -1,4 +1,4 @@
-"""What an error says about the place of a fault."""
+"""The position of a problem, as an error states it."""
 
 from __future__ import annotations
 

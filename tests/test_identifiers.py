@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cuihop.errors import InputError
 from cuihop.identifiers import MAX_LENGTH, concept_set, is_identifier
-from cuihop.snapshot.identifier_table import IdentifierTable, identifier_array
+from cuihop.snapshot.string_table import IdentifierTable, identifier_array
 
 opaque = st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters=";|"), min_size=1, max_size=20)
 

@@ -11,7 +11,7 @@ from waiting import wait_for, wait_until_still
 
 _SLEEPING = {"sleep", "wait_for_timeout", "Timer"}
 _ALLOWED = {
-    "cuihop_server.py": "no event tells that asyncio has closed the sockets of failed TLS handshakes",
+    "cuihop_server.py": "no event says that asyncio has closed the sockets of failed TLS handshakes",
     "remote/test_remote_faults.py": "a server that answers slowly",
     "service/cache/test_redis_cache.py": "a server that answers slowly",
     "service/guard/test_hostile_input.py": "a caller who pauses",

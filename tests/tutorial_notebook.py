@@ -1,6 +1,6 @@
 """The tutorial notebook: executes it with this Python, and keeps what a reader needs.
 
-``python tests/tutorial_notebook.py`` (``make tutorial``) writes docs/tutorial.ipynb anew with the outputs found.
+``python tests/tutorial_notebook.py`` (``make tutorial``) writes docs/tutorial.ipynb again with the outputs found.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _text(output: Any) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Write the notebook anew."""
+    """Write the notebook again."""
     NOTEBOOK.write_text(written(executed()), encoding="utf-8")
 
 

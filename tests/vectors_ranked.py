@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.rankings.arrays import VectorOptions, vectors_in_blocks
+from cuihop.rankings.arrays import vectors_in_blocks
 from cuihop.rankings.blocks import RankingInBlocks
-from cuihop.rankings.ranking import Similarity
+from cuihop.rankings.ranking import RankingOptions, Similarity
 from cuihop.resources.resources import Resources
 
 
@@ -31,7 +31,7 @@ def ranked_blocks(
         ("corpus", other),
         names,
         held,
-        VectorOptions(k, similarity),
+        RankingOptions(k, similarity=similarity),
         Resources(threads, memory),
     )
 

@@ -18,7 +18,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cuihop.added_names import GraphWithNames
     from cuihop.annotation.options import AnnotationOptions
     from cuihop.collection.dataset import Dataset
     from cuihop.collection.image_concepts import ImageConcepts
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from cuihop.explanation.pair import explain_pair
     from cuihop.explanation.query import explain_query
     from cuihop.graph import ConceptGraph, Direction, Release
+    from cuihop.graph_wrapper import GraphWithNames
     from cuihop.measures import iou, nn_iou
     from cuihop.measures.nearness import Nearness
     from cuihop.rankings.ranking import Ranking
@@ -83,7 +83,7 @@ _HOMES = {
     "CuihopError": "errors",
     "Dataset": "collection.dataset",
     "Direction": "graph",
-    "GraphWithNames": "added_names",
+    "GraphWithNames": "graph_wrapper",
     "ImageConcepts": "collection.image_concepts",
     "Judgements": "collection.judgements",
     "Labels": "collection.labels",

@@ -19,7 +19,6 @@ from cuihop.graph import (
     Release,
     Resolution,
     SearchHit,
-    checked_hops,
 )
 from cuihop.identifiers import Identifiers, is_identifier
 
@@ -29,9 +28,7 @@ BACKWARDS: Mapping[Direction, Direction] = {"any": "any", "up": "down", "down": 
 SEARCHES: Mapping[Direction, tuple[Direction, ...]] = {
     "any": ("any",), "up": ("up",), "down": ("down",), "vertical": ("up", "down"),
 }  # fmt: skip
-"""Direction → the searches that answer it. Of several the smallest distance counts, the first where they are equal."""
-
-_LARGEST_PACK = 255
+"""Direction → the searches that answer it. The smallest distance of several counts, the first if they are equal."""
 
 _LONGEST_SAB = 64
 
@@ -47,11 +44,7 @@ def absent_resolution(
 ) -> Resolution:
     """Resolve an identifier that the graph does not hold.
 
-    Args:
-        requested: the identifier.
-        identifiers: the kind that the graph holds.
-        statements_on: pairs of UMLS relation and successor of a retired identifier in the release.
-        holds: membership test of the graph.
+    ``statements_on``: pairs of UMLS relation and successor of a retired identifier in the release.
     """
     if not is_identifier(requested, identifiers):
         return Resolution(requested, "invalid")
@@ -71,24 +64,13 @@ def absent_resolution(
     return Resolution(requested, "retired", candidates=tuple(s for s in statements if s[0] != "DEL"))
 
 
-def checked_pack_bound(hops: int) -> int:
-    """The bound of a distance pack, checked.
-
-    Raises:
-        InputError: not a number from 0 to 255.
-    """
-    bound = checked_hops(hops, "hops")
-    if bound is None or bound > _LARGEST_PACK:
-        raise InputError("too many hops for a pack", column="hops", found=repr(hops), expected="0 to 255")
-    return bound
+def replaced(resolutions: Iterable[Resolution]) -> dict[str, str]:
+    """Retired identifier → the successor used in its place."""
+    return {r.requested: r.cui for r in resolutions if r.status == "merged" and r.cui is not None}
 
 
 def checked_pack(pack: DistancePack, concepts: int) -> DistancePack:
-    """The pack, if it is valid and of this number of concepts. Compiled code relies on its numbers unchecked.
-
-    Raises:
-        ValueError: it is not a valid pack.
-    """
+    """The pack, or a `ValueError` if it is not valid or of another number of concepts: compiled code relies on it."""
     indptr, indices, hops = pack.indptr, pack.indices, pack.hops
     if len(pack.cuis) != concepts or len(indptr) != concepts + 1:
         raise ValueError(f"a pack of {len(pack.cuis):,} concepts and {len(indptr) - 1:,} rows for {concepts:,}")
@@ -117,10 +99,10 @@ def checked_sabs(sabs: Sequence[str], release: Release) -> tuple[str, ...]:
             expected="a release loaded with the vocabulary of each edge",
         )  # fmt: skip
     if not 1 <= len(sabs) <= MOST_SABS:
-        found = f"{len(sabs):,} vocabularies"
-        raise InputError("not a restriction to vocabularies", column=column, found=found, expected=f"1 to {MOST_SABS}")
-    wanted = tuple(sorted(set(map(str, sabs))))
-    if unknown := [sab for sab in wanted if sab not in release.sabs]:
+        value = f"{len(sabs):,} vocabularies"
+        raise InputError("not a restriction to vocabularies", column=column, found=value, expected=f"1 to {MOST_SABS}")
+    requested = tuple(sorted(set(map(str, sabs))))
+    if unknown := [sab for sab in requested if sab not in release.sabs]:
         folded = {sab.casefold(): sab for sab in release.sabs}
         near = get_close_matches(unknown[0][:_LONGEST_SAB].casefold(), folded, n=1)
         raise InputError(
@@ -128,7 +110,7 @@ def checked_sabs(sabs: Sequence[str], release: Release) -> tuple[str, ...]:
             found=first_few([quoted(sab) for sab in unknown]), expected=f"some of {', '.join(release.sabs)}",
             advice=f"Did you mean {folded[near[0]]}?" if near else None,
         )  # fmt: skip
-    return wanted
+    return requested
 
 
 def name_within(release: Release, sabs: Iterable[str]) -> str:
@@ -137,13 +119,7 @@ def name_within(release: Release, sabs: Iterable[str]) -> str:
 
 
 def release_within(release: Release, sabs: tuple[str, ...], digest: str, edges: int) -> Release:
-    """The release of a graph restricted to vocabularies.
-
-    Args:
-        release: the whole release.
-        sabs: the vocabularies, as `checked_sabs` returns them.
-        digest, edges: of the restricted graph.
-    """
+    """The release of a graph restricted to vocabularies, as `checked_sabs` returns them, with its digest and edges."""
     return replace(release, name=name_within(release, sabs), sabs=sabs, digest=digest, edges=edges)
 
 
@@ -154,14 +130,14 @@ def fewer_paths(which: int, total: int) -> InputError:
 
 def vertical_path(graph: ConceptGraph, a: str, b: str, *, max_hops: int | None, which: int) -> Path | None:
     """`ConceptGraph.path` in direction ``vertical``, from the answers of the graph up and down."""
-    found = [
+    distances = [
         (hops, direction)
         for direction in SEARCHES["vertical"]
         if (hops := graph.distance(a, b, direction=direction, max_hops=max_hops)) is not None
     ]
-    if not found:
+    if not distances:
         return None
-    _, direction = min(found, key=lambda each: each[0])
+    _, direction = min(distances, key=lambda each: each[0])
     path = graph.path(a, b, direction=direction, max_hops=max_hops, which=which)
     return None if path is None else replace(path, direction="vertical")
 

@@ -28,7 +28,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -99,18 +100,18 @@ class InvalidCui(ConceptError):
     def __init__(
         self, cuis: Iterable[str], *, expected: str, problem: str = "not an identifier", where: str | None = None
     ) -> None:
-        found = list(dict.fromkeys(cuis))
-        place = "" if where is None else f"{where}: "
-        super().__init__(f"{place}{problem}: {first_few([repr(c) for c in found])}; expected {expected}", found)
+        distinct = list(dict.fromkeys(cuis))
+        prefix = "" if where is None else f"{where}: "
+        super().__init__(f"{prefix}{problem}: {first_few([repr(c) for c in distinct])}; expected {expected}", distinct)
 
 
 class ConceptNotFound(ConceptError):
     """The identifier is well formed, but the graph does not hold it."""
 
     def __init__(self, cuis: Iterable[str], *, release: str, merged: dict[str, str] | None = None) -> None:
-        found = list(dict.fromkeys(cuis))
-        labels = [f"{c} (merged into {merged[c]})" if merged and c in merged else c for c in found]
-        super().__init__(f"unknown in release {release}: {first_few(labels)}", found)
+        distinct = list(dict.fromkeys(cuis))
+        labels = [f"{c} (merged into {merged[c]})" if merged and c in merged else c for c in distinct]
+        super().__init__(f"unknown in release {release}: {first_few(labels)}", distinct)
 
 
 class ConceptRetired(ConceptError):
@@ -151,13 +152,13 @@ class InputError(CuihopError):
         advice: str | None = None,
     ) -> None:
         where = ", ".join(
-            part
-            for part in (
+            piece
+            for piece in (
                 str(file) if file is not None else "",
                 f"line {line:,}" if line is not None else "",
                 _place(column, in_file=file is not None or line is not None),
             )
-            if part
+            if piece
         )
         text = f"{where}: {problem}" if where else problem
         if found is not None:
@@ -188,6 +189,15 @@ class OutputError(CuihopError):
     """A result could not be written. The target is as it was before."""
 
 
+@contextmanager
+def output_errors(problem: str) -> Iterator[None]:
+    """Raise an `OutputError` with this text, and the reason, for an error of the operating system in this block."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"{problem}: {error.strerror or error}") from error
+
+
 class GraphError(CuihopError):
     """The graph, not the request, is at fault."""
 
@@ -205,7 +215,7 @@ class DamageWarning(UserWarning):
 
 
 class OlderSnapshot(UserWarning):
-    """A snapshot of an earlier version lacks a part that is built anew in memory. Answers are the same."""
+    """A snapshot of an earlier version lacks a part that is built again in memory. Answers are the same."""
 
 
 class GraphUnavailable(GraphError):

@@ -6,17 +6,18 @@ measures and the command line take a `ConceptGraph`, whichever it is.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, Self, TypeAlias, overload
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
 
 import numpy as np
 
 from cuihop.annotation.mentions import Annotation, Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui
-from cuihop.identifiers import EXPECTED, Identifiers
+from cuihop.identifiers import EXPECTED, Identifiers, checked_identifiers, ends_of_pairs
+from cuihop.resources.arrays import NumbersOrNone
 from cuihop.similarity.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
@@ -44,18 +45,17 @@ __all__ = [
     "Step",
     "checked_direction",
     "checked_hops",
-    "checked_identifiers",
+    "checked_pack_bound",
     "checked_pairs",
     "checked_which",
-    "ends_of_pairs",
     "resolved",
 ]
 
 Direction: TypeAlias = Literal["any", "up", "down", "vertical"]
-"""Direction of hops. ``up``: from child to parent. ``down``: from parent to child. ``any``: each hop either way.
-``vertical``: all hops up or all hops down, the smaller of the two distances."""
+"""Direction of hops. ``up``: from child to parent. ``down``: from parent to child. ``any``: each hop in either
+direction. ``vertical``: all hops up or all hops down, the smaller of the two distances."""
 
-_SHOWN = 10
+_LARGEST_PACK = 255
 
 DIRECTIONS: tuple[Direction, ...] = ("any", "up", "down", "vertical")
 
@@ -104,6 +104,12 @@ class Release:
     edges: int
     source: str = ""
 
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Release:
+        """The release from its values in a header or a database, which may hold others too."""
+        own = {each.name: values[each.name] for each in fields(cls) if each.name in values}
+        return cls(**own | {name: tuple(values.get(name, ())) for name in ("relations", "sabs")})
+
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
@@ -126,8 +132,8 @@ class Resolution:
     candidates: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Distances(Sequence[int | None]):
+@dataclass(frozen=True, eq=False, repr=False)
+class Distances(NumbersOrNone[int]):
     """Distances of a batch of pairs, in the order of the request. A sequence of ``int | None``.
 
     Attributes:
@@ -143,25 +149,9 @@ class Distances(Sequence[int | None]):
     max_hops: int | None
     merged: Mapping[str, str] = field(default_factory=dict)
 
-    def __len__(self) -> int:
-        return len(self.hops)
-
-    def __repr__(self) -> str:
-        first = ", ".join(str(self[i]) for i in range(min(_SHOWN, len(self))))
-        more = f", … {len(self) - _SHOWN:,} more" if len(self) > _SHOWN else ""
-        return f"Distances([{first}{more}])"
-
-    @overload
-    def __getitem__(self, index: int) -> int | None: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[int | None]: ...
-    def __getitem__(self, index: int | slice) -> int | list[int | None] | None:
-        if isinstance(index, slice):
-            return self.to_list()[index]
-        return int(self.hops[index]) if self.reached[index] else None
-
-    def __iter__(self) -> Iterator[int | None]:
-        return iter(self.to_list())
+    @property
+    def _arrays(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+        return self.hops, self.reached
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Distances | list | tuple):
@@ -169,12 +159,6 @@ class Distances(Sequence[int | None]):
         return NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
-
-    def to_list(self) -> list[int | None]:
-        """The distances as plain Python values."""
-        if self.reached.all():
-            return list(self.hops.tolist())
-        return [h if r else None for h, r in zip(self.hops.tolist(), self.reached.tolist(), strict=True)]
 
     def to_pandas(self) -> pd.Series[int]:
         """The distances as a nullable ``Int32`` series; no path is ``<NA>``. Needs the extra ``frames``."""
@@ -197,7 +181,7 @@ class Step:
 
     Attributes:
         cui: the end of the hop.
-        relation: ``parent`` if `cui` is a parent of the concept before, ``child`` if it is a child. Where both
+        relation: ``parent`` if `cui` is a parent of the concept before, ``child`` if it is a child. If both
             hold (a cycle of two) the relation is ``parent``, unless only ``down`` was allowed.
         sabs: the source vocabularies that assert the edge, sorted.
     """
@@ -327,8 +311,9 @@ class Concept:
         cui: the identifier.
         name: the preferred name; ``None`` if the release gives none.
         synonyms: other names, in the order of the release's ranking.
-        semantic_types: pairs of type identifier and name, e.g. ``("T023", "Body Part, Organ, or Organ Component")``.
-        parents, children: counts.
+        semantic_types: identifier and name of each type, e.g. T023 and Body Part, Organ, or Organ Component.
+        parents: number of parents.
+        children: number of children.
         definitions: by vocabulary; empty if the release gives none.
         sabs: the source vocabularies that assert an is_a edge of it, to a parent or from a child, sorted.
     """
@@ -357,7 +342,7 @@ class SearchHit:
         cui: the concept.
         name: its preferred name; ``None`` if the release gives none.
         matched: the name, or the identifier, that matched.
-        kind: kind of the match: see `MATCHES`. A service of an earlier version does not report it: ``words``.
+        kind: kind of the match, of `MATCHES`. A service of an earlier version does not report it: ``words``.
     """
 
     cui: str
@@ -415,6 +400,14 @@ def checked_hops(hops: int | None, name: str = "max_hops") -> int | None:
     return int(hops)
 
 
+def checked_pack_bound(hops: int) -> int:
+    """The bound of a distance pack, or an `InputError` where it is not from 0 to 255."""
+    bound = checked_hops(hops, "hops")
+    if bound is None or bound > _LARGEST_PACK:
+        raise InputError("too many hops for a pack", column="hops", found=repr(hops), expected="0 to 255")
+    return bound
+
+
 def checked_which(which: int) -> int:
     """The rank of a path, or an `InputError` where it is not a whole number from 1 to `MOST_PATHS`."""
     if isinstance(which, bool) or not isinstance(which, int | np.integer) or not 1 <= which <= MOST_PATHS:
@@ -422,29 +415,6 @@ def checked_which(which: int) -> int:
             "not the rank of a path", column="which", found=repr(which), expected=f"a whole number, 1 to {MOST_PATHS:,}"
         )
     return int(which)
-
-
-def checked_identifiers(cuis: Sequence[str]) -> Sequence[str]:
-    """The identifiers, or an `InputError` where one text is given instead of a list of them."""
-    if isinstance(cuis, str):
-        raise InputError("one text, not a list of identifiers", column="cuis", found=repr(cuis), expected=f"[{cuis!r}]")
-    return cuis
-
-
-def ends_of_pairs(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """Start, end, start, end, and so on, or an `InputError` where an item is no pair."""
-    ends: list[str] = []
-    item: object = pairs
-    try:
-        for item in pairs:
-            a, b = item
-            ends.append(a)  # twice as fast as one comprehension of both
-            ends.append(b)
-    except (TypeError, ValueError):
-        item = repr(item)
-    else:
-        return ends
-    raise InputError("not a pair of identifiers", column="pairs", found=item[:80], expected="[(a, b), …]")
 
 
 def checked_pairs(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -479,7 +449,7 @@ def resolved(resolutions: Iterable[Resolution], release: Release) -> list[str]:
     )
 
 
-class ConceptGraph(Protocol):
+class ConceptGraph(ABC):
     """A graph of concepts and is_a edges. Batches first: one pair is a batch of one.
 
     Rules that hold for every adapter:
@@ -489,7 +459,13 @@ class ConceptGraph(Protocol):
     - A retired identifier with one exact successor is replaced by it, and the answer reports that in ``merged``.
       Any other retired identifier is `ConceptRetired`.
     - Answers are exact and deterministic, and every method may be called from several threads at once.
+
+    A public method checks its arguments; the method of the same name with an underscore, which an adapter implements,
+    gets them checked.
     """
+
+    _unrestricted: ConceptGraph | None = None
+    """The unrestricted graph of one within vocabularies, which searches and annotates for it."""
 
     @property
     @abstractmethod
@@ -525,11 +501,13 @@ class ConceptGraph(Protocol):
             InputError: none is given, too many are, or no edge of the release is asserted by one of them.
         """
 
-    @abstractmethod
     def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
         """Resolve each identifier. Never raises for a concept."""
+        return self._resolve(checked_identifiers(cuis))
 
     @abstractmethod
+    def _resolve(self, cuis: Sequence[str]) -> list[Resolution]: ...
+
     def distances(
         self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None
     ) -> Distances:
@@ -544,8 +522,12 @@ class ConceptGraph(Protocol):
         Raises:
             InvalidCui, ConceptNotFound, ConceptRetired: names every identifier at fault; no distance is returned.
         """
+        direction, bound = checked_direction(direction), checked_hops(max_hops)
+        return self._distances(ends_of_pairs(pairs), direction, bound)
 
     @abstractmethod
+    def _distances(self, ends: Sequence[str], direction: Direction, bound: int | None) -> Distances: ...
+
     def path(
         self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None, which: int = 1
     ) -> Path | None:
@@ -560,8 +542,11 @@ class ConceptGraph(Protocol):
             InvalidCui, ConceptNotFound, ConceptRetired: as `distances`.
             InputError: there are fewer shortest paths.
         """
+        return self._path(a, b, checked_direction(direction), checked_hops(max_hops), checked_which(which))
 
     @abstractmethod
+    def _path(self, a: str, b: str, direction: Direction, bound: int | None, which: int) -> Path | None: ...
+
     def neighbours(
         self,
         cuis: Sequence[str],
@@ -571,8 +556,14 @@ class ConceptGraph(Protocol):
         limit: int | None = None,
     ) -> list[Neighbourhood]:
         """For each concept, the concepts within ``hops`` of it (``None``: however far), at most ``limit`` of them."""
+        direction, bound, most = checked_direction(direction), checked_hops(hops, "hops"), checked_hops(limit, "limit")
+        return self._neighbours(checked_identifiers(cuis), direction, bound, most)
 
     @abstractmethod
+    def _neighbours(
+        self, cuis: Sequence[str], direction: Direction, bound: int | None, limit: int | None
+    ) -> list[Neighbourhood]: ...
+
     def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
         """All distances up to ``hops`` (0 to 255) among distinct concepts of the graph.
 
@@ -580,17 +571,27 @@ class ConceptGraph(Protocol):
             InvalidCui, ConceptNotFound, ConceptRetired: as `distances`.
             InputError: an identifier is given twice, or two of them are one concept.
         """
+        direction, bound = checked_direction(direction), checked_pack_bound(hops)
+        return self._pack(checked_identifiers(cuis), direction, bound)
 
     @abstractmethod
+    def _pack(self, cuis: Sequence[str], direction: Direction, bound: int) -> DistancePack: ...
+
     def concepts(self, cuis: Sequence[str]) -> list[Concept]:
-        """The record of each concept."""
+        """The record of each concept, without names where the key of a service may not see them."""
+        return self._concepts(checked_identifiers(cuis))
 
     @abstractmethod
+    def _concepts(self, cuis: Sequence[str]) -> list[Concept]: ...
+
     def names(self, cuis: Sequence[str]) -> list[str | None]:
-        """The preferred name of each concept; ``None`` where the release gives none."""
+        """The preferred name of each concept; ``None`` without one, or if the key of a service may not see it."""
+        return self._names(checked_identifiers(cuis))
 
     @abstractmethod
-    def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
+    def _names(self, cuis: Sequence[str]) -> list[str | None]: ...
+
+    def search(self, text: str, *, limit: int | None = 10) -> list[SearchHit]:
         """Concepts by name or synonym, best first.
 
         Best first: the whole name, also with words in another form; all words; all words in another form; beginnings
@@ -599,13 +600,18 @@ class ConceptGraph(Protocol):
         two) before others, short names before long, then by identifier. See `MATCHES`. An identifier finds its
         concept, also in lower case.
         """
+        if self._unrestricted is not None:
+            return self._unrestricted.search(text, limit=limit)
+        return self._search(text, checked_hops(limit, "limit"))
+
+    @abstractmethod
+    def _search(self, text: str, limit: int | None) -> list[SearchHit]: ...
 
     @property
     @abstractmethod
     def hierarchy(self) -> Hierarchy:
         """Similarity over the hierarchy: see `cuihop.similarity`. Building it takes seconds for a million concepts."""
 
-    @abstractmethod
     def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
         """Concepts of texts, found by their names: see `cuihop.annotation`.
 
@@ -617,6 +623,12 @@ class ConceptGraph(Protocol):
             InputError: an option names a semantic type or a vocabulary that the release does not hold; the release has
                 no names; one text is given in place of a list. No error repeats a text.
         """
+        if self._unrestricted is not None:
+            return self._unrestricted.annotate_many(texts, options)
+        return self._annotate_many(texts, options or AnnotationOptions())
+
+    @abstractmethod
+    def _annotate_many(self, texts: Sequence[str], options: AnnotationOptions) -> Annotations: ...
 
     def annotate(self, text: str, options: AnnotationOptions | None = None) -> Annotation:
         """Concepts of one text: see `annotate_many`."""

@@ -1,13 +1,12 @@
-"""A `ConceptGraph` around another one."""
+"""A `ConceptGraph` around another one, and one with names from elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.graph import (
-    CommonAncestor,
     Concept,
     ConceptGraph,
     Direction,
@@ -18,8 +17,11 @@ from cuihop.graph import (
     Release,
     Resolution,
     SearchHit,
+    resolved,
 )
 from cuihop.similarity.hierarchy import Hierarchy
+
+__all__ = ["GraphWithNames", "GraphWrapper", "names_of", "without_added_names"]
 
 
 class GraphWrapper(ConceptGraph):
@@ -37,70 +39,85 @@ class GraphWrapper(ConceptGraph):
         """The release of the inner graph."""
         return self.graph.release
 
-    def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
-        """See `ConceptGraph.resolve`."""
-        return self.graph.resolve(cuis)
-
-    def distances(
-        self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None
-    ) -> Distances:
-        """See `ConceptGraph.distances`."""
-        return self.graph.distances(pairs, direction=direction, max_hops=max_hops)
-
-    def path(
-        self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None, which: int = 1
-    ) -> Path | None:
-        """See `ConceptGraph.path`."""
-        return self.graph.path(a, b, direction=direction, max_hops=max_hops, which=which)
-
-    def neighbours(
-        self,
-        cuis: Sequence[str],
-        *,
-        hops: int | None = 1,
-        direction: Direction = "any",
-        limit: int | None = None,
-    ) -> list[Neighbourhood]:
-        """See `ConceptGraph.neighbours`."""
-        return self.graph.neighbours(cuis, hops=hops, direction=direction, limit=limit)
-
-    def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
-        """See `ConceptGraph.pack`."""
-        return self.graph.pack(cuis, hops=hops, direction=direction)
-
-    def concepts(self, cuis: Sequence[str]) -> list[Concept]:
-        """See `ConceptGraph.concepts`."""
-        return self.graph.concepts(cuis)
-
-    def names(self, cuis: Sequence[str]) -> list[str | None]:
-        """See `ConceptGraph.names`."""
-        return self.graph.names(cuis)
-
-    def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
-        """See `ConceptGraph.search`."""
-        return self.graph.search(text, limit=limit)
-
-    def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
-        """See `ConceptGraph.annotate_many`."""
-        return self.graph.annotate_many(texts, options)
-
     @property
     def hierarchy(self) -> Hierarchy:
-        """See `ConceptGraph.hierarchy`."""
+        """The hierarchy of the inner graph."""
         return self.graph.hierarchy
-
-    def ancestors(self, cui: str, *, hops: int | None = None, limit: int | None = None) -> Neighbourhood:
-        """See `ConceptGraph.ancestors`."""
-        return self.graph.ancestors(cui, hops=hops, limit=limit)
-
-    def descendants(self, cui: str, *, hops: int | None = None, limit: int | None = None) -> Neighbourhood:
-        """See `ConceptGraph.descendants`."""
-        return self.graph.descendants(cui, hops=hops, limit=limit)
-
-    def common_ancestors(self, a: str, b: str) -> list[CommonAncestor]:
-        """See `ConceptGraph.common_ancestors`."""
-        return self.graph.common_ancestors(a, b)
 
     def close(self) -> None:
         """Close the inner graph. Harmless twice."""
         self.graph.close()
+
+    def _resolve(self, cuis: Sequence[str]) -> list[Resolution]:
+        return self.graph.resolve(cuis)
+
+    def _distances(self, ends: Sequence[str], direction: Direction, bound: int | None) -> Distances:
+        return self.graph.distances(zip(ends[::2], ends[1::2], strict=True), direction=direction, max_hops=bound)
+
+    def _path(self, a: str, b: str, direction: Direction, bound: int | None, which: int) -> Path | None:
+        return self.graph.path(a, b, direction=direction, max_hops=bound, which=which)
+
+    def _neighbours(
+        self, cuis: Sequence[str], direction: Direction, bound: int | None, limit: int | None
+    ) -> list[Neighbourhood]:
+        return self.graph.neighbours(cuis, hops=bound, direction=direction, limit=limit)
+
+    def _pack(self, cuis: Sequence[str], direction: Direction, bound: int) -> DistancePack:
+        return self.graph.pack(cuis, hops=bound, direction=direction)
+
+    def _concepts(self, cuis: Sequence[str]) -> list[Concept]:
+        return self.graph.concepts(cuis)
+
+    def _names(self, cuis: Sequence[str]) -> list[str | None]:
+        return self.graph.names(cuis)
+
+    def _search(self, text: str, limit: int | None) -> list[SearchHit]:
+        return self.graph.search(text, limit=limit)
+
+    def _annotate_many(self, texts: Sequence[str], options: AnnotationOptions) -> Annotations:
+        return self.graph.annotate_many(texts, options)
+
+
+class GraphWithNames(GraphWrapper):
+    """A `ConceptGraph` that names concepts of another one where that has no name, and delegates everything else to it.
+
+    Records, search and annotation are by the names of the graph.
+
+    Args:
+        graph: closed with this graph.
+        added: concept → its name. It may name concepts that the graph does not hold.
+    """
+
+    def __init__(self, graph: ConceptGraph, added: Mapping[str, str]) -> None:
+        super().__init__(graph)
+        self.added = added
+
+    def __repr__(self) -> str:
+        return f"<GraphWithNames of {self.graph!r}: {len(self.added):,} names>"
+
+    def _names(self, cuis: Sequence[str]) -> list[str | None]:
+        current = resolved(self.graph.resolve(cuis), self.release)
+        names = zip(current, self.graph.names(current), strict=True)
+        return [self.added.get(cui) if name is None else name for cui, name in names]
+
+    def within(self, sabs: Sequence[str]) -> GraphWithNames:
+        """See `ConceptGraph.within`; with the same added names."""
+        return GraphWithNames(self.graph.within(sabs), self.added)
+
+
+def without_added_names(graph: ConceptGraph) -> ConceptGraph:
+    """The graph within `GraphWithNames`; any other as it is."""
+    return graph.graph if isinstance(graph, GraphWithNames) else graph
+
+
+def names_of(graph: ConceptGraph, held: Sequence[str], isolated: Collection[str] = ()) -> dict[str, str | None]:
+    """Concept → its name, ``None`` without one.
+
+    Args:
+        graph: gives the names. held: concepts of it.
+        isolated: concepts that it does not hold; each has an entry where `GraphWithNames` names it.
+    """
+    names = dict(zip(held, graph.names(held), strict=True)) if held else {}
+    if isinstance(graph, GraphWithNames):
+        names.update({cui: graph.added[cui] for cui in sorted(isolated) if cui in graph.added})
+    return names

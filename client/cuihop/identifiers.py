@@ -7,7 +7,7 @@ adds ``CL`` identifiers of its own, and ontologies have theirs (``HP:0001250``).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from cuihop.errors import InputError
@@ -19,7 +19,9 @@ __all__ = [
     "IdentifierFault",
     "Identifiers",
     "are_identifiers",
+    "checked_identifiers",
     "concept_set",
+    "ends_of_pairs",
     "identifier_fault",
     "in_upper_case",
     "is_identifier",
@@ -119,9 +121,9 @@ def identifier_fault(text: str, identifiers: Identifiers = "any") -> IdentifierF
         return IdentifierFault("an identifier is missing", "identifiers between ';'")
     if _is_of_a_list(text):
         return IdentifierFault("a list as Python writes it in place of identifiers", _SEVERAL)
-    parts = [part for part in _SEPARATOR.split(text.strip()) if part]
+    pieces = [piece for piece in _SEPARATOR.split(text.strip()) if piece]
     separator = _SEPARATOR.search(text.strip())
-    if separator is not None and all(map(looks_like_identifier, parts)):
+    if separator is not None and all(map(looks_like_identifier, pieces)):
         mark = separator.group().strip(" ")[:1]
         return IdentifierFault(f"identifiers separated by {_SEPARATORS.get(mark, 'a blank')}", _SEVERAL)
     if text.lower() in MISSING_VALUES:
@@ -137,9 +139,9 @@ def _is_of_a_list(text: str) -> bool:
         return False
     balanced = all(text.count(begin) == text.count(end) for begin, end in ("[]", "()", "{}"))
     quoted = text.count('"') % 2 == 0 and text.count("'") % 2 == 0
-    whole = balanced and quoted and not _LIST_BEGINS_OR_ENDS.fullmatch(text)
+    closed = balanced and quoted and not _LIST_BEGINS_OR_ENDS.fullmatch(text)
     inside = text.strip(_QUOTES)
-    return not (whole and inside) or looks_like_identifier(inside) or any(map(str.isspace, text))
+    return not (closed and inside) or looks_like_identifier(inside) or any(map(str.isspace, text))
 
 
 def concept_set(text: str | Iterable[str]) -> frozenset[str]:
@@ -159,7 +161,30 @@ def concept_set(text: str | Iterable[str]) -> frozenset[str]:
         return frozenset(text)
     if not text.strip():
         return frozenset()
-    parts = [part.strip() for part in text.split(";")]
-    if not all(parts):
+    concepts = [concept.strip() for concept in text.split(";")]
+    if not all(concepts):
         raise InputError("an identifier is missing", found=repr(text), expected="identifiers between ';'")
-    return frozenset(parts)
+    return frozenset(concepts)
+
+
+def checked_identifiers(cuis: Sequence[str]) -> Sequence[str]:
+    """The identifiers, or an `InputError` where one text is given instead of a list of them."""
+    if isinstance(cuis, str):
+        raise InputError("one text, not a list of identifiers", column="cuis", found=repr(cuis), expected=f"[{cuis!r}]")
+    return cuis
+
+
+def ends_of_pairs(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """Start, end, start, end, and so on, or an `InputError` where an item is no pair."""
+    ends: list[str] = []
+    item: object = pairs
+    try:
+        for item in pairs:
+            a, b = item
+            ends.append(a)  # twice as fast as one comprehension of both
+            ends.append(b)
+    except (TypeError, ValueError):
+        item = repr(item)
+    else:
+        return ends
+    raise InputError("not a pair of identifiers", column="pairs", found=item[:80], expected="[(a, b), …]")

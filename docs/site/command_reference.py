@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
+from cuihop.cli import EXIT_CODES
 from cuihop.cli.application import application
-from cuihop.cli.exit_codes import EXIT_CODES
 from markdown_cells import cell, table
 
 __all__ = ["command_reference"]

@@ -11,6 +11,7 @@ from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
 from cuihop_service.graph_holder import GraphHolder
+from cuihop_service.guard.configured_guard import ConfiguredGuard
 from cuihop_service.http_api.application import application
 from cuihop_service.http_api.cypher_route import cypher_routes
 from cuihop_service.http_api.responder import Responder
@@ -39,7 +40,7 @@ def openapi_document() -> Schema:
     """``/openapi.json`` of a service that accepts curators' Cypher."""
     sent: list[Any] = []
     limits = Limits()
-    admission = Admission(limits)
+    admission = Admission(limits, ConfiguredGuard())
     core = ConceptService(GraphHolder(), limits)
     database = Neo4jConnection(Neo4jSettings("bolt://localhost:7687"))  # never connected
     app = application(core, admission, more_routes=cypher_routes(Responder(core, admission), database, names=True))

@@ -5,16 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import fields
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from cuihop.cli.command_files import JSON, REJECTS, SNAPSHOT, TSV
-from cuihop.cli.output import JsonOption, console, note, print_json, print_table
+from cuihop.cli.option_groups import JsonOptions, argument, file_option, option, option_group
+from cuihop.cli.output import console, note, print_json, print_table
 from cuihop.errors import InputError
 from cuihop.files.written_files import replaced_file
 from cuihop.identifiers import Identifiers
@@ -25,8 +26,6 @@ from cuihop_loader.options import LoadOptions, OnBadRow
 from cuihop_loader.sources import FORMAT_OPTIONS
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
-
     from cuihop_loader.report import LoadReport
 
 _SABS = 15
@@ -42,36 +41,29 @@ class _Relation(StrEnum):
     RB_RN = "rb-rn"
 
 
-_file_option = partial(typer.Option, rich_help_panel="Files")
-_edge_option = partial(typer.Option, rich_help_panel="Which edges")
-_name_option = partial(typer.Option, rich_help_panel="Names")
-_server_option = partial(typer.Option, rich_help_panel="Neo4j")
+_edge_option = partial(option, panel="Which edges")
+_name_option = partial(option, panel="Names")
+_server_option = partial(option, panel="Neo4j")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _TargetOptions:
-    """The snapshot or the server to write, and the report."""
+@option_group
+class _TargetOptions(JsonOptions):
+    """The files to read, the snapshot or the server to write, and the report."""
 
-    output: Annotated[
-        Path | None, _file_option("--output", "-o", help="The snapshot to write.", show_default=False), SNAPSHOT
-    ] = None
-    to: Annotated[
-        str | None,
-        _server_option(
-            "--to", metavar="ADDRESS", show_default=False,
-            help="A Neo4j server to store the graph in, such as bolt://localhost:7687, or neo4j://HOST for a cluster, "
-            "beside or in place of a snapshot. User and password: NEO4J_USER, and NEO4J_PASSWORD or "
-            "NEO4J_PASSWORD_FILE.",
-        ),
-    ] = None  # fmt: skip
-    switch: Annotated[bool, _server_option("--switch/--no-switch", help="Switch readers to it at the end.")] = True
-    changes: Annotated[
-        Path | None,
-        _server_option("--changes", help="A file for every change since the release readers have now."),
-        TSV,
-    ] = None
-    report: Annotated[Path | None, _file_option("--report", help="Where the report goes, as JSON."), JSON] = None
-    json: JsonOption = False
+    sources: list[Path] = argument(
+        "A folder with RRF files or a SNOMED CT release, a .zip of them, or files: RRF, RF2, OBO, MeSH, edge "
+        "lists (.csv, .tsv, .parquet) and others, plain or compressed."
+    )
+    output: Path | None = file_option("The snapshot to write.", "-o", mark=SNAPSHOT)
+    to: str | None = _server_option(
+        "A Neo4j server to store the graph in, such as bolt://localhost:7687, or neo4j://HOST for a cluster, "
+        "beside or in place of a snapshot. User and password: NEO4J_USER, and NEO4J_PASSWORD or "
+        "NEO4J_PASSWORD_FILE.",
+        metavar="ADDRESS",
+    )
+    switch: bool = _server_option("Switch readers to it at the end.", "--switch/--no-switch", default=True)
+    changes: Path | None = _server_option("A file for every change since the release readers have now.", mark=TSV)
+    report: Path | None = file_option("Where the report goes, as JSON.", mark=JSON)
 
     def __post_init__(self) -> None:
         if self.output is None and self.to is None:
@@ -80,96 +72,48 @@ class _TargetOptions:
             raise InputError("--changes and --no-switch are for a Neo4j server", advice="Add --to ADDRESS.")
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_group
 class _LoadOptions:
     """Rows and names that are loaded."""
 
-    relations: Annotated[
-        list[_Relation] | None,
-        _edge_option(
-            "--relations", show_default="isa",
-            help="isa: RELA isa and inverse_isa; par-chd: REL PAR and CHD; rb-rn: REL RB and RN. May be repeated.",
-        ),
-    ] = None  # fmt: skip
-    sab: Annotated[
-        list[str] | None, _edge_option("--sab", help="Only edges from this vocabulary. May be repeated.")
-    ] = None
-    exclude_sab: Annotated[
-        list[str] | None, _edge_option("--exclude-sab", help="No edge from this vocabulary. May be repeated.")
-    ] = None
-    identifiers: Annotated[
-        Identifiers | None,
-        _edge_option(
-            "--identifiers", show_default="cui for RRF, any for others",
-            help="cui: only C and seven digits; any: other vocabularies' identifiers too.",
-        ),
-    ] = None  # fmt: skip
-    include_suppressed: Annotated[
-        bool, _edge_option("--include-suppressed", help="Take rows with SUPPRESS other than N.")
-    ] = False
-    language: Annotated[
-        list[str] | None,
-        _name_option(
-            "--language", show_default="ENG",
-            help="Names in this language (LAT, or a tag: en), preferred ones from the first given. May be repeated.",
-        ),
-    ] = None  # fmt: skip
-    synonyms: Annotated[
-        bool, _name_option("--synonyms/--no-synonyms", help="Keep all names, or preferred ones only.")
-    ] = True
-    definitions: Annotated[bool, _name_option("--definitions/--no-definitions", help="Keep what MRDEF defines.")] = True
-    release: Annotated[
-        str | None, _name_option("--release", help="The release's name; by default the one in the files.")
-    ] = None
-    on_bad_row: Annotated[
-        OnBadRow, _file_option("--on-bad-row", help="Stop at a faulty row, or leave it out and go on.")
-    ] = "error"
-    rejects: Annotated[
-        Path | None, _file_option("--rejects", help="With --on-bad-row skip: where faulty rows go."), REJECTS
-    ] = None
-    file_format: Annotated[
-        str | None,
-        _file_option(
-            "--format", show_default="by name and content",
-            help="The format of the files, where their names do not say it: " + ", ".join(FORMAT_OPTIONS) + ".",
-        ),
-    ] = None  # fmt: skip
+    relations: list[_Relation] | None = _edge_option(
+        "isa: RELA isa and inverse_isa; par-chd: REL PAR and CHD; rb-rn: REL RB and RN. May be repeated.", shown="isa"
+    )
+    include_sabs: list[str] | None = _edge_option("Only edges from this vocabulary. May be repeated.", "--sab")
+    exclude_sabs: list[str] | None = _edge_option("No edge from this vocabulary. May be repeated.", "--exclude-sab")
+    identifiers: Identifiers | None = _edge_option(
+        "cui: only C and seven digits; any: other vocabularies' identifiers too.", shown="cui for RRF, any for others"
+    )
+    include_suppressed: bool = _edge_option("Take rows with SUPPRESS other than N.", default=False)
+    languages: list[str] | None = _name_option(
+        "Names in this language (LAT, or a tag: en), preferred ones from the first given. May be repeated.",
+        "--language",
+        shown="ENG",
+    )
+    synonyms: bool = _name_option("Keep all names, or preferred ones only.", "--synonyms/--no-synonyms", default=True)
+    definitions: bool = _name_option("Keep what MRDEF defines.", "--definitions/--no-definitions", default=True)
+    release: str | None = _name_option("The release's name; by default the one in the files.")
+    on_bad_row: OnBadRow = file_option("Stop at a faulty row, or leave it out and go on.", default="error")
+    rejects: Path | None = file_option("With --on-bad-row skip: where faulty rows go.", mark=REJECTS)
+    file_format: str | None = file_option(
+        "The format of the files, where their names do not say it: " + ", ".join(FORMAT_OPTIONS) + ".",
+        "--format",
+        shown="by name and content",
+    )
 
     @property
     def options(self) -> LoadOptions:
-        """As the library takes them.
+        """Options of the library; those without a value have its defaults.
 
         Raises:
             InputError: an option has an invalid value.
         """
-        return LoadOptions(
-            relations=[relation.value for relation in self.relations or [_Relation.ISA]],
-            include_sabs=self.sab or (),
-            exclude_sabs=self.exclude_sab or (),
-            identifiers=self.identifiers,
-            include_suppressed=self.include_suppressed,
-            languages=self.language or ("ENG",),
-            synonyms=self.synonyms,
-            definitions=self.definitions,
-            release=self.release,
-            on_bad_row=self.on_bad_row,
-            rejects=self.rejects,
-            file_format=self.file_format,
-        )
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        values["relations"] = [relation.value for relation in self.relations or [_Relation.ISA]]
+        return LoadOptions(**{name: value for name, value in values.items() if value not in (None, [])})
 
 
-def load(
-    sources: Annotated[
-        list[Path],
-        typer.Argument(
-            help="A folder with RRF files or a SNOMED CT release, a .zip of them, or files: RRF, RF2, OBO, MeSH, edge "
-            "lists (.csv, .tsv, .parquet) and others, plain or compressed.",
-            show_default=False,
-        ),
-    ],
-    target: _TargetOptions,
-    rows: _LoadOptions,
-) -> None:
+def load(target: _TargetOptions, rows: _LoadOptions) -> None:
     """Load a UMLS release, or ontologies and taxonomies, into a snapshot, a Neo4j server, or both.
 
     A server keeps serving its release until the new one is complete and has been read back. To fill a new database from
@@ -177,20 +121,16 @@ def load(
     """
     options = rows.options
 
-    from cuihop_loader.loading import load as load_files
     from cuihop_loader.loading import load_to
     from cuihop_loader.neo4j_command import store_online
 
-    if target.to is not None:  # faults of the server are reported before files are read for minutes
+    if target.to is not None:  # problems of the server are reported before files are read for minutes
         from cuihop.neo4j_graph.connection import Neo4jSettings
-        from cuihop.neo4j_graph.schema import check_server
+        from cuihop.neo4j_graph.releases import check_server
 
         check_server(Neo4jSettings.from_environment(target.to))
     with _progress() as show:
-        if target.output is None:
-            loaded = load_files(sources, options, show)
-        else:
-            loaded = load_to(target.output, sources, options, show)
+        loaded = load_to(target.output, target.sources, options, show)
     outcome = None
     if target.to is not None:
         outcome = store_online(loaded.sections, target.to, switch=target.switch, changes=target.changes)
@@ -216,18 +156,11 @@ def _progress() -> Iterator[StepProgress | None]:
     if not screen.is_terminal:
         yield None
         return
-    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as RichProgress
+    from rich import progress as rich
 
-    bar: Bar = RichProgress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        DownloadColumn(),
-        TimeRemainingColumn(),
-        console=screen,
-        transient=True,
-    )
-    with bar:
+    kinds = (rich.BarColumn, rich.DownloadColumn, rich.TimeRemainingColumn)
+    columns = (rich.TextColumn("{task.description}", markup=False), *(kind() for kind in kinds))
+    with rich.Progress(*columns, console=screen, transient=True) as bar:
         task = bar.add_task("reading", total=None)
 
         def show(step: str, done: int, total: int) -> None:

@@ -87,7 +87,9 @@ def demo(
         _run("distance", "C0032227", "C0032326", "--graph", http)
         _run("evaluate", *concepts, *ranking, "--graph", grpc, *measures, "--output", str(folder / "served.csv"))
     picture = folder / "pleural_effusion.svg"
-    _draw(graph, "C0032227", picture)
+    opened = SnapshotGraph.open(graph)
+    (near,) = opened.neighbours(["C0032227"], hops=1)
+    write_whole(picture, draw(opened, near)._repr_svg_())  # as in a notebook: it needs no further package
     programs = Path(sys.executable).parent
     at_hand = "" if shutil.which("cuihop") else f"First, in this shell: export PATH={programs}:$PATH\n"
     _say(
@@ -97,13 +99,6 @@ def demo(
         f"A picture of step 4: {picture}\n"
         f"{at_hand}To explore the graph in a browser: cuihop serve --store snapshot:{graph}, then open http://127.0.0.1:8080/"
     )
-
-
-def _draw(graph: Path, cui: str, file: Path) -> None:
-    """Write the picture that a notebook shows of the neighbourhood of a concept; it needs no further package."""
-    opened = SnapshotGraph.open(graph)
-    (near,) = opened.neighbours([cui], hops=1)
-    write_whole(file, draw(opened, near)._repr_svg_())
 
 
 def _say(text: str) -> None:
@@ -123,14 +118,14 @@ def _serving(graph: Path) -> Iterator[tuple[str, str]]:
         lines = []
         for line in service.stderr or ():
             lines.append(line)
-            if found := re.match(r"serving (http://\S+) and (grpc://\S+)", line):
+            if announced := re.match(r"serving (http://\S+) and (grpc://\S+)", line):
                 break
         else:
             sys.stderr.writelines(lines)
             raise typer.Exit(service.wait() or 1)
-        console().print(found[0])
+        console().print(announced[0])
         threading.Thread(target=(service.stderr or io.StringIO()).read, daemon=True).start()
-        yield found[1], found[2]
+        yield announced[1], announced[2]
     finally:
         service.terminate()
         service.wait()
@@ -138,7 +133,7 @@ def _serving(graph: Path) -> Iterator[tuple[str, str]]:
 
 def _run(*arguments: str) -> None:
     """Print a command and run it in a process of its own, as a user does."""
-    command = " ".join(f'"{part}"' if " " in part or ";" in part else part for part in arguments)
+    command = " ".join(f'"{argument}"' if " " in argument or ";" in argument else argument for argument in arguments)
     console().print(f"$ cuihop {command}", style="cyan")
     sys.stdout.flush()
     done = subprocess.run([sys.executable, "-m", "cuihop", *arguments], check=False)  # noqa: S603

@@ -12,14 +12,11 @@ from typing import Any, TypeAlias
 from cuihop.errors import InputError, first_few
 from cuihop.files.arrow_tables import ArrowTable
 from cuihop.files.input_file import InputFile
-from cuihop.files.likely_causes import cause_of_columns
+from cuihop.files.records import cause_of_columns
 from cuihop.files.text_lines import delimiter_of, quoted
 from cuihop.identifiers import EXPECTED, MISSING_VALUES, are_identifiers, is_identifier
-from cuihop.resources.progress import StepProgress
-from cuihop_loader.rejected_rows import RejectedRows
-from cuihop_loader.sources import EDGE_LIST, SourceFile
-from cuihop_loader.term_lines import TextTermFile
-from cuihop_loader.terms import TermRows
+from cuihop_loader.sources import SourceFile
+from cuihop_loader.term_files import TermFile, TermReading, TermRows
 
 _SPELLINGS: Mapping[str, Sequence[str]] = {
     "child": ("child", "child_id", "subject_id"),
@@ -42,21 +39,20 @@ _Columns: TypeAlias = list[list[str]]
 """The texts of some rows, column by column in the order of `_SPELLINGS`."""
 
 
-class EdgeListFile(TextTermFile):
-    """A `cuihop_loader.terms.TermFile` of an edge list. The rows of one child need not be neighbours.
+class EdgeListFile(TermFile):
+    """A file of an edge list. The rows of one child need not be neighbours.
 
     Attributes:
         ontology: the source of rows that name none: the file's name in capitals.
     """
 
-    role = EDGE_LIST
     last_line_ends = False
 
-    def __init__(self, file: SourceFile, rejected: RejectedRows, progress: StepProgress | None) -> None:
-        super().__init__(file, rejected, progress)
+    def __init__(self, file: SourceFile, reading: TermReading) -> None:
+        super().__init__(file, reading)
         self._in_parquet = file.parts[0].name.lower().endswith(".parquet")
         self._header: Sequence[str] = ()
-        self._places: Sequence[int | None] = ()
+        self._positions: Sequence[int | None] = ()
         self._delimiter = ","
         self._identifiers: set[str] = set()  # those that are well formed
         self._others: Counter[str] = Counter()  # rows left out, by predicate
@@ -67,7 +63,7 @@ class EdgeListFile(TextTermFile):
         return "" if self._in_parquet else super().line_ends
 
     def terms(self) -> Iterator[TermRows]:
-        """See `cuihop_loader.terms.TermFile`. A parent without a row of its own is a term too."""
+        """See `cuihop_loader.term_files.TermFile`. A parent without a row of its own is a term too."""
         children: set[str] = set()
         parents: dict[str, None] = {}
         names: dict[tuple[str, str, str], None] = {}  # of parents
@@ -88,11 +84,11 @@ class EdgeListFile(TextTermFile):
                 f"{self.file}: rows whose {self._name_of('predicate')} is not is_a, left out: {first_few(predicates)}"
             )
         if not read and not self.bad and not self.skipped:
-            raise InputError("no rows in the file", file=str(self.file), expected=f"{_EXPECTED}, and rows under it")
-        found = [(*row, "") for row in names if all(row[:2])]
-        found += [(parent, "", "", "") for parent in parents if parent and parent not in children]
-        if found:
-            of_parents, texts, sources, none = (list(column) for column in zip(*found, strict=True))
+            raise self.lacks("rows", f"{_EXPECTED}, and rows under it")
+        of_names = [(*row, "") for row in names if all(row[:2])]
+        of_names += [(parent, "", "", "") for parent in parents if parent and parent not in children]
+        if of_names:
+            of_parents, texts, sources, none = (list(column) for column in zip(*of_names, strict=True))
             yield TermRows(of_parents, none, texts, sources)
 
     def _text_columns(self) -> Iterator[_Columns]:
@@ -138,7 +134,7 @@ class EdgeListFile(TextTermFile):
         width = len(self._header)
         if len(fields) != (width + 1) * lines - 1 or fields[width :: width + 1].count("\0") != lines - 1:
             return None
-        columns = self._sound([None if n is None else fields[n :: width + 1] for n in self._places], lines)
+        columns = self._sound([None if n is None else fields[n :: width + 1] for n in self._positions], lines)
         if columns is not None:
             self.lines += lines
             self._crlf += lines if crlf else 0
@@ -147,7 +143,7 @@ class EdgeListFile(TextTermFile):
     def _texts_of(self, lines: Iterator[bytes]) -> Iterator[tuple[int, bytes, Sequence[str]]]:
         """Number, content and texts of each line that is not empty; lines of another width are rejected."""
         width = len(self._header)
-        texts_of = itemgetter(*(width if place is None else place for place in self._places))
+        texts_of = itemgetter(*(width if position is None else position for position in self._positions))
         for raw in lines:
             text = raw.decode()
             fields = text.split(self._delimiter) if '"' not in text else self._unquoted(text)
@@ -156,9 +152,9 @@ class EdgeListFile(TextTermFile):
             if len(fields) == width:
                 yield self.lines, raw, texts_of([*fields, ""])
             else:
-                found = f"{len(fields)} in {quoted(text)}"
+                actual = f"{len(fields)} in {quoted(text)}"
                 column = min(len(fields), width) + 1
-                self.reject(self.lines, column, "wrong number of columns", raw, f"{width}, as in the header", found)
+                self.reject(self.lines, column, "wrong number of columns", raw, f"{width}, as in the header", actual)
 
     def _unquoted(self, text: str) -> list[str] | None:
         """The fields of a line in which some are quoted; ``None`` for a line that was rejected."""
@@ -175,21 +171,21 @@ class EdgeListFile(TextTermFile):
         table = ArrowTable.of(InputFile(self.file.parts[0].path))
         self._choose(table.names, None)
         for first, batch in table.batches():
-            given = [None if place is None else _texts(table, first, batch, place) for place in self._places]
-            columns = self._sound(given, batch.num_rows)
+            texts_of_columns = [
+                None if position is None else _texts(table, first, batch, position) for position in self._positions
+            ]
+            columns = self._sound(texts_of_columns, batch.num_rows)
             if columns is None:
-                rows = zip(*(column or [""] * batch.num_rows for column in given), strict=True)
+                rows = zip(*(column or [""] * batch.num_rows for column in texts_of_columns), strict=True)
                 columns = self._checked((n, "\t".join(texts).encode(), texts) for n, texts in enumerate(rows, first))
             if columns[0]:
                 yield columns
-            self.bytes = self.file.size
-            if self._progress is not None:
-                self._progress(str(self.file), self.bytes, self.file.size)
+            self._show_progress(self.file.size)
 
-    def _sound(self, given: Sequence[list[str] | None], rows: int) -> _Columns | None:
+    def _sound(self, texts_of_columns: Sequence[list[str] | None], rows: int) -> _Columns | None:
         """The columns if each row of them counts, else ``None``. A column that the file lacks is empty."""
         none = [""] * rows
-        columns = [none if column is None else list(map(str.strip, column)) for column in given]
+        columns = [none if column is None else list(map(str.strip, column)) for column in texts_of_columns]
         child, parent, *_, predicate = columns
         ends = set(child)
         if "" in ends or not all(map(_is_a, set(predicate))):
@@ -203,8 +199,8 @@ class EdgeListFile(TextTermFile):
     def _checked(self, rows: Iterable[tuple[int, bytes, Sequence[str]]]) -> _Columns:
         """Columns of the rows that count, each checked by itself: its number, its content and its texts."""
         columns: _Columns = [[] for _ in _SPELLINGS]
-        for number, raw, given in rows:
-            texts = [text.strip() for text in given]
+        for number, raw, texts_of_columns in rows:
+            texts = [text.strip() for text in texts_of_columns]
             child, parent, *_, predicate = texts
             if not _is_a(predicate):
                 self._others[predicate] += 1
@@ -224,29 +220,29 @@ class EdgeListFile(TextTermFile):
             InputError: child or parent are absent, or there are two columns for one purpose.
         """
         plain = [name.strip().lower() for name in names]
-        found = {
+        columns_of = {
             purpose: [n for n, name in enumerate(plain) if name in spellings]
             for purpose, spellings in _SPELLINGS.items()
         }
-        for purpose, places in found.items():
+        for purpose, positions in columns_of.items():
             spellings = " or ".join(_SPELLINGS[purpose])
-            problem, expected, advice = f"two columns for the {purpose}", f"one: {spellings}", None
-            if not places and purpose in ("child", "parent"):
+            problem, expected, hint = f"two columns for the {purpose}", f"one: {spellings}", None
+            if not positions and purpose in ("child", "parent"):
                 problem = f"no column of the {purpose}"
                 expected = f"{_EXPECTED}; for the {purpose}: {spellings}"
-                advice = cause_of_columns(names, 2, self._delimiter)
-            elif len(places) < 2:
+                hint = cause_of_columns(names, 2, self._delimiter)
+            elif len(positions) < 2:
                 continue
             header = quoted(", ".join(names))
-            raise InputError(problem, file=str(self.file), line=line, found=header, expected=expected, advice=advice)
+            raise InputError(problem, file=str(self.file), line=line, found=header, expected=expected, advice=hint)
         self._header = names
-        self._places = [places[0] if places else None for places in found.values()]
-        others = [name.strip() or "(no name)" for n, name in enumerate(names) if n not in self._places]
+        self._positions = [positions[0] if positions else None for positions in columns_of.values()]
+        others = [name.strip() or "(no name)" for n, name in enumerate(names) if n not in self._positions]
         if others:
             self.warnings.append(f"{self.file}: columns that are not read: {first_few(others)}")
 
     def _name_of(self, purpose: str) -> str:
-        return self._header[self._places[list(_SPELLINGS).index(purpose)] or 0].strip()
+        return self._header[self._positions[list(_SPELLINGS).index(purpose)] or 0].strip()
 
     def _is_valid(self, text: str, purpose: str, number: int, raw: bytes) -> bool:
         """True for an identifier; any other text rejects the row."""
@@ -271,6 +267,6 @@ def _is_a(predicate: str) -> bool:
     return _PREFIX.sub("", predicate.lower()) in _IS_A
 
 
-def _texts(table: ArrowTable, first: int, batch: Any, place: int) -> list[str]:
-    texts, codes = table.texts(first, batch, place, null="")
+def _texts(table: ArrowTable, first: int, batch: Any, column: int) -> list[str]:
+    texts, codes = table.texts(first, batch, column, null="")
     return [texts[code] for code in codes.tolist()]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from cuihop.resources.arrays import Int32, Int64, ascending
 from cuihop.snapshot.writer import RETIRED_RELATIONS, RetiredTable
-from cuihop_loader.arrays import ascending
 from cuihop_loader.identifier_codes import (
-    ConceptPlaces,
+    ConceptNumbers,
     IdentifierCodes,
     IdentifierColumn,
     NotCuis,
@@ -27,6 +27,9 @@ _WITHOUT_SUCCESSOR = RETIRED_RELATIONS.index("DEL")
 _NOT_IN_SUBSET = "SUBX"
 """MRCUI's word for a concept of UMLS that is missing from this subset only; it is not retired."""
 
+_Block: TypeAlias = tuple[IdentifierColumn, Int64, IdentifierColumn, dict[str, int], NotCuis]
+"""Of a block's statements the concepts, relations and successors; and rows left out, by reason and as no CUIs."""
+
 
 @dataclass(frozen=True, eq=False)
 class HistoryRows:
@@ -35,66 +38,52 @@ class HistoryRows:
     Attributes:
         retired, successors: int32, codes; 0 for no successor.
         relations: int64, positions in `RETIRED_RELATIONS`.
-        scanner: for the report.
     """
 
-    retired: npt.NDArray[np.int32]
-    relations: npt.NDArray[np.int64]
-    successors: npt.NDArray[np.int32]
-    scanner: RowScanner[_Found]
+    retired: Int32
+    relations: Int64
+    successors: Int32
+    scanner: RowScanner[_Block]
 
 
-@dataclass(frozen=True, eq=False)
-class _Found:
-    retired: IdentifierColumn
-    successors: IdentifierColumn
-    relations: npt.NDArray[np.int64]
-    left_out: dict[str, int]
-    not_cuis: NotCuis
+def _statements(reading: ReleaseReading, role: str) -> Callable[[Rows], _Block]:
+    """The processing of a block of such a file. Shared by threads, so it has no state that changes."""
+    names = _COLUMNS[role]
 
-
-class _Statements:
-    """Processing of a block of such a file. Shared by threads, so it has no state that changes."""
-
-    def __init__(self, reading: ReleaseReading, role: str) -> None:
-        self._reading = reading
-        self._role = role
-        self._names = _COLUMNS[role]
-
-    def __call__(self, rows: Rows) -> _Found:
-        chosen = rows.all
+    def task(rows: Rows) -> _Block:
+        selected = rows.all
         left_out: dict[str, int] = {}
-        if self._role == "MRCUI":
-            numbers, names = rows.interned(2, 2)
-            indices = [RETIRED_RELATIONS.index(n.decode()) if n.decode() in RETIRED_RELATIONS else -1 for n in names]
+        if role == "MRCUI":
+            numbers, words = rows.interned(2, 2)
+            indices = [RETIRED_RELATIONS.index(w.decode()) if w.decode() in RETIRED_RELATIONS else -1 for w in words]
             relations = np.array(indices, dtype=np.int64)[numbers]
-            for number, name in enumerate(names):
+            for number, word in enumerate(words):
                 if indices[number] < 0:
-                    why = "not in this subset" if name.decode() == _NOT_IN_SUBSET else "other relation"
+                    why = "not in this subset" if word.decode() == _NOT_IN_SUBSET else "other relation"
                     left_out[why] = left_out.get(why, 0) + int(np.count_nonzero(numbers == number))
-            chosen = np.flatnonzero(relations >= 0).astype(np.int32)
-            relations = relations[chosen]
+            selected = np.flatnonzero(relations >= 0).astype(np.int32)
+            relations = relations[selected]
         else:
-            relations = np.full(len(rows), RETIRED_RELATIONS.index(_RELATION[self._role]), dtype=np.int64)
-        retired = identifier_column(rows, 0, self._names[0], chosen)
-        if self._role == "DELETEDCUI":
-            successors = IdentifierColumn(np.zeros(len(chosen), dtype=np.int32))
+            relations = np.full(len(rows), RETIRED_RELATIONS.index(_RELATION[role]), dtype=np.int64)
+        retired = identifier_column(rows, 0, names[0], selected)
+        if role == "DELETEDCUI":
+            successors = IdentifierColumn(np.zeros(len(selected), dtype=np.int32))
         else:
-            successors = identifier_column(rows, 1, self._names[1], chosen, may_be_empty=True)
-            faulty = {fault.row for fault in rows.faults}
+            successors = identifier_column(rows, 1, names[1], selected, may_be_empty=True)
+            refused = {bad.row for bad in rows.bad_rows}
             for i in np.flatnonzero((successors.codes == 0) & (relations != _WITHOUT_SUCCESSOR)).tolist():
-                if int(rows.places[chosen[i]]) not in faulty:
-                    relation = RETIRED_RELATIONS[int(relations[i])]
-                    rows.refuse(
-                        int(chosen[i]), self._names[1], f"no successor for {relation}", "nothing", "an identifier"
-                    )
+                if int(rows.positions[selected[i]]) not in refused:
+                    problem = f"no successor for {RETIRED_RELATIONS[int(relations[i])]}"
+                    rows.refuse(int(selected[i]), names[1], problem, "nothing", "an identifier")
         usable = ~(retired.is_invalid() | successors.is_invalid())
         usable &= (successors.codes != 0) | (relations == _WITHOUT_SUCCESSOR)
         rest = np.flatnonzero(usable)
         retired, successors, relations = retired.at(rest), successors.at(rest), relations[rest]
-        usable, not_cuis = self._reading.usable_rows(retired)
+        usable, not_cuis = reading.usable_rows(retired)
         rest = np.flatnonzero(usable)
-        return _Found(retired.at(rest), successors.at(rest), relations[rest], left_out, not_cuis)
+        return retired.at(rest), relations[rest], successors.at(rest), left_out, not_cuis
+
+    return task
 
 
 def read_history(file: SourceFile, reading: ReleaseReading) -> HistoryRows:
@@ -106,21 +95,19 @@ def read_history(file: SourceFile, reading: ReleaseReading) -> HistoryRows:
         InputError: the file or a row of it is malformed.
     """
     codes = reading.codes
-    scanner = reading.scanner(file, _COLUMNS[file.role], _Statements(reading, file.role))
+    scanner = reading.scanner(file, _COLUMNS[file.role], _statements(reading, file.role))
     retired = [np.empty(0, dtype=np.int32)]
     relations = [np.empty(0, dtype=np.int64)]
     successors = [np.empty(0, dtype=np.int32)]
-    for block in scanner:
-        retired.append(codes.codes(block.retired))
-        relations.append(block.relations)
-        successors.append(codes.codes(block.successors))
-        for reason, count in block.left_out.items():
-            scanner.skip(reason, count)
-        codes.leave_out(scanner, block.not_cuis)
+    for of_retired, of_relations, of_successors, left_out, not_cuis in scanner:
+        retired.append(codes.codes(of_retired))
+        relations.append(of_relations)
+        successors.append(codes.codes(of_successors))
+        codes.leave_out(scanner, not_cuis, left_out)
     return HistoryRows(np.concatenate(retired), np.concatenate(relations), np.concatenate(successors), scanner)
 
 
-def retired_concepts(files: Sequence[HistoryRows], concepts: ConceptPlaces, codes: IdentifierCodes) -> RetiredTable:
+def retired_concepts(files: Sequence[HistoryRows], concepts: ConceptNumbers, codes: IdentifierCodes) -> RetiredTable:
     """The retired concepts, each statement once. Concepts of the release are left out."""
     triples = []
     for rows in files:
@@ -129,9 +116,9 @@ def retired_concepts(files: Sequence[HistoryRows], concepts: ConceptPlaces, code
         triples.append(np.stack([rows.retired[retired], rows.relations[retired], rows.successors[retired]]))
     old, relation, new = np.concatenate([np.empty((3, 0), dtype=np.int64), *triples], axis=1)
     distinct = ascending(np.concatenate([old, new]))
-    identifiers, places = codes.in_order(distinct)
-    key = places[np.searchsorted(distinct, old)].astype(np.int64) << 32 | relation << 29
-    key |= places[np.searchsorted(distinct, new)]
+    identifiers, ranks = codes.in_order(distinct)
+    key = ranks[np.searchsorted(distinct, old)].astype(np.int64) << 32 | relation << 29
+    key |= ranks[np.searchsorted(distinct, new)]
     key = ascending(key)
     relations = ((key >> 29) & 7).astype(np.uint8)
     return RetiredTable(identifiers[key >> 32], relations, identifiers[key & ((1 << 29) - 1)])

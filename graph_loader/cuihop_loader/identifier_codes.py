@@ -5,24 +5,26 @@ The code of a CUI is made of its digits; each other identifier gets a number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import LimitExceeded
 from cuihop.identifiers import EXPECTED, MAX_LENGTH
+from cuihop.resources.arrays import Bool, Int32
 from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.name_index_builder import ordered_texts
 from cuihop.snapshot.string_table import StringTable
+from cuihop_loader._kernels import interning
 from cuihop_loader.options import LoadOptions
 from cuihop_loader.rejected_rows import RejectedRows, excerpt
 from cuihop_loader.row_scanner import Rows, RowScanner
 from cuihop_loader.sources import SourceFile
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 Number = TypeVar("Number", bound=np.generic)
 
 CODE_BITS = 26
@@ -39,19 +41,18 @@ class IdentifierColumn:
 
     Attributes:
         codes: int32; 1 + the digits of a CUI, 0 for an empty field, ``-1 - k`` for the other identifier number k.
-        others: the other identifiers.
         invalid: mask of the malformed ones among them.
     """
 
-    codes: npt.NDArray[np.int32]
+    codes: Int32
     others: StringTable = field(default_factory=lambda: StringTable.of([]))
-    invalid: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
+    invalid: Bool = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
 
-    def is_invalid(self) -> npt.NDArray[np.bool_]:
+    def is_invalid(self) -> Bool:
         """Mask of the rows with a malformed identifier."""
         if not len(self.others):
             return np.zeros(len(self.codes), dtype=np.bool_)
-        answer: npt.NDArray[np.bool_] = np.r_[self.invalid, False][np.where(self.codes < 0, -1 - self.codes, -1)]
+        answer: Bool = np.r_[self.invalid, False][np.where(self.codes < 0, -1 - self.codes, -1)]
         return answer
 
     def at(self, rows: npt.NDArray[np.integer]) -> IdentifierColumn:
@@ -70,21 +71,19 @@ class NotCuis(NamedTuple):
 
 
 def identifier_column(
-    rows: Rows, column: int, name: str, chosen: npt.NDArray[np.int32], *, may_be_empty: bool = False
+    rows: Rows, column: int, name: str, selected: Int32, *, may_be_empty: bool = False
 ) -> IdentifierColumn:
     """Read identifiers. ``column`` counts the wanted columns, ``name`` is for messages.
 
-    A row with a malformed identifier becomes one of the block's faults; its code is that of an invalid identifier.
+    A row with a malformed identifier becomes one of the block's bad rows; its code is that of an invalid identifier.
     """
-    from cuihop_loader._kernels import interning
-
-    codes = np.empty(len(chosen), dtype=np.int32)
-    if not interning.cui_digits(rows.buffer, rows.spans, 2 * column, chosen, codes):
+    codes = np.empty(len(selected), dtype=np.int32)
+    if not interning.cui_digits(rows.buffer, rows.spans, 2 * column, selected, codes):
         codes += 1
         return IdentifierColumn(codes)
     where = np.flatnonzero(codes < 0).astype(np.int32)
     codes += 1
-    numbers, spans = rows.interned_spans(column, column, chosen[where])
+    numbers, spans = rows.interned_spans(column, column, selected[where])
     codes[where] = -1 - numbers
     others = StringTable(*interning.copied(rows.buffer, spans))
     invalid = interning.not_opaque(others.offsets, others.blob, MAX_LENGTH)
@@ -93,12 +92,12 @@ def identifier_column(
         invalid[empty] = False
     answer = IdentifierColumn(codes, others, invalid)
     if invalid.any():
-        refused = {fault.row for fault in rows.faults}
+        refused = {bad.row for bad in rows.bad_rows}
         for i in np.flatnonzero(answer.is_invalid()).tolist():
-            if int(rows.places[chosen[i]]) not in refused:
-                raw = rows.raw(int(chosen[i]), column)
-                found = excerpt(raw) if raw else "nothing"
-                rows.refuse(int(chosen[i]), name, "not an identifier", found, EXPECTED["any"])
+            if int(rows.positions[selected[i]]) not in refused:
+                raw = rows.raw(int(selected[i]), column)
+                actual = excerpt(raw) if raw else "nothing"
+                rows.refuse(int(selected[i]), name, "not an identifier", actual, EXPECTED["any"])
     return answer
 
 
@@ -125,14 +124,12 @@ class IdentifierCodes:
         """Exclusive upper bound of the codes."""
         return 1 + _CUIS + self._others
 
-    def codes(self, column: IdentifierColumn) -> npt.NDArray[np.int32]:
+    def codes(self, column: IdentifierColumn) -> Int32:
         """The codes of a column, other identifiers included.
 
         Raises:
             LimitExceeded: more other identifiers than codes.
         """
-        from cuihop_loader._kernels import interning
-
         new = column.others
         if not len(new):
             return column.codes
@@ -148,47 +145,45 @@ class IdentifierCodes:
         codes[other] = 1 + _CUIS + numbers[-1 - codes[other]]
         return codes
 
-    def leave_out(self, scanner: RowScanner[Found], left_out: NotCuis) -> None:
-        """Count rows of a file that are left out because an identifier is not a CUI."""
-        if left_out.rows:
-            scanner.skip("identifier is not a CUI", left_out.rows)
-            self.skipped[scanner.role] = self.skipped.get(scanner.role, 0) + left_out.rows
-            for other in left_out.identifiers:
+    def leave_out(self, scanner: RowScanner[Result], not_cuis: NotCuis, others: Mapping[str, int]) -> None:
+        """Count rows of a file that are left out because an identifier is not a CUI, and others by reason."""
+        for reason, rows in others.items():
+            scanner.skip(reason, rows)
+        if not_cuis.rows:
+            scanner.skip("identifier is not a CUI", not_cuis.rows)
+            self.skipped[scanner.role] = self.skipped.get(scanner.role, 0) + not_cuis.rows
+            for other in not_cuis.identifiers:
                 if len(self.samples) < _SAMPLES and other not in self.samples:
                     self.samples.append(other)
 
     def identifiers(self, codes: npt.NDArray[np.integer]) -> npt.NDArray[np.bytes_]:
         """The identifiers of the codes, dtype ``S``, 8 bytes wide or as wide as the longest."""
-        from cuihop_loader._kernels import interning
-
         other = np.flatnonzero(codes > _CUIS)
         numbers = codes[other].astype(np.int64) - _CUIS - 1
         width = max(8, int((self._offsets[numbers + 1] - self._offsets[numbers]).max(initial=0)))
         digits = np.zeros((len(codes), width), dtype=np.uint8)
         digits[:, 0] = ord("C")
         left = codes.astype(np.int32) - 1
-        for place in range(7, 0, -1):
+        for column in range(7, 0, -1):
             left, digit = np.divmod(left, 10)
-            digits[:, place] = digit + ord("0")
+            digits[:, column] = digit + ord("0")
         digits[codes == 0] = 0
         interning.in_columns(self._offsets, self._blob, numbers, other, digits)
         return digits.view(f"S{width}").reshape(-1)
 
-    def in_order(self, codes: npt.NDArray[np.integer]) -> tuple[npt.NDArray[np.bytes_], npt.NDArray[np.int32]]:
+    def in_order(self, codes: npt.NDArray[np.integer]) -> tuple[npt.NDArray[np.bytes_], Int32]:
         """Distinct ascending codes as identifiers in the order of their bytes, and the position of each code in it."""
         identifiers = self.identifiers(codes)
-        places = np.arange(len(codes), dtype=np.int32)
+        ranks = np.arange(len(codes), dtype=np.int32)
         if not len(codes) or codes[-1] <= _CUIS:
-            return identifiers, places
+            return identifiers, ranks
         width = identifiers.dtype.itemsize
         order = ordered_texts(StringTable(np.arange(len(codes) + 1) * width, identifiers.view(np.uint8)))
-        places[order] = np.arange(len(codes), dtype=np.int32)
-        return identifiers[order], places
+        ranks[order] = np.arange(len(codes), dtype=np.int32)
+        return identifiers[order], ranks
 
     def _reserve(self, texts: int, size: int) -> None:
         """Make room for more identifiers in the register."""
-        from cuihop_loader._kernels import interning
-
         if self._others + texts >= len(self._offsets):
             self._offsets = _longer(self._offsets, self._others + 1, texts)
         filled = int(self._offsets[self._others])
@@ -206,7 +201,7 @@ def _longer(array: npt.NDArray[Number], filled: int, more: int) -> npt.NDArray[N
     return longer
 
 
-def vocabulary_codes(sabs: Iterable[bytes], codes: dict[bytes, int], most: int, role: str) -> npt.NDArray[np.int32]:
+def vocabulary_codes(sabs: Iterable[bytes], codes: dict[bytes, int], most: int, role: str) -> Int32:
     """The number of each vocabulary, by first occurrence; new ones are added to ``codes``.
 
     Raises:
@@ -222,46 +217,38 @@ def vocabulary_codes(sabs: Iterable[bytes], codes: dict[bytes, int], most: int, 
 
 
 class ConceptSet:
-    """Codes of the concepts found so far."""
+    """Concepts so far: a mask of their codes."""
 
     def __init__(self) -> None:
-        self._present = np.zeros(1 << 24, dtype=np.bool_)
+        self.present = np.zeros(1 << 24, dtype=np.bool_)
 
     def add(self, codes: npt.NDArray[np.integer]) -> None:
         """Add concepts."""
         if len(codes):
             largest = int(codes.max())
-            if largest >= len(self._present):
+            if largest >= len(self.present):
                 wider = np.zeros(2 * largest, dtype=np.bool_)
-                wider[: len(self._present)] = self._present
-                self._present = wider
-            self._present[codes] = True
-
-    def codes(self) -> npt.NDArray[np.int32]:
-        """The codes in ascending order."""
-        return np.flatnonzero(self._present).astype(np.int32)
+                wider[: len(self.present)] = self.present
+                self.present = wider
+            self.present[codes] = True
 
 
-class ConceptPlaces:
-    """The concepts of the graph in the order of their identifiers.
-
-    Attributes:
-        identifiers: dtype ``S``, ascending.
-    """
+class ConceptNumbers:
+    """The concepts of the graph in the order of their identifiers, which are of dtype ``S``."""
 
     def __init__(self, concepts: ConceptSet, codes: IdentifierCodes) -> None:
-        present = concepts.codes()
-        self.identifiers, places = codes.in_order(present)
+        present = np.flatnonzero(concepts.present).astype(np.int32)
+        self.identifiers, numbers = codes.in_order(present)
         self._places = np.full(codes.count, -1, dtype=np.int32)
-        self._places[present] = places
+        self._places[present] = numbers
 
     def __len__(self) -> int:
         return len(self.identifiers)
 
-    def of(self, codes: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
+    def of(self, codes: npt.NDArray[np.integer]) -> Int32:
         """The number of each code's concept; -1 for a code without a concept in the graph."""
-        places: npt.NDArray[np.int32] = self._places[codes]
-        return places
+        numbers: Int32 = self._places[codes]
+        return numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,11 +256,8 @@ class ReleaseReading:
     """Common to the files of a release while they are read.
 
     Attributes:
-        options: of the load.
-        codes: of the identifiers so far.
-        rejected: collector of the rows that break the layout.
-        progress: callback with the bytes read of each file.
         only_cuis: rows with other identifiers are left out.
+        scanners: of the files so far, by role.
     """
 
     options: LoadOptions
@@ -281,12 +265,14 @@ class ReleaseReading:
     rejected: RejectedRows
     progress: StepProgress | None
     only_cuis: bool
+    scanners: dict[str, RowScanner[Any]] = field(default_factory=dict)
 
-    def scanner(self, file: SourceFile, wanted: Sequence[str], work: Callable[[Rows], Found]) -> RowScanner[Found]:
+    def scanner(self, file: SourceFile, columns: Sequence[str], task: Callable[[Rows], Result]) -> RowScanner[Result]:
         """The scanner of one file."""
-        return RowScanner(file, wanted, work, self.rejected, self.progress)
+        scanner = self.scanners[file.role] = RowScanner(file, columns, task, self.rejected, self.progress)
+        return scanner
 
-    def usable_rows(self, *columns: IdentifierColumn) -> tuple[npt.NDArray[np.bool_], NotCuis]:
+    def usable_rows(self, *columns: IdentifierColumn) -> tuple[Bool, NotCuis]:
         """Mask of the rows with well-formed identifiers in all columns; and the rows of other identifiers left out."""
         usable = ~np.logical_or.reduce([column.is_invalid() for column in columns])
         if not self.only_cuis or not any(len(column.others) for column in columns):

@@ -13,13 +13,15 @@ RELA inverse_isa, PAR, RB (CUI1, CUI2)
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from cuihop_loader.arrays import ascending
-from cuihop_loader.edge_table import EdgeRows, EdgeTable, edge_table
+from cuihop.resources.arrays import Int32, Int64, UInt8, UInt64, ascending, bounds_of
+from cuihop.resources.cores import in_order
+from cuihop_loader._kernels import edges
 from cuihop_loader.identifier_codes import (
     IdentifierColumn,
     NotCuis,
@@ -28,11 +30,125 @@ from cuihop_loader.identifier_codes import (
     vocabulary_codes,
 )
 from cuihop_loader.options import RelationFilter
-from cuihop_loader.report import FileReport
 from cuihop_loader.row_scanner import Rows
 from cuihop_loader.sources import SourceFile
 
-_WANTED = ("CUI1", "REL", "CUI2", "RELA", "SAB", "SUPPRESS")
+_FIRST_SETS = 1 << 10
+_FIRST_NUMBERS = 1 << 14
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeTable:
+    """Edges, ascending by (child, parent), distinct.
+
+    Attributes:
+        children, parents: int32, codes of identifiers.
+        sab_sets: for each edge the position of its vocabularies in `members`.
+        members: sorted tuples of vocabularies.
+        sab_edges: number of edges of each vocabulary that asserts one.
+        mirrored: number of edges asserted both with the parent first and with the child first.
+    """
+
+    children: Int32
+    parents: Int32
+    sab_sets: npt.NDArray[np.integer]
+    members: Sequence[tuple[str, ...]]
+    sab_edges: dict[str, int]
+    mirrored: int
+
+
+class EdgeRows:
+    """Edge rows, collected in any order (see `cuihop_loader._kernels.edges`).
+
+    They are stored in batches, and in each batch those of neighbouring children form a bucket. Buckets are sorted one
+    at a time, within the cache and on all cores.
+    """
+
+    def __init__(self, batch: int = 1 << 18) -> None:
+        self._batch = np.empty(batch, dtype=np.uint64)
+        self._filled = 0
+        self._in_buckets: list[tuple[UInt64, Int64]] = []
+        self._counts = np.zeros(edges.BUCKETS, dtype=np.int64)
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return int(self._counts.sum()) + self._filled
+
+    def room(self, rows: int) -> UInt64:
+        """Memory for ``rows`` more rows; call `added` with the number written."""
+        if self._filled + rows > len(self._batch):
+            self._close()
+            if rows > len(self._batch):
+                self._batch = np.empty(rows, dtype=np.uint64)
+        return self._batch[self._filled :]
+
+    def added(self, rows: int) -> None:
+        """Record that ``rows`` were written to the memory of `room`."""
+        self._filled += rows
+
+    def ascending(self) -> Iterator[UInt64]:
+        """Distinct rows in ascending order, a bucket at a time. Consumes the rows."""
+        self._close()
+        self._batch = np.empty(0, dtype=np.uint64)
+
+        def in_order_of_edges(bucket: int) -> UInt64:
+            rows = np.concatenate([batch[begins[bucket] : begins[bucket + 1]] for batch, begins in self._in_buckets])
+            rows.sort()
+            return rows[: edges.distinct(rows)]
+
+        yield from in_order(in_order_of_edges, np.flatnonzero(self._counts).tolist())
+        self._in_buckets.clear()
+
+    def _close(self) -> None:
+        """Sort the rows of the batch into their buckets."""
+        rows = self._batch[: self._filled]
+        counts = np.zeros(edges.BUCKETS, dtype=np.int64)
+        edges.count_buckets(rows, counts)
+        begins = bounds_of(counts)
+        placed = np.empty_like(rows)
+        edges.into_buckets(rows, begins[:-1].copy(), placed)
+        self._in_buckets.append((placed, begins))
+        self._counts += counts
+        self._filled = 0
+
+
+def edge_table(rows: EdgeRows, sabs: Sequence[str]) -> EdgeTable:
+    """Build the edges of the rows, whose vocabularies are ``sabs`` by their numbers."""
+    # As long as the rows, which outnumber the edges: unused memory is never touched.
+    children, parents, sets = (np.empty(rows.count, dtype=np.int32) for _ in range(3))
+    # Sets of vocabularies, by first occurrence: begin and end of each in ``numbers``, and the number of its edges.
+    spans, numbers = np.empty((_FIRST_SETS, 3), dtype=np.int32), np.empty(_FIRST_NUMBERS, dtype=np.uint16)
+    table = np.full(2 * len(spans), -1, dtype=np.int32)
+    state = np.zeros(2, dtype=np.int64)
+    edge = 0
+    for bucket in rows.ascending():
+        row = 0
+        while row < len(bucket):
+            row, edge = edges.group(bucket, row, edge, children, parents, sets, numbers, spans, table, state)
+            if row < len(bucket):
+                spans = np.concatenate([spans, np.empty_like(spans)])
+                numbers = np.concatenate([numbers, np.empty_like(numbers)])
+                table = np.full(2 * len(table), -1, dtype=np.int32)
+                edges.enter_sets(numbers, spans, int(state[edges.SETS]), table)
+    members = []
+    sab_edges = dict.fromkeys(sorted(sabs), 0)
+    for begin, end, count in spans[: state[edges.SETS]].tolist():
+        members.append(tuple(sorted(sabs[number] for number in numbers[begin:end].tolist())))
+        for sab in members[-1]:
+            sab_edges[sab] += count
+    few = len(members) <= 1 << 16
+    return EdgeTable(
+        children=children[:edge],
+        parents=parents[:edge],
+        sab_sets=sets[:edge].astype(np.uint16) if few else sets[:edge],
+        members=members,
+        sab_edges={sab: count for sab, count in sab_edges.items() if count},
+        mirrored=int(state[edges.MIRRORED]),
+    )
+
+
+_COLUMNS = ("CUI1", "REL", "CUI2", "RELA", "SAB", "SUPPRESS")
 _CUI1, _REL, _CUI2, _RELA, _SAB, _SUPPRESS = range(6)
 _BITS: dict[RelationFilter, int] = {"isa": 0b11, "par-chd": 0b1100, "rb-rn": 0b110000}
 
@@ -42,20 +158,17 @@ class IsARows:
     """Content of MRREL.
 
     Attributes:
-        edges: the distinct edges.
         sab_rows: number of rows of each vocabulary; 0 for one that is excluded.
         loops: int32, codes of the concepts asserted as their own parent, ascending, distinct.
         relation_rows: number of rows used, by relation.
         offered: number of rows for each relation filter, with the requested vocabularies and suppression.
-        report: of the file.
     """
 
     edges: EdgeTable
     sab_rows: dict[str, int]
-    loops: npt.NDArray[np.int32]
+    loops: Int32
     relation_rows: dict[str, int]
     offered: dict[RelationFilter, int]
-    report: FileReport
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,59 +177,48 @@ class _Selected:
 
     first: IdentifierColumn
     second: IdentifierColumn
-    sabs: npt.NDArray[np.int32]
+    sabs: Int32
     sab_names: tuple[bytes, ...]
-    kinds: npt.NDArray[np.uint8]
-    seen: npt.NDArray[np.int64]
-    other_relation: int
-    suppressed: int
-    other_sab: int
+    kinds: UInt8
+    seen: Int64
+    left_out: dict[str, int]
     not_cuis: NotCuis
 
 
-class _Selection:
-    """Processing of a block of MRREL. Shared by threads, so it has no state that changes."""
+def _selection(reading: ReleaseReading) -> Callable[[Rows], _Selected]:
+    """The processing of a block of MRREL. Shared by threads, so it has no state that changes."""
+    options = reading.options
+    requested = sum(_BITS[relation] for relation in set(options.relations))
 
-    def __init__(self, reading: ReleaseReading) -> None:
-        options = reading.options
-        self._reading = reading
-        self._wanted = sum(_BITS[relation] for relation in set(options.relations))
-        self._with_suppressed = options.include_suppressed
-        self._include = {sab.encode() for sab in options.include_sabs}
-        self._exclude = {sab.encode() for sab in options.exclude_sabs}
-
-    def __call__(self, rows: Rows) -> _Selected:
-        from cuihop_loader._kernels import edges
-
-        chosen = np.empty(len(rows), dtype=np.int32)
+    def select(rows: Rows) -> _Selected:
+        selected = np.empty(len(rows), dtype=np.int32)
         kinds = np.empty(len(rows), dtype=np.uint8)
         seen = np.zeros(6, dtype=np.int64)
         left_out = np.zeros(2, dtype=np.int64)
         count = edges.select(
-            rows.buffer, rows.spans, 2 * _REL, 2 * _RELA, 2 * _SUPPRESS, self._wanted, self._with_suppressed,
-            chosen, kinds, seen, left_out,
+            rows.buffer, rows.spans, 2 * _REL, 2 * _RELA, 2 * _SUPPRESS, requested, options.include_suppressed,
+            selected, kinds, seen, left_out,
         )  # fmt: skip
-        chosen, kinds = chosen[:count], kinds[:count]
+        selected, kinds = selected[:count], kinds[:count]
 
-        sabs, sab_names = rows.interned(_SAB, _SAB, chosen)
-        if self._include or self._exclude:
-            allowed = np.array(
-                [(not self._include or sab in self._include) and sab not in self._exclude for sab in sab_names],
-                dtype=np.bool_,
-            )
-            usable = np.flatnonzero(allowed[sabs]) if len(sabs) else np.empty(0, dtype=np.int64)
-            chosen, kinds, sabs = chosen[usable], kinds[usable], sabs[usable]
-        other_sab = count - len(chosen)
+        sabs, sab_names = rows.interned(_SAB, _SAB, selected)
+        if options.chooses_sabs:
+            usable = np.array([options.includes(sab.decode()) for sab in sab_names], dtype=np.bool_)[sabs]
+            selected, kinds, sabs = selected[usable], kinds[usable], sabs[usable]
+        others = {
+            "other relation": int(left_out[0]), "suppressed": int(left_out[1]),
+            "other vocabulary": count - len(selected),
+        }  # fmt: skip
 
-        first = identifier_column(rows, _CUI1, "CUI1", chosen)
-        second = identifier_column(rows, _CUI2, "CUI2", chosen)
-        well_formed, not_cuis = self._reading.usable_rows(first, second)
+        first = identifier_column(rows, _CUI1, "CUI1", selected)
+        second = identifier_column(rows, _CUI2, "CUI2", selected)
+        well_formed, not_cuis = reading.usable_rows(first, second)
         if not well_formed.all():
-            usable = np.flatnonzero(well_formed)
-            first, second, kinds, sabs = first.at(usable), second.at(usable), kinds[usable], sabs[usable]
-        return _Selected(
-            first, second, sabs, sab_names, kinds, seen, int(left_out[0]), int(left_out[1]), other_sab, not_cuis
-        )
+            rest = np.flatnonzero(well_formed)
+            first, second, kinds, sabs = first.at(rest), second.at(rest), kinds[rest], sabs[rest]
+        return _Selected(first, second, sabs, sab_names, kinds, seen, others, not_cuis)
+
+    return select
 
 
 def read_is_a_rows(file: SourceFile, reading: ReleaseReading) -> IsARows:
@@ -126,37 +228,32 @@ def read_is_a_rows(file: SourceFile, reading: ReleaseReading) -> IsARows:
         InputError: the file or a row of it is malformed.
         LimitExceeded: more than 2,048 vocabularies.
     """
-    from cuihop_loader._kernels import edges
-
     codes = reading.codes
-    scanner = reading.scanner(file, _WANTED, _Selection(reading))
+    scanner = reading.scanner(file, _COLUMNS, _selection(reading))
     sab_codes: dict[bytes, int] = {}
     sab_rows: list[int] = []
-    found = EdgeRows()
-    loops: list[npt.NDArray[np.int32]] = []
+    edge_rows = EdgeRows()
+    loops: list[Int32] = []
     offered = np.zeros(6, dtype=np.int64)
     by_relation = np.zeros(6, dtype=np.int64)
     for block in scanner:
         codes_of_block = vocabulary_codes(block.sab_names, sab_codes, edges.SAB_MASK + 1, "MRREL")
         sab_rows += [0] * (len(sab_codes) - len(sab_rows))
         first, second = codes.codes(block.first), codes.codes(block.second)
-        rows = found.room(2 * len(first))
+        rows = edge_rows.room(2 * len(first))
         own = np.empty(len(first), dtype=np.int32)
         n_edges, n_loops = edges.pack(first, second, block.sabs, codes_of_block, block.kinds, rows, own, by_relation)
-        found.added(n_edges)
+        edge_rows.added(n_edges)
         loops.append(ascending(own[:n_loops]))
         counted = np.bincount(block.sabs[first != second], minlength=len(codes_of_block))
         for code, count in zip(codes_of_block.tolist(), counted.tolist(), strict=True):
             sab_rows[code] += count
         offered += block.seen
-        scanner.skip("other relation", block.other_relation)
-        scanner.skip("suppressed", block.suppressed)
-        scanner.skip("other vocabulary", block.other_sab)
         scanner.skip("concept is its own parent", n_loops)
-        codes.leave_out(scanner, block.not_cuis)
+        codes.leave_out(scanner, block.not_cuis, block.left_out)
     sabs = [sab.decode() for sab in sab_codes]
     return IsARows(
-        edges=edge_table(found, sabs),
+        edges=edge_table(edge_rows, sabs),
         sab_rows=dict(zip(sabs, sab_rows, strict=True)),
         loops=ascending(np.concatenate(loops)),
         relation_rows={
@@ -165,5 +262,4 @@ def read_is_a_rows(file: SourceFile, reading: ReleaseReading) -> IsARows:
         offered={
             relation: int(sum(offered[bit] for bit in range(6) if bits >> bit & 1)) for relation, bits in _BITS.items()
         },
-        report=scanner.report,
     )

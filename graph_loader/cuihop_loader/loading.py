@@ -8,7 +8,6 @@ import gc
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,18 +16,17 @@ import numpy as np
 from cuihop.files.text_lines import shortened
 from cuihop.files.written_files import check_free_disk, check_output, protected_inputs
 from cuihop.identifiers import Identifiers
+from cuihop.resources.arrays import ascending
+from cuihop.resources.memory_budget import check_memory
 from cuihop.resources.progress import StepProgress
-from cuihop.resources.room import check_memory
 from cuihop.snapshot.file import Sections
-from cuihop.snapshot.identifier_table import IdentifierTable
-from cuihop.snapshot.writer import RETIRED_RELATIONS, RetiredTable, sections_of, write_snapshot
-from cuihop_loader.arrays import ascending
-from cuihop_loader.ontology import PACKAGES_OF_FORMATS, read_ontology
+from cuihop.snapshot.string_table import IdentifierTable
+from cuihop.snapshot.writer import RETIRED_RELATIONS, RetiredTable, sections_of
+from cuihop_loader.ontology import read_ontology
 from cuihop_loader.options import LoadOptions
-from cuihop_loader.rejected_rows import RejectedRows, rejected_rows
-from cuihop_loader.release_files import read_release
+from cuihop_loader.rejected_rows import rejected_rows
 from cuihop_loader.report import Cycles, Hub, LoadReport, ReadGraph, Retired, structure
-from cuihop_loader.sources import SourceFile, found_files
+from cuihop_loader.sources import LAYOUTS, SourceFile, found_files, term_format
 
 _DEFAULTS = LoadOptions()
 _UNVERSIONED = "unversioned"
@@ -45,7 +43,7 @@ class Loaded:
     """A graph in memory, and its load report.
 
     Attributes:
-        sections: input of `cuihop.SnapshotGraph` and `cuihop.snapshot.writer.write_snapshot`.
+        sections: input of `cuihop.SnapshotGraph`; their method ``save`` writes the snapshot file.
         report: the load report.
     """
 
@@ -70,43 +68,68 @@ def load(
         LimitExceeded: more vocabularies or identifiers than fit, or not enough memory.
         OutputError: the file of rejects cannot be written.
     """
-    files = _found_files(sources, options)
-    _check_memory(files, options)
-    with _protected(files), rejected_rows(options) as rejected, _no_collection():
-        return _loaded(sources, files, options, progress, rejected)
+    return load_to(None, sources, options, progress)
 
 
 def load_to(
-    path: Path,
+    path: Path | None,
     sources: Sequence[Path | str],
     options: LoadOptions = _DEFAULTS,
     progress: StepProgress | None = None,
 ) -> Loaded:
-    """Read a graph and write its snapshot: the snapshot and the file of rejects both, or neither.
+    """Read a graph and write its snapshot, if there is a path: the snapshot and the file of rejects both, or neither.
 
     Raises:
         InputError, LimitExceeded: as `load`; or the snapshot would overwrite an input file.
         OutputError: a file cannot be written. Existing files are unchanged.
     """
-    files = _found_files(sources, options)
-    with _protected(files), rejected_rows(options) as rejected, _no_collection():
-        check_output(path)  # reading takes minutes
-        check_free_disk(path, int(_LEAST_DISK * _release_bytes(files)))
-        _check_memory(files, options)
-        return _loaded(sources, files, options, progress, rejected, path)
-
-
-def _found_files(sources: Sequence[Path | str], options: LoadOptions) -> Mapping[str, Sequence[SourceFile]]:
-    """The files, each in its role.
-
-    Raises:
-        InputError: as `found_files`. ModuleNotFoundError: a package that they need is missing.
-    """
     files = found_files(sources, options.file_format)
     for role in files:
-        if role in PACKAGES_OF_FORMATS:
-            PACKAGES_OF_FORMATS[role].check()
-    return files
+        if role not in LAYOUTS and (package := term_format(role).package) is not None:
+            package.check()
+    inputs = [each for of_role in files.values() for file in of_role for each in (file, *file.companions)]
+    overall = None if progress is None else _Overall(progress, inputs)
+    with (
+        protected_inputs(part.path for file in inputs for part in file.parts),
+        rejected_rows(options) as rejected,
+        _no_collection(),
+    ):
+        if path is not None:
+            check_output(path)  # reading takes minutes
+            check_free_disk(path, int(_LEAST_DISK * _release_bytes(files)))
+        _check_memory(files, options)
+        start = time.perf_counter()
+        is_release = "MRREL" in files
+        identifiers: Identifiers = options.identifiers or ("cui" if is_release else "any")
+        if is_release:
+            from cuihop_loader.release_files import read_release  # compiles
+
+            one_each = {role: of_role[0] for role, of_role in files.items()}
+            graph = read_release(one_each, options, identifiers, rejected, overall)
+        else:
+            terms = [file for of_role in files.values() for file in of_role]
+            graph = read_ontology(terms, options, identifiers, rejected, overall)
+        if overall is not None:
+            overall.show_step("looking at the graph")
+        warnings = list(graph.warnings)
+        if rejected.count:
+            warnings.append(f"bad rows were left out: {rejected.count:,}")
+        report = _report(graph, options, identifiers, warnings)
+        if overall is not None and report.names:
+            overall.show_step("indexing the names")
+        sections = sections_of(
+            graph.tables,
+            name=report.release,
+            relations=report.relations,
+            identifiers=identifiers,
+            source=", ".join(str(source) for source in sources),
+            report=report.to_json(timing=False),
+        )
+        if path is not None:
+            if overall is not None:
+                overall.show_step("writing")
+            sections.save(path)
+        return Loaded(sections, dataclasses.replace(report, seconds=round(time.perf_counter() - start, 3)))
 
 
 def _release_bytes(files: Mapping[str, Sequence[SourceFile]], *roles: str) -> int:
@@ -127,54 +150,6 @@ def _check_memory(files: Mapping[str, Sequence[SourceFile]], options: LoadOption
     )
 
 
-def _protected(files: Mapping[str, Sequence[SourceFile]]) -> AbstractContextManager[None]:
-    return protected_inputs(part.path for file in _all(files) for part in file.parts)
-
-
-def _all(files: Mapping[str, Sequence[SourceFile]]) -> list[SourceFile]:
-    return [each for of_role in files.values() for file in of_role for each in (file, *file.companions)]
-
-
-def _loaded(
-    sources: Sequence[Path | str],
-    files: Mapping[str, Sequence[SourceFile]],
-    options: LoadOptions,
-    progress: StepProgress | None,
-    rejected: RejectedRows,
-    path: Path | None = None,
-) -> Loaded:
-    start = time.perf_counter()
-    overall = None if progress is None else _Overall(progress, _all(files))
-    is_release = "MRREL" in files
-    identifiers: Identifiers = options.identifiers or ("cui" if is_release else "any")
-    if is_release:
-        one_each = {role: of_role[0] for role, of_role in files.items()}
-        graph = read_release(one_each, options, identifiers, rejected, overall)
-    else:
-        graph = read_ontology([file for of in files.values() for file in of], options, identifiers, rejected, overall)
-    if overall is not None:
-        overall.work("looking at the graph")
-    warnings = list(graph.warnings)
-    if rejected.count:
-        warnings.append(f"bad rows were left out: {rejected.count:,}")
-    report = _report(graph, options, identifiers, warnings)
-    if overall is not None and report.names:
-        overall.work("indexing the names")
-    sections = sections_of(
-        graph.tables,
-        name=report.release,
-        relations=report.relations,
-        identifiers=identifiers,
-        source=", ".join(str(source) for source in sources),
-        report=report.to_json(timing=False),
-    )
-    if path is not None:
-        if overall is not None:
-            overall.work("writing")
-        write_snapshot(path, sections)
-    return Loaded(sections, dataclasses.replace(report, seconds=round(time.perf_counter() - start, 3)))
-
-
 def _report(graph: ReadGraph, options: LoadOptions, identifiers: Identifiers, warnings: Sequence[str]) -> LoadReport:
     tables = graph.tables
     concepts, edges = len(tables.cuis), len(tables.children)
@@ -182,15 +157,15 @@ def _report(graph: ReadGraph, options: LoadOptions, identifiers: Identifiers, wa
     indptr = np.zeros(concepts + 1, dtype=np.int32) if tables.name_indptr is None else tables.name_indptr
     identifiers_of = IdentifierTable.packed(tables.cuis)
 
-    def name(place: int) -> str | None:
-        return tables.names[int(indptr[place])] if indptr[place + 1] > indptr[place] else None
+    def name(concept: int) -> str | None:
+        return tables.names[int(indptr[concept])] if indptr[concept + 1] > indptr[concept] else None
 
     def example() -> str:
         """The first edge with the most names."""
         ends = np.stack([tables.children, tables.parents], axis=1)
         named = np.diff(indptr)[ends] > 0
         of_edge = ends[np.argmax(named.sum(axis=1))].tolist() if edges else []
-        texts = [f"{identifiers_of[place]} {shortened(name(place) or '')}".rstrip() for place in of_edge]
+        texts = [f"{identifiers_of[end]} {shortened(name(end) or '')}".rstrip() for end in of_edge]
         return " is_a ".join(texts)
 
     return LoadReport(
@@ -214,7 +189,7 @@ def _report(graph: ReadGraph, options: LoadOptions, identifiers: Identifiers, wa
         giant_component=shape.giant_component,
         isolated=shape.isolated,
         depth=shape.depth,
-        hubs=[Hub(identifiers_of[place], name(place), children) for place, children in shape.hubs],
+        hubs=[Hub(identifiers_of[row], name(row), children) for row, children in shape.hubs],
         names=len(tables.names),
         nameless=int(np.count_nonzero(np.diff(indptr) == 0)),
         semantic_types=len(ascending(tables.type_indices)),
@@ -263,6 +238,6 @@ class _Overall:
         self._done[step] = done
         self._progress(step, min(self._total, sum(self._done.values())), self._total)
 
-    def work(self, step: str) -> None:
+    def show_step(self, step: str) -> None:
         """Report a step after all files were read."""
         self._progress(step, self._total, self._total)

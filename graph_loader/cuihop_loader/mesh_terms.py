@@ -1,7 +1,7 @@
 """MeSH: descriptors in XML (``desc2026.xml``), and the list of tree numbers (``mtrees2026.bin``).
 
-A descriptor stands at one or several places of the trees, each named by a tree number. The parent of a place is the
-place named by its number without the last part. Numbers of one part, such as A01, have no parent: the categories above
+A descriptor has one or several positions in the trees, each named by a tree number. The parent of a position is the
+one named by its number without the last part. Numbers of one part, such as A01, have no parent: the categories above
 them, such as A, are no descriptors (NLM, MeSH Tree Structures; XML MeSH Data Elements).
 """
 
@@ -11,12 +11,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cuihop.errors import InputError
-from cuihop.resources.progress import StepProgress
-from cuihop_loader.rejected_rows import RejectedRows
-from cuihop_loader.sources import MESH, MESH_TREES, SourceFile
-from cuihop_loader.term_lines import TextTermFile
-from cuihop_loader.terms import Term
+from cuihop_loader.sources import SourceFile
+from cuihop_loader.term_files import Term, TermFile, TermReading
 from cuihop_loader.xml_elements import Element, XmlTermFile
 
 _UI = re.compile(r"D[0-9]{6,9}")
@@ -27,18 +23,18 @@ _RECORD, _NAME, _TERM = 2, 4, 7  # depths of a record, of the text of its name, 
 _WANTED = frozenset({"DescriptorRecord", "DescriptorUI", "TreeNumber", "Concept", "Term", "String"})
 
 
-class _MeshPlaces(TextTermFile):
-    """The part that both formats share: from places in the trees to parents."""
+class _MeshTrees(TermFile):
+    """Descriptors by tree number, and their parents, for both formats."""
 
-    def __init__(self, file: SourceFile, rejected: RejectedRows, progress: StepProgress | None) -> None:
-        super().__init__(file, rejected, progress)
+    def __init__(self, file: SourceFile, reading: TermReading) -> None:
+        super().__init__(file, reading)
         self.ontology = "MSH"
         year = _YEAR.search(file.parts[0].name)
         self.version = year[0] if year else None
         self._descriptors: dict[str, Term] = {}  # of each tree number
 
     def _placed(self, term: Term, number: str, line: int, column: int, raw: bytes) -> bool:
-        """Put a descriptor at a place of the trees; false for a fault."""
+        """Put a descriptor at a position of the trees; false for an invalid tree number."""
         if not _TREE_NUMBER.fullmatch(number):
             self.reject(line, column, "not a tree number", raw, _A_TREE_NUMBER, repr(number))
             return False
@@ -60,19 +56,17 @@ class _MeshPlaces(TextTermFile):
             else:
                 term.parents.append(parent.id)
         if not self._descriptors and not self.bad:
-            raise InputError("no tree numbers in the file", file=str(self.file), expected=f"{self.role} of NLM")
+            raise self.lacks("tree numbers", f"{self.role} of NLM")
 
 
-class MeshTreesFile(_MeshPlaces):
-    """A `cuihop_loader.terms.TermFile` of tree numbers.
+class MeshTreesFile(_MeshTrees):
+    """A file of tree numbers.
 
     A descriptor is named by the first of its tree numbers; the others are alternative identifiers of it.
     """
 
-    role = MESH_TREES
-
     def terms(self) -> Iterator[Term]:
-        """See `cuihop_loader.terms.TermFile`."""
+        """See `cuihop_loader.term_files.TermFile`."""
         terms: dict[str, Term] = {}
         for line in self.text_lines():
             name, separator, number = (part.strip() for part in line.decode().rpartition(";"))
@@ -92,27 +86,20 @@ class MeshTreesFile(_MeshPlaces):
 
 @dataclass
 class _Record:
-    """A descriptor while it is read.
-
-    Attributes:
-        begin: its first element.
-        places: the elements with its tree numbers.
-    """
+    """A descriptor while it is read, from its first element on."""
 
     begin: Element
     ui: str = ""
     name: str = ""
     terms: list[str] = field(default_factory=list)
-    places: list[Element] = field(default_factory=list)
+    tree_numbers: list[Element] = field(default_factory=list)
 
 
-class MeshFile(_MeshPlaces, XmlTermFile):
-    """A `cuihop_loader.terms.TermFile` of descriptors in XML. Synonyms are the terms of the preferred concept."""
-
-    role = MESH
+class MeshFile(_MeshTrees, XmlTermFile):
+    """A file of descriptors in XML. Synonyms are the terms of the preferred concept."""
 
     def terms(self) -> Iterator[Term]:
-        """See `cuihop_loader.terms.TermFile`."""
+        """See `cuihop_loader.term_files.TermFile`."""
         terms: dict[str, Term] = {}
         for record in self._records():
             line, column = record.begin.line, record.begin.column
@@ -124,12 +111,12 @@ class MeshFile(_MeshPlaces, XmlTermFile):
             elif record.name and _UI.fullmatch(record.ui):
                 synonyms = [name for name in dict.fromkeys(record.terms) if name != record.name]
                 term = terms[record.ui] = Term(record.ui, line, name=record.name, synonyms=synonyms)
-                for place in record.places:
-                    self._placed(term, place.text.strip(), place.line, place.column, place.text.encode())
+                for element in record.tree_numbers:
+                    self._placed(term, element.text.strip(), element.line, element.column, element.text.encode())
                 continue
-            found = f"{record.ui!r} {record.name!r}"
+            actual = f"{record.ui!r} {record.name!r}"
             self.reject(
-                line, column, problem, found.encode(), "DescriptorUI such as D000001, and DescriptorName", found
+                line, column, problem, actual.encode(), "DescriptorUI such as D000001, and DescriptorName", actual
             )
         self._link()
         yield from terms.values()
@@ -157,7 +144,7 @@ class MeshFile(_MeshPlaces, XmlTermFile):
             elif name == "String" and depth == _TERM and in_term and of_preferred:
                 record.terms.append(element.text.strip())
             elif name == "TreeNumber":
-                record.places.append(element)
+                record.tree_numbers.append(element)
             elif name == "DescriptorRecord" and depth == _RECORD:
                 yield record
                 record = None

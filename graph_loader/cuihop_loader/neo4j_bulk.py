@@ -1,12 +1,11 @@
 """Bulk import into an empty Neo4j database at the speed of the disk: files for ``neo4j-admin database import full``.
 
-The import creates the whole store while no server serves it. Then the server is started, `finish_bulk` creates the
+The import creates the store while no server serves it. Then the server is started, `finish_bulk` creates the
 schema, reads the release back, and then marks it complete; before that a `Neo4jGraph` refuses it.
 """
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,13 +15,12 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.errors import InputError, OutputError, ReleaseMismatch
 from cuihop.files.written_files import replaced_file
 from cuihop.neo4j_graph.connection import Neo4jConnection
-from cuihop.neo4j_graph.releases import StoredRelease, stored_release, stored_releases
-from cuihop.neo4j_graph.schema import SCHEMA_VERSION, install_schema
+from cuihop.neo4j_graph.releases import SCHEMA_VERSION, StoredRelease, install_schema, stored_release, stored_releases
+from cuihop.resources.arrays import Int32, UInt8
 from cuihop.snapshot.file import Sections
 from cuihop_loader.neo4j_online import FINISH_RELEASE, SAME_CONTENT, verify_stored
 from cuihop_loader.neo4j_rows import ReleaseRows, blocks
@@ -30,41 +28,32 @@ from cuihop_loader.neo4j_rows import ReleaseRows, blocks
 _NUMBER = 1  # the first release of a new database
 _CONCEPTS_A_BLOCK = 50_000
 _ARRAY_DELIMITER = "\x1f"
-_HEADERS = {
-    "store": "id:long,schema:long,active:long,labelled:long,last_number:long,activated:long",
-    "release": "number:long,name,digest,relations:string[],sabs:string[],identifiers,concepts:long,edges:long,"
-    "retired:long,source,content,report,state,concepts_loaded:long,edges_loaded:long,retired_loaded:long",
-    "concepts": ":ID(Concept),cui,release:long,number:long,component:long,name,synonyms:string[],folded:string[],"
-    "semantic_types:string[],definition_sabs:string[],definitions:string[],weight:long",
-    "edges": ":START_ID(Concept),:END_ID(Concept),sabs:string[]",
-    "retired": "release:long,cui,relation,successor",
-    "types": "release:long,number:long,code,name",
-    "vocabularies": "release:long,sab,edges:long",
-    "pages": "release:long,prefix,cuis:string[],places:long[],kinds:string[]",
-    "forms": "release:long,form,words:string[]",
-    "spellings": "release:long,number:long,words:string[]",
+_TABLES = {
+    "store": ("CuihopStore", "id:long,schema:long,active:long,labelled:long,last_number:long,activated:long"),
+    "release": (
+        "Release",
+        "number:long,name,digest,relations:string[],sabs:string[],identifiers,concepts:long,edges:long,"
+        "retired:long,source,content,report,state,concepts_loaded:long,edges_loaded:long,retired_loaded:long",
+    ),
+    "concepts": (
+        "Concept:StoredConcept",
+        ":ID(Concept),cui,release:long,number:long,component:long,name,synonyms:string[],folded:string[],"
+        "semantic_types:string[],definition_sabs:string[],definitions:string[],weight:long",
+    ),
+    "retired": ("RetiredConcept", "release:long,cui,relation,successor"),
+    "types": ("SemanticType", "release:long,number:long,code,name"),
+    "vocabularies": ("SourceVocabulary", "release:long,sab,edges:long"),
+    "pages": ("SearchPage", "release:long,prefix,cuis:string[],places:long[],kinds:string[]"),
+    "forms": ("SearchForm", "release:long,form,words:string[]"),
+    "spellings": ("SearchWords", "release:long,number:long,words:string[]"),
+    "edges": ("IS_A", ":START_ID(Concept),:END_ID(Concept),sabs:string[]"),
 }
-_LABELS = {
-    "store": "CuihopStore",
-    "release": "Release",
-    "concepts": "Concept:StoredConcept",
-    "retired": "RetiredConcept",
-    "types": "SemanticType",
-    "vocabularies": "SourceVocabulary",
-    "pages": "SearchPage",
-    "forms": "SearchForm",
-    "spellings": "SearchWords",
-}
+"""Label, and header, of each file; that of edges has a type of relationship instead of a label."""
 
 
 @dataclass(frozen=True)
 class BulkFiles:
-    """Import files of one release.
-
-    Attributes:
-        folder: their folder.
-        multiline: true where a name or definition has a line break.
-    """
+    """Folder of the import files of one release, and true for ``multiline`` if a text has a line break."""
 
     folder: Path
     multiline: bool
@@ -86,10 +75,10 @@ def write_bulk_files(sections: Sections, folder: Path) -> BulkFiles:
     properties = rows.properties()
     counters = {"state": "loading", "concepts_loaded": properties["concepts"], "edges_loaded": properties["edges"]}
     release = {"number": _NUMBER, **properties, **counters, "retired_loaded": properties["retired"]}
-    columns = [column.partition(":")[0] for column in _HEADERS["release"].split(",")]
+    columns = [column.partition(":")[0] for column in _TABLES["release"][1].split(",")]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, header in _HEADERS.items():
+        for name, (_, header) in _TABLES.items():
             with _written(folder / f"{name}-header.csv") as file:
                 file.write(header + "\n")
         _write(folder / "store.csv", [(0, SCHEMA_VERSION, _NUMBER, _NUMBER, _NUMBER, time.time_ns())])
@@ -108,34 +97,20 @@ def write_bulk_files(sections: Sections, folder: Path) -> BulkFiles:
     return BulkFiles(folder, multiline=any((blob == ord("\n")).any() for blob in texts))
 
 
-def import_arguments(files: BulkFiles, *, database: str = "neo4j", overwrite: bool = False) -> list[str]:
-    """The arguments of ``neo4j-admin`` that import the files.
-
-    Args:
-        files: the files to import.
-        database: name of the new database.
-        overwrite: replace an existing database, with every release in it.
-    """
-    nodes = [
-        f"--nodes={label}={files.folder / name}-header.csv,{files.folder / name}.csv" for name, label in _LABELS.items()
+def import_arguments(files: BulkFiles) -> list[str]:
+    """The arguments of ``neo4j-admin`` that import the files, in place of a database with every release in it."""
+    tables = [
+        f"--{'relationships' if name == 'edges' else 'nodes'}={label}={files.folder / name}-header.csv,"
+        f"{files.folder / name}.csv"
+        for name, (label, _) in _TABLES.items()
     ]
     return [
-        "database",
-        "import",
-        "full",
-        database,
-        *(["--overwrite-destination"] if overwrite else []),
-        *nodes,
-        f"--relationships=IS_A={files.folder / 'edges'}-header.csv,{files.folder / 'edges'}.csv",
+        *("database", "import", "full", "neo4j", "--overwrite-destination"),
+        *tables,
         "--array-delimiter=U+001F",
         f"--multiline-fields={str(files.multiline).lower()}",
         "--id-type=integer",
     ]
-
-
-def import_command(files: BulkFiles, *, database: str = "neo4j", overwrite: bool = False) -> str:
-    """The command to run on the server's machine while the server is stopped."""
-    return shlex.join(["neo4j-admin", *import_arguments(files, database=database, overwrite=overwrite)])
 
 
 def finish_bulk(sections: Sections, connection: Neo4jConnection) -> StoredRelease:
@@ -159,18 +134,13 @@ def finish_bulk(sections: Sections, connection: Neo4jConnection) -> StoredReleas
 
 def _field(value: Any) -> str:
     """A value in the import format: empty where absent, text always quoted."""
-    if value is None:
+    if value is None or value == []:
         return ""
     if isinstance(value, int):
         return str(value)
-    if isinstance(value, list):
-        if value == [""]:  # the import would read a list without elements
-            raise InputError("a concept's only synonym is empty, which the files of the import cannot say")
-        return _quoted(_ARRAY_DELIMITER.join(value)) if value else ""
-    return _quoted(value)
-
-
-def _quoted(text: str) -> str:
+    if value == [""]:  # the import would read a list without elements
+        raise InputError("a concept's only synonym is empty, which the files of the import cannot say")
+    text: str = _ARRAY_DELIMITER.join(value) if isinstance(value, list) else value
     return '"' + text.replace('"', '""') + '"'
 
 
@@ -215,9 +185,9 @@ def _write_edges(path: Path, rows: ReleaseRows) -> None:
             file.write(lines.data)
 
 
-def _digits(numbers: npt.NDArray[np.int32], out: npt.NDArray[np.uint8]) -> None:
+def _digits(numbers: Int32, out: UInt8) -> None:
     """Each number in decimal digits, padded with leading zeros."""
     left = numbers.copy()
-    for place in range(out.shape[1] - 1, -1, -1):
+    for column in range(out.shape[1] - 1, -1, -1):
         left, digit = np.divmod(left, 10)
-        out[:, place] = digit + ord("0")
+        out[:, column] = digit + ord("0")

@@ -3,74 +3,61 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from cuihop.cli.command_files import TSV, FileUse
-from cuihop.cli.output import JsonOption, note, print_json, progress
-from cuihop.cli.print_difference import print_difference
+from cuihop.cli.neo4j_commands import SERVER, print_difference
+from cuihop.cli.option_groups import JsonOptions, argument, option, option_group
+from cuihop.cli.output import note, print_json, progress
 from cuihop.errors import InputError
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import SNAPSHOT
 
 if TYPE_CHECKING:
-    from cuihop.neo4j_graph.connection import Neo4jConnection
     from cuihop.neo4j_graph.releases import StoredRelease
     from cuihop.snapshot.release_difference import ReleaseDifference
 
 
-def store(
-    snapshot: Annotated[Path, typer.Argument(help="The snapshot that `cuihop load` wrote.", show_default=False)],
-    server: Annotated[
-        str | None,
-        typer.Option(
-            "--server",
-            "-s",
-            envvar="CUIHOP_NEO4J",
-            help="The Neo4j server, such as bolt://localhost:7687, or neo4j://HOST for a cluster. User and password: "
-            "NEO4J_USER, and NEO4J_PASSWORD or NEO4J_PASSWORD_FILE.",
-        ),
-    ] = None,
-    switch: Annotated[bool, typer.Option(help="Switch readers to it at the end.")] = True,
-    changes: Annotated[
-        Path | None,
-        typer.Option("--changes", help="A file for every change since the release readers have now."),
-        TSV,
-    ] = None,
-    csv: Annotated[
-        Path | None,
-        typer.Option("--csv", help="Write files for `neo4j-admin database import` here, instead: for a new database."),
-        FileUse.WRITES_FOLDER,
-    ] = None,
-    imported: Annotated[
-        bool, typer.Option("--imported", help="The files were imported: make the schema, verify, and let readers in.")
-    ] = False,
-    json: JsonOption = False,
-) -> None:
+@option_group
+class _StoreOptions(JsonOptions):
+    snapshot: Path = argument("The snapshot that `cuihop load` wrote.")
+    server: str | None = option(SERVER, "-s", envvar="CUIHOP_NEO4J")
+    switch: bool = option("Switch readers to it at the end.", "--switch/--no-switch", default=True)
+    changes: Path | None = option("A file for every change since the release readers have now.", mark=TSV)
+    csv: Path | None = option(
+        "Write files for `neo4j-admin database import` here, instead: for a new database.",
+        mark=FileUse.WRITES_FOLDER,
+    )
+    imported: bool = option("The files were imported: make the schema, verify, and let readers in.", default=False)
+
+
+def store(options: _StoreOptions) -> None:
     """Store a release in Neo4j, verify it by reading it back, and switch readers to it.
 
     An interrupted load resumes when the command is run again.
     """
     from cuihop.neo4j_graph.connection import Neo4jConnection
-    from cuihop_loader.neo4j_bulk import finish_bulk, import_command, write_bulk_files
+    from cuihop_loader.neo4j_bulk import finish_bulk, import_arguments, write_bulk_files
 
-    sections = Sections.open(snapshot, SNAPSHOT)
-    if csv is not None:
-        files = write_bulk_files(sections, csv.resolve())
+    sections = Sections.open(options.snapshot, SNAPSHOT)
+    if options.csv is not None:
+        files = write_bulk_files(sections, options.csv.resolve())
         note("stop the server, run this where it is installed, start it, then give this command with --imported:")
-        typer.echo(import_command(files, overwrite=True))
+        typer.echo(shlex.join(["neo4j-admin", *import_arguments(files)]))
         return
-    if server is None:
+    if options.server is None:
         raise InputError("no server to store it in", advice="Give --server, or --csv for files to import.")
-    if imported:
-        with Neo4jConnection.open(server) as connection:
+    if options.imported:
+        with Neo4jConnection.open(options.server) as connection:
             outcome = StoreOutcome(finish_bulk(sections, connection), None)
     else:
-        outcome = store_online(sections, server, switch=switch, changes=changes)
-    if json:
+        outcome = store_online(sections, options.server, switch=options.switch, changes=options.changes)
+    if options.json:
         print_json(outcome.to_json())
     else:
         outcome.print_summary()
@@ -78,12 +65,7 @@ def store(
 
 @dataclass(frozen=True, eq=False)
 class StoreOutcome:
-    """Outcome of storing a release.
-
-    Attributes:
-        stored: the release in the database.
-        difference: changes since the release that readers had; ``None`` where they had none.
-    """
+    """The stored release, and the changes since the one that readers had; ``None`` where they had none."""
 
     stored: StoredRelease
     difference: ReleaseDifference | None
@@ -113,15 +95,21 @@ def store_online(sections: Sections, server: str, *, switch: bool, changes: Path
         OutputError: the changes cannot be written; the release is stored.
     """
     from cuihop.neo4j_graph.connection import Neo4jConnection
+    from cuihop.neo4j_graph.projection import projected_sections
+    from cuihop.neo4j_graph.releases import database_state
+    from cuihop.snapshot.release_difference import release_difference
     from cuihop_loader.neo4j_online import load_online
 
     with Neo4jConnection.open(server) as connection:
-        difference = _difference(connection, sections)
+        state = database_state(connection)
+        difference = None  # to the release that readers have
+        if state is not None and state.active is not None:
+            difference = release_difference(projected_sections(connection, state.active, with_names=False), sections)
         with progress() as bar:
             task = bar.add_task("storing", total=None)
 
-            def show(what: str, done: int, total: int) -> None:
-                bar.update(task, description=what, completed=done, total=total)
+            def show(step: str, done: int, total: int) -> None:
+                bar.update(task, description=step, completed=done, total=total)
 
             stored = load_online(sections, connection, progress=show, switch=switch)
     if changes is not None:
@@ -130,15 +118,3 @@ def store_online(sections: Sections, server: str, *, switch: bool, changes: Path
         else:
             difference.write(changes)
     return StoreOutcome(stored, difference)
-
-
-def _difference(connection: Neo4jConnection, sections: Sections) -> ReleaseDifference | None:
-    """Changes since the release that readers have; ``None`` where they have none."""
-    from cuihop.neo4j_graph.projection import projected_sections
-    from cuihop.neo4j_graph.schema import database_state
-    from cuihop.snapshot.release_difference import release_difference
-
-    found = database_state(connection)
-    if found is None or found.active is None:
-        return None
-    return release_difference(projected_sections(connection, found.active, with_names=False), sections)

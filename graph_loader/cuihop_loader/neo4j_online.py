@@ -15,13 +15,12 @@ from typing import Any, LiteralString
 
 import neo4j
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.errors import GraphError, ReleaseMismatch
 from cuihop.neo4j_graph.connection import Neo4jConnection
 from cuihop.neo4j_graph.projection import projected_sections, stored_concepts
-from cuihop.neo4j_graph.releases import StoredRelease, stored_release, switch_to
-from cuihop.neo4j_graph.schema import install_schema
+from cuihop.neo4j_graph.releases import StoredRelease, install_schema, stored_release, switch_to
+from cuihop.resources.arrays import Int64
 from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.file import Sections
 from cuihop_loader.neo4j_rows import ReleaseRows, blocks
@@ -62,7 +61,7 @@ CREATE (:StoredConcept {release: $release, number: row[0], cui: row[1], componen
                         definition_sabs: row[7], definitions: row[8], weight: row[9]})
 """
 
-# Ends are matched by their internal identifier, which needs no index. It is not stored: each load reads it anew, and
+# Ends are matched by their internal identifier, which needs no index. It is not stored: each load reads it again, and
 # the load is read back by identifiers. `id()` is deprecated, but present in the whole 5.26 line; with
 # `elementId()`, whose texts must be sent and parsed, 11 and 28 % fewer edges were created in a second.
 _CREATE_EDGES: LiteralString = """
@@ -128,11 +127,7 @@ def load_online(
     A stored release is not stored again; one that a load left unfinished is completed.
 
     Args:
-        sections: of a snapshot.
-        connection: to the server.
         progress: callback after each batch with the kind of rows, the rows stored and their total.
-        switch: switch readers to it at the end.
-        concepts_a_batch, edges_a_batch: rows of one transaction.
 
     Raises:
         GraphUnavailable: the server went away; the same call resumes the load.
@@ -144,20 +139,21 @@ def load_online(
     begun = _begun(connection, rows)
     number = begun["number"]
     if begun["state"] != "complete":
-        _write_small_tables(connection, rows, number)
+        _write_rows(connection, _MERGE_TYPES, iter(rows.type_rows()), number)
+        _write_rows(connection, _MERGE_VOCABULARIES, iter(rows.vocabulary_rows()), number)
         write = partial(_write_batches, connection, number, progress)
         write(
             "concepts", blocks(begun["concepts_loaded"], len(rows.cuis), concepts_a_batch),
-            _CLAIM.format("concepts"), _CREATE_CONCEPTS, lambda *part: {"rows": rows.concept_rows(*part)},
+            _CLAIM.format("concepts"), _CREATE_CONCEPTS, lambda *batch_rows: {"rows": rows.concept_rows(*batch_rows)},
         )  # fmt: skip
-        places = stored_concepts(connection, number).places
+        _, node_ids = stored_concepts(connection, number)
         write(
             "edges", blocks(begun["edges_loaded"], len(rows.parents), edges_a_batch),
-            _CLAIM.format("edges"), _CREATE_EDGES, lambda *part: _edge_parameters(rows, places, *part),
+            _CLAIM.format("edges"), _CREATE_EDGES, lambda *batch_rows: _edge_parameters(rows, node_ids, *batch_rows),
         )  # fmt: skip
         write(
             "retired concepts", blocks(begun["retired_loaded"], len(rows.retired_cuis), edges_a_batch),
-            _CLAIM.format("retired"), _CREATE_RETIRED, lambda *part: {"rows": rows.retired_rows(*part)},
+            _CLAIM.format("retired"), _CREATE_RETIRED, lambda *batch_rows: {"rows": rows.retired_rows(*batch_rows)},
         )  # fmt: skip
         _write_rows(connection, _MERGE_PAGES, rows.page_rows(), number)
         _write_rows(connection, _MERGE_FORMS, rows.form_rows(), number)
@@ -175,10 +171,10 @@ def verify_stored(connection: Neo4jConnection, number: int, digest: str) -> None
     Raises:
         ReleaseMismatch: its digest is not the given one.
     """
-    found = projected_sections(connection, number, with_names=False).meta["release"]["digest"]
-    if found != digest:
+    actual = projected_sections(connection, number, with_names=False).meta["release"]["digest"]
+    if actual != digest:
         raise ReleaseMismatch(
-            f"release {number} read back has digest {found[:12]}, and {digest[:12]} was written; readers keep the "
+            f"release {number} read back has digest {actual[:12]}, and {digest[:12]} was written; readers keep the "
             f"release they had. Remove it with: cuihop releases remove {number}"
         )
 
@@ -196,41 +192,33 @@ def _begun(connection: Neo4jConnection, rows: ReleaseRows) -> dict[str, Any]:
     return connection.write(begin)
 
 
-def _write_small_tables(connection: Neo4jConnection, rows: ReleaseRows, number: int) -> None:
-    def write(tx: neo4j.ManagedTransaction) -> None:
-        tx.run(_MERGE_TYPES, release=number, rows=rows.type_rows()).consume()
-        tx.run(_MERGE_VOCABULARIES, release=number, rows=rows.vocabulary_rows()).consume()
-
-    connection.write(write)
-
-
 def _write_rows(connection: Neo4jConnection, text: LiteralString, rows: Iterator[list[Any]], number: int) -> None:
-    """Write rows that a search reads; those of a load that was killed are merged with them."""
+    """Write rows of a small table, or that a search reads; those of a load that was killed are merged with them."""
 
-    def write(tx: neo4j.ManagedTransaction, part: list[list[Any]]) -> None:
-        tx.run(text, release=number, rows=part).consume()
+    def write(tx: neo4j.ManagedTransaction, batch_rows: list[list[Any]]) -> None:
+        tx.run(text, release=number, rows=batch_rows).consume()
 
-    while part := list(islice(rows, ROWS_A_BATCH)):
-        connection.write(partial(write, part=part), timeout=_BATCH_SECONDS)
+    while batch_rows := list(islice(rows, ROWS_A_BATCH)):
+        connection.write(partial(write, batch_rows=batch_rows), timeout=_BATCH_SECONDS)
 
 
 def _write_batches(
     connection: Neo4jConnection,
     number: int,
     progress: StepProgress | None,
-    what: str,
+    kind: str,
     batches: Iterable[tuple[int, int]],
     claim: LiteralString,
     create: LiteralString,
     parameters: Callable[[int, int], dict[str, Any]],
 ) -> None:
     """Write batches of rows; the next batch is prepared while the server writes one."""
-    parts = list(batches)
+    bounds = list(batches)
     with ThreadPoolExecutor(1) as pool:
-        coming = [pool.submit(parameters, *part) for part in parts[:1]]
-        for following, (first, last) in enumerate(parts, start=1):
+        coming = [pool.submit(parameters, *batch_rows) for batch_rows in bounds[:1]]
+        for following, (first, last) in enumerate(bounds, start=1):
             ready = coming.pop().result()
-            coming = [pool.submit(parameters, *part) for part in parts[following : following + 1]]
+            coming = [pool.submit(parameters, *batch_rows) for batch_rows in bounds[following : following + 1]]
 
             def batch(tx: neo4j.ManagedTransaction, first: int = first, last: int = last, ready: Any = ready) -> None:
                 row = tx.run(claim, release=number, first=first, last=last).single()
@@ -241,18 +229,18 @@ def _write_batches(
                 counters = tx.run(create, release=number, **ready).consume().counters
                 created = counters.nodes_created + counters.relationships_created
                 if created != last - first:
-                    raise GraphError(f"{what} {first:,} to {last:,}: the server made {created:,} of {last - first:,}")
+                    raise GraphError(f"{kind} {first:,} to {last:,}: the server made {created:,} of {last - first:,}")
 
             connection.write(batch, timeout=_BATCH_SECONDS)
             if progress is not None:
-                progress(what, last, parts[-1][1])
+                progress(kind, last, bounds[-1][1])
 
 
-def _edge_parameters(rows: ReleaseRows, places: npt.NDArray[np.int64], first: int, last: int) -> dict[str, Any]:
-    children, parents, sab_sets, members = rows.edge_rows(first, last)
+def _edge_parameters(rows: ReleaseRows, node_ids: Int64, first: int, last: int) -> dict[str, Any]:
+    used, numbers = np.unique(rows.sab_sets[first:last], return_inverse=True)
     return {
-        "children": places[children].tolist(),
-        "parents": places[parents].tolist(),
-        "sab_sets": sab_sets,
-        "sab_set_members": members,
+        "children": node_ids[rows.children[first:last]].tolist(),
+        "parents": node_ids[rows.parents[first:last]].tolist(),
+        "sab_sets": numbers.tolist(),
+        "sab_set_members": [rows.sab_set_members[sabs] or None for sabs in used.tolist()],
     }

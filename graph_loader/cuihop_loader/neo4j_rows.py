@@ -1,4 +1,4 @@
-"""Rows that a Neo4j database stores, from a snapshot's sections, block by block; for both ways into Neo4j."""
+"""Rows that a Neo4j database stores, from a snapshot's sections, block by block; for either kind of load."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import xxhash
 
 from cuihop.graph import Release
 from cuihop.neo4j_graph.name_search import HITS_A_PAGE
+from cuihop.resources.arrays import Int32, Int64
 from cuihop.snapshot.file import Sections
-from cuihop.snapshot.identifier_table import IdentifierTable
 from cuihop.snapshot.layout import NAME_INDEX, NAME_SOURCES, TERM_TABLE
 from cuihop.snapshot.name_index import NameIndex, with_name_index
 from cuihop.snapshot.name_index_builder import concept_weights
-from cuihop.snapshot.string_table import StringTable, folded
+from cuihop.snapshot.string_table import IdentifierTable, StringTable, folded
 from cuihop.snapshot.writer import RETIRED_RELATIONS
 
 NAMES_FOR_A_PAGE = 2000
@@ -31,13 +30,9 @@ _NOT_STORED = {*_FOLDED, *NAME_INDEX, *TERM_TABLE, *NAME_SOURCES}  # all but the
 
 
 class ReleaseRows:
-    """Rows of a release.
-
-    Args:
-        sections: of a snapshot.
+    """Rows of the release of a snapshot.
 
     Attributes:
-        cuis: the concepts in ascending order.
         names: all names; concept i has those at ``name_indptr[i]`` up to ``name_indptr[i + 1]``.
         definitions: of all concepts, each with its vocabulary before it; ``None`` where there are none.
         children, parents: int32, shape (edges,); ascending by (child, parent).
@@ -49,13 +44,13 @@ class ReleaseRows:
         self._sections = sections
         self.meta = sections.meta
         self.cuis = IdentifierTable(sections["cuis"]).at(np.arange(len(sections["cuis"])))
-        self.parents: npt.NDArray[np.int32] = sections["up_indices"]
+        self.parents: Int32 = sections["up_indices"]
         counts = np.diff(sections["up_indptr"])
         self.children = np.repeat(np.arange(len(self.cuis), dtype=np.int32), counts)
         self.sab_sets = sections["up_sab_sets"]
         self.sab_set_members = [list(sabs) for sabs in self.meta["sab_sets"]]
         self.types = [(code, name) for code, name in self.meta["semantic_types"]]
-        self.name_indptr: npt.NDArray[np.int32] = sections["name_indptr"]
+        self.name_indptr: Int32 = sections["name_indptr"]
         self.names = StringTable(sections["name_offsets"], sections["name_blob"])
         self.definitions = (
             StringTable(sections["definition_offsets"], sections["definition_blob"])
@@ -70,8 +65,7 @@ class ReleaseRows:
     @property
     def release(self) -> Release:
         """The release described in the snapshot."""
-        facts = dict(self.meta["release"])
-        return Release(**{**facts, "relations": tuple(facts["relations"]), "sabs": tuple(facts["sabs"])})
+        return Release.of(self.meta["release"])
 
     @cached_property
     def content(self) -> str:
@@ -86,14 +80,14 @@ class ReleaseRows:
         return digest.hexdigest()
 
     @cached_property
-    def components(self) -> npt.NDArray[np.int32]:
+    def components(self) -> Int32:
         """For each concept the smallest number in its weakly connected component."""
-        from cuihop._kernels.components import weak_components
+        from cuihop._kernels.csr import weak_components
 
         return weak_components(self._sections["up_indptr"], self.parents)
 
     @cached_property
-    def weights(self) -> npt.NDArray[np.int64]:
+    def weights(self) -> Int64:
         """The weight of each concept among names that match a text equally well."""
         return concept_weights(self._sections)
 
@@ -105,7 +99,7 @@ class ReleaseRows:
         return NameIndex(self._sections if NAME_INDEX[0] in self._sections else with_name_index(self._sections))
 
     def properties(self) -> dict[str, Any]:
-        """Properties of the release's node that both ways in share."""
+        """Properties of the release's node, after either load."""
         release = self.release
         return {
             "name": release.name,
@@ -133,7 +127,10 @@ class ReleaseRows:
         type_indptr = self._sections["type_indptr"][first : last + 1].tolist()
         type_indices = self._sections["type_indices"]
         codes = [code for code, _ in self.types]
-        definitions = self._definitions(first, last)
+        definitions: list[list[tuple[str, str, str]]] = [[]] * (last - first)  # vocabulary, a bar, and text
+        if self.definitions is not None:
+            bounds = pairwise(self._sections["definition_indptr"][first : last + 1].tolist())
+            definitions = [[text.partition("|") for text in self.definitions.slice(*extent)] for extent in bounds]
         rows = []
         texts = list(self.names.slice(indptr[0], indptr[-1]))
         for i in range(last - first):
@@ -156,21 +153,6 @@ class ReleaseRows:
             )
         return rows
 
-    def _definitions(self, first: int, last: int) -> list[list[tuple[str, str, str]]]:
-        """Vocabulary, a bar and text of each definition of some concepts."""
-        if self.definitions is None:
-            return [[]] * (last - first)
-        indptr = self._sections["definition_indptr"][first : last + 1].tolist()
-        return [[text.partition("|") for text in self.definitions.slice(begin, end)] for begin, end in pairwise(indptr)]
-
-    def edge_rows(
-        self, first: int, last: int
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], list[int], list[list[str] | None]]:
-        """Child and parent of some edges, the position of each edge's vocabularies in a list, and that list."""
-        used, places = np.unique(self.sab_sets[first:last], return_inverse=True)
-        members = [self.sab_set_members[s] or None for s in used.tolist()]
-        return self.children[first:last], self.parents[first:last], places.tolist(), members
-
     def retired_rows(self, first: int, last: int) -> list[list[str]]:
         """Retired identifier, relation and successor of some statements."""
         relations = self._sections["retired_relations"][first:last].tolist()
@@ -181,15 +163,15 @@ class ReleaseRows:
         ]
 
     def page_rows(self, at_least: int = NAMES_FOR_A_PAGE) -> Iterator[list[Any]]:
-        """Search pages: each frequent prefix of a word, the concepts found, positions of their names, kinds of matches.
+        """Search pages: each frequent prefix of a word, its concepts, positions of their names, kinds of matches.
 
         These searches would take the database longest, because it has no order of names to look them up in.
         """
         index = self._name_index
         for prefix in index.prefixes(at_least) if index else ():
-            found = index.best(prefix, HITS_A_PAGE) if index else []
-            places = [row - int(self.name_indptr[concept]) for concept, row, _ in found]
-            yield [prefix, [self.cuis[concept] for concept, _, _ in found], places, [kind for _, _, kind in found]]
+            hits = index.best(prefix, HITS_A_PAGE) if index else []
+            rows = [row - int(self.name_indptr[concept]) for concept, row, _ in hits]
+            yield [prefix, [self.cuis[concept] for concept, _, _ in hits], rows, [kind for _, _, kind in hits]]
 
     def form_rows(self) -> Iterator[list[Any]]:
         """Each form and its words, where they are not the form itself."""

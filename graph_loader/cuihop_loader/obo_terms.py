@@ -6,17 +6,13 @@ definitions and comments, which are no reason to refuse a file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from types import ModuleType
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
 
-from cuihop.errors import InputError
-from cuihop.resources.optional_packages import installed_by
-from cuihop_loader.obo_identifiers import cui_of
-from cuihop_loader.sources import OBO
-from cuihop_loader.term_lines import TextTermFile
-from cuihop_loader.terms import Term
+import fastobo
+
+from cuihop_loader.annotated_terms import cui_of
+from cuihop_loader.term_files import Term, TermFile
 
 _HEADER_TAGS = frozenset({b"data-version", b"date", b"ontology"})
 _TERM_TAGS = frozenset(
@@ -24,99 +20,75 @@ _TERM_TAGS = frozenset(
 )
 
 
-@dataclass
-class _Stanza:
-    """Lines of the file, from one in square brackets (or the file's first) up to the next such."""
-
-    first_line: int
-    lines: list[bytes] = field(default_factory=list)
+_Stanza: TypeAlias = tuple[int, list[bytes]]
+"""Lines from one in square brackets, or the file's first, up to the next such; and the number of the first."""
 
 
-class OboFile(TextTermFile):
-    """A `cuihop_loader.terms.TermFile` of OBO.
+class OboFile(TermFile):
+    """A file of OBO.
 
     Attributes:
         version: its data-version, or else its date.
         ontology: its own name, in capitals, or else the file's name.
     """
 
-    role = OBO
-
     def terms(self) -> Iterator[Term]:
-        """See `cuihop_loader.terms.TermFile`."""
-        with installed_by("cuihop[loader]"):
-            import fastobo
-
-        found = False
-        for stanza in self._stanzas():
-            if stanza.first_line == 1 and not stanza.lines[0].startswith(b"["):
-                self._read_header(stanza, fastobo)
-            elif stanza.lines[0].startswith(b"[Term]"):
-                term = self._term(stanza, fastobo)
-                if term is not None:
-                    found = True
-                    yield term
-        if not found:
-            raise InputError(
-                "no terms in the file",
-                file=str(self.file),
-                found=f"{self.lines:,} lines",
-                expected="an OBO file with [Term] stanzas",
-            )
+        """See `cuihop_loader.term_files.TermFile`."""
+        count = 0
+        for first_line, lines in self._stanzas():
+            if first_line == 1 and not lines[0].startswith(b"["):
+                self._read_header(lines)
+            elif lines[0].startswith(b"[Term]") and (term := self._term(first_line, lines)) is not None:
+                count += 1
+                yield term
+        if not count:
+            raise self.lacks("terms", "an OBO file with [Term] stanzas", f"{self.lines:,} lines")
 
     def _stanzas(self) -> Iterator[_Stanza]:
-        stanza = _Stanza(1)
+        first_line, lines = 1, list[bytes]()
         for line in self.text_lines():
-            if line.startswith(b"[") and stanza.lines:
-                yield stanza
-                stanza = _Stanza(self.lines)
-            stanza.lines.append(line)
-        if stanza.lines:
-            yield stanza
+            if line.startswith(b"[") and lines:
+                yield first_line, lines
+                first_line, lines = self.lines, []
+            lines.append(line)
+        if lines:
+            yield first_line, lines
 
-    def _parsed(self, stanza: _Stanza, tags: frozenset[bytes], fastobo: ModuleType) -> Any:
+    def _parsed(self, first_line: int, stanza: Sequence[bytes], tags: frozenset[bytes]) -> Any:
         """The stanza parsed by fastobo, without lines of other tags; ``None`` if none of it is usable."""
-        lines = [
-            line if (place == 0 and line.startswith(b"[")) or _concerns(line, tags) else b""
-            for place, line in enumerate(stanza.lines)
-        ]
-        for place in range(len(lines)):
-            if lines[place] == b"" and _is_garbage(stanza.lines[place]):
-                self.reject(
-                    stanza.first_line + place, 1, "not an OBO line", stanza.lines[place], "a tag, a colon and a value"
-                )
+        lines = []
+        for row, line in enumerate(stanza):
+            used = (row == 0 and line.startswith(b"[")) or _concerns(line, tags)
+            if not used and _is_garbage(line):
+                self.reject(first_line + row, 1, "not an OBO line", line, "a tag, a colon and a value")
+            lines.append(line if used else b"")
         while True:
             try:
                 return fastobo.loads(b"\n".join([*lines, b""]).decode())
             except SyntaxError as error:
-                place = min((error.lineno or 1), len(lines)) - 1
-                self.reject(
-                    stanza.first_line + place,
-                    error.offset or 1,
-                    "not OBO",
-                    stanza.lines[place],
-                    error.msg.removeprefix("expected "),
-                )
-                if not lines[place] or lines[place].startswith((b"[", b"id")):
+                row = min((error.lineno or 1), len(lines)) - 1
+                expected = error.msg.removeprefix("expected ")
+                self.reject(first_line + row, error.offset or 1, "not OBO", stanza[row], expected)
+                if not lines[row] or lines[row].startswith((b"[", b"id")):
                     return None  # unusable without an identifier
-                lines[place] = b""
+                lines[row] = b""
 
-    def _read_header(self, stanza: _Stanza, fastobo: ModuleType) -> None:
-        clauses = (line.decode().partition(":") for line in stanza.lines)
+    def _read_header(self, lines: Sequence[bytes]) -> None:
+        clauses = (line.decode().partition(":") for line in lines)
         self.imports += [value.split()[0] for tag, _, value in clauses if tag.strip() == "import" and value.strip()]
-        document = self._parsed(stanza, _HEADER_TAGS, fastobo)
+        document = self._parsed(1, lines, _HEADER_TAGS)
         if document is None:
             return
         values = {clause.raw_tag(): clause.raw_value() for clause in document.header}
         self.version = values.get("data-version") or values.get("date")
         self.ontology = values.get("ontology", self.ontology).upper()
 
-    def _term(self, stanza: _Stanza, fastobo: ModuleType) -> Term | None:
-        document = self._parsed(stanza, _TERM_TAGS, fastobo)
+    def _term(self, first_line: int, lines: Sequence[bytes]) -> Term | None:
+        document = self._parsed(first_line, lines, _TERM_TAGS)
         if document is None or not len(document):
             return None
         frame = document[0]
-        term = Term(str(frame.id), stanza.first_line)
+        term = Term(str(frame.id), first_line)
         for clause in frame:
             match clause.raw_tag():
                 case "name":

@@ -2,85 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.errors import InputError, first_few
 from cuihop.identifiers import Identifiers
-from cuihop.resources.arrays import bounds_of
-from cuihop.resources.optional_packages import OptionalPackage
+from cuihop.resources.arrays import Bool, Int32, Int64, ascending, bounds_of
 from cuihop.resources.progress import StepProgress
-from cuihop.snapshot.identifier_table import identifier_array
-from cuihop.snapshot.string_table import StringTable
+from cuihop.snapshot.string_table import StringTable, identifier_array
 from cuihop.snapshot.writer import GraphTables, RetiredTable
-from cuihop_loader.arrays import ascending
-from cuihop_loader.cellxgene_terms import CellxgeneFile
-from cuihop_loader.edge_lists import EdgeListFile
-from cuihop_loader.lmf_synsets import LmfFile
-from cuihop_loader.mesh_terms import MeshFile, MeshTreesFile
-from cuihop_loader.obo_graph_terms import OboGraphFile
-from cuihop_loader.obo_identifiers import ontology_name
-from cuihop_loader.obo_terms import OboFile
+from cuihop_loader.annotated_terms import ontology_name
 from cuihop_loader.options import LoadOptions
-from cuihop_loader.owl_terms import OwlFile
-from cuihop_loader.rdf_terms import RdfFile
 from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.report import FileReport, ReadGraph, SabReport
-from cuihop_loader.rf2_terms import Rf2File
-from cuihop_loader.sources import (
-    CELLXGENE,
-    EDGE_LIST,
-    MESH,
-    MESH_TREES,
-    OBO,
-    OBO_GRAPH,
-    OWL_AXIOMS,
-    RDF,
-    RF2_RELATIONSHIP,
-    WN_LMF,
-    WNDB,
-    SourceFile,
-)
+from cuihop_loader.sources import SourceFile, term_format
 from cuihop_loader.term_columns import MOST_SABS, TermColumns
+from cuihop_loader.term_files import TermFile, TermReading, TermRows
 from cuihop_loader.term_projection import ParentRows, TermProjection
-from cuihop_loader.terms import TermFile, TermRows
-from cuihop_loader.wordnet_synsets import WordNetFile
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
 
 _IMPORTS = 50  # named in a warning
-
-_READERS: Mapping[str, Callable[[SourceFile, RejectedRows, StepProgress | None], TermFile]] = {
-    CELLXGENE: CellxgeneFile, OBO: OboFile, OBO_GRAPH: OboGraphFile, EDGE_LIST: EdgeListFile, WNDB: WordNetFile,
-    WN_LMF: LmfFile, RF2_RELATIONSHIP: Rf2File, MESH: MeshFile, MESH_TREES: MeshTreesFile,
-}  # fmt: skip
-_READERS_BY_LANGUAGE: Mapping[
-    str, Callable[[SourceFile, RejectedRows, StepProgress | None, Sequence[str]], TermFile]
-] = {OWL_AXIOMS: OwlFile, RDF: RdfFile}
-"""The reader of each format in `cuihop_loader.sources.TERM_FORMATS`; some choose names by their language."""
-
-
-PACKAGES_OF_FORMATS: Mapping[str, OptionalPackage] = {
-    OBO: OptionalPackage("fastobo", "cuihop[loader]"),
-    **dict.fromkeys((CELLXGENE, OBO_GRAPH), OptionalPackage("orjson", "cuihop[loader]")),
-    OWL_AXIOMS: OptionalPackage("pyhornedowl", "cuihop[ontologies]"),
-    RDF: OptionalPackage("pyoxigraph", "cuihop[ontologies]"),
-}
-"""What the reader of a format needs that the base installation does not bring."""
-
-
-def _reader(
-    source: SourceFile, options: LoadOptions, rejected: RejectedRows, progress: StepProgress | None
-) -> TermFile:
-    if (by_language := _READERS_BY_LANGUAGE.get(source.role)) is not None:
-        return by_language(source, rejected, progress, options.languages)
-    return _READERS[source.role](source, rejected, progress)
 
 
 def read_ontology(
@@ -100,26 +43,29 @@ def read_ontology(
         raise InputError(
             "only RRF files have other relations than is_a", column="relations", found=", ".join(options.relations)
         )
-    readers = [_reader(source, options, rejected, progress) for source in sources]
+    reading = TermReading(rejected, progress, options.languages)
+    readers: list[TermFile] = []
+    for source in sources:
+        module, _, name = term_format(source.role).reader.partition(".")
+        readers.append(getattr(import_module(f"cuihop_loader.{module}"), name)(source, reading))
     columns = TermColumns()
     ends = [0]  # of the statements of a parent, file by file
-    with _no_garbage_collection():
-        for reader, source in zip(readers, sources, strict=True):
-            name = str(source)
-            for term in reader.terms():
-                if isinstance(term, TermRows):
-                    columns.add_rows(term)
-                else:
-                    columns.add(term, name)
-            columns.end_file(reader.ontology)
-            ends.append(columns.parent_count)
+    for reader, source in zip(readers, sources, strict=True):
+        for term in reader.terms():
+            if isinstance(term, TermRows):
+                columns.add_rows(term)
+            else:
+                columns.add(term, str(source))
+        columns.end_file(reader.ontology)
+        ends.append(len(columns.parents[0]))
     projection = TermProjection(columns, identifiers)
     statements, parents = columns.parents
     sabs = list(columns.sabs)
     included = np.array([options.includes(sab) for sab in sabs], dtype=np.bool_)[columns.sab_numbers[statements]]
     pairs = projection.pairs(included)
-    fates = _Fates(pairs, included, ~projection.usable[statements] | projection.gone[parents])
-    if not fates.used.any():
+    fates = _fates(pairs, included, ~projection.usable[statements] | projection.gone[parents])
+    used = fates["used"]
+    if not used.any():
         raise InputError(
             "no is_a relation",
             file=", ".join(str(source) for source in sources),
@@ -129,13 +75,13 @@ def read_ontology(
         )
     tables, sab_edges = _tables(columns, projection, pairs, all_names=options.synonyms)
     sab_of_row = columns.sab_numbers[statements]
-    sab_rows = dict(zip(sabs, np.bincount(sab_of_row[fates.used], minlength=len(sabs)).tolist(), strict=True))
-    instances = int(np.count_nonzero(fates.used & columns.instances))
-    relation_rows = {"is_a": int(np.count_nonzero(fates.used)) - instances, "instance_of": instances}
+    sab_rows = dict(zip(sabs, np.bincount(sab_of_row[used], minlength=len(sabs)).tolist(), strict=True))
+    instances = int(np.count_nonzero(used & columns.instances))
+    relation_rows = {"is_a": int(np.count_nonzero(used)) - instances, "instance_of": instances}
     version_of = {
-        sab: reader.versions.get(sab)
+        sab: version
         for reader in readers
-        for sab in (reader.ontology, *reader.versions)
+        for sab, version in {reader.ontology: reader.version or None, **reader.versions}.items()
         if sab_rows.get(sab)
     }
     versions = list(dict.fromkeys(reader.version for reader in readers if reader.version))
@@ -151,16 +97,16 @@ def read_ontology(
         },
         files=[
             report
-            for reader, source, begin, end in zip(readers, sources, ends, ends[1:], strict=False)
-            for report in (_file_report(reader, source, fates.counts(begin, end)), *reader.companions)
+            for reader, begin, end in zip(readers, ends, ends[1:], strict=False)
+            for report in (_file_report(reader, fates, slice(begin, end)), *reader.companions)
         ],
         warnings=[
             *_missing_imports(readers),
-            *_lower_case(columns),
+            *([f"CUIs in lower case, read in upper case: {first_few(sorted(columns.lower))}"] if columns.lower else []),
             *projection.warnings(),
             *(warning for reader in readers for warning in reader.warnings),
         ],
-        terms=projection.report(projection.undefined(parents[included])),
+        terms=projection.report(parents[included]),
     )
 
 
@@ -181,112 +127,63 @@ def _missing_imports(readers: Sequence[TermFile]) -> list[str]:
     ]
 
 
-def _lower_case(columns: TermColumns) -> list[str]:
-    if not columns.lower:
-        return []
-    return [f"CUIs in lower case, read in upper case: {first_few(sorted(columns.lower))}"]
+def _fates(pairs: ParentRows, included: Bool, gone: Bool) -> dict[str, Bool]:
+    """Use of the statements of a parent, or the reason against it: masks with one entry for each statement."""
+    used = np.zeros(len(included), dtype=np.bool_)
+    used[pairs.rows[pairs.children != pairs.parents]] = True
+    paired = np.zeros_like(used)
+    paired[pairs.rows] = True
+    return {
+        "used": used,
+        "obsolete": included & ~paired & gone,
+        "term without CUI": included & ~paired & ~gone,
+        "concept is its own parent": paired & ~used,
+        "other vocabulary": ~included,
+    }
 
 
-@contextlib.contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Pause the search for cycles of objects, of which a term has none: an eighth of the time of a million terms."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-class _Fates:
-    """Use of each statement of a parent, or the reason against it; each mask has one entry for each statement."""
-
-    def __init__(self, pairs: ParentRows, included: npt.NDArray[np.bool_], gone: npt.NDArray[np.bool_]) -> None:
-        self.used = np.zeros(len(included), dtype=np.bool_)
-        self.used[pairs.rows[pairs.children != pairs.parents]] = True
-        paired = np.zeros_like(self.used)
-        paired[pairs.rows] = True
-        self._masks = {
-            "used": self.used,
-            "obsolete": included & ~paired & gone,
-            "term without CUI": included & ~paired & ~gone,
-            "concept is its own parent": paired & ~self.used,
-            "other vocabulary": ~included,
-        }
-
-    def counts(self, begin: int, end: int) -> dict[str, int]:
-        """Number of statements by use, from one statement up to another."""
-        return {name: int(np.count_nonzero(mask[begin:end])) for name, mask in self._masks.items()}
-
-
-def _file_report(reader: TermFile, source: SourceFile, counts: dict[str, int]) -> FileReport:
-    skipped = {reason: count for reason, count in counts.items() if count and reason != "used"}
-    used = counts["used"] + reader.parentless
-    skipped |= {reason: skipped.get(reason, 0) + count for reason, count in reader.skipped.items()}
-    if reader.bad:
-        skipped["bad row"] = reader.bad
-    return FileReport(
-        role=reader.role,
-        file=str(source),
-        rows=used + sum(skipped.values()),
-        used=used,
-        skipped=skipped,
-        bad=reader.bad,
-        bytes=reader.bytes,
-        line_ends=reader.line_ends,
-    )
+def _file_report(reader: TermFile, fates: Mapping[str, Bool], of_file: slice) -> FileReport:
+    counts = {reason: int(np.count_nonzero(mask[of_file])) for reason, mask in fates.items()}
+    used = counts.pop("used") + reader.parentless
+    skipped = {reason: count for reason, count in counts.items() if count}
+    return reader.report(used, skipped | {why: skipped.get(why, 0) + count for why, count in reader.skipped.items()})
 
 
 def _tables(
     columns: TermColumns, projection: TermProjection, pairs: ParentRows, *, all_names: bool
 ) -> tuple[GraphTables, dict[str, int]]:
     """The tables of the graph, and the number of edges of each vocabulary that asserts one."""
-    used = ascending(np.concatenate([projection.concepts_of_terms(), pairs.children, pairs.parents]))
+    _, of_terms = projection.expanded(np.flatnonzero(projection.current).astype(np.int32))
+    used = ascending(np.concatenate([of_terms, pairs.children, pairs.parents]))
     identifiers = list(columns.code_of)
     cuis = identifier_array([identifiers[code] for code in used.tolist()])
     order = np.argsort(cuis)
-    place = np.zeros(len(identifiers), dtype=np.int32)
-    place[used[order]] = np.arange(len(used), dtype=np.int32)
+    number_of = np.zeros(len(identifiers), dtype=np.int32)
+    number_of[used[order]] = np.arange(len(used), dtype=np.int32)
     cuis = cuis[order]
 
     sabs = list(columns.sabs)
     sab_of_row = columns.sab_numbers[columns.parents[0]]
     proper = pairs.children != pairs.parents
-    keys = place[pairs.children[proper]].astype(np.int64) << 32 | place[pairs.parents[proper]]
+    keys = number_of[pairs.children[proper]].astype(np.int64) << 32 | number_of[pairs.parents[proper]]
     edges = _Grouped(keys, sab_of_row[pairs.rows[proper]])
-    names = _names(columns, projection, place, len(cuis), all_names=all_names)
     sab_sets, members = edges.sab_sets(sabs)
-    name_sab_sets, name_members = names.sab_sets
-    found = {identifiers[code] for code in used.tolist()} if columns.others else set()
-    return (
-        GraphTables(
-            cuis=cuis,
-            children=(edges.keys >> 32).astype(np.int32),
-            parents=(edges.keys & 0xFFFFFFFF).astype(np.int32),
-            sab_sets=sab_sets,
-            sab_set_members=members,
-            names=names.texts,
-            name_indptr=names.indptr,
-            name_grades=names.grades,
-            name_sab_sets=name_sab_sets.astype(np.uint32),
-            name_sab_set_members=name_members,
-            retired=RetiredTable.of([row for row in projection.retired() if row[0] not in found]),
-        ),
-        {sabs[number]: count for number, count in edges.sab_counts().items()},
+    current = {identifiers[code] for code in used.tolist()} if columns.others else set()
+    tables = GraphTables(
+        cuis=cuis,
+        children=(edges.keys >> 32).astype(np.int32),
+        parents=(edges.keys & 0xFFFFFFFF).astype(np.int32),
+        sab_sets=sab_sets,
+        sab_set_members=members,
+        retired=RetiredTable.of([row for row in projection.retired() if row[0] not in current]),
     )
+    counts = np.bincount(edges.sabs, minlength=len(sabs)).tolist()
+    sab_edges = {sab: count for sab, count in zip(sabs, counts, strict=True) if count}
+    return _with_names(tables, columns, projection, number_of, all_names=all_names), sab_edges
 
 
 class _Grouped:
-    """Rows grouped by a key, with the vocabularies of each group.
-
-    Args:
-        keys: of each row.
-        sabs: number of the vocabulary of each row.
-
-    Attributes:
-        keys: the distinct ones, ascending; one group each.
-    """
+    """Rows grouped by a key: the distinct ``keys``, ascending, and the vocabularies of each group in turn."""
 
     def __init__(self, keys: Int64, sabs: Int32) -> None:
         order = np.lexsort((sabs, keys))
@@ -296,26 +193,21 @@ class _Grouped:
         distinct = new_key.copy()
         distinct[1:] |= sabs[1:] != sabs[:-1]
         self.keys = keys[new_key]
-        self._sabs = sabs[distinct]
+        self.sabs = sabs[distinct]
         self._begins = np.flatnonzero(new_key[distinct])
         self.rows = order
         self.begins = np.flatnonzero(new_key)
 
-    def sab_counts(self) -> dict[int, int]:
-        """Number of groups of each vocabulary that has one."""
-        counts = np.bincount(self._sabs, minlength=1)
-        return {number: int(counts[number]) for number in np.flatnonzero(counts).tolist()}
-
-    def sab_sets(self, sabs: Sequence[str], chosen: Int64 | None = None) -> tuple[Int32, list[tuple[str, ...]]]:
-        """For each group, or the chosen ones, the place of its vocabularies among the distinct sets; and the sets."""
-        begins = np.append(self._begins, len(self._sabs))
-        groups = np.arange(len(self.keys)) if chosen is None else chosen
+    def sab_sets(self, sabs: Sequence[str], selected: Int64 | None = None) -> tuple[Int32, list[tuple[str, ...]]]:
+        """For each group, or the selected ones, the index of its vocabularies among the distinct sets; and the sets."""
+        begins = np.append(self._begins, len(self.sabs))
+        groups = np.arange(len(self.keys)) if selected is None else selected
         first, size = begins[groups], begins[groups + 1] - begins[groups]
-        numbers = self._sabs[first].astype(np.int64)  # a set of one vocabulary has its number
+        numbers = self.sabs[first].astype(np.int64)  # a set of one vocabulary has its number
         several: dict[tuple[int, ...], int] = {}
-        for place in np.flatnonzero(size > 1).tolist():
-            of_group = tuple(self._sabs[first[place] : first[place] + size[place]].tolist())
-            numbers[place] = MOST_SABS + several.setdefault(of_group, len(several))
+        for group in np.flatnonzero(size > 1).tolist():
+            of_group = tuple(self.sabs[first[group] : first[group] + size[group]].tolist())
+            numbers[group] = MOST_SABS + several.setdefault(of_group, len(several))
         tuples = list(several)
         members = {
             number: tuple(
@@ -329,25 +221,17 @@ class _Grouped:
         return place_of[numbers], [members[number] for number in ordered]
 
 
-@dataclass(frozen=True, eq=False)
-class _Names:
-    """Names of concepts, as `cuihop.snapshot.writer.GraphTables` has them."""
-
-    texts: StringTable
-    indptr: Int32
-    grades: npt.NDArray[np.uint32]
-    sab_sets: tuple[Int32, list[tuple[str, ...]]]
-
-
-def _names(columns: TermColumns, projection: TermProjection, place: Int32, concepts: int, *, all_names: bool) -> _Names:
-    """Names, concept by concept: terms as they come, of each its name and then its synonyms.
+def _with_names(
+    tables: GraphTables, columns: TermColumns, projection: TermProjection, number_of: Int32, *, all_names: bool
+) -> GraphTables:
+    """The tables with the names of each concept: terms as they come, of each its name and then its synonyms.
 
     The grade is 0 for the name of a term, 1 for a synonym. A name has the vocabularies of all statements that give it.
     """
     statements, texts, synonyms = columns.names
     rows = np.flatnonzero(projection.usable[statements]).astype(np.int32)
     terms = columns.terms
-    # A term has the place of its first statement; its name is the first that any of its statements gives.
+    # A term stands where its first statement does; its name is the first that any of its statements gives.
     first_statement, first_name = (np.full(len(columns.code_of), -1, dtype=np.int64) for _ in range(2))
     usable = np.flatnonzero(projection.usable)[::-1]
     first_statement[terms[usable]] = usable
@@ -357,25 +241,25 @@ def _names(columns: TermColumns, projection: TermProjection, place: Int32, conce
     rows = rows[at]
     row_terms = terms[statements[rows]]
     within = np.where(rows == first_name[row_terms], 0, rows.astype(np.int64) + 1)
-    of_concept = place[of_concept]
+    of_concept = number_of[of_concept]
     order = np.lexsort((within, first_statement[row_terms], of_concept))
     rows, of_concept = rows[order], of_concept[order]
     grouped = _Grouped(of_concept.astype(np.int64) << 32 | texts[rows], columns.sab_numbers[statements[rows]])
-    if not len(rows):
-        return _Names(StringTable.of([]), np.zeros(concepts + 1, dtype=np.int32), np.empty(0, np.uint32), (
-            np.empty(0, dtype=np.int32), []))  # fmt: skip
     firsts = np.minimum.reduceat(grouped.rows, grouped.begins)
     grades = np.minimum.reduceat(synonyms[rows][grouped.rows], grouped.begins)
-    chosen = np.argsort(firsts)
-    owners = (grouped.keys >> 32)[chosen]
+    selected = np.argsort(firsts)
+    owners = (grouped.keys >> 32)[selected]
     if not all_names:
-        preferred = np.ones(len(chosen), dtype=np.bool_)
+        preferred = np.ones(len(selected), dtype=np.bool_)
         preferred[1:] = owners[1:] != owners[:-1]
-        chosen, owners = chosen[preferred], owners[preferred]
+        selected, owners = selected[preferred], owners[preferred]
     strings = list(columns.text_of)
-    return _Names(
-        StringTable.of([strings[code] for code in (grouped.keys[chosen] & 0xFFFFFFFF).tolist()]),
-        bounds_of(np.bincount(owners, minlength=concepts), np.int32),
-        grades[chosen].astype(np.uint32),
-        grouped.sab_sets(list(columns.sabs), chosen),
+    sab_sets, members = grouped.sab_sets(list(columns.sabs), selected)
+    return replace(
+        tables,
+        names=StringTable.of([strings[code] for code in (grouped.keys[selected] & 0xFFFFFFFF).tolist()]),
+        name_indptr=bounds_of(np.bincount(owners, minlength=len(tables.cuis)), np.int32),
+        name_grades=grades[selected].astype(np.uint32),
+        name_sab_sets=sab_sets.astype(np.uint32),
+        name_sab_set_members=members,
     )

@@ -7,22 +7,28 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
+import pyhornedowl
+
 from cuihop.errors import InputError
-from cuihop.resources.optional_packages import installed_by
-from cuihop.resources.progress import StepProgress
-from cuihop_loader.annotated_terms import EQUIVALENCE, OWL, OWL_THING, UNNAMED, AnnotatedTerm, language_tags
-from cuihop_loader.obo_identifiers import ontology_name, short_identifier, version_name
-from cuihop_loader.rejected_rows import RejectedRows
-from cuihop_loader.sources import OWL_AXIOMS, SourceFile
-from cuihop_loader.term_lines import TextTermFile
-from cuihop_loader.terms import Term
-from cuihop_loader.xml_guard import DEEPEST, CheckedXml
+from cuihop_loader.annotated_terms import (
+    EQUIVALENCE,
+    OWL,
+    OWL_THING,
+    UNNAMED,
+    AnnotatedTerm,
+    language_tags,
+    ontology_name,
+    short_identifier,
+    version_name,
+)
+from cuihop_loader.term_files import Term, TermFile
+from cuihop_loader.xml_elements import DEEPEST, CheckedXml
 
 LARGEST_DOCUMENT = 1 << 30
-"""Bytes after decompression: such a file is read whole."""
+"""Bytes after decompression: such a file is read at once."""
 
 _SIGN = re.compile(r'"(?:[^"\\]|\\.)*"|<[^<>\s]*>|[()]|\n', re.DOTALL)
 _LINE_COLUMN = re.compile(r"line_col: Pos\(\((\d+), (\d+)\)\)")
@@ -30,33 +36,20 @@ _EXPECTED = re.compile(r"positives: \[([^\]]*)\]")
 _BYTE = re.compile(r"BytePosition\((\d+)\)")
 
 
-class OwlFile(TextTermFile):
-    """A `cuihop_loader.terms.TermFile` of OWL; superclasses without a name and equivalences are counted as left out.
-
-    Args:
-        languages: of names, as in `cuihop_loader.options.LoadOptions`.
-    """
-
-    role = OWL_AXIOMS
-
-    def __init__(
-        self, file: SourceFile, rejected: RejectedRows, progress: StepProgress | None, languages: Sequence[str]
-    ) -> None:
-        super().__init__(file, rejected, progress)
-        self._tags = language_tags(languages)
+class OwlFile(TermFile):
+    """A file of OWL; superclasses without a name and equivalences are counted as left out."""
 
     def terms(self) -> Iterator[Term]:
-        """See `cuihop_loader.terms.TermFile`."""
+        """See `cuihop_loader.term_files.TermFile`."""
         classes: dict[str, AnnotatedTerm] = {}
         for annotated in self._components(self._text()):
             self._add(classes, annotated.component)
-        found = False
-        for term in classes.values():
-            if term.is_class:
-                found = True
-                yield from term.terms(self._tags, 0)
-        if not found:
-            raise InputError("no terms in the file", file=str(self.file), expected="declarations of classes")
+        tags = language_tags(self._reading.languages)
+        terms = [term for term in classes.values() if term.is_class]
+        for term in terms:
+            yield from term.terms(tags, 0)
+        if not terms:
+            raise self.lacks("terms", "declarations of classes")
 
     def _text(self) -> str:
         with self.opened() as source:
@@ -76,12 +69,11 @@ class OwlFile(TextTermFile):
             ) from None  # fmt: skip
 
     def _components(self, text: str) -> Any:
-        with installed_by("cuihop[ontologies]"):
-            import pyhornedowl
-
-        is_xml = text.lstrip().startswith("<")
-        if is_xml:
-            self._check_xml(text)
+        if is_xml := text.lstrip().startswith("<"):
+            checked = CheckedXml(io.BytesIO(text.encode()), str(self.file))
+            chunk = bytearray(1 << 20)
+            while checked.readinto(chunk):
+                pass
         else:
             self._check_depth(text)
         try:
@@ -93,12 +85,6 @@ class OwlFile(TextTermFile):
         if version := ontology.get_version_iri():
             self.version = version_name(str(version))
         return ontology.get_components()
-
-    def _check_xml(self, text: str) -> None:
-        checked = CheckedXml(io.BytesIO(text.encode()), str(self.file))
-        part = bytearray(1 << 20)
-        while checked.readinto(part):
-            pass
 
     def _check_depth(self, text: str) -> None:
         """Refuse parentheses within parentheses, before a recursive parser meets them."""
@@ -120,8 +106,8 @@ class OwlFile(TextTermFile):
     def _syntax_error(self, message: str, text: str) -> InputError:
         line: int | None = None
         column: int | None = None
-        if place := _LINE_COLUMN.search(message):
-            line, column = int(place[1]), int(place[2])
+        if position := _LINE_COLUMN.search(message):
+            line, column = int(position[1]), int(position[2])
         elif byte := _BYTE.search(message):
             before = text.encode()[: int(byte[1])]
             line, column = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")

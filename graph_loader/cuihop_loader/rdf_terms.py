@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, BinaryIO, cast
 
+import pyoxigraph
+
 from cuihop.errors import InputError
-from cuihop.resources.optional_packages import installed_by
-from cuihop.resources.progress import StepProgress
 from cuihop_loader.annotated_terms import (
     EQUIVALENCE,
     IMPORTS,
@@ -23,14 +23,14 @@ from cuihop_loader.annotated_terms import (
     UNNAMED,
     AnnotatedTerm,
     language_tags,
+    ontology_name,
+    short_identifier,
+    version_name,
 )
-from cuihop_loader.obo_identifiers import ontology_name, short_identifier, version_name
-from cuihop_loader.rejected_rows import RejectedRows
-from cuihop_loader.sources import RDF, SourceFile
+from cuihop_loader.sources import SourceFile
 from cuihop_loader.streams import BLOCK_BYTES
-from cuihop_loader.term_lines import TextTermFile
-from cuihop_loader.terms import Term
-from cuihop_loader.xml_guard import CheckedXml
+from cuihop_loader.term_files import Term, TermFile, TermReading
+from cuihop_loader.xml_elements import CheckedXml
 
 _TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 _CLASSES = frozenset({f"{OWL}Class", f"{RDFS}Class", f"{SKOS}Concept"})
@@ -45,29 +45,22 @@ _XML = re.compile(rb"\s*<(\?xml|!|[A-Za-z_][\w.-]*(:[\w.-]+)?[\s>])")
 _TURTLE_NAME = re.compile(r".+\.(ttl|nt)(\.gz|\.zst)?", re.IGNORECASE)
 
 
-class RdfFile(TextTermFile):
-    """A `cuihop_loader.terms.TermFile` of RDF, read as a stream of triples.
+class RdfFile(TermFile):
+    """A file of RDF, read as a stream of triples.
 
     Superclasses without a name (restrictions), equivalences and owl:Thing are counted as left out.
-
-    Args:
-        languages: of names, as in `cuihop_loader.options.LoadOptions`.
     """
 
-    role = RDF
-
-    def __init__(
-        self, file: SourceFile, rejected: RejectedRows, progress: StepProgress | None, languages: Sequence[str]
-    ) -> None:
-        super().__init__(file, rejected, progress)
-        self._tags = language_tags(languages)
+    def __init__(self, file: SourceFile, reading: TermReading) -> None:
+        super().__init__(file, reading)
+        self._tags = language_tags(reading.languages)
         self._classes: set[str] = set()
         self._waiting: list[AnnotatedTerm] = []  # of which no type or parent is known yet
         self._retired: dict[str, AnnotatedTerm] = {}
         self._headers: dict[str, dict[str, str]] = {}
 
     def terms(self) -> Iterator[Term]:
-        """See `cuihop_loader.terms.TermFile`."""
+        """See `cuihop_loader.term_files.TermFile`."""
         with self.opened() as source:
             subject: AnnotatedTerm | None = None
             for triple in self._triples(source):
@@ -84,15 +77,9 @@ class RdfFile(TextTermFile):
                 yield from waiting.terms(self._tags, 0)
         self._read_header()
         if not self._classes:
-            raise InputError(
-                "no terms in the file", file=str(self.file), found=f"{self.lines:,} lines",
-                expected="concepts of SKOS, or classes of RDFS or OWL",
-            )  # fmt: skip
+            raise self.lacks("terms", "concepts of SKOS, or classes of RDFS or OWL", f"{self.lines:,} lines")
 
     def _triples(self, source: BinaryIO) -> Iterator[Any]:
-        with installed_by("cuihop[ontologies]"):
-            import pyoxigraph
-
         name = self.file.parts[0].path.name
         beginning = cast(io.BufferedReader, source).peek(1 << 12)
         is_xml = not _TURTLE_NAME.fullmatch(name) and _XML.match(beginning)
@@ -119,7 +106,13 @@ class RdfFile(TextTermFile):
         predicate, value = triple.predicate.value, triple.object
         kind = type(value).__name__
         if predicate == _TYPE:
-            self._add_type(subject, getattr(value, "value", ""))
+            of_type = getattr(value, "value", "")
+            if of_type in _CLASSES:
+                subject.is_class = True
+            elif of_type != _INDIVIDUAL:
+                subject.is_other = True
+                if of_type in _HEADERS:
+                    self._headers.setdefault(subject.iri, {})[_TYPE] = of_type
         elif predicate in _PARENT:
             if kind != "NamedNode":
                 self.skipped[UNNAMED] += 1
@@ -139,15 +132,6 @@ class RdfFile(TextTermFile):
             self.imports.append(value.value)
         elif kind != "BlankNode":
             subject.annotate(predicate, value.value, getattr(value, "language", None))
-
-    def _add_type(self, subject: AnnotatedTerm, of_type: str) -> None:
-        if of_type in _CLASSES:
-            subject.is_class = True
-        elif of_type in _HEADERS:
-            self._headers.setdefault(subject.iri, {})[_TYPE] = of_type
-            subject.is_other = True
-        elif of_type != _INDIVIDUAL:
-            subject.is_other = True
 
     def _finished(self, subject: AnnotatedTerm | None) -> Iterator[Term]:
         """The statements of a subject whose triples are complete; nothing for one that is no class or concept."""

@@ -1,4 +1,4 @@
-"""Rows that break the layout: their faults, and their treatment."""
+"""Rows that break the layout, and their treatment."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ _SHOWN = 80
 
 
 @dataclass(frozen=True)
-class RowFault:
-    """Fault of a row.
+class BadRow:
+    """A row that breaks the layout.
 
     Attributes:
-        row: its position in its block.
         column: the column's name, or its number from 1 where the layout has none.
         problem, found, expected: as in `InputError`.
         begin, end: extent of the row in the block, without its line end.
@@ -37,18 +36,14 @@ class RowFault:
 
 
 class RejectedRows:
-    """Collector of the faults of all files, which ends the load or counts them, as the options say.
-
-    Attributes:
-        count: rows rejected so far.
-    """
+    """Collector of the bad rows of all files, which ends the load or counts them, as the options say."""
 
     def __init__(self, *, skip: bool, target: BinaryIO | None) -> None:
         self._skip = skip
         self._target = target
         self.count = 0
 
-    def reject(self, file: str, line: int | None, fault: RowFault, row: bytes) -> None:
+    def reject(self, file: str, line: int | None, bad: BadRow, row: bytes) -> None:
         """Count the row, and write it to the file of rejects if there is one. A row of a table has no line.
 
         Raises:
@@ -56,19 +51,19 @@ class RejectedRows:
         """
         if not self._skip:
             raise InputError(
-                fault.problem,
+                bad.problem,
                 file=file,
                 line=line,
-                column=fault.column,
-                found=fault.found,
-                expected=fault.expected,
+                column=bad.column,
+                found=bad.found,
+                expected=bad.expected,
                 advice="To leave such rows out and count them: --on-bad-row skip",
             )
         self.count += 1
         if self._target is not None:
             text = row.decode("utf-8", errors="backslashreplace").encode()
             self._target.write(
-                f"{file}\t{line or ''}\t{fault.column}\t{fault.problem}; found {fault.found}\t".encode() + text + b"\n"
+                f"{file}\t{line or ''}\t{bad.column}\t{bad.problem}; found {bad.found}\t".encode() + text + b"\n"
             )
 
 

@@ -7,13 +7,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from cuihop.resources.arrays import bounds_of
+from cuihop.resources.arrays import Int32, ascending, bounds_of
 from cuihop.snapshot.writer import GraphTables
-from cuihop_loader.arrays import ascending
-
-Int32 = npt.NDArray[np.int32]
 
 _HUBS = 10
 
@@ -24,9 +20,7 @@ class FileReport:
 
     Attributes:
         role: kind of file, e.g. ``MRREL``.
-        file: its path.
         rows: number of its rows, the sum of ``used`` and the counts of ``skipped``.
-        used: rows that count.
         skipped: rows left out, by reason.
         bad: number of skipped rows that break the layout.
         bytes: bytes read, as on disk.
@@ -57,8 +51,6 @@ class Cycles:
     """Strongly connected components of more than one concept: concepts that are above and below each other.
 
     Attributes:
-        components: their number.
-        concepts: number of concepts in them.
         sizes: pairs (size, number of components of that size), largest first.
         examples: members of the first few, largest first.
     """
@@ -183,7 +175,6 @@ class ReadGraph:
     """A graph read from files.
 
     Attributes:
-        tables: the graph.
         release: name of the release in the files; ``None`` without one.
         self_loops: concepts asserted as their own parent.
         mirrored, relation_rows, sabs, files, warnings, other_identifiers, other_identifier_samples, terms: as in
@@ -224,7 +215,7 @@ class Structure:
 
 def structure(concepts: int, children: Int32, parents: Int32) -> Structure:
     """Structure of a graph of ``concepts`` concepts and distinct edges, ascending by (child, parent)."""
-    from cuihop._kernels.components import weak_components
+    from cuihop._kernels.csr import weak_components
     from cuihop._kernels.hierarchy import strong_components
     from cuihop_loader._kernels.edges import longest_path
 
@@ -247,7 +238,7 @@ def structure(concepts: int, children: Int32, parents: Int32) -> Structure:
         giant_component=int(members_of_weak.max()),
         isolated=isolated,
         depth=int(depth),
-        hubs=[(place, int(n_children[place])) for place in most if n_children[place]],
+        hubs=[(concept, int(n_children[concept])) for concept in most if n_children[concept]],
     )
 
 

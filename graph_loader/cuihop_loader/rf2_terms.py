@@ -10,12 +10,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from cuihop.errors import InputError
-from cuihop.resources.progress import StepProgress
-from cuihop_loader.rejected_rows import RejectedRows, excerpt
+from cuihop_loader.rejected_rows import excerpt
 from cuihop_loader.report import FileReport
 from cuihop_loader.sources import SourceFile
-from cuihop_loader.term_lines import TextTermFile
-from cuihop_loader.terms import Term
+from cuihop_loader.term_files import Term, TermFile, TermReading
 
 _COMPONENT = "id effectiveTime active moduleId "
 _COLUMNS: Mapping[str, Sequence[str]] = {
@@ -39,12 +37,11 @@ _SCTID = re.compile(rb"[1-9][0-9]{5,17}")
 _DATE = re.compile(r"_(\d{8})\.")
 
 
-class _Rf2Table(TextTermFile):
+class _Rf2Table(TermFile):
     """One file: its active rows, and the count of the others."""
 
-    def __init__(self, file: SourceFile, rejected: RejectedRows, progress: StepProgress | None) -> None:
-        super().__init__(file, rejected, progress)
-        self.role = file.role
+    def __init__(self, file: SourceFile, reading: TermReading) -> None:
+        super().__init__(file, reading)
         self.used = 0
         self._columns = _COLUMNS[file.role]
 
@@ -52,7 +49,6 @@ class _Rf2Table(TextTermFile):
         """The wanted columns of each active row, and of each inactive one where asked for.
 
         Args:
-            wanted: names of columns.
             identifiers: those of them that hold an SCTID.
             inactive: give all rows.
         """
@@ -64,37 +60,39 @@ class _Rf2Table(TextTermFile):
                 found=excerpt(", ".join(header).encode()),
                 expected="a header with " + ", ".join(self._columns) + ", separated by tabs",
             )  # fmt: skip
-        places = [self._columns.index(name) for name in wanted]
+        positions = [self._columns.index(name) for name in wanted]
         checked = [self._columns.index(name) for name in identifiers]
         valid: set[bytes] = set()
         for line in lines:
             if not line:
                 continue
             fields = line.split(b"\t")
-            if (fault := self._fault(fields, checked, valid)) is not None:
-                place, problem, expected = fault
-                column = self._columns[place] if place < len(self._columns) else place + 1
-                found = excerpt(fields[place]) if place < len(fields) else f"{len(fields)} columns"
-                self.reject(self.lines, column, problem, line, expected, found)
+            if (error := self._problem(fields, checked, valid)) is not None:
+                position, problem, expected = error
+                column = self._columns[position] if position < len(self._columns) else position + 1
+                actual = excerpt(fields[position]) if position < len(fields) else f"{len(fields)} columns"
+                self.reject(self.lines, column, problem, line, expected, actual)
             elif fields[2] == b"0" and not inactive:
                 self.skipped["inactive"] += 1
             else:
                 self.used += 1
-                yield [fields[place] for place in places]
+                yield [fields[position] for position in positions]
 
-    def _fault(self, fields: Sequence[bytes], checked: Sequence[int], valid: set[bytes]) -> tuple[int, str, str] | None:
-        """The place of a field that breaks the format, the problem, and what was expected."""
+    def _problem(
+        self, fields: Sequence[bytes], checked: Sequence[int], valid: set[bytes]
+    ) -> tuple[int, str, str] | None:
+        """The position of a field that breaks the format, the problem, and what was expected."""
         width = len(self._columns)
         if len(fields) != width:
             problem = "too few columns" if len(fields) < width else "too many columns"
             return min(len(fields), width), problem, f"{width} columns, separated by tabs"
         if fields[2] not in (b"0", b"1"):
             return 2, "neither active nor inactive", "1 or 0"
-        for place in checked:
-            if fields[place] not in valid:
-                if not _SCTID.fullmatch(fields[place]):
-                    return place, "not an SCTID", "6 to 18 digits"
-                valid.add(fields[place])
+        for position in checked:
+            if fields[position] not in valid:
+                if not _SCTID.fullmatch(fields[position]):
+                    return position, "not an SCTID", "6 to 18 digits"
+                valid.add(fields[position])
         return None
 
     def skip(self, reason: str) -> None:
@@ -102,41 +100,28 @@ class _Rf2Table(TextTermFile):
         self.used -= 1
         self.skipped[reason] += 1
 
-    @property
-    def report(self) -> FileReport:
-        """Report of the rows, after the last of them."""
-        skipped = dict(self.skipped) | ({"bad row": self.bad} if self.bad else {})
-        return FileReport(
-            self.role, str(self.file), self.used + sum(skipped.values()), self.used, skipped, self.bad, self.bytes,
-            self.line_ends,
-        )  # fmt: skip
-
 
 class Rf2File(_Rf2Table):
-    """A `cuihop_loader.terms.TermFile` of the relationships of a snapshot, with the files beside them.
+    """A file of the relationships of a snapshot, with the other files of the release; its name has the version."""
 
-    Attributes:
-        version: the date in the file's name.
-    """
-
-    def __init__(self, file: SourceFile, rejected: RejectedRows, progress: StepProgress | None) -> None:
-        super().__init__(file, rejected, progress)
+    def __init__(self, file: SourceFile, reading: TermReading) -> None:
+        super().__init__(file, reading)
         self.ontology = "SNOMEDCT"
         date = _DATE.search(file.parts[0].name)
         self.version = date[1] if date else None
-        self._beside: dict[str, list[_Rf2Table]] = defaultdict(list)
+        self._companions: dict[str, list[_Rf2Table]] = defaultdict(list)
         for other in file.companions:
-            self._beside[other.role].append(_Rf2Table(other, rejected, progress))
+            self._companions[other.role].append(_Rf2Table(other, reading))
 
     @property
     def companions(self) -> Sequence[FileReport]:
-        """See `cuihop_loader.terms.TermFile`."""
-        return [table.report for tables in self._beside.values() for table in tables]
+        """See `cuihop_loader.term_files.TermFile`."""
+        return [table.report(table.used, table.skipped) for tables in self._companions.values() for table in tables]
 
     def terms(self) -> Iterator[Term]:
-        """See `cuihop_loader.terms.TermFile`."""
+        """See `cuihop_loader.term_files.TermFile`."""
         terms = self._concepts()
-        knows_concepts = bool(self._beside["RF2 Concept"])
+        knows_concepts = bool(self._companions["RF2 Concept"])
         self._read_names(terms, self._preferred(), keep_others=not knows_concepts)
         self._read_successors(terms)
         used = ("sourceId", "destinationId", "typeId")
@@ -149,13 +134,13 @@ class Rf2File(_Rf2Table):
                     terms[end] = Term(end.decode(), self.lines, defined=not knows_concepts)
             terms[child].parents.append(parent.decode())
         if not self.used and not self.skipped and not self.bad:
-            raise InputError("no rows in the file", file=str(self.file), expected="rows below the header")
+            raise self.lacks("rows", "rows below the header")
         yield from terms.values()
 
     def _concepts(self) -> dict[bytes, Term]:
         """Terms of the concept file: inactive ones are obsolete."""
         terms: dict[bytes, Term] = {}
-        tables = self._beside["RF2 Concept"]
+        tables = self._companions["RF2 Concept"]
         for table in tables:
             for identifier, active in table.rows("id", "active", identifiers=("id",), inactive=True):
                 terms[identifier] = Term(identifier.decode(), table.lines, obsolete=active == b"0")
@@ -165,17 +150,17 @@ class Rf2File(_Rf2Table):
 
     def _preferred(self) -> set[bytes]:
         """Descriptions that a language reference set prefers."""
-        preferred: set[bytes] = set()
-        for table in self._beside["RF2 Language"]:
-            wanted = ("referencedComponentId", "acceptabilityId")
-            for description, acceptability in table.rows(*wanted, identifiers=wanted):
-                if acceptability == _PREFERRED:
-                    preferred.add(description)
-        return preferred
+        wanted = ("referencedComponentId", "acceptabilityId")
+        return {
+            description
+            for table in self._companions["RF2 Language"]
+            for description, acceptability in table.rows(*wanted, identifiers=wanted)
+            if acceptability == _PREFERRED
+        }
 
     def _read_names(self, terms: dict[bytes, Term], preferred: set[bytes], *, keep_others: bool) -> None:
         """Give each term its names: a preferred synonym first, then the fully specified name, then other synonyms."""
-        tables = self._beside["RF2 Description"]
+        tables = self._companions["RF2 Description"]
         ranked: dict[bytes, list[tuple[int, int, str]]] = defaultdict(list)
         for table in tables:
             wanted = ("id", "conceptId", "typeId", "term")
@@ -196,14 +181,14 @@ class Rf2File(_Rf2Table):
             term.name, *term.synonyms = dict.fromkeys(name for _, _, name in sorted(names))
         if not tables:
             self.warnings.append("no sct2_Description_Snapshot: concepts have no names")
-        elif not self._beside["RF2 Language"]:
+        elif not self._companions["RF2 Language"]:
             self.warnings.append(
                 "no der2_cRefset_LanguageSnapshot: the fully specified name of a concept is its preferred one"
             )
 
     def _read_successors(self, terms: Mapping[bytes, Term]) -> None:
         """Give retired concepts their successors."""
-        for table in self._beside["RF2 Association"]:
+        for table in self._companions["RF2 Association"]:
             wanted = ("refsetId", "referencedComponentId", "targetComponentId")
             for refset, concept, target in table.rows(*wanted, identifiers=wanted):
                 if refset not in _SUCCESSORS:

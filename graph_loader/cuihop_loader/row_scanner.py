@@ -6,21 +6,22 @@ thread, as compiled code without the interpreter lock; results are returned in t
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.resources.arrays import Int32, Int64, UInt8
 from cuihop.resources.cores import cores
 from cuihop.resources.progress import StepProgress
-from cuihop_loader.rejected_rows import RejectedRows, RowFault
+from cuihop_loader._kernels import interning, splitting
+from cuihop_loader.rejected_rows import BadRow, RejectedRows
 from cuihop_loader.report import FileReport
-from cuihop_loader.sources import LAYOUTS, RrfLayout, SourceFile
+from cuihop_loader.sources import LAYOUTS, MAY_BE_EMPTY, SourceFile
 from cuihop_loader.streams import BLOCK_BYTES, Block, BlockReader, BrokenStream, byte_stream
 
 Found = TypeVar("Found")
@@ -35,18 +36,17 @@ class Rows:
     """Rows of one block, without those that break the layout.
 
     Attributes:
-        buffer: uint8, the block.
         spans: int32, shape (rows, 2 × wanted columns); begin and end of each wanted column.
-        places: int32, shape (rows,); the row's position in the block.
-        faults: faults of rows of the block. Work on the rows may add to them.
+        positions: int32, shape (rows,); the row's position in the block.
+        bad_rows: rows of the block that break the layout. A task on the rows may add to them.
         total: rows of the block, good and bad.
         crlf: number of rows that end with carriage return and line feed.
     """
 
-    buffer: npt.NDArray[np.uint8]
-    spans: npt.NDArray[np.int32]
-    places: npt.NDArray[np.int32]
-    faults: list[RowFault]
+    buffer: UInt8
+    spans: Int32
+    positions: Int32
+    bad_rows: list[BadRow]
     total: int
     crlf: int
 
@@ -54,95 +54,64 @@ class Rows:
         return len(self.spans)
 
     @property
-    def all(self) -> npt.NDArray[np.int32]:
+    def all(self) -> Int32:
         """The numbers of all rows."""
         return np.arange(len(self.spans), dtype=np.int32)
 
-    def text(self, row: int, column: int) -> str:
-        """One field; ``column`` counts the wanted ones."""
-        return self.raw(row, column).decode()
-
     def raw(self, row: int, column: int) -> bytes:
-        """One field as bytes."""
+        """One field as bytes; ``column`` counts the wanted ones."""
         return self.buffer[self.spans[row, 2 * column] : self.spans[row, 2 * column + 1]].tobytes()
 
-    def interned(
-        self, first: int, last: int, chosen: npt.NDArray[np.int32] | None = None
-    ) -> tuple[npt.NDArray[np.int32], tuple[bytes, ...]]:
-        """Number the distinct texts of the chosen rows, from one column to the end of another, bars included.
-
-        Returns:
-            The number of each row's text, and the texts.
-        """
-        numbers, spans = self.interned_spans(first, last, self.all if chosen is None else chosen)
+    def interned(self, first: int, last: int, selected: Int32 | None = None) -> tuple[Int32, tuple[bytes, ...]]:
+        """Number the distinct texts of the chosen rows, from one column to the end of another, bars included."""
+        numbers, spans = self.interned_spans(first, last, self.all if selected is None else selected)
         return numbers, tuple(self.buffer[b:e].tobytes() for b, e in spans.tolist())
 
-    def interned_spans(
-        self, first: int, last: int, chosen: npt.NDArray[np.int32]
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """The same with begin and end of each text, int32, shape (texts, 2)."""
-        from cuihop_loader._kernels import interning
-
-        if not len(chosen):
+    def interned_spans(self, first: int, last: int, selected: Int32) -> tuple[Int32, Int32]:
+        """Numbers as from `interned`, with begin and end of each text, int32, shape (texts, 2)."""
+        if not len(selected):
             return np.empty(0, dtype=np.int32), np.empty((0, 2), dtype=np.int32)
         begin, end = 2 * first, 2 * last + 1
-        table = np.full(1 << (2 * len(chosen) - 1).bit_length(), -1, dtype=np.int32)
-        numbers = np.empty(len(chosen), dtype=np.int32)
-        firsts = np.empty(len(chosen), dtype=np.int32)
-        count = interning.intern(self.buffer, self.spans, begin, end, chosen, table, numbers, firsts)
-        return numbers, np.ascontiguousarray(self.spans[chosen[firsts[:count]]][:, [begin, end]])
+        table = np.full(1 << (2 * len(selected) - 1).bit_length(), -1, dtype=np.int32)
+        numbers = np.empty(len(selected), dtype=np.int32)
+        firsts = np.empty(len(selected), dtype=np.int32)
+        count = interning.intern(self.buffer, self.spans, begin, end, selected, table, numbers, firsts)
+        return numbers, np.ascontiguousarray(self.spans[selected[firsts[:count]]][:, [begin, end]])
 
-    def refuse(self, row: int, column: str, problem: str, found: str, expected: str) -> None:
-        """Add a fault: this row cannot be used."""
+    def refuse(self, row: int, column: str, problem: str, actual: str, expected: str) -> None:
+        """Add a bad row: one that cannot be used."""
         begin, end = _line_around(self.buffer, int(self.spans[row, 0]))
-        self.faults.append(RowFault(int(self.places[row]), column, problem, found, expected, begin, end))
-
-
-@dataclass
-class _Tally:
-    """Counts of a file, block by block."""
-
-    rows: int = 0
-    bad: int = 0
-    crlf: int = 0
-    skipped: dict[str, int] = field(default_factory=dict)
+        self.bad_rows.append(BadRow(int(self.positions[row]), column, problem, actual, expected, begin, end))
 
 
 class RowScanner(Generic[Found]):
     """Scan of one file.
 
     Args:
-        file: the file.
-        wanted: names of the columns to locate.
-        work: function of the rows of a block; called in several threads at once, so it must change nothing but
-            the block's own `Rows.faults`.
-        rejected: collector of the rows that break the layout.
-        progress: callback with the bytes read of this file.
-        block_bytes: bytes to read at a time.
-
-    Attributes:
-        role: of the file.
+        requested: names of the columns to locate.
+        task: function of the rows of a block; called in several threads at once, so it must change nothing but
+            the block's own `Rows.bad_rows`.
     """
 
     def __init__(
         self,
         file: SourceFile,
-        wanted: Sequence[str],
-        work: Callable[[Rows], Found],
+        requested: Sequence[str],
+        task: Callable[[Rows], Found],
         rejected: RejectedRows,
         progress: StepProgress | None = None,
         block_bytes: int | None = None,
     ) -> None:
         self._file = file
         self.role = file.role
-        self._layout: RrfLayout = LAYOUTS[file.role]
-        self._wanted = np.array([self._layout.columns.index(name) for name in wanted], dtype=np.int64)
-        self._work = work
+        self._columns = LAYOUTS[file.role]
+        self._requested = np.array([self._columns.index(name) for name in requested], dtype=np.int64)
+        self._task = task
         self._rejected = rejected
         self._progress = progress
         self._block_bytes = BLOCK_BYTES if block_bytes is None else block_bytes
-        self._tally = _Tally()
-        self._consumed = 0
+        self._rows = self._bad = self._crlf = self._consumed = 0
+        self._skipped: Counter[str] = Counter()
 
     def __iter__(self) -> Iterator[Found]:
         """Results of the work for each block, in the order of the file.
@@ -168,67 +137,61 @@ class RowScanner(Generic[Found]):
                     if more:
                         waiting.append((block, pool.submit(self._scan, block)))
                     continue
-                if waiting:
-                    block, future = waiting.popleft()
-                    rows, found = future.result()
-                    self._count(rows, name)
-                    yield found
-                    free.append(block)
-                    self._consumed = stream.consumed
-                    if self._progress is not None:
-                        self._progress(name, self._consumed, self._file.size)
+                block, future = waiting.popleft()
+                rows, result = future.result()
+                self._count(rows, name)
+                yield result
+                free.append(block)
+                self._consumed = stream.consumed
+                if self._progress is not None:
+                    self._progress(name, self._consumed, self._file.size)
         if broken is not None:
-            raise broken.at_line(self._tally.rows + 1)
-        if not self._tally.rows and not self._layout.may_be_empty:
-            raise InputError("the file is empty", file=name, found="0 bytes", expected=f"rows of {self._layout.role}")
+            raise broken.at_line(self._rows + 1)
+        if not self._rows and self.role not in MAY_BE_EMPTY:
+            raise InputError("the file is empty", file=name, found="0 bytes", expected=f"rows of {self.role}")
 
     def skip(self, reason: str, rows: int) -> None:
         """Count rows that are left out, by reason."""
         if rows:
-            self._tally.skipped[reason] = self._tally.skipped.get(reason, 0) + rows
+            self._skipped[reason] += rows
 
     @property
     def report(self) -> FileReport:
-        """Report of the rows; call it when the whole file is read."""
-        tally = self._tally
-        skipped = dict(sorted(tally.skipped.items(), key=lambda item: (-item[1], item[0])))
-        if tally.bad:
-            skipped = {"bad row": tally.bad, **skipped}
+        """Report of the rows; call it when the file is read completely."""
+        skipped = dict(sorted(self._skipped.items(), key=lambda item: (-item[1], item[0])))
+        if self._bad:
+            skipped = {"bad row": self._bad, **skipped}
         return FileReport(
-            role=self._layout.role,
+            role=self.role,
             file=str(self._file),
-            rows=tally.rows,
-            used=tally.rows - sum(skipped.values()),
+            rows=self._rows,
+            used=self._rows - sum(skipped.values()),
             skipped=skipped,
-            bad=tally.bad,
+            bad=self._bad,
             bytes=self._consumed,
-            line_ends="mixed" if 0 < tally.crlf < tally.rows else "CRLF" if tally.crlf else "LF",
+            line_ends="mixed" if 0 < self._crlf < self._rows else "CRLF" if self._crlf else "LF",
         )
 
     def _scan(self, block: Block) -> tuple[Rows, Found]:
-        rows = _split(block, self._layout, self._wanted)
-        return rows, self._work(rows)
+        rows = _split(block, self._columns, self._requested)
+        return rows, self._task(rows)
 
     def _count(self, rows: Rows, name: str) -> None:
-        tally = self._tally
-        for fault in sorted(rows.faults, key=lambda fault: fault.row):
-            raw = rows.buffer[fault.begin : fault.end].tobytes()
-            self._rejected.reject(name, tally.rows + fault.row + 1, fault, raw)
-        tally.rows += rows.total
-        tally.bad += len(rows.faults)
-        tally.crlf += rows.crlf
+        for bad in sorted(rows.bad_rows, key=lambda bad: bad.row):
+            raw = rows.buffer[bad.begin : bad.end].tobytes()
+            self._rejected.reject(name, self._rows + bad.row + 1, bad, raw)
+        self._rows += rows.total
+        self._bad += len(rows.bad_rows)
+        self._crlf += rows.crlf
 
 
-def _split(block: Block, layout: RrfLayout, wanted: npt.NDArray[np.int64]) -> Rows:
-    """Split a block into rows, with a fault for each with too few or too many columns, or that is not UTF-8."""
-    from cuihop_loader._kernels import splitting
-
-    columns = len(layout.columns)
-    block.room(block.size // (columns + 1) + 1, 2 * len(wanted))
+def _split(block: Block, columns: Sequence[str], requested: Int64) -> Rows:
+    """Split a block into rows, with a bad row for each with too few or too many columns, or that is not UTF-8."""
+    block.room(block.size // (len(columns) + 1) + 1, 2 * len(requested))
     counts = np.zeros(5, dtype=np.int64)
     bad = np.empty((_FIRST_BAD_ROWS, 5), dtype=np.int32)
     while True:
-        splitting.split(block.buffer, block.size, columns, wanted, block.spans, block.rows, bad, counts)
+        splitting.split(block.buffer, block.size, len(columns), requested, block.spans, block.rows, bad, counts)
         if counts[splitting.BAD] <= len(bad):
             break
         bad = np.empty((counts[splitting.BAD], 5), dtype=np.int32)
@@ -236,76 +199,65 @@ def _split(block: Block, layout: RrfLayout, wanted: npt.NDArray[np.int64]) -> Ro
     rows = Rows(
         buffer=block.buffer[: block.size],
         spans=block.spans[:good],
-        places=block.rows[:good],
-        faults=[],
+        positions=block.rows[:good],
+        bad_rows=[],
         total=total,
         crlf=int(counts[splitting.CRLF]),
     )
-    for what in bad[: counts[splitting.BAD]].tolist():
-        cut = block.unterminated and what[splitting.BAD_ROW] == total - 1
-        rows.faults.append(_wrong_columns(rows.buffer, layout, what, cut=cut))
+    for counts_of_row in bad[: counts[splitting.BAD]].tolist():
+        cut = block.unterminated and counts_of_row[splitting.BAD_ROW] == total - 1
+        rows.bad_rows.append(_wrong_columns(rows.buffer, columns, counts_of_row, cut=cut))
     if counts[splitting.BEYOND_ASCII]:
-        _check_utf8(block, rows, layout)
+        _check_utf8(block, rows, columns)
     return rows
 
 
-def _wrong_columns(buffer: npt.NDArray[np.uint8], layout: RrfLayout, what: list[int], *, cut: bool) -> RowFault:
-    row, begin, end, ended, tail = what
-    columns = len(layout.columns)
-    expected = f"{columns} columns, each ended by '|'"
+def _wrong_columns(buffer: UInt8, columns: Sequence[str], counts_of_row: list[int], *, cut: bool) -> BadRow:
+    row, begin, end, ended, tail = counts_of_row
+    width = len(columns)
+    expected = f"{width} columns, each ended by '|'"
     if tail:
         last = _excerpt(buffer[end - tail : end].tobytes())
-        found = f"{ended} columns and {last} " + ("without a '|' after it" if ended < columns else "after the last '|'")
+        actual = f"{ended} columns and {last} " + ("without a '|' after it" if ended < width else "after the last '|'")
     else:
-        found = f"{ended} columns" if end > begin else "an empty line"
-    problem = "the last line is cut off" if cut else "too few columns" if ended < columns else "too many columns"
-    column = layout.columns[ended] if ended < columns else columns + 1
-    return RowFault(row, column, problem, found, expected, begin, end)
+        actual = f"{ended} columns" if end > begin else "an empty line"
+    problem = "the last line is cut off" if cut else "too few columns" if ended < width else "too many columns"
+    column = columns[ended] if ended < width else width + 1
+    return BadRow(row, column, problem, actual, expected, begin, end)
 
 
-def _check_utf8(block: Block, rows: Rows, layout: RrfLayout) -> None:
-    """Add a fault for each row with a byte that is not UTF-8, and leave these rows out."""
-    from cuihop_loader._kernels import splitting
-
-    places = np.empty(_FIRST_BAD_ROWS, dtype=np.int64)
+def _check_utf8(block: Block, rows: Rows, columns: Sequence[str]) -> None:
+    """Add a bad row for each with a byte that is not UTF-8, and leave these rows out."""
+    positions = np.empty(_FIRST_BAD_ROWS, dtype=np.int64)
     while True:
-        found = splitting.invalid_utf8(block.buffer, block.words, block.size, places)
-        if found <= len(places):
+        count = splitting.invalid_utf8(block.buffer, block.words, block.size, positions)
+        if count <= len(positions):
             break
-        places = np.empty(found, dtype=np.int64)
-    if not found:
+        positions = np.empty(count, dtype=np.int64)
+    if not count:
         return
-    refused = {fault.row for fault in rows.faults}
+    refused = {bad.row for bad in rows.bad_rows}
     line_feeds = np.flatnonzero(rows.buffer == ord("\n"))
-    for place in places[:found].tolist():
-        row = int(np.searchsorted(line_feeds, place))
+    for position in positions[:count].tolist():
+        row = int(np.searchsorted(line_feeds, position))
         if row in refused:
             continue
-        begin, end = _line_around(rows.buffer, place)
-        column = min(int(np.count_nonzero(rows.buffer[begin:place] == ord("|"))), len(layout.columns) - 1)
-        rows.faults.append(
-            RowFault(
-                row,
-                layout.columns[column],
-                "not UTF-8",
-                f"byte 0x{rows.buffer[place]:02X}, byte {place - begin + 1} of the row",
-                "UTF-8 text",
-                begin,
-                end,
-            )
-        )
-    bad = np.fromiter((fault.row for fault in rows.faults), dtype=np.int32)
-    good = ~np.isin(rows.places, bad)
+        begin, end = _line_around(rows.buffer, position)
+        column = min(int(np.count_nonzero(rows.buffer[begin:position] == ord("|"))), len(columns) - 1)
+        actual = f"byte 0x{rows.buffer[position]:02X}, byte {position - begin + 1} of the row"
+        rows.bad_rows.append(BadRow(row, columns[column], "not UTF-8", actual, "UTF-8 text", begin, end))
+    numbers = np.fromiter((bad.row for bad in rows.bad_rows), dtype=np.int32)
+    good = ~np.isin(rows.positions, numbers)
     rows.spans = rows.spans[good]
-    rows.places = rows.places[good]
+    rows.positions = rows.positions[good]
 
 
-def _line_around(buffer: npt.NDArray[np.uint8], place: int) -> tuple[int, int]:
+def _line_around(buffer: UInt8, position: int) -> tuple[int, int]:
     """Extent of the line with that byte, without its line end."""
-    begin = place
+    begin = position
     while begin > 0 and buffer[begin - 1] != ord("\n"):
         begin -= 1
-    end = place
+    end = position
     while end < len(buffer) and buffer[end] != ord("\n"):
         end += 1
     if end > begin and buffer[end - 1] == ord("\r"):

@@ -9,38 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cuihop.errors import InputError
+from cuihop.resources.optional_packages import OptionalPackage
 from cuihop_loader.streams import Part, beginning
 
-CELLXGENE = "CELLxGENE"
-EDGE_LIST = "edge list"
-MESH = "MeSH XML"
-MESH_TREES = "MeSH trees"
-OBO = "OBO"
-OBO_GRAPH = "OBO Graph JSON"
-OWL_AXIOMS = "OWL"
-RDF = "RDF"
 RF2_RELATIONSHIP = "RF2 Relationship"
 WNDB = "WNDB"
-WN_LMF = "WN-LMF"
-
-
-@dataclass(frozen=True)
-class RrfLayout:
-    """Layout of one kind of file.
-
-    Attributes:
-        role: its name without ``.RRF``.
-        columns: their names, in order.
-        may_be_empty: true where a release can have the file without any row.
-    """
-
-    role: str
-    columns: Sequence[str]
-    may_be_empty: bool = False
 
 
 LAYOUTS = {
-    role: RrfLayout(role, columns.split(), role in ("MRDEF", "MRCUI", "MERGEDCUI", "DELETEDCUI"))
+    role: columns.split()
     for role, columns in {
         "MRREL": "CUI1 AUI1 STYPE1 REL CUI2 AUI2 STYPE2 RELA RUI SRUI SAB SL RG DIR SUPPRESS CVF",
         "MRCONSO": "CUI LAT TS LUI STT SUI ISPREF AUI SAUI SCUI SDUI SAB TTY CODE STR SRL SUPPRESS CVF",
@@ -54,7 +31,13 @@ LAYOUTS = {
         "DELETEDCUI": "PCUI PSTR",
     }.items()
 }
-"""Columns by role (UMLS Reference Manual, chapter 3). The first file is required, the others are optional."""
+"""Columns by role, which is the name of a file without ``.RRF`` (UMLS Reference Manual, chapter 3).
+
+The first file is required, the others are optional.
+"""
+
+MAY_BE_EMPTY = frozenset({"MRDEF", "MRCUI", "MERGEDCUI", "DELETEDCUI"})
+"""Files that have no row in some releases."""
 
 _FOLDERS = ("", "META", "CHANGE", "META/CHANGE")
 _ARCHIVES = (".zip", ".nlm")  # NLM's own name for a zip archive is .nlm
@@ -68,16 +51,20 @@ class TermFormat:
     Attributes:
         role: its name in reports, and for the option that states it.
         names: file names, without ``.gz`` or ``.zst``.
-        marks: where names of several formats are alike, a pattern that occurs near the beginning of the file.
-        folders: where its files are looked for in a folder that is given; none for a format of single files.
+        reader: module and class of `cuihop_loader.term_files.TermFile`; empty for a file that is read with another.
+        marks: a pattern that occurs near the beginning of the file, for names that several formats have.
+        folders: folders below a folder to load in which its files are searched; none for a format of single files.
         main: role of the files with which its files are read; ``None`` for a file that is read by itself.
+        package: needed by the reader, beyond the base installation.
     """
 
     role: str
     names: re.Pattern[str]
+    reader: str = ""
     marks: re.Pattern[bytes] | None = None
     folders: tuple[str, ...] = ()
     main: str | None = None
+    package: OptionalPackage | None = None
 
     @property
     def option(self) -> str:
@@ -101,11 +88,14 @@ _RF2_OTHERS = re.compile(r"x?(?:sct2|der2)_.+\.(?:txt|owl)(?:\.gz)?", re.IGNOREC
 
 
 def _rf2(role: str, name: str) -> TermFormat:
-    main = None if role == RF2_RELATIONSHIP else RF2_RELATIONSHIP
-    return TermFormat(role, re.compile(_RF2.format(name), re.IGNORECASE), folders=("", *_RF2_FOLDERS), main=main)
+    names = re.compile(_RF2.format(name), re.IGNORECASE)
+    reader, main = ("rf2_terms.Rf2File", None) if role == RF2_RELATIONSHIP else ("", RF2_RELATIONSHIP)
+    return TermFormat(role, names, reader, folders=("", *_RF2_FOLDERS), main=main)
 
 
-_JSON, _XML = (re.compile(rf".+\.{ending}", re.IGNORECASE) for ending in ("json", "xml"))
+def _named(endings: str) -> re.Pattern[str]:
+    return re.compile(rf".+\.(?:{endings})", re.IGNORECASE)
+
 
 _OWL_BEGINS = re.compile(
     rb"\A\s*(?:(?:Prefix|Ontology)\s*\(|(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\])?\s*>|\s)*<Ontology[\s>])",
@@ -114,25 +104,37 @@ _OWL_BEGINS = re.compile(
 _RDF_NAMES = re.compile(
     rb"http://www\.w3\.org/(?:1999/02/22-rdf-syntax-ns|2000/01/rdf-schema|2002/07/owl|2004/02/skos/core)#"
 )
+_FASTOBO, _ORJSON = OptionalPackage("fastobo", "cuihop[loader]"), OptionalPackage("orjson", "cuihop[loader]")
+_HORNED_OWL = OptionalPackage("pyhornedowl", "cuihop[ontologies]")
+_OXIGRAPH = OptionalPackage("pyoxigraph", "cuihop[ontologies]")
 
 TERM_FORMATS = (
-    TermFormat(OBO, re.compile(r".+\.obo", re.IGNORECASE)),
-    TermFormat(EDGE_LIST, re.compile(r".+\.(csv|tsv|parquet)", re.IGNORECASE)),
-    TermFormat(WNDB, re.compile(r"data\.(noun|verb|adj|adv)", re.IGNORECASE), folders=("", "dict")),
-    TermFormat(WN_LMF, _XML, re.compile(b"<LexicalResource")),
-    TermFormat(MESH, _XML, re.compile(b"<DescriptorRecordSet")),
-    TermFormat(MESH_TREES, re.compile(r"mtrees[0-9]{4}\.bin", re.IGNORECASE)),
+    TermFormat("OBO", _named("obo"), "obo_terms.OboFile", package=_FASTOBO),
+    TermFormat("edge list", _named("csv|tsv|parquet"), "edge_lists.EdgeListFile"),
+    TermFormat(
+        WNDB, re.compile(r"data\.(noun|verb|adj|adv)", re.IGNORECASE), "wordnet_synsets.WordNetFile",
+        folders=("", "dict"),
+    ),
+    TermFormat("WN-LMF", _named("xml"), "wordnet_synsets.LmfFile", re.compile(b"<LexicalResource")),
+    TermFormat("MeSH XML", _named("xml"), "mesh_terms.MeshFile", re.compile(b"<DescriptorRecordSet")),
+    TermFormat("MeSH trees", re.compile(r"mtrees[0-9]{4}\.bin", re.IGNORECASE), "mesh_terms.MeshTreesFile"),
     _rf2(RF2_RELATIONSHIP, "sct2_Relationship_Snapshot"),
     _rf2("RF2 Concept", "sct2_Concept_Snapshot"),
     _rf2("RF2 Description", "sct2_Description_Snapshot"),
     _rf2("RF2 Language", "der2_cRefset_LanguageSnapshot"),
     _rf2("RF2 Association", "der2_cRefset_Association(?:Reference)?Snapshot"),
-    TermFormat(OBO_GRAPH, _JSON, re.compile(rb'"graphs"\s*:\s*\[')),
-    TermFormat(CELLXGENE, _JSON, re.compile(rb'"ancestors"\s*:\s*\{')),
-    TermFormat(OWL_AXIOMS, re.compile(r".+\.(ofn|owx|owl|xml)", re.IGNORECASE), _OWL_BEGINS),
-    TermFormat(RDF, re.compile(r".+\.(ttl|nt)", re.IGNORECASE)),
-    TermFormat(RDF, re.compile(r".+\.(rdf|owl|xml)", re.IGNORECASE), _RDF_NAMES),
-)
+    TermFormat(
+        "OBO Graph JSON", _named("json"), "json_terms.OboGraphFile", re.compile(rb'"graphs"\s*:\s*\['),
+        package=_ORJSON,
+    ),
+    TermFormat(
+        "CELLxGENE", _named("json"), "json_terms.CellxgeneFile", re.compile(rb'"ancestors"\s*:\s*\{'),
+        package=_ORJSON,
+    ),
+    TermFormat("OWL", _named("ofn|owx|owl|xml"), "owl_terms.OwlFile", _OWL_BEGINS, package=_HORNED_OWL),
+    TermFormat("RDF", _named("ttl|nt"), "rdf_terms.RdfFile", package=_OXIGRAPH),
+    TermFormat("RDF", _named("rdf|owl|xml"), "rdf_terms.RdfFile", _RDF_NAMES, package=_OXIGRAPH),
+)  # fmt: skip
 """The formats besides RRF; the first that fits a file is its format."""
 
 FORMAT_OPTIONS = tuple(dict.fromkeys(each.option for each in TERM_FORMATS if not each.folders))
@@ -148,7 +150,6 @@ class SourceFile:
     Attributes:
         role: a key of `LAYOUTS`, or the role of one of `TERM_FORMATS`.
         parts: its parts, in order; NLM ships large files in parts ``.aa``, ``.ab``, …
-        companions: files that are read with it.
     """
 
     role: str
@@ -165,6 +166,11 @@ class SourceFile:
         if not others:
             return first
         return f"{first} and the {others} parts after it" if others > 1 else f"{first} and its next part"
+
+
+def term_format(role: str) -> TermFormat:
+    """The format of files with this role."""
+    return next(each for each in TERM_FORMATS if each.role == role)
 
 
 def found_files(sources: Sequence[Path | str], file_format: str | None = None) -> Mapping[str, Sequence[SourceFile]]:
@@ -225,15 +231,15 @@ def _with_companions(files: Mapping[str, Sequence[SourceFile]]) -> Mapping[str, 
         InputError: the main file is missing, or there are two of a kind that has one in a release.
     """
     main_of = {each.role: each.main for each in TERM_FORMATS if each.main is not None and each.role in files}
-    found = dict(files)
+    grouped = dict(files)
     for main in set(main_of.values()):
-        companions = [file for role, of in main_of.items() if of == main for file in found.pop(role)]
-        if main not in found:
+        companions = [file for role, of in main_of.items() if of == main for file in grouped.pop(role)]
+        if main not in grouped:
             raise InputError(
                 f"no file of {main}", found=str(companions[0]),
                 expected="sct2_Relationship_Snapshot_….txt beside it, whose is_a relations make the graph",
             )  # fmt: skip
-        found[main] = [replace(found[main][0], companions=tuple(companions))]
+        grouped[main] = [replace(grouped[main][0], companions=tuple(companions))]
     for role in (RF2_RELATIONSHIP, *main_of):
         of_role = files.get(role, ())
         if len(of_role) > 1 and role not in _SEVERAL:
@@ -241,7 +247,7 @@ def _with_companions(files: Mapping[str, Sequence[SourceFile]]) -> Mapping[str, 
                 f"two files of {role}", found=f"{of_role[0]} and {of_role[1]}", expected="those of one release",
                 advice="Load an edition, which contains the international release, or two snapshots",
             )  # fmt: skip
-    return found
+    return grouped
 
 
 def _check_wordnet(files: Sequence[SourceFile]) -> None:
@@ -257,7 +263,7 @@ def _check_wordnet(files: Sequence[SourceFile]) -> None:
 
 
 def _offered(source: Path, stated: TermFormat | None) -> Iterator[tuple[tuple[str, str], Part]]:
-    """Candidates in a source: role and suffix of the part ("" for a whole file), and location."""
+    """Candidates in a source: role and suffix of the part ("" for a file in one part), and location."""
     try:
         if source.is_dir():
             for folder in _FOLDERS:
@@ -303,10 +309,10 @@ def _in_folder(paths: Iterable[Path]) -> Iterator[tuple[tuple[str, str], Part]]:
 
 def _terms_in(path: Path) -> Iterator[tuple[tuple[str, str], Part]]:
     """The file as one of terms, by its name and, where that is not enough, its beginning."""
+    part = _part(path)
     for term_format in TERM_FORMATS:
-        if (part := _part_named_for(term_format, path)) is not None:
-            if term_format.marks and not term_format.marks.search(beginning(part, _BEGINNING)):
-                continue
+        marks = term_format.marks
+        if term_format.is_name(part) and (marks is None or marks.search(beginning(part, _BEGINNING))):
             yield (term_format.role, ""), part
             return
 
@@ -317,13 +323,13 @@ def _part(path: Path) -> Part:
 
 
 def _format_of(option: str) -> TermFormat:
-    found = next((each for each in TERM_FORMATS if each.option == option.strip().lower()), None)
-    if found is None or found.folders:
+    stated = next((each for each in TERM_FORMATS if each.option == option.strip().lower()), None)
+    if stated is None or stated.folders:
         raise InputError(
             "no such format", column="format", found=repr(option),
             expected=" or ".join(FORMAT_OPTIONS),
         )  # fmt: skip
-    return found
+    return stated
 
 
 def _terms_in_folder(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:
@@ -331,14 +337,8 @@ def _terms_in_folder(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:
     for term_format in TERM_FORMATS:
         for folder in term_format.folders:
             for path in sorted((source / folder).iterdir()) if (source / folder).is_dir() else ():
-                if (part := _part_named_for(term_format, path)) is not None and path.is_file():
+                if term_format.is_name(part := _part(path)) and path.is_file():
                     yield (term_format.role, ""), part
-
-
-def _part_named_for(term_format: TermFormat, path: Path) -> Part | None:
-    """The file, if its name is one of the format."""
-    part = _part(path)
-    return part if term_format.is_name(part) else None
 
 
 def _in_archive(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:
@@ -371,8 +371,8 @@ def _whole(role: str, candidates: Mapping[tuple[str, str], Sequence[Part]]) -> S
     if "" in suffixes and len(suffixes) > 1:
         _refuse(role, [candidates[role, suffix][0] for suffix in suffixes[:2]])
     if suffixes != [""]:
-        for place, suffix in enumerate(suffixes):
-            expected = chr(ord("a") + place // 26) + chr(ord("a") + place % 26)
+        for index, suffix in enumerate(suffixes):
+            expected = chr(ord("a") + index // 26) + chr(ord("a") + index % 26)
             if suffix != expected:
                 raise InputError(
                     "a part is missing",

@@ -1,4 +1,4 @@
-"""Byte streams of files in parts, in a zip archive, or under gzip; and their division into blocks of whole lines."""
+"""Byte streams of files in parts, in a zip archive, or under gzip; and their division into blocks of complete lines."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import IO, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.files.input_file import opened_input
 from cuihop.files.text_lines import LONGEST_LINE
+from cuihop.resources.arrays import UInt8, UInt64
 
 BLOCK_BYTES = 1 << 20
 """Bytes read and scanned at a time: a block and its offsets fit into the cache of one core."""
@@ -27,6 +27,7 @@ _SPARE = 72  # a line feed, and zeros
 _MARK = b"\xef\xbb\xbf"  # the byte order mark that some editors put first
 
 _CHUNK = 1 << 18
+_DOWNLOAD = "Download it again"
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP = 31  # zlib's window, with a gzip header around
 
@@ -34,19 +35,14 @@ _GZIP = 31  # zlib's window, with a gzip header around
 class BrokenStream(Exception):
     """The bytes break off or cannot be unpacked. The reader that counts lines adds the line and raises `InputError`."""
 
-    def __init__(self, file: str, problem: str, *, found: str, expected: str, advice: str | None = None) -> None:
+    def __init__(self, problem: str, **facts: str) -> None:
         super().__init__(problem)
-        self.file = file
-        self.problem = problem
-        self.found = found
-        self.expected = expected
-        self.advice = advice
+        self._problem = problem
+        self._facts = {"advice": _DOWNLOAD, **facts}
 
     def at_line(self, line: int) -> InputError:
         """The error for the user."""
-        return InputError(
-            self.problem, file=self.file, line=line, found=self.found, expected=self.expected, advice=self.advice
-        )
+        return InputError(self._problem, line=line, **self._facts)
 
 
 @dataclass(frozen=True)
@@ -54,11 +50,8 @@ class Part:
     """A file on the disk, or a member of a zip archive.
 
     Attributes:
-        path: on the disk.
         member: the member's name, if `path` is an archive.
-        gzip: true where it is compressed by gzip.
         size: bytes on disk (of a member, after extraction from the archive).
-        zstd: true where it is compressed by zstd.
     """
 
     path: Path
@@ -142,36 +135,30 @@ class _Raw:
         self._part = part
         self._source = source
         self._owner = owner
-        self._read = 0
 
     def read(self, most: int) -> bytes:
-        try:
+        with self._errors():
             data = self._source.read(most)
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", file=str(self._part)) from error
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-            raise BrokenStream(
-                str(self._part),
-                "the zip archive is damaged",
-                found=str(error) or "its end",
-                expected=f"{self._part.size:,} bytes",
-                advice="Download it again",
-            ) from error
-        self._read += len(data)
         self._owner.consumed += len(data)
         return data
 
     def readinto(self, view: memoryview) -> int:
-        if self._part.member is None:
-            try:
-                count: int = self._source.readinto(view)  # type: ignore[attr-defined]
-            except OSError as error:
-                raise InputError(f"cannot be read: {error.strerror}", file=str(self._part)) from error
-            self._owner.consumed += count
-            return count
-        data = self.read(min(len(view), _CHUNK))
-        view[: len(data)] = data
-        return len(data)
+        with self._errors():
+            count: int = self._source.readinto(view if self._part.member is None else view[:_CHUNK])  # type: ignore[attr-defined]
+        self._owner.consumed += count
+        return count
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", file=str(self._part)) from error
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise BrokenStream(
+                "the zip archive is damaged", file=str(self._part), found=str(error) or "its end",
+                expected=f"{self._part.size:,} bytes",
+            ) from error  # fmt: skip
 
 
 class _Gunzip:
@@ -205,10 +192,8 @@ class _Gunzip:
             if not rest and not self._inflate.eof:
                 raise self._broken("the gzip file breaks off", "its end")
 
-    def _broken(self, problem: str, found: str) -> BrokenStream:
-        return BrokenStream(
-            self._file, problem, found=found, expected="gzip data up to its checksum", advice="Download it again"
-        )
+    def _broken(self, problem: str, actual: str) -> BrokenStream:
+        return BrokenStream(problem, file=self._file, found=actual, expected="gzip data up to its checksum")
 
 
 class _Unzstd:
@@ -285,14 +270,14 @@ class Block:
             self.buffer = larger
 
     @property
-    def words(self) -> npt.NDArray[np.uint64]:
+    def words(self) -> UInt64:
         """The same memory as little-endian numbers of 8 bytes."""
         return self.buffer.view("<u8")
 
-    def room(self, rows: int, places: int) -> None:
+    def room(self, rows: int, columns: int) -> None:
         """Enlarge the output arrays to that many rows. Unused memory is never touched."""
-        if self.spans.shape[1] != places or self.spans.shape[0] < rows:
-            self.spans = np.empty((rows, places), dtype=np.int32)
+        if self.spans.shape[1] != columns or self.spans.shape[0] < rows:
+            self.spans = np.empty((rows, columns), dtype=np.int32)
             self.rows = np.empty(rows, dtype=np.int32)
 
 
@@ -308,10 +293,10 @@ class BlockReader:
         self._broken: BrokenStream | None = None
 
     def fill(self, block: Block) -> bool:
-        """Fill the block with whole lines; false at the end of the file.
+        """Fill the block with complete lines; false at the end of the file.
 
         Raises:
-            BrokenStream: after all whole lines before the break have been returned.
+            BrokenStream: after all complete lines before the break have been returned.
         """
         size = len(self._carried)
         block.grow(size + 1)
@@ -332,12 +317,9 @@ class BlockReader:
                 break
             if size >= LONGEST_LINE:
                 raise BrokenStream(
-                    self._file,
-                    "the line has no end",
-                    found=f"{size:,} bytes without a line feed",
-                    expected="rows of text",
-                    advice="Is it an RRF file?",
-                )
+                    "the line has no end", file=self._file, found=f"{size:,} bytes without a line feed",
+                    expected="rows of text", advice="Is it an RRF file?",
+                )  # fmt: skip
             block.grow(2 * size)
         if end == 0:
             if self._broken is not None:
@@ -370,12 +352,12 @@ def _padded(capacity: int) -> int:
     return -(-capacity // 8) * 8 + _SPARE
 
 
-def _after_last_line_feed(buffer: npt.NDArray[np.uint8], size: int) -> int:
+def _after_last_line_feed(buffer: UInt8, size: int) -> int:
     """The position after the last line feed in ``buffer[:size]``; 0 where there is none."""
     while size > 0:
         begin = max(0, size - _WINDOW)
-        found = np.flatnonzero(buffer[begin:size] == _LINE_FEED)
-        if len(found):
-            return begin + int(found[-1]) + 1
+        line_feeds = np.flatnonzero(buffer[begin:size] == _LINE_FEED)
+        if len(line_feeds):
+            return begin + int(line_feeds[-1]) + 1
         size = begin
     return 0

@@ -6,15 +6,14 @@ from array import array
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.errors import InputError, LimitExceeded
 from cuihop.identifiers import EXPECTED, in_upper_case, is_identifier
-from cuihop_loader.terms import Term, TermRows
+from cuihop.resources.arrays import Bool, Int32, UInt8
+from cuihop_loader.term_files import Term, TermRows
 
 MOST_SABS = 2048
 
-Int32 = npt.NDArray[np.int32]
 
 _OBSOLETE, _DEFINED = 1, 2
 _UNSTATED = -1
@@ -27,7 +26,6 @@ class TermColumns:
         code_of: number of each identifier, of terms and of parents. CUIs in lower case are read in upper case.
         lower: those.
         text_of: number of each distinct name.
-        sabs: number of each vocabulary.
         others: statements with more than names and parents, each with its number.
     """
 
@@ -43,11 +41,6 @@ class TermColumns:
         self._children, self._parents, self._instances = array("i"), array("i"), array("B")
         self._named, self._texts, self._synonyms = array("i"), array("i"), array("B")
 
-    @property
-    def parent_count(self) -> int:
-        """Number of statements of a parent so far."""
-        return len(self._parents)
-
     def end_file(self, sab: str) -> None:
         """State the vocabulary of the statements since the last call that state none.
 
@@ -60,11 +53,7 @@ class TermColumns:
         self._ends.append(self._ended)
 
     def add(self, term: Term, file: str) -> None:
-        """Add a statement.
-
-        Args:
-            term: the statement.
-            file: for errors.
+        """Add a statement of a file.
 
         Raises:
             InputError: an identifier is malformed.
@@ -79,11 +68,11 @@ class TermColumns:
                 self._children.append(statement)
                 self._parents.append(self._code(parent, "parent", term, file))
                 self._instances.append(is_instance)
-        if term.name:
-            self._add_name(statement, term.name, synonym=False)
-        for synonym in term.synonyms:
-            if synonym:
-                self._add_name(statement, synonym, synonym=True)
+        for text, is_synonym in [(term.name, False), *((synonym, True) for synonym in term.synonyms)]:
+            if text:
+                self._named.append(statement)
+                self._texts.append(self.text_of[text])
+                self._synonyms.append(is_synonym)
         if term.obsolete or term.umls or term.alternatives:
             self.others.append((statement, term))
 
@@ -98,20 +87,15 @@ class TermColumns:
         number_of = {stated: self._sab(stated) if stated else _UNSTATED for stated in dict.fromkeys(rows.sabs)}
         self._sabs.frombytes(_numbers(rows.sabs, number_of).tobytes())
         self._flags.frombytes(bytes([_DEFINED]) * len(rows.terms))
-        for strings, code_of, places, codes, zeros in (
+        for strings, code_of, statements, codes, zeros in (
             (rows.parents, self.code_of, self._children, self._parents, self._instances),
             (rows.names, self.text_of, self._named, self._texts, self._synonyms),
         ):
             stated = strings if all(strings) else [string for string in strings if string]
             at = range(len(strings)) if stated is strings else [n for n, string in enumerate(strings) if string]
-            places.frombytes((np.asarray(at, dtype=np.int32) + np.int32(first)).tobytes())
+            statements.frombytes((np.asarray(at, dtype=np.int32) + np.int32(first)).tobytes())
             codes.frombytes(_numbers(stated, code_of).tobytes())
             zeros.frombytes(bytes(len(stated)))
-
-    def _add_name(self, statement: int, text: str, *, synonym: bool) -> None:
-        self._named.append(statement)
-        self._texts.append(self.text_of.setdefault(text, len(self.text_of)))
-        self._synonyms.append(synonym)
 
     def _code(self, identifier: str, field: str, term: Term, file: str) -> int:
         code = self.code_of.get(identifier)
@@ -143,7 +127,7 @@ class TermColumns:
         return np.asarray(self._sabs)
 
     @property
-    def obsolete(self) -> npt.NDArray[np.bool_]:
+    def obsolete(self) -> Bool:
         """True where the statement, or another of the same file, calls the term obsolete."""
         obsolete = np.asarray(self._flags) & _OBSOLETE > 0
         if obsolete.any():
@@ -153,7 +137,7 @@ class TermColumns:
         return obsolete
 
     @property
-    def defined(self) -> npt.NDArray[np.bool_]:
+    def defined(self) -> Bool:
         """True where the statement does more than mention the term."""
         return np.asarray(self._flags) & _DEFINED > 0
 
@@ -165,22 +149,14 @@ class TermColumns:
         return np.asarray(self._children), np.asarray(self._parents)
 
     @property
-    def instances(self) -> npt.NDArray[np.bool_]:
+    def instances(self) -> Bool:
         """True where the parent is the class of an instance."""
         return np.asarray(self._instances) > 0
 
     @property
-    def names(self) -> tuple[Int32, Int32, npt.NDArray[np.uint8]]:
+    def names(self) -> tuple[Int32, Int32, UInt8]:
         """The statement, the number of the text, and 1 for a synonym, 0 for the name of the term."""
-        return (
-            np.asarray(self._named),
-            np.asarray(self._texts),
-            np.asarray(self._synonyms),
-        )
-
-    def extra_code(self, identifier: str) -> int:
-        """The number of a well-formed identifier that no statement need have."""
-        return self.code_of[identifier]
+        return np.asarray(self._named), np.asarray(self._texts), np.asarray(self._synonyms)
 
 
 class _Numbers(dict[str, int]):
@@ -192,11 +168,7 @@ class _Numbers(dict[str, int]):
 
 
 class _Identifiers(_Numbers):
-    """Identifiers numbered as they come, a CUI in lower case as the one in upper case.
-
-    Args:
-        lower: the number of each CUI that was in lower case, which this adds.
-    """
+    """Identifiers numbered as they come, a CUI in lower case as the one in upper case, and also in ``lower``."""
 
     def __init__(self, lower: dict[str, int]) -> None:
         super().__init__()

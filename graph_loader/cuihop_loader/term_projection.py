@@ -1,7 +1,7 @@
 """Projection of terms on the concepts of a graph.
 
 A term with UMLS cross-references becomes those CUIs; a term without has its own identifier, so that every hop of
-the ontology remains a hop. Where a term has several CUIs, each is a child of each CUI of its parent.
+the ontology remains a hop. If a term has several CUIs, each is a child of each CUI of its parent.
 """
 
 from __future__ import annotations
@@ -11,16 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.identifiers import Identifiers, is_identifier
-from cuihop_loader.arrays import ascending
+from cuihop.resources.arrays import Bool, Int32, ascending
 from cuihop_loader.report import TermReport
 from cuihop_loader.term_columns import TermColumns
-from cuihop_loader.terms import Term
-
-Int32 = npt.NDArray[np.int32]
-Bools = npt.NDArray[np.bool_]
+from cuihop_loader.term_files import Term
 
 _NONE = -1
 _SAMPLES = 3
@@ -31,7 +27,7 @@ class ParentRows:
     """Statements of a parent as pairs of concepts.
 
     Attributes:
-        rows: the statement of each pair, its place among all statements of a parent.
+        rows: the statement of each pair, its position among all statements of a parent.
         children, parents: numbers of concepts, of which both may be the same.
     """
 
@@ -53,8 +49,8 @@ class TermProjection:
         self.keeps_terms = identifiers == "any"
         self._columns = columns
         cuis, alternatives = self._cross_references(columns)
-        codes = {identifier: columns.extra_code(identifier) for of in cuis.values() for identifier in of}
-        places = {alternative: columns.extra_code(alternative) for alternative in alternatives}
+        codes = {identifier: columns.code_of[identifier] for of in cuis.values() for identifier in of}
+        code_of = {alternative: columns.code_of[alternative] for alternative in alternatives}
         terms, obsolete, defined = columns.terms, columns.obsolete, columns.defined
         count = len(columns.code_of)
         # A statement that merely mentions a term does not bring an obsolete one back.
@@ -63,9 +59,9 @@ class TermProjection:
         self.gone = retired & ~self.current
         self.usable = ~obsolete & self.current[terms]
         self._alternatives = {
-            places[alternative]: term
+            code_of[alternative]: term
             for alternative, term in alternatives.items()
-            if not self.current[places[alternative]]
+            if not self.current[code_of[alternative]]
         }
         self._defined = _marked(count, terms[self.usable & defined]) | self.gone
         self._defined[list(self._alternatives)] = True
@@ -98,48 +94,35 @@ class TermProjection:
 
     def of(self, code: int) -> tuple[int, ...]:
         """The concepts of a term, which may be an alternative identifier or undefined; empty for an obsolete one."""
-        if (found := self._several.get(code)) is not None:
-            return found
+        if (several := self._several.get(code)) is not None:
+            return several
         concept = int(self._concept[code])
         return () if concept == _NONE else (concept,)
 
-    def undefined(self, codes: Int32) -> int:
-        """Number of distinct terms among these that no file defines."""
-        return int(np.count_nonzero(~self._defined[ascending(codes)]))
-
-    def concepts_of_terms(self) -> Int32:
-        """The concepts of all current terms, ascending."""
-        terms = np.flatnonzero(self.current).astype(np.int32)
-        _, concepts = self._expanded(terms)
-        return ascending(concepts)
-
-    def pairs(self, included: Bools) -> ParentRows:
+    def pairs(self, included: Bool) -> ParentRows:
         """Pairs of concepts, of the statements of a parent that are included."""
         statements, parents = self._columns.parents
         rows = np.flatnonzero(included & self.usable[statements]).astype(np.int32)
-        at, children = self._expanded(self._columns.terms[statements[rows]])
+        at, children = self.expanded(self._columns.terms[statements[rows]])
         rows = rows[at]
-        at, ends = self._expanded(parents[rows])
+        at, ends = self.expanded(parents[rows])
         return ParentRows(rows[at], children[at], ends)
 
     def expanded(self, terms: Int32) -> tuple[Int32, Int32]:
-        """The concepts of each term in turn: the place of the term in the array, and the concept."""
-        return self._expanded(terms)
-
-    def _expanded(self, terms: Int32) -> tuple[Int32, Int32]:
+        """The concepts of each term in turn: the position of the term in the array, and the concept."""
         single = self._concept[terms]
-        places = np.arange(len(terms), dtype=np.int32)
+        indices = np.arange(len(terms), dtype=np.int32)
         if self._several:
             several = _marked(len(self._concept), np.fromiter(self._several, dtype=np.int32))[terms]
-            more = [(place, c) for place in np.flatnonzero(several).tolist() for c in self._several[int(terms[place])]]
+            more = [(index, c) for index in np.flatnonzero(several).tolist() for c in self._several[int(terms[index])]]
             added = np.array(more, dtype=np.int32).reshape(-1, 2)
             alone = ~several
-            places = np.concatenate([places[alone], added[:, 0]])
+            indices = np.concatenate([indices[alone], added[:, 0]])
             single = np.concatenate([single[alone], added[:, 1]])
-            order = np.argsort(places, kind="stable")
-            places, single = places[order], single[order]
-        found = single != _NONE
-        return places[found], single[found]
+            order = np.argsort(indices, kind="stable")
+            indices, single = indices[order], single[order]
+        present = single != _NONE
+        return indices[present], single[present]
 
     def retired(self) -> Iterator[tuple[str, str, str]]:
         """Alternative identifiers, and obsolete terms with their successors; empty where only CUIs are used."""
@@ -170,8 +153,8 @@ class TermProjection:
         code = self._columns.code_of.get(identifier)
         return code is not None and bool(self.current[code])
 
-    def report(self, undefined: int) -> TermReport:
-        """The part of the load report that is about terms."""
+    def report(self, parents: Int32) -> TermReport:
+        """The part of the load report that is about terms, of which these are parents."""
         terms = int(np.count_nonzero(self.current))
         terms_of = Counter(cui for of in self._cuis.values() for cui in of)
         return TermReport(
@@ -180,7 +163,7 @@ class TermProjection:
             without_cui=terms - len(self._cuis),
             several_cuis=sum(len(of) > 1 for of in self._cuis.values()),
             shared_cuis=sum(count > 1 for count in terms_of.values()),
-            undefined_parents=undefined,
+            undefined_parents=int(np.count_nonzero(~self._defined[ascending(parents)])),
         )
 
     def warnings(self) -> list[str]:
@@ -197,8 +180,8 @@ class TermProjection:
         ]
 
 
-def _marked(count: int, codes: Int32) -> Bools:
-    """True at each of the places."""
+def _marked(count: int, codes: Int32) -> Bool:
+    """Mask that is true at each of the codes."""
     marks = np.zeros(count, dtype=np.bool_)
     marks[codes] = True
     return marks

@@ -1,15 +1,93 @@
-"""Elements of an XML file of terms, in the order of the file, without the tree in memory."""
+"""XML files of terms: elements one by one, without the tree in memory, or a check before another parser reads them."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Container, Iterator, Mapping
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 from xml.parsers import expat
 
 from cuihop.errors import InputError
 from cuihop_loader.streams import BLOCK_BYTES, BrokenStream, byte_stream
-from cuihop_loader.term_lines import TextTermFile
-from cuihop_loader.xml_guard import LONGEST_TEXT
+from cuihop_loader.term_files import TermFile
+
+DEEPEST = 500
+"""Elements within elements."""
+
+LONGEST_ENTITY = 256
+"""Characters of an entity, which may not hold other entities; Protégé declares prefixes of IRIs in this way."""
+
+LONGEST_TEXT = 16 << 20
+"""Bytes of a tag, or of the text up to the next: a parser holds it in memory."""
+
+_SIMPLE = "entities of the file's own with plain text"
+
+
+class CheckedXml(io.RawIOBase):
+    """The bytes of an XML file, each checked before another parser sees it."""
+
+    def __init__(self, source: BinaryIO, name: str) -> None:
+        self._source = source
+        self._name = name
+        self._depth = 0
+        self._fed = self._last_tag = 0
+        self._ended = False
+        self._parser = expat.ParserCreate()
+        self._parser.StartElementHandler = self._begin
+        self._parser.EndElementHandler = self._end
+        self._parser.EntityDeclHandler = self._entity
+
+    def readable(self) -> bool:
+        """See `io.IOBase`."""
+        return True
+
+    def readinto(self, into: Any) -> int:
+        """See `io.RawIOBase`.
+
+        Raises:
+            InputError: the file is not well-formed, ends early, is too deep, has a tag or text that is too
+                long, or declares an unsuitable entity.
+        """
+        data = self._source.read(len(into))
+        if not self._ended:
+            self._ended = not data
+            try:
+                self._parser.Parse(data, self._ended)
+            except expat.ExpatError as error:
+                raise InputError(
+                    "not well-formed XML", file=self._name, line=error.lineno, column=error.offset + 1,
+                    found=expat.errors.messages[error.code], expected="a whole XML file", advice="Download it again",
+                ) from None  # fmt: skip
+            self._fed += len(data)
+            if self._fed - self._last_tag > LONGEST_TEXT:
+                raise self._refused("a tag or text without end", f"more than {LONGEST_TEXT:,} bytes", "shorter ones")
+        into[: len(data)] = data
+        return len(data)
+
+    def _begin(self, name: str, _: Any) -> None:
+        self._last_tag = self._parser.CurrentByteIndex
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise self._refused("elements within elements", repr(name), f"{DEEPEST} levels at most")
+
+    def _end(self, _: str) -> None:
+        self._last_tag = self._parser.CurrentByteIndex
+        self._depth -= 1
+
+    def _entity(self, name: str, is_parameter: bool, value: str | None, *_: Any) -> None:
+        if is_parameter or value is None:
+            raise self._refused("an entity from elsewhere", repr(name), _SIMPLE)
+        if "&" in value:
+            raise self._refused("an entity of other entities, which can expand without bound", repr(name), _SIMPLE)
+        if len(value) > LONGEST_ENTITY:
+            raise self._refused("a long entity", repr(name), f"{LONGEST_ENTITY} characters at most")
+
+    def _refused(self, problem: str, actual: str, expected: str) -> InputError:
+        return InputError(
+            problem, file=self._name, line=self._parser.CurrentLineNumber,
+            column=self._parser.CurrentColumnNumber + 1, found=actual, expected=expected,
+        )  # fmt: skip
+
 
 _DEEPEST = 64
 _NO_ENTITIES = "text without entities of its own"
@@ -34,34 +112,33 @@ class Element(NamedTuple):
     text: str
 
 
-class XmlTermFile(TextTermFile):
-    """The part that formats in XML share of a `cuihop_loader.terms.TermFile`."""
+class XmlTermFile(TermFile):
+    """The part that formats in XML share of a `cuihop_loader.term_files.TermFile`."""
 
-    def elements(self, wanted: Container[str] | None = None) -> Iterator[Element]:
-        """Beginnings and ends of elements. A document type is accepted, entities of the file's own are not.
+    def elements(self, names: Container[str] | None = None) -> Iterator[Element]:
+        """Beginnings and ends of all elements, or of those of some names.
 
-        Args:
-            wanted: names of the elements to give; ``None`` for all.
+        A document type is accepted, entities of the file's own are not.
 
         Raises:
             InputError: the file cannot be read, is not well-formed, declares or uses an entity, is nested deeper than
                 64 elements, or has a tag or text of more than 16 MB.
         """
-        found: list[Element] = []
+        elements: list[Element] = []
         parser = expat.ParserCreate()
         parser.buffer_text = True
 
         texts: list[str] = []
         depth = 0
 
-        def fault(problem: str, found: str, expected: str) -> NoReturn:
+        def refuse(problem: str, actual: str, expected: str) -> NoReturn:
             line, column = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
-            raise InputError(problem, file=str(self.file), line=line, column=column, found=found, expected=expected)
+            raise InputError(problem, file=str(self.file), line=line, column=column, found=actual, expected=expected)
 
         def add(name: str, attributes: Mapping[str, str] | None) -> None:
-            if wanted is None or name in wanted:
+            if names is None or name in names:
                 line, column = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
-                found.append(
+                elements.append(
                     Element(name, attributes, line, column, depth, "" if attributes is not None else "".join(texts))
                 )
             texts.clear()
@@ -70,7 +147,7 @@ class XmlTermFile(TextTermFile):
             nonlocal depth
             depth += 1
             if depth > _DEEPEST:
-                fault("elements are nested too deeply", name, f"{_DEEPEST} at most")
+                refuse("elements are nested too deeply", name, f"{_DEEPEST} at most")
             add(name, attributes)
 
         def end(name: str) -> None:
@@ -79,10 +156,10 @@ class XmlTermFile(TextTermFile):
             depth -= 1
 
         def entity(name: str, *_: Any) -> NoReturn:
-            fault("an entity is declared, which could expand without bound", name, _NO_ENTITIES)
+            refuse("an entity is declared, which could expand without bound", name, _NO_ENTITIES)
 
         def skipped(name: str, _: bool) -> None:
-            fault("an entity that the file does not declare", f"&{name};", _NO_ENTITIES)
+            refuse("an entity that the file does not declare", f"&{name};", _NO_ENTITIES)
 
         parser.StartElementHandler = begin
         parser.EndElementHandler = end
@@ -98,7 +175,7 @@ class XmlTermFile(TextTermFile):
                     parser.Parse(bytes(view[:size]), size == 0)
                     fed += size
                     if fed - parser.CurrentByteIndex > LONGEST_TEXT or sum(map(len, texts)) > LONGEST_TEXT:
-                        fault("a tag or text without end", f"more than {LONGEST_TEXT:,} bytes", f"XML of {self.role}")
+                        refuse("a tag or text without end", f"more than {LONGEST_TEXT:,} bytes", f"XML of {self.role}")
                 except BrokenStream as broken:
                     raise broken.at_line(parser.CurrentLineNumber) from None
                 except expat.ExpatError as error:
@@ -109,10 +186,8 @@ class XmlTermFile(TextTermFile):
                     ) from None  # fmt: skip
                 self._crlf = self._crlf or int(b"\r\n" in view[:size].tobytes())
                 self.lines = self._crlf  # the ends of lines are those of the file as a whole
-                self.bytes = stream.consumed
-                if self._progress is not None:
-                    self._progress(str(self.file), self.bytes, self.file.size)
-                yield from found
-                found.clear()
+                self._show_progress(stream.consumed)
+                yield from elements
+                elements.clear()
                 if not size:
                     return

@@ -14,12 +14,7 @@ _OTHER_PORT = "Stop the program that listens there, or choose another host or po
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The ports of a worker.
-
-    Attributes:
-        http_port, grpc_port: the ports in use.
-        tls: True where both speak TLS.
-    """
+    """The ports that a worker uses; ``tls`` is True where both speak TLS."""
 
     http_port: int
     grpc_port: int
@@ -30,9 +25,6 @@ def bound_socket(host: str, port: int) -> socket.socket:
     """A socket that HTTP workers share, which does not listen yet. Port 0 takes any free one.
 
     A worker listens when it can answer: before, the system would take connections, and a proxy would wait on them.
-
-    Raises:
-        InputError: the address cannot be used.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # else asyncio leaves Nagle on
@@ -41,49 +33,25 @@ def bound_socket(host: str, port: int) -> socket.socket:
         bound.bind((host, port))
     except OSError as error:
         bound.close()
-        raise InputError(
-            f"cannot listen for HTTP: {error.strerror or error}", column="setting http-port", found=f"{host}:{port}",
-            advice=_OTHER_PORT,
-        ) from None  # fmt: skip
+        raise _not_listening("HTTP", error, host, port) from None
     bound.setblocking(False)
     bound.set_inheritable(True)
     return bound
 
 
-def listening_socket(host: str, port: int) -> socket.socket:
-    """A socket as `bound_socket` gives it, which listens.
-
-    Raises:
-        InputError: the address cannot be used.
-    """
-    bound = bound_socket(host, port)
-    listen(bound)
-    return bound
-
-
-def listen(bound: socket.socket) -> None:
-    """Take connections from now on. Harmless twice.
-
-    Raises:
-        InputError: another program has come first.
-    """
+def listen(bound: socket.socket) -> socket.socket:
+    """Take connections on this socket from now on; `InputError` if another program came first. Harmless twice."""
     try:
         bound.listen(_BACKLOG)
     except OSError as error:
         host, port = bound.getsockname()[:2]
         bound.close()
-        raise InputError(
-            f"cannot listen for HTTP: {error.strerror or error}", column="setting http-port", found=f"{host}:{port}",
-            advice=_OTHER_PORT,
-        ) from None  # fmt: skip
+        raise _not_listening("HTTP", error, host, port) from None
+    return bound
 
 
 def reserved_port(host: str, port: int) -> socket.socket:
-    """A port that workers share for gRPC, reserved for them. It is bound and does not listen.
-
-    Raises:
-        InputError: the port is taken.
-    """
+    """A bound port that workers share for gRPC; it does not listen. `InputError` if the port is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     held = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -95,11 +63,15 @@ def reserved_port(host: str, port: int) -> socket.socket:
         held.bind((host, port))
     except OSError as error:
         held.close()
-        raise InputError(
-            f"cannot listen for gRPC: {error.strerror or error}", column="setting grpc-port", found=f"{host}:{port}",
-            advice=_OTHER_PORT,
-        ) from None  # fmt: skip
+        raise _not_listening("gRPC", error, host, port) from None
     return held
+
+
+def _not_listening(protocol: str, error: OSError, host: str, port: int) -> InputError:
+    return InputError(
+        f"cannot listen for {protocol}: {error.strerror or error}", column=f"setting {protocol.lower()}-port",
+        found=f"{host}:{port}", advice=_OTHER_PORT,
+    )  # fmt: skip
 
 
 def is_loopback(host: str) -> bool:
@@ -115,16 +87,7 @@ def is_loopback(host: str) -> bool:
 
 
 def check_exposure(host: str, authentication_configured: bool, tls_configured: bool) -> str | None:
-    """A warning for the operator; None for none.
-
-    Args:
-        host: the address to listen on.
-        authentication_configured: True where callers are authenticated.
-        tls_configured: True where the service speaks TLS itself.
-
-    Raises:
-        InputError: others could reach the service without authentication.
-    """
+    """A warning for the operator, None for none; `InputError` if others would need no authentication."""
     if is_loopback(host):
         return None
     if not authentication_configured:

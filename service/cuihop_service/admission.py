@@ -14,16 +14,14 @@ from typing import Any, Protocol, Self, TypeVar
 from cuihop.errors import CuihopError, QueryTimedOut, RateLimited
 from cuihop.remote.activation import Activation
 from cuihop.remote.statuses import status_of
-from cuihop.resources.interruption import interrupted_by
-from cuihop_service.callers import ANONYMOUS, Caller, Scope
+from cuihop.resources.progress import interrupted_by
+from cuihop_service.callers import Caller, Scope
 from cuihop_service.limits import Limits
 from cuihop_service.request_context import Answer, Cancelled, ReleaseSession, RequestContext
 
 T = TypeVar("T")
 
 _log = logging.getLogger("cuihop.service")
-
-_FAILED = "an observer failed"
 
 
 @dataclass(slots=True)  # one for each request, and a frozen one takes twice as long
@@ -37,7 +35,6 @@ class RequestInfo:
         request_id: chosen by the caller, or generated here.
         seconds: the caller's time limit; None for the service's own.
         size: number of pairs, concepts, sets or texts.
-        scope: the scope that the caller needs.
         quick: True for an answer without a thread.
         trace: the ``traceparent`` header.
         subject: name in the caller's certificate.
@@ -68,7 +65,6 @@ class RequestOutcome:
     """Outcome of a request that was answered or refused. Constant.
 
     Attributes:
-        info: the request.
         caller: the caller; None where authentication failed.
         seconds: from the request's arrival to its answer.
         reason: ``OK``, ``CANCELLED``, or the reason of the error in `cuihop.remote.statuses`.
@@ -99,34 +95,14 @@ class Guard(Protocol):
         """
 
     def admit(self, caller: Caller, info: RequestInfo) -> Awaitable[None] | None:
-        """Count the request against the caller's rate.
-
-        Raises:
-            RateLimited: too many requests.
-            LimitExceeded: the request is larger than the caller's rate ever allows.
-        """
+        """Count the request against the caller's rate: `RateLimited`, or `LimitExceeded` if it is too large for it."""
 
     def waits(self, info: RequestInfo) -> bool:
         """True where `caller` or `admit` may return an awaitable for this request."""
 
 
-class OpenGuard:
-    """A guard that admits every caller: for a service that listens on loopback only."""
-
-    def caller(self, info: RequestInfo) -> Caller:
-        """Anonymous, whatever the credentials."""
-        return ANONYMOUS
-
-    def admit(self, caller: Caller, info: RequestInfo) -> None:
-        """Count nothing."""
-
-    def waits(self, info: RequestInfo) -> bool:
-        """False, always."""
-        return False
-
-
-class Observer(Protocol):
-    """Recipient of the beginning and the outcome of each request."""
+class Observer:
+    """Recipient of the beginning and the outcome of each request; this one records nothing."""
 
     def started(self, info: RequestInfo) -> Any:
         """Note the arrival of a request. The value returned is handed to `finished`."""
@@ -138,25 +114,8 @@ class Observer(Protocol):
         """Note the numbers of requests being answered, and of those that wait."""
 
 
-class SilentObserver:
-    """An observer that records nothing."""
-
-    def started(self, info: RequestInfo) -> Any:
-        """See `Observer`."""
-
-    def finished(self, outcome: RequestOutcome, token: Any) -> None:
-        """See `Observer`."""
-
-    def waiting(self, running: int, waiting: int) -> None:
-        """See `Observer`."""
-
-
-class Observers:
-    """Several observers as one. The failure of one is logged, and has no other effect.
-
-    Args:
-        observers: from the outermost to the innermost: the first sees a request begin first, and end last.
-    """
+class Observers(Observer):
+    """Several observers as one, the outermost first. The failure of one is logged, and has no other effect."""
 
     def __init__(self, *observers: Observer) -> None:
         self._observers = observers
@@ -165,30 +124,26 @@ class Observers:
 
     def started(self, info: RequestInfo) -> Sequence[Any]:
         """Call each, and collect their tokens."""
-        tokens = []
-        for started in self._started:
-            try:
-                tokens.append(started(info))
-            except Exception:
-                _log.exception(_FAILED)
-                tokens.append(None)
-        return tokens
+        return [_logged(started, info) for started in self._started]
 
     def finished(self, outcome: RequestOutcome, token: Any) -> None:
         """Call each with its own token."""
         for finished, own in zip(self._finished, reversed(token), strict=True):
-            try:
-                finished(outcome, own)
-            except Exception:
-                _log.exception(_FAILED)
+            _logged(finished, outcome, own)
 
     def waiting(self, running: int, waiting: int) -> None:
         """Call each."""
         for observer in self._observers:
-            try:
-                observer.waiting(running, waiting)
-            except Exception:
-                _log.exception(_FAILED)
+            _logged(observer.waiting, running, waiting)
+
+
+def _logged(call: Callable[..., T], *arguments: Any) -> T | None:
+    """The result of a call of an observer; ``None``, and a line in the log, where it fails."""
+    try:
+        return call(*arguments)
+    except Exception:
+        _log.exception("an observer failed")
+        return None
 
 
 class _ObservedRequest:
@@ -232,9 +187,6 @@ class Admission:
     """Admits requests and runs their work: quick work at once, the rest in a bounded pool of threads.
 
     Args:
-        limits: of requests at a time, and of seconds.
-        guard: authenticates callers and counts their requests.
-        observer: gets the outcomes.
         catch_up: waits until the release is as new as a caller has seen, for a number of seconds at most; None for no
             wait.
 
@@ -245,15 +197,15 @@ class Admission:
     def __init__(
         self,
         limits: Limits,
-        guard: Guard | None = None,
+        guard: Guard,
         observer: Observer | None = None,
         catch_up: Callable[[Activation, float], Awaitable[None]] | None = None,
     ) -> None:
         self._catch_up = catch_up
         self._catching_up = 0
         self.limits = limits
-        self.guard: Guard = guard or OpenGuard()
-        self.observer: Observer = observer or SilentObserver()
+        self.guard = guard
+        self.observer: Observer = observer or Observer()
         self._pool = ThreadPoolExecutor(limits.running, thread_name_prefix="answer")
         self._room = asyncio.Semaphore(limits.running)
         self.running = 0
@@ -288,13 +240,8 @@ class Admission:
                 caller.check(info.scope)
         return caller
 
-    def at_once(self, info: RequestInfo, work: Callable[[RequestContext], T]) -> T:
-        """The answer to a quick request, without a turn of the event loop. `Guard.waits` must be False for it.
-
-        Raises:
-            NotAuthenticated, NotAllowed, RateLimited: before the answer.
-            CuihopError: what ``work`` raises.
-        """
+    def at_once(self, info: RequestInfo, task: Callable[[RequestContext], T]) -> T:
+        """The answer to a quick request, without a turn of the event loop. `Guard.waits` must be False for it."""
         with _ObservedRequest(self.observer, info) as observed:
             caller = self.guard.caller(info)
             if not isinstance(caller, Caller):
@@ -304,15 +251,10 @@ class Admission:
             if self.guard.admit(caller, info) is not None:
                 raise TypeError("the guard waits, and said that it would not")
             context = self._context(caller, info)
-            return observed.answered(context, work(context))
+            return observed.answered(context, task(context))
 
-    async def answer(self, info: RequestInfo, work: Callable[[RequestContext], T]) -> T:
-        """The answer of ``work``, once the request is admitted.
-
-        Raises:
-            NotAuthenticated, NotAllowed, RateLimited, QueryTimedOut: before or instead of the answer.
-            CuihopError: what ``work`` raises.
-        """
+    async def answer(self, info: RequestInfo, task: Callable[[RequestContext], T]) -> T:
+        """The answer of ``task``, once the request is admitted; an error of either, or a `QueryTimedOut`."""
         with _ObservedRequest(self.observer, info) as observed:
             caller = info.caller
             if caller is None:
@@ -326,11 +268,11 @@ class Admission:
             context = self._context(caller, info)
             if info.session.seen is not None:
                 await self._caught_up(info.session.seen, context)
-            return observed.answered(context, work(context) if info.quick else await self._in_thread(work, context))
+            return observed.answered(context, task(context) if info.quick else await self._in_thread(task, context))
 
     def _context(self, caller: Caller, info: RequestInfo) -> RequestContext:
         seconds = self.limits.seconds if info.seconds is None else min(info.seconds, self.limits.seconds)
-        return RequestContext(caller, info.request_id, time.monotonic() + seconds, session=info.session)
+        return RequestContext(caller, time.monotonic() + seconds, session=info.session)
 
     async def _caught_up(self, seen: Activation, context: RequestContext) -> None:
         """Wait for a release that is not older than one the caller has seen, where there is room to wait."""
@@ -342,8 +284,8 @@ class Admission:
         finally:
             self._catching_up -= 1
 
-    async def _in_thread(self, work: Callable[[RequestContext], T], context: RequestContext) -> T:
-        """The answer of ``work`` in a thread, which stops between two blocks of its work once the caller has gone."""
+    async def _in_thread(self, task: Callable[[RequestContext], T], context: RequestContext) -> T:
+        """The answer of ``task`` in a thread, which stops between two blocks of its work once the caller has gone."""
         if self._room.locked() and self._waiting >= self.limits.waiting:
             raise RateLimited(
                 f"{self.running:,} requests are being answered and {self._waiting:,} wait; ask again in a moment",
@@ -365,7 +307,7 @@ class Admission:
         self._under_way.add(context)
         self.observer.waiting(self.running, self._waiting)
         variables = contextvars.copy_context()
-        future = asyncio.get_running_loop().run_in_executor(self._pool, variables.run, _interruptible, work, context)
+        future = asyncio.get_running_loop().run_in_executor(self._pool, variables.run, _interruptible, task, context)
         # Not earlier: an abandoned thread still takes room.
         future.add_done_callback(lambda ended: self._leave(context, ended))
         try:
@@ -398,8 +340,8 @@ class Admission:
         return not self.running
 
 
-def _interruptible(work: Callable[[RequestContext], T], context: RequestContext) -> T:
-    """The answer of ``work``, stopped by `cuihop.resources.interruption` once it is overdue or the caller has gone."""
+def _interruptible(task: Callable[[RequestContext], T], context: RequestContext) -> T:
+    """The answer of ``task``, stopped by `cuihop.resources.progress` once it is overdue or the caller has gone."""
     with interrupted_by(context.check):
         context.check()
-        return work(context)
+        return task(context)

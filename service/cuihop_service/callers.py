@@ -40,7 +40,6 @@ class Caller:
 
     Attributes:
         name: of the key, or ``token:`` and the token's subject, or ``certificate:`` and its name; for logs and rates.
-        scopes: of the caller's credentials.
         rate: of this caller; None for the service's own rate.
     """
 
@@ -53,11 +52,7 @@ class Caller:
         return scope in self.scopes
 
     def check(self, scope: Scope) -> None:
-        """Refuse a caller without the scope.
-
-        Raises:
-            NotAllowed: names the scope.
-        """
+        """Refuse a caller without the scope by a `NotAllowed`."""
         if scope not in self.scopes:
             raise NotAllowed(f"the key of {self.name!r} lacks the scope {scope!r}")
 

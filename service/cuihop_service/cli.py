@@ -6,13 +6,14 @@ import inspect
 import logging
 import os
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
-from cuihop.cli.output import JsonOption, note, print_json
+from cuihop.cli.output import note, print_json
 from cuihop.errors import GraphUnavailable
 from cuihop_service.settings import ENVIRONMENT_PREFIX, GROUPS, ServiceSettings, misspelt_variables, read_settings
 
@@ -41,7 +42,7 @@ def _serve(
 
     settings = read_settings(_given(given), config)
     configure_logs(settings.log_format, limits=settings.address_limits)
-    warning = check_exposure(settings.host, settings.guard.authenticates, settings.tls_certificate is not None)
+    warning = check_exposure(settings.host, settings.authenticates, settings.tls_certificate is not None)
     if warning is not None:
         note(warning)
     for name, meant in misspelt_variables(os.environ):
@@ -62,6 +63,9 @@ def _serve(
         raise typer.Exit(code)
 
 
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
 def _check(*, config: ConfigOption = None, json: JsonOption = False, **given: Any) -> None:
     """Check, before a start, all that would keep the service from answering as configured.
 
@@ -70,14 +74,14 @@ def _check(*, config: ConfigOption = None, json: JsonOption = False, **given: An
     """
     from cuihop_service.start_check import findings
 
-    found = []
+    results = []
     for finding in findings(_given(given), config):
-        found.append(finding)
+        results.append(finding)
         if not json:
             typer.echo(f"{finding.state:<7}  {finding.part}: {finding.text}")
-    code = next((finding.exit_code for finding in found if finding.exit_code), 0)
+    code = next((finding.exit_code for finding in results if finding.exit_code), 0)
     if json:
-        print_json({"exit_code": code, "checks": [finding.to_json() for finding in found]})
+        print_json({"exit_code": code, "checks": [asdict(finding) for finding in results]})
     raise typer.Exit(code)
 
 
@@ -133,12 +137,7 @@ def _without_bounds(annotation: Any) -> Any:
 
 
 def _with_flags(function: Callable[..., None], *, hidden: bool = False) -> Callable[..., None]:
-    """The function with one flag for each setting, after its own.
-
-    Args:
-        function: takes keywords.
-        hidden: True leaves the flags out of its help.
-    """
+    """The function with one flag for each setting, after its own; ``hidden`` leaves the flags out of its help."""
     parameters = [
         parameter
         for parameter in inspect.signature(function, eval_str=True).parameters.values()

@@ -4,17 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeVar
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
+import cuihop
 from cuihop._kernels.shared import nn_iou_of_counts
+from cuihop.adapter_rules import replaced
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.annotation.texts import checked_texts
 from cuihop.errors import GraphUnavailable, InputError, InvalidCui, NotAllowed
 from cuihop.graph import (
     Concept,
+    ConceptGraph,
     Direction,
     DistancePack,
     Distances,
@@ -27,25 +32,27 @@ from cuihop.graph import (
     resolved,
 )
 from cuihop.identifiers import EXPECTED, in_upper_case
-from cuihop.measures.near_weight import (
-    BY_SIMILARITY,
-    IntrinsicContent,
-    Weight,
-    credit_of_near,
-    pair_similarities,
-)
-from cuihop.measures.nearness import Nearness
+from cuihop.measures.nearness import BY_SIMILARITY, Nearness, credit_of_near, pair_similarities
 from cuihop.measures.nn_iou import ConceptOverlap, concept_overlap
-from cuihop.measures.resolution import Unknown, resolved_concepts
-from cuihop.snapshot.graph import SnapshotGraph
+from cuihop.measures.resolution import resolved_concepts
+from cuihop.operations.answers import (
+    ConceptsAnswer,
+    DistancesAnswer,
+    ReleaseAnswer,
+    RelevancesAnswer,
+    ServiceLimits,
+    extended,
+)
+from cuihop.operations.table import Operation
 from cuihop_service.callers import Caller
-from cuihop_service.graph_holder import GraphHolder, Loan, ServedGraph
+from cuihop_service.graph_holder import GraphHolder, Lease, ServedGraph
 from cuihop_service.keyed_pairs import KeyedPairs
 from cuihop_service.limits import Limits
-from cuihop_service.request_context import Answer, ConceptDescriptions, RelevanceRow, RequestContext
+from cuihop_service.request_context import Answer, RequestContext, Tier
 from cuihop_service.similarity import CorpusCounts, SimilarityService, index_of
 
-Item = TypeVar("Item")
+Q = TypeVar("Q")
+A = TypeVar("A")
 
 _PAIRS_OF_INDEX = 4096  # between two looks at the clock: some hundredths of a second
 _PAIRS_OF_CYPHER = 500
@@ -60,14 +67,8 @@ class ConceptService:
     its place meanwhile. All raise the errors of `ConceptGraph`, `LimitExceeded`, `QueryTimedOut`, and `Cancelled`.
 
     Args:
-        holder: lends the graph.
-        limits: on the size of a request.
         names: False hides names from every caller, whatever the scope: a UMLS licence may demand it.
-        corpus: counts for the information content of a corpus.
         within_sabs: vocabularies that the graph is restricted to; none for all edges.
-
-    Attributes:
-        similarity: the operations over the hierarchy.
     """
 
     def __init__(
@@ -95,9 +96,9 @@ class ConceptService:
             return self
         return ConceptService(self.holder, self.limits, names=self._names, corpus=self.corpus, within_sabs=tuple(sabs))
 
-    def lent(self, context: RequestContext) -> Loan:
+    def lent(self, context: RequestContext) -> Lease:
         """The release that is served now, with its restriction, for a request: see `GraphHolder.lent`."""
-        return self.holder.lent(self._within_sabs, context.session)
+        return self.holder.lease(self._within_sabs, context.session)
 
     def is_quick(self, pairs: int = 1) -> bool:
         """True where this number of distances takes less time than to hand them to a thread."""
@@ -107,20 +108,43 @@ class ConceptService:
         """True where the caller may see names."""
         return self._names and caller.may("names")
 
+    def answer(self, operation: Operation[Q, A], request: Q, context: RequestContext) -> Answer[A]:
+        """The answer of an operation to a request, as a value of its class."""
+        core: Any = self.similarity if operation.group == "similarity" else self
+        arguments = {name: getattr(request, name) for name in operation.arguments}
+        answer = getattr(core, operation.name)(**arguments, context=context)
+        value = operation.of(answer.value, request)
+        if isinstance(value, DistancesAnswer):
+            value = replace(value, from_cache=answer.from_cache)
+        return replace(answer, value=value)
+
+    def release(self, *, context: RequestContext) -> ReleaseAnswer:
+        """The release that is served, and the limits of the service."""
+        limits = ServiceLimits(**{f.name: getattr(self.limits, f.name) for f in fields(ServiceLimits)})
+        with self.lent(context) as served:
+            return extended(
+                ReleaseAnswer,
+                served.release,
+                indexed=served.index is not None,
+                names=self.sees_names(context.caller),
+                limits=limits,
+                service_version=cuihop.__version__,
+            )
+
     # Distances and paths
 
     def distance(
         self, a: str, b: str, *, direction: str = "any", max_hops: int | None = None, context: RequestContext
     ) -> Answer[int | None]:
         """The distance of one pair: see `ConceptGraph.distances`."""
-        way, bound = checked_direction(direction), self._checked_bound(max_hops)
+        direction, bound = checked_direction(direction), self._checked_bound(max_hops)
         self.limits.check_identifiers((a, b))
         with self.lent(context) as served:
             if served.index is not None:
-                hops = served.index.distance_of_current(a, b, direction=way, max_hops=bound)
+                hops = served.index.distance_of_current(a, b, direction=direction, max_hops=bound)
                 if hops is not None:
                     return Answer(hops[0], served.digest, "index", {})
-            answer = self._distances(served, [(a, b)], way, bound, context)
+            answer = self._distances(served, [(a, b)], direction, bound, context)
             return Answer(answer.value[0], answer.digest, answer.tier, answer.merged, answer.from_cache)
 
     def distances(
@@ -131,8 +155,8 @@ class ConceptService:
         max_hops: int | None = None,
         context: RequestContext,
     ) -> Answer[Distances]:
-        """The distances of many pairs: all or none. `KeyedPairs` take the shortest way."""
-        way, bound = checked_direction(direction), self._checked_bound(max_hops)
+        """The distances of many pairs: all or none. `KeyedPairs` take the quickest path."""
+        direction, bound = checked_direction(direction), self._checked_bound(max_hops)
         self.limits.check("pairs", len(pairs))
         keyed = pairs if isinstance(pairs, KeyedPairs) else KeyedPairs.of(pairs)
         if keyed is None:
@@ -140,36 +164,37 @@ class ConceptService:
                 self.limits.check_identifiers((a, b))
         with self.lent(context) as served:
             return self._distances(
-                served, pairs if keyed is None or served.index is None else keyed, way, bound, context
+                served, pairs if keyed is None or served.index is None else keyed, direction, bound, context
             )
 
     def _distances(
         self,
         served: ServedGraph,
         pairs: Sequence[tuple[str, str]],
-        way: Direction,
+        direction: Direction,
         bound: int | None,
         context: RequestContext,
     ) -> Answer[Distances]:
         graph, tier = served.quickest
         size = _PAIRS_OF_INDEX if tier == "index" else _PAIRS_OF_CYPHER
-        parts: list[Distances] = []
+        chunks: list[Distances] = []
         merged: dict[str, str] = {}
         from_cache = 0
-        for part in _parts(pairs, size):
-            context.check()
+        for chunk in context.chunks(pairs, size):
             if served.cached is not None:
-                answered = served.cached.answered(part, direction=way, max_hops=bound, timeout=context.remaining)
+                answered = served.cached.answered(chunk, direction=direction, max_hops=bound, timeout=context.remaining)
                 distances = answered.distances
                 from_cache += int(answered.from_cache.sum())
             else:
-                keyed = _keyed(served.index, part, way, bound)
-                distances = graph.distances(part, direction=way, max_hops=bound) if keyed is None else keyed
-            parts.append(distances)
+                keyed = None
+                if served.index is not None and isinstance(chunk, KeyedPairs):  # without identifiers that need more
+                    keyed = served.index.distances_of_keys(chunk.keys, direction=direction, max_hops=bound)
+                distances = graph.distances(chunk, direction=direction, max_hops=bound) if keyed is None else keyed
+            chunks.append(distances)
             merged.update(distances.merged)
         if pairs and from_cache == len(pairs):
             tier = "cache"
-        return Answer(_joined(parts, way, bound, merged), served.digest, tier, merged, from_cache)
+        return Answer(_joined(chunks, direction, bound, merged), served.digest, tier, merged, from_cache)
 
     def path(
         self,
@@ -182,18 +207,16 @@ class ConceptService:
         context: RequestContext,
     ) -> Answer[tuple[Path | None, Sequence[str | None]]]:
         """One shortest path, and the names of its concepts (none where the caller may not see them)."""
-        way, bound = checked_direction(direction), self._checked_bound(max_hops)
+        direction, bound = checked_direction(direction), self._checked_bound(max_hops)
         self.limits.check_identifiers((a, b))
-        context.check()
-        with self.lent(context) as served:
-            graph, tier = served.quickest
-            path = graph.path(a, b, direction=way, max_hops=bound, which=which)
+        with self._checked(context) as (served, graph, tier):
+            path = graph.path(a, b, direction=direction, max_hops=bound, which=which)
             names: Sequence[str | None] = ()
             if path is not None:
                 names = graph.names(path.cuis) if self.sees_names(context.caller) else [None] * len(path.cuis)
                 merged = path.merged
             else:
-                merged = _merged(graph.resolve([a, b]))
+                merged = replaced(graph.resolve([a, b]))
             return Answer((path, names), served.digest, tier, merged)
 
     def neighbourhoods(
@@ -205,119 +228,89 @@ class ConceptService:
         limit: int | None = None,
         context: RequestContext,
     ) -> Answer[list[Neighbourhood]]:
-        """The concepts around each of the given ones. Without a limit, more than the service allows is an error."""
-        way, bound, most = checked_direction(direction), self._checked_bound(hops, "hops"), checked_hops(limit, "limit")
-        self.limits.check("concepts", len(cuis))
-        self.limits.check_identifiers(cuis)
-        left = self.limits.neighbours
+        """The concepts around each centre. Without a limit, more than the service allows is an error."""
+        direction, bound, most = (
+            checked_direction(direction),
+            self._checked_bound(hops, "hops"),
+            checked_hops(limit, "limit"),
+        )
+        self.limits.check_identifiers(cuis, "concepts")
+        remaining = self.limits.neighbours
         answers: list[Neighbourhood] = []
         with self.lent(context) as served:
             graph, tier = served.quickest
             resolved(graph.resolve(cuis), graph.release)  # all identifiers at fault in one error
             for cui in cuis:
                 context.check()
-                allowed = left if most is None else min(most, left)
-                found = graph.neighbours([cui], hops=bound, direction=way, limit=allowed)[0]
-                wanted = found.total if most is None else min(found.total, most)
-                if wanted > left:
-                    self.limits.check("neighbours", self.limits.neighbours - left + wanted)
-                left -= wanted
-                answers.append(found)
-            merged = {old: new for found in answers for old, new in found.merged.items()}
+                allowed = remaining if most is None else min(most, remaining)
+                hood = graph.neighbours([cui], hops=bound, direction=direction, limit=allowed)[0]
+                requested = hood.total if most is None else min(hood.total, most)
+                if requested > remaining:
+                    self.limits.check("neighbours", self.limits.neighbours - remaining + requested)
+                remaining -= requested
+                answers.append(hood)
+            merged = {old: new for hood in answers for old, new in hood.merged.items()}
             return Answer(answers, served.digest, tier, merged)
+
+    def neighbourhood(
+        self, cui: str, *, hops: int = 1, direction: str = "any", limit: int | None = None, context: RequestContext
+    ) -> Answer[list[Neighbourhood]]:
+        """The concepts around one: see `neighbourhoods`."""
+        return self.neighbourhoods([cui], hops=hops, direction=direction, limit=limit, context=context)
 
     def pack(
         self, cuis: Sequence[str], *, hops: int, direction: str = "any", context: RequestContext
     ) -> Answer[DistancePack]:
         """All distances up to a bound among distinct concepts."""
-        way, bound = checked_direction(direction), self._checked_bound(hops, "hops")
+        direction, bound = checked_direction(direction), self._checked_bound(hops, "hops")
         if bound is None:
             raise InputError("a pack needs a bound", column="hops", found="null", expected="0 to 255")
-        self.limits.check("pack_concepts", len(cuis))
-        self.limits.check_identifiers(cuis)
-        context.check()
-        with self.lent(context) as served:
-            graph, tier = served.quickest
-            pack = graph.pack(cuis, hops=bound, direction=way)
+        self.limits.check_identifiers(cuis, "pack_concepts")
+        with self._checked(context) as (served, graph, tier):
+            pack = graph.pack(cuis, hops=bound, direction=direction)
             merged = {old: new for old, new in zip(cuis, pack.cuis, strict=True) if old != new}
             return Answer(pack, served.digest, tier, merged)
 
     # Relevance
 
-    def set_relevance(
-        self,
-        a: Sequence[str],
-        b: Sequence[str],
-        *,
-        n: int = 1,
-        lam: float | None = None,
-        direction: str = "any",
-        unknown: Unknown = "error",
-        weight: Weight = "constant",
-        ic: IntrinsicContent = "Sanchez",
-        context: RequestContext,
+    def relevance(
+        self, a: Sequence[str], b: Sequence[str], *, context: RequestContext, **rule: Any
     ) -> Answer[ConceptOverlap]:
-        """Overlap of two concept sets, with its reasons: see `cuihop.measures.nn_iou.concept_overlap`."""
-        near = Nearness(n, lam, checked_direction(direction), unknown, weight, ic)
+        """Overlap of two concept sets by a rule of `Nearness`, with its reasons: see `concept_overlap`."""
+        near = Nearness(**rule)
         self.check_sets(a, b)
-        for concepts in (a, b):
-            self.limits.check_identifiers(concepts)
-            _check_upper_case(concepts)
+        self._check_concepts(a, b)
         self.limits.check_hops(near.n)
-        context.check()
-        with self.lent(context) as served:
-            if weight in BY_SIMILARITY:
-                index_of(served)
-            graph, tier = served.quickest
-            overlap = concept_overlap(
-                a, b, graph, near.n, near.lam, near.direction, unknown=unknown, weight=weight, ic=ic
-            )
+        with self._checked(context, near) as (served, graph, tier):
+            overlap = concept_overlap(a, b, graph, **(rule | {"lam": near.lam}))
             return Answer(overlap, served.digest, tier, overlap.resolved.merged)
 
     def relevances(
-        self,
-        query: Sequence[str],
-        corpus: Sequence[Sequence[str]],
-        *,
-        n: int = 1,
-        lam: float | None = None,
-        direction: str = "any",
-        unknown: Unknown = "error",
-        weight: Weight = "constant",
-        ic: IntrinsicContent = "Sanchez",
-        context: RequestContext,
-    ) -> Answer[RelevanceRow]:
-        """IoU and nn-IoU of one concept set with each of many (Wei et al. 2025, equations 1 and 2)."""
-        near = Nearness(n, lam, checked_direction(direction), unknown, weight, ic)
+        self, query: Sequence[str], corpus: Sequence[Sequence[str]], *, context: RequestContext, **rule: Any
+    ) -> Answer[RelevancesAnswer]:
+        """IoU and nn-IoU of one concept set with each of many by a rule of `Nearness` (Wei et al. 2025)."""
+        near = Nearness(**rule)
         self.limits.check("sets", len(corpus))
         self.limits.check_hops(near.n)
-        for concepts in (query, *corpus):
-            self.limits.check("set_concepts", len(concepts))
-            self.limits.check_identifiers(concepts)
-            _check_upper_case(concepts)
-        context.check()
-        with self.lent(context) as served:
-            if weight in BY_SIMILARITY:
-                index_of(served)
-            graph, tier = served.quickest
-            resolution = resolved_concepts({c for s in (query, *corpus) for c in s}, graph, unknown)
+        self._check_concepts(query, *corpus)
+        with self._checked(context, near) as (served, graph, tier):
+            resolution = resolved_concepts({c for s in (query, *corpus) for c in s}, graph, near.unknown)
             A = resolution.concepts(query)
             sets = [resolution.concepts(concepts) for concepts in corpus]
             others = set().union(*sets) - resolution.isolated if sets else set()
             pairs = [(a, b) for a in sorted(A - resolution.isolated) for b in sorted(others) if a != b]
             self.limits.check("comparisons", len(pairs))
-            by_similarity = weight in BY_SIMILARITY
+            by_similarity = near.weight in BY_SIMILARITY
             best = max if by_similarity else min
             near_a: dict[str, dict[str, float]] = {}
             near_b: dict[str, float] = {}
-            for part in _parts(pairs, _PAIRS_OF_INDEX if tier == "index" else _PAIRS_OF_CYPHER):
-                context.check()
-                distances = graph.distances(part, direction=near.direction, max_hops=near.n)
+            for chunk in context.chunks(pairs, _PAIRS_OF_INDEX if tier == "index" else _PAIRS_OF_CYPHER):
+                distances = graph.distances(chunk, direction=near.direction, max_hops=near.n)
                 strengths: dict[tuple[str, str], float] = {
-                    pair: hops for pair, hops in zip(part, distances, strict=True) if hops is not None
+                    pair: hops for pair, hops in zip(chunk, distances, strict=True) if hops is not None
                 }
                 if by_similarity:
-                    values = pair_similarities(graph, strengths, weight, ic)
+                    values = pair_similarities(graph, strengths, near.weight, near.ic)
                     strengths = dict(zip(strengths, values.tolist(), strict=True))
                 for (a, b), strength in strengths.items():
                     near_a.setdefault(a, {})[b] = strength
@@ -328,12 +321,12 @@ class ConceptService:
                 shared, union = A & B, len(A | B)
                 of_b = [near_b[b] for b in sorted(B - shared) if b in near_b]
                 around = ([near_a[a][b] for b in near_a[a].keys() & B] for a in sorted(A - shared) if a in near_a)
-                of_a = [best(found) for found in around if found]
-                credit = credit_of_near(of_a, of_b, near.lam, weight)
+                of_a = [best(strengths) for strengths in around if strengths]
+                credit = credit_of_near(of_a, of_b, near.lam, near.weight)
                 iou.append(nn_iou_of_counts(len(shared), 0, union, 0.0))
                 nn_iou.append(nn_iou_of_counts(len(shared), credit, union, 1.0))
             outside = tuple(sorted(resolution.isolated)), tuple(sorted(resolution.dropped))
-            row = RelevanceRow(tuple(iou), tuple(nn_iou), *outside)
+            row = RelevancesAnswer(tuple(iou), tuple(nn_iou), *outside)
             return Answer(row, served.digest, tier, resolution.merged)
 
     # Concepts
@@ -344,9 +337,7 @@ class ConceptService:
         most = 10 if limit is None else limit
         self.limits.check("hits", most)
         self.limits.check_text(text, "text")
-        context.check()
-        with self.lent(context) as served:
-            graph, tier = served.quickest
+        with self._checked(context) as (served, graph, tier):
             return Answer(graph.search(text, limit=most), served.digest, tier, {})
 
     def annotate(
@@ -366,44 +357,43 @@ class ConceptService:
                     "texts are annotated from an index in memory, and this service has none, or not yet: "
                     "see the setting index"
                 )
-            found = served.index.annotate_many(texts, options)
-            candidates = 0 if found.candidates is None else len(found.candidates[1])
-            self.limits.check("mentions", len(found.terms) + candidates)
-            return Answer(found, served.digest, "index", {})
+            annotations = served.index.annotate_many(texts, options)
+            candidates = 0 if annotations.candidates is None else len(annotations.candidates[1])
+            self.limits.check("mentions", len(annotations.terms) + candidates)
+            return Answer(annotations, served.digest, "index", {})
+
+    def concept(self, cui: str, *, context: RequestContext) -> Answer[ConceptsAnswer]:
+        """One concept: see `concepts`."""
+        return self.concepts([cui], context=context)
 
     def concepts(
         self, cuis: Sequence[str], *, names_only: bool = False, context: RequestContext
-    ) -> Answer[ConceptDescriptions]:
+    ) -> Answer[ConceptsAnswer]:
         """Concepts as the release describes them; names, synonyms and definitions only for callers who may see them."""
-        self.limits.check("concepts", len(cuis))
-        self.limits.check_identifiers(cuis)
+        self.limits.check_identifiers(cuis, "concepts")
         named = self.sees_names(context.caller)
         with self.lent(context) as served:
             graph, tier = served.quickest
             resolutions = graph.resolve(cuis)
             current = resolved(resolutions, graph.release)
-            found: list[Concept] = []
-            for part in _parts(current, _CONCEPTS):
-                context.check()
+            records: list[Concept] = []
+            for chunk in context.chunks(current, _CONCEPTS):
                 if names_only:
-                    names = graph.names(part) if named else [None] * len(part)
-                    found += [Concept(cui, name, (), (), 0, 0) for cui, name in zip(part, names, strict=True)]
+                    names = graph.names(chunk) if named else [None] * len(chunk)
+                    records += [Concept(cui, name, (), (), 0, 0) for cui, name in zip(chunk, names, strict=True)]
                 else:
-                    found += graph.concepts(part)
+                    records += graph.concepts(chunk)
             if not named:
-                found = [Concept(c.cui, None, (), c.semantic_types, c.parents, c.children, sabs=c.sabs) for c in found]
-            described = ConceptDescriptions(tuple(found), names_hidden=not named)
-            return Answer(described, served.digest, tier, _merged(resolutions))
+                records = [replace(concept, name=None, synonyms=(), definitions=()) for concept in records]
+            described = ConceptsAnswer(tuple(records), names_hidden=not named)
+            return Answer(described, served.digest, tier, replaced(resolutions))
 
-    def resolve(self, cuis: Sequence[str], *, context: RequestContext) -> Answer[list[Resolution]]:
+    def resolutions(self, cuis: Sequence[str], *, context: RequestContext) -> Answer[list[Resolution]]:
         """Resolution of each identifier."""
-        self.limits.check("concepts", len(cuis))
-        self.limits.check_identifiers(cuis)
-        context.check()
-        with self.lent(context) as served:
-            graph, tier = served.quickest
-            found = graph.resolve(cuis)
-            return Answer(found, served.digest, tier, _merged(found))
+        self.limits.check_identifiers(cuis, "concepts")
+        with self._checked(context) as (served, graph, tier):
+            resolutions = graph.resolve(cuis)
+            return Answer(resolutions, served.digest, tier, replaced(resolutions))
 
     # Checks of a request
 
@@ -414,14 +404,28 @@ class ConceptService:
         context.caller.check("names")
 
     def check_sets(self, a: Sequence[str], b: Sequence[str]) -> None:
-        """Refuse two concept sets that are too large.
-
-        Raises:
-            LimitExceeded: names the limit.
-        """
+        """Refuse two concept sets that are too large by a `LimitExceeded`."""
         for concepts in (a, b):
             self.limits.check("set_concepts", len(concepts))
         self.limits.check("comparisons", len(a) * len(b))
+
+    def _check_concepts(self, *sets: Sequence[str]) -> None:
+        """Refuse large sets, long identifiers, and CUIs in lower case: no answer could say how these were read."""
+        for concepts in sets:
+            self.limits.check_identifiers(concepts, "set_concepts")
+            if lower := [cui for cui in concepts if in_upper_case(cui) != cui]:
+                raise InvalidCui(lower, expected=EXPECTED["cui"])
+
+    @contextmanager
+    def _checked(
+        self, context: RequestContext, near: Nearness | None = None
+    ) -> Iterator[tuple[ServedGraph, ConceptGraph, Tier]]:
+        """The release, its quickest graph and the tier of that, if there is time and the index that a weight needs."""
+        context.check()
+        with self.lent(context) as served:
+            if near is not None and near.weight in BY_SIMILARITY:
+                index_of(served)
+            yield served, *served.quickest
 
     def _checked_bound(self, hops: int | None, name: str = "max_hops") -> int | None:
         bound = checked_hops(hops, name)
@@ -429,36 +433,13 @@ class ConceptService:
         return bound
 
 
-def _parts(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
-    """The items in parts of this size."""
-    for first in range(0, len(items), size):
-        yield items[first : first + size]
-
-
-def _keyed(
-    index: SnapshotGraph | None, pairs: Sequence[tuple[str, str]], way: Direction, bound: int | None
-) -> Distances | None:
-    """The distances of keys; None where the identifiers need `ConceptGraph.distances`."""
-    if index is None or not isinstance(pairs, KeyedPairs):
-        return None
-    return index.distances_of_keys(pairs.keys, direction=way, max_hops=bound)
-
-
-def _check_upper_case(concepts: Sequence[str]) -> None:
-    """Refuse CUIs in lower case, which files may hold: an answer has no field for how they were read."""
-    if lower := [cui for cui in concepts if in_upper_case(cui) != cui]:
-        raise InvalidCui(lower, expected=EXPECTED["cui"])
-
-
-def _merged(resolutions: Sequence[Resolution]) -> Mapping[str, str]:
-    return {r.requested: r.cui for r in resolutions if r.status == "merged" and r.cui is not None}
-
-
-def _joined(parts: Sequence[Distances], way: Direction, bound: int | None, merged: Mapping[str, str]) -> Distances:
-    """The answers to the parts of a batch as the answer to the batch."""
-    if len(parts) == 1:
-        return parts[0]
-    if not parts:
-        return Distances(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.bool_), way, bound)
-    hops = np.concatenate([part.hops for part in parts])
-    return Distances(hops, np.concatenate([part.reached for part in parts]), way, bound, merged)
+def _joined(
+    chunks: Sequence[Distances], direction: Direction, bound: int | None, merged: Mapping[str, str]
+) -> Distances:
+    """The answers to the chunks of a batch as the answer to the batch."""
+    if len(chunks) == 1:
+        return chunks[0]
+    if not chunks:
+        return Distances(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.bool_), direction, bound)
+    hops = np.concatenate([chunk.hops for chunk in chunks])
+    return Distances(hops, np.concatenate([chunk.reached for chunk in chunks]), direction, bound, merged)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 
 from cuihop.adapter_rules import checked_sabs
 from cuihop.errors import GraphUnavailable, ReleaseBehind, ReleaseMismatch
 from cuihop.graph import ConceptGraph, Release
 from cuihop.remote.activation import Activation
+from cuihop.resources.progress import check_interruption
 from cuihop.snapshot.graph import SnapshotGraph
 from cuihop_service.request_context import ReleaseSession, Tier
-from cuihop_service.restricted_graphs import RestrictedGraphs
 
 if TYPE_CHECKING:
     from cuihop_service.cache import CachedGraph
@@ -22,8 +23,65 @@ if TYPE_CHECKING:
 _log = logging.getLogger("cuihop.service")
 
 State: TypeAlias = Literal["starting", "ready", "degraded", "unavailable", "stopping"]
-"""``degraded``: answers go on from the index while the store is down, or by Cypher while the index cannot be made.
+"""``degraded``: answers continue from the index while the store is down, or by Cypher while the index cannot be made.
 ``unavailable``: nothing can be answered."""
+
+
+T = TypeVar("T")
+
+_SECONDS_BETWEEN_CHECKS = 0.05
+
+MOST_RESTRICTED = 4
+"""Restricted graphs that are held for one release. Each has a copy of its edges, at most as large as those of all."""
+
+
+class RestrictedGraphs(Generic[T]):
+    """The most recently requested restrictions of one release. Safe to share between threads.
+
+    One is built at a time, so that a burst of requests needs the memory of one more, and computes each only once.
+    """
+
+    def __init__(self, most: int = MOST_RESTRICTED) -> None:
+        self._most = most
+        self._held: OrderedDict[tuple[str, ...], T] = OrderedDict()
+        self._lock = threading.Lock()
+        self._building = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def graph(self, sabs: tuple[str, ...], build: Callable[[], T]) -> T:
+        """The graph within these vocabularies.
+
+        Args:
+            sabs: sorted and distinct.
+            build: makes the graph where it is not held. Its error is raised, and nothing is stored.
+
+        Raises:
+            CuihopError: the request was abandoned, or overdue, while another graph was built.
+        """
+        if (held := self._recent(sabs)) is not None:
+            return held
+        while not self._building.acquire(timeout=_SECONDS_BETWEEN_CHECKS):
+            check_interruption()
+        try:
+            check_interruption()
+            if (held := self._recent(sabs)) is not None:
+                return held
+            built = build()
+            with self._lock:
+                self._held[sabs] = built
+                while len(self._held) > self._most:
+                    self._held.popitem(last=False)
+            return built
+        finally:
+            self._building.release()
+
+    def _recent(self, sabs: tuple[str, ...]) -> T | None:
+        with self._lock:
+            if sabs in self._held:
+                self._held.move_to_end(sabs)
+            return self._held.get(sabs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +89,6 @@ class ServedGraph:
     """One release, ready to answer.
 
     Attributes:
-        release: the loaded release.
         index: the release in memory; None where it is switched off, or not made yet.
         database: the release in Neo4j; None where the store is a snapshot.
         cached: the database behind a cache, for distances; None for no cache. An index needs none.
@@ -58,7 +115,7 @@ class ServedGraph:
 
     @property
     def digest(self) -> str:
-        """Of the release."""
+        """Digest of the release."""
         return self.release.digest
 
     @property
@@ -74,25 +131,18 @@ class ServedGraph:
         """The release restricted to the edges of some vocabularies; without any, the release itself.
 
         The first request for some vocabularies takes as long as `ConceptGraph.within`, and not in the event loop.
-
-        Raises:
-            InputError: see `ConceptGraph.within`.
         """
         if not sabs:
             return self
-        chosen = checked_sabs(sabs, self.release)
-        return self.restricted.graph(chosen, lambda: self._within(chosen))
+        selected = checked_sabs(sabs, self.release)
+        return self.restricted.graph(selected, lambda: self._within(selected))
 
     def _within(self, sabs: tuple[str, ...]) -> ServedGraph:
         index = None if self.index is None else self.index.within(sabs)
-        if self.cached is not None:
-            cached = self.cached.within(sabs)
-            return ServedGraph(cached.release, index, cached.graph, cached)
-        database = None if self.database is None else self.database.within(sabs)
-        one = index or database
-        if one is None:
-            raise ValueError("a served graph needs an index or a database")
-        return ServedGraph(one.release, index, database)
+        cached = None if self.cached is None else self.cached.within(sabs)
+        database = None if self.database is None else self.database.within(sabs) if cached is None else cached.graph
+        release = next(graph.release for graph in (cached, index, database) if graph is not None)
+        return ServedGraph(release, index, database, cached)
 
     def close(self) -> None:
         """Give back what the graphs hold open."""
@@ -101,7 +151,7 @@ class ServedGraph:
                 graph.close()
 
 
-class Loan:
+class Lease:
     """The release that is served when the block begins, or its restriction, kept open until it ends.
 
     A class of its own, since a generator takes thrice as long.
@@ -115,26 +165,23 @@ class Loan:
         self._session = session
 
     def __enter__(self) -> ServedGraph:
-        self._served = self._holder.borrow(self._session)
+        self._served = self._holder.acquire(self._session)
         if not self._sabs:
             return self._served
         try:
             return self._served.within(self._sabs)
         except BaseException:
-            self._holder.give_back(self._served)
+            self._holder.release(self._served)
             raise
 
     def __exit__(self, *_: object) -> None:
-        self._holder.give_back(self._served)
+        self._holder.release(self._served)
 
 
 class GraphHolder:
-    """Lends the release that is served, and exchanges it while others still use the old one.
+    """Holder of the release that is served, which exchanges it while others still use the old one.
 
     A release that was replaced is closed when the last answer from it is made.
-
-    Attributes:
-        activation: of the release that is served; None where its store has no order.
     """
 
     def __init__(self) -> None:
@@ -159,11 +206,10 @@ class GraphHolder:
         """The release that is served now; for a look, not for an answer."""
         return self._served
 
-    def lent(self, within_sabs: Sequence[str] = (), session: ReleaseSession | None = None) -> Loan:
+    def lease(self, within_sabs: Sequence[str] = (), session: ReleaseSession | None = None) -> Lease:
         """The release that is served now, kept open until the ``with`` block ends.
 
         Args:
-            within_sabs: vocabularies that it is restricted to; none for all edges.
             session: of the request; it gets the activation of the release. None for no request.
 
         Raises:
@@ -171,14 +217,14 @@ class GraphHolder:
             ReleaseBehind: there; the caller has seen a newer one.
             InputError: there; see `ServedGraph.within`.
         """
-        return Loan(self, within_sabs, session)
+        return Lease(self, within_sabs, session)
 
     def is_behind(self, seen: Activation) -> bool:
         """True where an older release is served than this one."""
         return self.activation is not None and seen.is_after(self.activation)
 
-    def borrow(self, session: ReleaseSession | None = None) -> ServedGraph:
-        """The release that is served now, for a request. It has to be given back."""
+    def acquire(self, session: ReleaseSession | None = None) -> ServedGraph:
+        """The release that is served now, for a request; to be ended by `release`."""
         with self._lock:
             served = self._served
             if served is None:
@@ -193,8 +239,8 @@ class GraphHolder:
             self._users[id(served)] = self._users.get(id(served), 0) + 1
         return served
 
-    def give_back(self, served: ServedGraph) -> None:
-        """Give back a borrowed release."""
+    def release(self, served: ServedGraph) -> None:
+        """End the use of a release that `acquire` returned."""
         with self._lock:
             left = self._users[id(served)] - 1
             self._users[id(served)] = left

@@ -1,8 +1,8 @@
 """Readiness of the service of this machine: the container's health check, ``python -m cuihop_service.health_check``.
 
 It reads the settings of the service from the same environment and file, and exits with 0 or 1; a line says why. No
-proxy is used. With TLS the certificate is not checked: nothing is sent, and the address is loopback. Where callers
-must show a certificate it has none to show: then a service that demands one is alive, and is taken as ready.
+proxy is used. With TLS the certificate is not checked: nothing is sent, and the address is loopback. If callers
+must show a certificate, it has none to show: then a service that demands one is alive, and is taken as ready.
 """
 
 from __future__ import annotations
@@ -21,18 +21,14 @@ _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - the address to list
 
 
 def complaint(settings: ServiceSettings) -> str | None:
-    """The reason that the service is not ready; None where it is.
-
-    Args:
-        settings: of the service.
-    """
-    where = _ANY.get(settings.host, settings.host), settings.http_port
+    """The reason that the service is not ready; None where it is."""
+    address = _ANY.get(settings.host, settings.host), settings.http_port
     if settings.tls_certificate is None:
-        connection = http.client.HTTPConnection(*where, timeout=_SECONDS)
+        connection = http.client.HTTPConnection(*address, timeout=_SECONDS)
     else:
         unchecked = ssl.create_default_context()
         unchecked.check_hostname, unchecked.verify_mode = False, ssl.CERT_NONE
-        connection = http.client.HTTPSConnection(*where, timeout=_SECONDS, context=unchecked)
+        connection = http.client.HTTPSConnection(*address, timeout=_SECONDS, context=unchecked)
     named = [host.replace("*", "health") for host in settings.hosts if host != "*"]
     connected = False
     try:
@@ -54,12 +50,12 @@ def main() -> int:
     """The exit code: 0 for ready."""
     file = os.environ.get(f"{ENVIRONMENT_PREFIX}CONFIG")
     try:
-        found = complaint(read_settings({}, Path(file) if file else None))
+        problem = complaint(read_settings({}, Path(file) if file else None))
     except InputError as error:
-        found = str(error)
-    if found is not None:
-        sys.stdout.write(found + "\n")  # docker inspect shows it
-    return 0 if found is None else 1
+        problem = str(error)
+    if problem is not None:
+        sys.stdout.write(problem + "\n")  # docker inspect shows it
+    return 0 if problem is None else 1
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ class KeyedPairs(Sequence[tuple[str, str]]):
 
     Args:
         keys: uint64, shape (2 * pairs,): the first pair's ends, the second one's, and so on, each as in
-            `cuihop.snapshot.identifier_table.IdentifierTable.keys`.
+            `cuihop.snapshot.string_table.IdentifierTable.keys`.
     """
 
     def __init__(self, keys: npt.NDArray[np.uint64]) -> None:
@@ -66,16 +66,16 @@ class KeyedPairs(Sequence[tuple[str, str]]):
         return len(self.keys) // 2
 
     @overload
-    def __getitem__(self, place: int) -> tuple[str, str]: ...
+    def __getitem__(self, index: int) -> tuple[str, str]: ...
 
     @overload
-    def __getitem__(self, place: slice) -> KeyedPairs: ...
+    def __getitem__(self, index: slice) -> KeyedPairs: ...
 
-    def __getitem__(self, place: int | slice) -> tuple[str, str] | KeyedPairs:
-        chosen = self.keys.reshape(-1, 2)[place]
-        if isinstance(place, slice):
-            return KeyedPairs(chosen.ravel())
-        return next(iter(KeyedPairs(chosen)))
+    def __getitem__(self, index: int | slice) -> tuple[str, str] | KeyedPairs:
+        rows = self.keys.reshape(-1, 2)[index]
+        if isinstance(index, slice):
+            return KeyedPairs(rows.ravel())
+        return next(iter(KeyedPairs(rows)))
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         texts = [text.decode("ascii") for text in self.keys.astype(">u8").view(f"S{_LENGTH}").tolist()]

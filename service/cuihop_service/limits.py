@@ -14,28 +14,7 @@ from cuihop.errors import InputError, LimitExceeded
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that one request may hold. The description of the release shows them to callers.
-
-    Attributes:
-        pairs: pairs in one batch of distances.
-        concepts: concepts in one request.
-        neighbours: neighbours in one answer, over all its centres.
-        sets: sets that one is compared with in one request.
-        set_concepts: concepts in one set.
-        comparisons: pairs of concepts, one of each set, that one relevance request needs.
-        hits: hits of one search.
-        pack_concepts: concepts in one distance pack; its answer may hold the square of that.
-        hops: the largest bound on hops; a request without a bound is refused then. None: any, and none.
-        text: characters in a text to search for, or in an identifier.
-        texts: texts to annotate in one request.
-        text_characters: characters of one text to annotate.
-        characters: characters of all texts to annotate in one request.
-        mentions: mentions in the answer to these, their candidates included.
-        message_bytes: bytes of one request.
-        seconds: for one answer.
-        running: requests answered at the same time, in one worker.
-        waiting: requests waiting for their turn, in one worker.
-    """
+    """The most that one request may hold. The settings ``limit_…`` describe each; callers see them with the release."""
 
     pairs: Annotated[int, Ge(1)] = 100_000
     concepts: Annotated[int, Ge(1)] = 10_000
@@ -56,52 +35,40 @@ class Limits:
     running: Annotated[int, Ge(1)] = 32
     waiting: Annotated[int, Ge(0)] = 256
 
-    def check(self, name: str, found: int) -> None:
-        """Refuse a number above the limit of that name.
-
-        Raises:
-            LimitExceeded: names the limit.
-        """
+    def check(self, name: str, number: int) -> None:
+        """Refuse a number above the limit of that name by a `LimitExceeded`."""
         allowed = getattr(self, name)
-        if found > allowed:
-            raise LimitExceeded(f"too many {name.replace('_', ' ')}: found {found:,}; this service allows {allowed:,}")
+        if number > allowed:
+            raise LimitExceeded(f"too many {name.replace('_', ' ')}: found {number:,}; this service allows {allowed:,}")
 
     def check_texts(self, texts: Sequence[str]) -> None:
-        """Refuse texts to annotate that are too many or too long.
-
-        Raises:
-            LimitExceeded: names the limit, and the text by its place.
-        """
+        """Refuse texts to annotate that are too many or too long by a `LimitExceeded`."""
         self.check("texts", len(texts))
-        for place, text in enumerate(texts):
+        for index, text in enumerate(texts):
             if len(text) > self.text_characters:
-                raise text_too_long(place, len(text), self.text_characters)
+                raise text_too_long(index, len(text), self.text_characters)
         self.check("characters", sum(map(len, texts)))
 
     def check_text(self, text: str, field: str) -> None:
-        """Refuse a text, named by its field, that is longer than a search or an identifier may be.
-
-        Raises:
-            InputError: names the field.
-        """
+        """Refuse a text, named by its field, that is longer than a search or an identifier may be: `InputError`."""
         if len(text) > self.text:
             raise InputError(
                 "too long", column=field, found=f"{len(text):,} characters", expected=f"at most {self.text:,}"
             )
 
-    def check_identifiers(self, cuis: Sequence[str]) -> None:
-        """Refuse identifiers that are too long: see `check_text`."""
+    def check_identifiers(self, cuis: Sequence[str], most: str | None = None) -> None:
+        """Refuse identifiers that are too long, see `check_text`, or more than the limit of this name."""
+        if most is not None:
+            self.check(most, len(cuis))
         longest = self.text
         for cui in cuis:
             if len(cui) > longest:
                 self.check_text(cui, "cui")
 
     def check_hops(self, bound: int | None) -> None:
-        """Refuse a search that may go farther than allowed.
-
-        Raises:
-            LimitExceeded: names the limit.
-        """
+        """Refuse a search that may go farther than allowed by a `LimitExceeded`."""
         if self.hops is not None and (bound is None or bound > self.hops):
-            found = "no bound" if bound is None else f"{bound:,}"
-            raise LimitExceeded(f"too many hops: found {found}; this service allows a bound of at most {self.hops:,}")
+            bound_text = "no bound" if bound is None else f"{bound:,}"
+            raise LimitExceeded(
+                f"too many hops: found {bound_text}; this service allows a bound of at most {self.hops:,}"
+            )

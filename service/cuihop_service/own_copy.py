@@ -1,7 +1,7 @@
 """The service's own copy of a snapshot, safe from any change of the original file.
 
 A snapshot that is written over while it is mapped changes under its readers, and ends the process where it is cut. So a
-service maps a copy, which its workers share: the first one makes it, in a folder of the service. Where the file system
+service maps a copy, which its workers share: the first one makes it, in a folder of the service. If the file system
 can, the copy shares the blocks of the original and takes no room.
 """
 
@@ -37,10 +37,10 @@ def state_of(path: Path) -> tuple[int, ...]:
         SnapshotError: there is no such file.
     """
     try:
-        found = path.stat()
+        state = path.stat()
     except OSError as error:
         raise SnapshotError(f"{path}: {error.strerror or error}") from None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
 def written_at(state: tuple[int, ...]) -> int:
@@ -49,9 +49,9 @@ def written_at(state: tuple[int, ...]) -> int:
 
 
 def opened_copy(path: Path, folder: Path) -> SnapshotGraph:
-    """A snapshot, with the index beside it, opened from a copy in the folder and checked whole.
+    """A snapshot, with its index, opened from a copy in the folder and checked completely.
 
-    Unused copies are removed. Where none can be made the file itself is opened, with a warning in the log.
+    Unused copies are removed. If none can be made, the file itself is opened, with a warning in the log.
 
     Raises:
         SnapshotError: no such file, or it is no snapshot; or it is being written while it is read.
@@ -94,19 +94,15 @@ def opened_copy(path: Path, folder: Path) -> SnapshotGraph:
 
 
 def bytes_to_copy(path: Path, folder: Path) -> int:
-    """The bytes that a copy of a snapshot in the folder still takes.
-
-    Raises:
-        SnapshotError: there is no such file.
-    """
+    """The bytes that a copy of a snapshot in the folder still takes; `SnapshotError` without such a file."""
     if (folder / f"{_name(path)}{_END}").exists():
         return 0
     return sum(file.stat().st_size for file in (path, index_path(path)) if file.exists())
 
 
 def _name(path: Path) -> str:
-    beside = index_path(path)
-    states = (state_of(path), state_of(beside) if beside.exists() else None)
+    scratch = index_path(path)
+    states = (state_of(path), state_of(scratch) if scratch.exists() else None)
     return hashlib.sha256(repr(states).encode()).hexdigest()[:32]
 
 

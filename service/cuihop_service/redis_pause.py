@@ -12,12 +12,7 @@ def reason(error: BaseException) -> str:
 
 
 class RedisPause:
-    """Time without calls after one that failed. Safe to share between threads.
-
-    Args:
-        seconds: of the pause.
-        clock: seconds that only grow, for tests.
-    """
+    """Time without calls after one that failed. Safe to share between threads."""
 
     def __init__(self, seconds: float = 5.0, clock: Callable[[], float] = time.monotonic) -> None:
         self.seconds = seconds

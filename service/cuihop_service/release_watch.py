@@ -9,7 +9,7 @@ import time
 
 from cuihop.errors import CuihopError, GraphUnavailable
 from cuihop.remote.activation import Activation
-from cuihop.resources.interruption import interrupted_by
+from cuihop.resources.progress import interrupted_by
 from cuihop_service.graph_holder import GraphHolder, ServedGraph, State
 from cuihop_service.stores import Store
 
@@ -29,13 +29,7 @@ class _Stopped(Exception):
 
 
 class ReleaseWatch:
-    """A thread that supplies a holder from a store.
-
-    Args:
-        holder: lends the release.
-        store: of the releases.
-        seconds: between two looks at the store.
-    """
+    """A thread that supplies a holder from a store, with some seconds between two looks."""
 
     def __init__(self, holder: GraphHolder, store: Store, seconds: float) -> None:
         self._holder = holder
@@ -48,11 +42,7 @@ class ReleaseWatch:
         self._thread = threading.Thread(target=self._run, name=WATCH_THREAD, daemon=True)
 
     def open_first(self) -> None:
-        """Open the release before the first request.
-
-        Raises:
-            CuihopError: it cannot be had. Try `start` all the same where the store may come up later.
-        """
+        """Open the release before the first request, or raise its error: `start` may still get it later."""
         self._serve(self._store.open())
 
     def start(self) -> None:
@@ -64,12 +54,7 @@ class ReleaseWatch:
         self._wake.set()
 
     async def catch_up(self, seen: Activation, seconds: float) -> None:
-        """Wait until no older release is served than a caller has seen, or the store has none that is newer.
-
-        Args:
-            seen: the newest that the caller has seen.
-            seconds: at most these, and at most two.
-        """
+        """Wait, two seconds at most, for the release that a caller has seen, unless the store has none so new."""
         if not self._holder.is_behind(seen):
             return
         begun, ends = self._begun, time.monotonic() + min(seconds, _CATCHING_UP_SECONDS)
@@ -109,11 +94,11 @@ class ReleaseWatch:
     def _look(self) -> None:
         served = self._holder.current
         if served is None or self._store.changed(served):
-            found = self._store.open()
-            if served is None or found.digest != served.digest:
-                self._serve(found)
+            opened = self._store.open()
+            if served is None or opened.digest != served.digest:
+                self._serve(opened)
             else:
-                found.close()
+                opened.close()
         self._note_activation()
         served = self._holder.current
         if served is not None and not self._over:
@@ -136,30 +121,30 @@ class ReleaseWatch:
         if before is not None and before.number != now:
             self._holder.activated(now)
 
-    def _serve(self, found: ServedGraph) -> None:
+    def _serve(self, opened: ServedGraph) -> None:
         """Warm this release up, and answer from it then."""
-        tier = found.quickest[1]
+        tier = opened.quickest[1]
         before = self._holder.activation
         if before is not None and self._store.activation < before.number:
             _log.warning(
                 "the store has an older release than before, by its activation: callers who have seen the newer one "
-                "are refused. Put back on purpose, it is activated anew by: cuihop releases switch, or touch FILE"
+                "are refused. Put back on purpose, it is activated again by: cuihop releases switch, or touch FILE"
             )
-        if found.index is not None:
-            found.index.warm_up()
+        if opened.index is not None:
+            opened.index.warm_up()
         if self._over:
-            found.close()
+            opened.close()
             return
-        self._holder.serve(found, Activation.of(self._store.activation, found.digest))
+        self._holder.serve(opened, Activation.of(self._store.activation, opened.digest))
         _log.info(
             "serving release %s, digest %s, %d concepts, %d edges, by %s",
-            found.release.name,
-            found.digest,
-            found.release.concepts,
-            found.release.edges,
+            opened.release.name,
+            opened.digest,
+            opened.release.concepts,
+            opened.release.edges,
             tier,
         )
-        if found.index is not None:
+        if opened.index is not None:
             try:
                 threading.Thread(target=self._build_hierarchy, name=HIERARCHY_THREAD, daemon=True).start()
             except RuntimeError as error:  # no thread left
@@ -168,7 +153,7 @@ class ReleaseWatch:
     def _build_hierarchy(self) -> None:
         """Build the hierarchy of the release, while everything else is answered: a similarity waits for it."""
         try:
-            with interrupted_by(self._check), self._holder.lent() as served:
+            with interrupted_by(self._check), self._holder.lease() as served:
                 if served.index is not None:
                     begun = time.monotonic()
                     served.index.warm_up_hierarchy()

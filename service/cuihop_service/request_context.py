@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from cuihop.errors import CuihopError, InputError, QueryTimedOut
-from cuihop.graph import Concept
 from cuihop.remote.activation import ACTIVATION_HEADER, Activation
 from cuihop_service.callers import ANONYMOUS, Caller
 
@@ -26,8 +25,6 @@ class Answer(Generic[T]):
     """An answer and its origin.
 
     Attributes:
-        value: the answer.
-        digest: of the release.
         tier: the part of the service that gave it; for a batch, the slowest one used.
         merged: retired identifiers of the request, and the successor that each was taken for.
         from_cache: number of distances of a batch that came from a cache.
@@ -38,34 +35,6 @@ class Answer(Generic[T]):
     tier: Tier
     merged: Mapping[str, str]
     from_cache: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ConceptDescriptions:
-    """Concepts as the release describes them.
-
-    Attributes:
-        concepts: one for each identifier, in the order of the request.
-        names_hidden: True where names, synonyms and definitions are left out, as the caller may not see them.
-    """
-
-    concepts: tuple[Concept, ...]
-    names_hidden: bool
-
-
-@dataclass(frozen=True, slots=True)
-class RelevanceRow:
-    """The relevance of one concept set to each of many.
-
-    Attributes:
-        iou, nn_iou: one value for each set.
-        isolated: identifiers treated as isolated concepts, ascending. dropped: those left out.
-    """
-
-    iou: tuple[float, ...]
-    nn_iou: tuple[float, ...]
-    isolated: tuple[str, ...]
-    dropped: tuple[str, ...]
 
 
 class Cancelled(CuihopError):
@@ -89,11 +58,7 @@ class ReleaseSession:
     served: Activation | None = None
 
     def read(self, text: str | None) -> None:
-        """Take what the caller has seen from the header of a request; None for no header.
-
-        Raises:
-            InputError: not as an answer had it.
-        """
+        """Take the caller's activation from a header, None for none; `InputError` if no answer had it so."""
         if text is not None:
             self.seen = Activation.parsed(text)
             if self.seen is None:
@@ -108,16 +73,11 @@ class RequestContext:
     """A request under way.
 
     Attributes:
-        caller: the authenticated caller.
-        request_id: for logs; comes back in the answer.
         ends: deadline of the answer, on the clock of `time.monotonic`.
-        cancelled: True once the caller has gone.
         answer: the core's answer, where the work returns a transport's message instead; for the observer.
-        session: the releases that the caller has seen, and is answered from.
     """
 
     caller: Caller = ANONYMOUS
-    request_id: str = ""
     ends: float = field(default_factory=lambda: time.monotonic() + 30.0)
     cancelled: bool = False
     answer: Answer[Any] | None = None
@@ -129,13 +89,14 @@ class RequestContext:
         return max(0.0, self.ends - time.monotonic())
 
     def check(self) -> None:
-        """Stop work that is in vain.
-
-        Raises:
-            Overdue: the deadline has passed.
-            Cancelled: the caller has gone.
-        """
+        """Stop work that is in vain: `Cancelled` if the caller has gone, `Overdue` after the deadline."""
         if self.cancelled:
             raise Cancelled("the caller has gone")
         if time.monotonic() >= self.ends:
             raise Overdue("the answer took longer than allowed")
+
+    def chunks(self, items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+        """The items in chunks of this size, with a `check` before each."""
+        for first in range(0, len(items), size):
+            self.check()
+            yield items[first : first + size]

@@ -48,17 +48,6 @@ class _HttpServer(uvicorn.Server):
 class Servers:
     """HTTP on a socket, gRPC on a port.
 
-    Args:
-        core: the operations.
-        admission: of every request.
-        http: a listening socket; None for no HTTP.
-        grpc_address: host and port; None for no gRPC.
-        tls: the certificate; None for plain text.
-        shared_port: True where other processes listen on the port for gRPC too.
-        more_routes: further HTTP routes.
-        hosts: the values of ``Host`` that are answered.
-        limits: bounds for each address, and in all.
-
     Raises:
         InputError: an invalid certificate, a port that is taken, or too few file descriptors.
     """
@@ -156,7 +145,6 @@ class _TlsListener:
 
     Args:
         listening: the socket, perhaps shared with other workers. Closed with the listener.
-        context: the service's certificate.
         connections, heads: counts of connections on the port; in its handshake one counts among both.
         protocol: creates the protocol over TLS, from a callback for the end of the handshake.
     """
@@ -226,13 +214,13 @@ class _TlsListener:
             leave()
 
 
-def connections_each(wanted: int | None) -> int:
+def connections_each(requested: int | None) -> int:
     """The connections that each of the two ports may hold, so that neither takes a descriptor from the other.
 
     The process' own limit is raised as far as the system allows.
 
     Args:
-        wanted: as configured; None for all that there is room for, at most 8,192.
+        requested: as configured; None for all that there is room for, at most 8,192.
 
     Raises:
         InputError: too few descriptors for that.
@@ -243,15 +231,15 @@ def connections_each(wanted: int | None) -> int:
     if raised > soft:
         resource.setrlimit(resource.RLIMIT_NOFILE, (raised, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     room = (raised - _used() - _RESERVE) // _PORTS
-    if room < (wanted or 8):
+    if room < (requested or 8):
         raise InputError(
             "too few file descriptors for the connections",
             column="setting connections",
             found=f"{raised:,} descriptors",
-            expected=f"{_PORTS * (wanted or 8) + _used() + _RESERVE:,} at least",
+            expected=f"{_PORTS * (requested or 8) + _used() + _RESERVE:,} at least",
             advice="Raise the limit (ulimit -n, or LimitNOFILE in systemd), or lower the setting connections.",
         )
-    return min(room, _MOST_CONNECTIONS) if wanted is None else wanted
+    return min(room, _MOST_CONNECTIONS) if requested is None else requested
 
 
 def _used() -> int:
@@ -263,17 +251,13 @@ def _addresses_of(host: str) -> int:
     if host.rstrip(".").lower() == "localhost":
         return 2  # of IPv4 and of IPv6, whatever the system's table of hosts has
     try:
-        return len({found[4][0] for found in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}) or 1
+        return len({resolved[4][0] for resolved in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}) or 1
     except OSError:  # listening will fail, with a message of its own
         return 1
 
 
 def tls_context(tls: TlsFiles) -> ssl.SSLContext:
-    """The service's side of TLS.
-
-    Raises:
-        InputError: a file cannot be read, is no PEM, or the key is not the certificate's.
-    """
+    """The service's side of TLS, or an `InputError` for a file that is no PEM, or not the certificate's key."""
     tls.read()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:

@@ -9,8 +9,9 @@ import dataclasses
 import json
 import stat
 import tomllib
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from difflib import get_close_matches
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -26,7 +27,6 @@ from pydantic_settings import (
 
 from cuihop.errors import InputError
 from cuihop_service.guard.address_limits import AddressLimits
-from cuihop_service.guard.configured_guard import GuardSettings
 from cuihop_service.limits import Limits
 
 ENVIRONMENT_PREFIX = "CUIHOP_"
@@ -37,36 +37,6 @@ Positive = Annotated[float, Gt(0)]
 
 _DEFAULTS = Limits()
 _OF_ADDRESSES = AddressLimits()
-
-
-GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Store": ("store", "index", "index_folder", "watch_seconds", "information_content_counts"),
-    "Network": (
-        "host", "http_port", "grpc_port", "workers", "explorer", "mcp", "hosts", "proxies",
-        "drain_seconds", "drain_delay",
-    ),
-    "TLS": ("tls_certificate", "tls_key", "tls_client_ca"),
-    "Callers": (
-        "keys_file", "issuer", "audience", "jwks", "scope_claim", "token_scopes", "leeway", "certificate_scopes",
-        "certificate_callers", "hide_names",
-    ),
-    "Rates and audit": ("rate_requests", "rate_burst", "rate_pairs", "audit", "audit_concepts"),
-    "Cache": ("cache_entries", "redis"),
-    "Observation": ("log_format", "log_requests", "slow_seconds", "log_lines", "traces"),
-    "Curators' queries": (
-        "cypher", "cypher_user", "cypher_password", "cypher_seconds", "cypher_rows", "cypher_running",
-    ),
-    "Limits of a request": (
-        "limit_pairs", "limit_concepts", "limit_neighbours", "limit_sets", "limit_set_concepts", "limit_comparisons",
-        "limit_hits", "limit_pack_concepts", "limit_hops", "limit_text", "limit_texts", "limit_text_characters",
-        "limit_characters", "limit_mentions", "limit_message_bytes", "limit_seconds", "limit_running", "limit_waiting",
-    ),
-    "Limits of an address": (
-        "connections", "address_connections", "heads", "address_heads", "failures", "address_failures",
-        "address_log_lines",
-    ),
-}  # fmt: skip
-"""Names of the settings by subject, as help, settings file and documentation show them."""
 
 
 class ServiceSettings(BaseSettings):
@@ -85,13 +55,11 @@ class ServiceSettings(BaseSettings):
         Path("~/.cache/cuihop/index"),
         description="Folder of index files of Neo4j releases, and of the copy of a snapshot.",
     )
-    information_content_counts: Path | None = Field(
-        None,
-        description="Counts of concepts, for the information content corpus.",
+    watch_seconds: Positive = Field(
+        1.0, description="Seconds between two looks at the store: for a new release, or a store that is down."
     )
-    explorer: bool = Field(True, description="Serve the web explorer at /. Its pages hold no data.")
-    mcp: bool = Field(
-        True, description="Serve tools for language-model agents at /mcp, where the extra mcp is installed."
+    information_content_counts: Path | None = Field(
+        None, description="Counts of concepts, for the information content corpus."
     )
     host: str = Field("127.0.0.1", description="The address to listen on. Beyond loopback needs authentication.")
     http_port: Port = Field(8080, description="The port for HTTP. 0: any free one.")
@@ -99,8 +67,17 @@ class ServiceSettings(BaseSettings):
     workers: Annotated[int, Ge(1), Le(256)] = Field(
         1, description="Processes that answer. They share the memory of the release."
     )
-    watch_seconds: Positive = Field(
-        1.0, description="Seconds between two looks at the store: for a new release, or a store that is down."
+    explorer: bool = Field(True, description="Serve the web explorer at /. Its pages hold no data.")
+    mcp: bool = Field(
+        True, description="Serve tools for language-model agents at /mcp, where the extra mcp is installed."
+    )
+    hosts: list[str] = Field(
+        [], description="Host names that HTTP answers to. Empty: any with authentication, else those of loopback."
+    )
+    proxies: list[str] = Field(
+        [],
+        description="Addresses or networks of proxies, which stand for many callers: the bounds of one address are "
+        "not theirs.",
     )
     drain_seconds: Annotated[float, Ge(0)] = Field(
         20.0, description="Seconds that answers under way are given when the service stops."
@@ -112,23 +89,6 @@ class ServiceSettings(BaseSettings):
     tls_key: Path | None = Field(None, description="PEM file of its key.")
     tls_client_ca: Path | None = Field(
         None, description="PEM file of the authority that signs callers' certificates. Callers then must show one."
-    )
-    hide_names: bool = Field(False, description="Hide names from every caller: UMLS names are licensed.")
-    cache_entries: Annotated[int, Ge(0)] = Field(
-        200_000, description="Distances kept in each worker, for answers by Cypher. 0: none."
-    )
-    redis: SecretStr | None = Field(
-        None, description="Address of a Redis that replicas share, such as redis://:PASSWORD@host:6379/0."
-    )
-    log_format: Literal["auto", "json", "text"] = Field(
-        "auto", description="Format of log lines. auto: text on a terminal, JSON elsewhere."
-    )
-    log_requests: bool = Field(
-        False, description="Log every request, not only slow ones and faults. Concepts are never logged."
-    )
-    slow_seconds: Positive = Field(1.0, description="An answer that takes longer is logged.")
-    traces: bool = Field(
-        False, description="Send traces by OTLP to the address in OTEL_EXPORTER_OTLP_ENDPOINT. Needs the extra traces."
     )
     keys_file: Path | None = Field(None, description="The file of the API keys, made with: cuihop keys create.")
     issuer: str | None = Field(None, description="The issuer of tokens: the claim iss. Needs audience and jwks.")
@@ -145,6 +105,7 @@ class ServiceSettings(BaseSettings):
     certificate_callers: dict[str, tuple[str, ...]] = Field(
         {}, description="Scopes by the name in a caller's certificate, as JSON."
     )
+    hide_names: bool = Field(False, description="Hide names from every caller: UMLS names are licensed.")
     rate_requests: Positive | None = Field(None, description="Requests a second of one caller.")
     rate_burst: Count | None = Field(None, description="Requests of one caller at once, after a pause.")
     rate_pairs: Count | None = Field(
@@ -158,6 +119,25 @@ class ServiceSettings(BaseSettings):
         description="Write the content of requests into the audit too: it may be patients' findings. Texts to "
         "annotate are never written.",
     )
+    cache_entries: Annotated[int, Ge(0)] = Field(
+        200_000, description="Distances kept in each worker, for answers by Cypher. 0: none."
+    )
+    redis: SecretStr | None = Field(
+        None, description="Address of a Redis that replicas share, such as redis://:PASSWORD@host:6379/0."
+    )
+    log_format: Literal["auto", "json", "text"] = Field(
+        "auto", description="Format of log lines. auto: text on a terminal, JSON elsewhere."
+    )
+    log_requests: bool = Field(
+        False, description="Log every request, not only slow ones and faults. Concepts are never logged."
+    )
+    slow_seconds: Positive = Field(1.0, description="An answer that takes longer is logged.")
+    log_lines: Count = Field(
+        _OF_ADDRESSES.log_lines, description="Log lines a second of a worker, of those that callers cause."
+    )
+    traces: bool = Field(
+        False, description="Send traces by OTLP to the address in OTEL_EXPORTER_OTLP_ENDPOINT. Needs the extra traces."
+    )
     cypher: bool = Field(
         False, description="Answer curators' read-only Cypher at /v1/cypher, for keys with the scopes cypher and names."
     )
@@ -166,42 +146,6 @@ class ServiceSettings(BaseSettings):
     cypher_seconds: Positive = Field(10.0, description="Seconds that one such query may take.")
     cypher_rows: Count = Field(1_000, description="Rows that one such query may return.")
     cypher_running: Count = Field(4, description="Such queries at a time, in one worker.")
-    hosts: list[str] = Field(
-        [], description="Host names that HTTP answers to. Empty: any with authentication, else those of loopback."
-    )
-    connections: Annotated[int, Ge(8)] | None = Field(
-        None,
-        description="Connections at a time, on each port of a worker. Not given: as many as the file descriptors "
-        "of the process allow, at most 8192.",
-    )
-    address_connections: Count = Field(
-        _OF_ADDRESSES.address_connections,
-        description="Connections of one address on each port of a worker; never more than a quarter of all.",
-    )
-    heads: Annotated[int, Ge(4)] | None = Field(
-        None, description="HTTP connections in a worker that have not yet sent a whole head. Not given: half of all."
-    )
-    address_heads: Count = Field(
-        _OF_ADDRESSES.address_heads, description="Those of one address; never more than a quarter of all."
-    )
-    failures: Count = Field(
-        _OF_ADDRESSES.failures,
-        description="Refused credentials in a worker before more get 429; forgiven within 25 seconds.",
-    )
-    address_failures: Count = Field(
-        _OF_ADDRESSES.address_failures, description="Those of one address; forgiven within 25 seconds."
-    )
-    log_lines: Count = Field(
-        _OF_ADDRESSES.log_lines, description="Log lines a second of a worker, of those that callers cause."
-    )
-    address_log_lines: Count = Field(
-        _OF_ADDRESSES.address_log_lines, description="Log lines a second about malformed requests of one address."
-    )
-    proxies: list[str] = Field(
-        [],
-        description="Addresses or networks of proxies, which stand for many callers: the bounds of one address are "
-        "not theirs.",
-    )
     limit_pairs: Count = Field(_DEFAULTS.pairs, description="Pairs in one batch.")
     limit_concepts: Count = Field(_DEFAULTS.concepts, description="Concepts in one request.")
     limit_neighbours: Count = Field(_DEFAULTS.neighbours, description="Neighbours in one answer.")
@@ -232,6 +176,31 @@ class ServiceSettings(BaseSettings):
     limit_waiting: Annotated[int, Ge(0)] = Field(
         _DEFAULTS.waiting, description="Requests that wait for their turn in a worker; more are refused."
     )
+    connections: Annotated[int, Ge(8)] | None = Field(
+        None,
+        description="Connections at a time, on each port of a worker. Not given: as many as the file descriptors "
+        "of the process allow, at most 8192.",
+    )
+    address_connections: Count = Field(
+        _OF_ADDRESSES.address_connections,
+        description="Connections of one address on each port of a worker; never more than a quarter of all.",
+    )
+    heads: Annotated[int, Ge(4)] | None = Field(
+        None, description="HTTP connections in a worker that have not yet sent a whole head. Not given: half of all."
+    )
+    address_heads: Count = Field(
+        _OF_ADDRESSES.address_heads, description="Those of one address; never more than a quarter of all."
+    )
+    failures: Count = Field(
+        _OF_ADDRESSES.failures,
+        description="Refused credentials in a worker before more get 429; forgiven within 25 seconds.",
+    )
+    address_failures: Count = Field(
+        _OF_ADDRESSES.address_failures, description="Those of one address; forgiven within 25 seconds."
+    )
+    address_log_lines: Count = Field(
+        _OF_ADDRESSES.address_log_lines, description="Log lines a second about malformed requests of one address."
+    )
 
     @property
     def limits(self) -> Limits:
@@ -243,26 +212,26 @@ class ServiceSettings(BaseSettings):
 
     @property
     def address_limits(self) -> AddressLimits:
-        """Bounds for one address, and for all together.
-
-        Raises:
-            InputError: a proxy that is no address.
-        """
+        """Bounds for one address, and for all; `InputError` for a proxy that is no address."""
         return AddressLimits(**{field.name: getattr(self, field.name) for field in dataclasses.fields(AddressLimits)})
 
     @property
-    def guard(self) -> GuardSettings:
-        """Settings of authentication, rates and audit.
+    def authenticates(self) -> bool:
+        """True for a service that authenticates callers."""
+        return bool(self.keys_file or self.issuer or self.certificate_scopes or self.certificate_callers)
 
-        Raises:
-            InputError: two settings do not go together.
-        """
-        own = {field.name for field in dataclasses.fields(GuardSettings)} & set(type(self).model_fields)
-        values = {name: getattr(self, name) for name in own}
-        values["audience"] = tuple(self.audience)
-        values["certificate_scopes"] = tuple(self.certificate_scopes)
-        values["cypher_password"] = _revealed(self.cypher_password)
-        return GuardSettings(**values, rates_redis=_revealed(self.redis))
+    def check_together(self) -> None:
+        """Refuse settings that do not go together, and a proxy that is no address, by an `InputError`."""
+        of_tokens = {"issuer": self.issuer, "audience": self.audience, "jwks": self.jwks}
+        missing = [name for name, value in of_tokens.items() if not value]
+        if missing and len(missing) < len(of_tokens):
+            raise InputError(
+                "tokens need an issuer, an audience and signing keys", column=f"setting {missing[0]}", found="nothing",
+                expected="all three, or none",
+            )  # fmt: skip
+        if (self.cypher_user is None) != (self.cypher_password is None):
+            raise InputError("a Neo4j user needs a password", column="setting cypher-user", expected="both, or neither")
+        _ = self.address_limits
 
     @classmethod
     def settings_customise_sources(
@@ -277,19 +246,37 @@ class ServiceSettings(BaseSettings):
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
 
+_FIRST_OF_GROUP = {
+    "Store": "store",
+    "Network": "host",
+    "TLS": "tls_certificate",
+    "Callers": "keys_file",
+    "Rates and audit": "rate_requests",
+    "Cache": "cache_entries",
+    "Observation": "log_format",
+    "Curators' queries": "cypher",
+    "Limits of a request": "limit_pairs",
+    "Limits of an address": "connections",
+}
+
+
+def _groups() -> Iterator[tuple[str, tuple[str, ...]]]:
+    names = list(ServiceSettings.model_fields)
+    bounds = [*map(names.index, _FIRST_OF_GROUP.values()), len(names)]
+    for group, (begin, end) in zip(_FIRST_OF_GROUP, pairwise(bounds), strict=True):
+        yield group, tuple(names[begin:end])
+
+
+GROUPS: Mapping[str, tuple[str, ...]] = dict(_groups())
+"""Names of the settings by subject, in the order of their fields, as all documentation shows them."""
+
+
 def read_settings(flags: dict[str, Any], file: Path | None = None) -> ServiceSettings:
-    """The settings from flags, environment and file.
-
-    Args:
-        flags: those that were given.
-        file: TOML, one line a setting.
-
-    Raises:
-        InputError: names the setting, what was found and what was expected.
-    """
+    """The settings from flags, environment and file (TOML), or an `InputError` that names the setting."""
     settings, problems = _read(flags, file)
     if settings is None:
         raise problems[0]
+    settings.check_together()
     return settings
 
 
@@ -313,12 +300,12 @@ def _read(flags: dict[str, Any], file: Path | None) -> tuple[ServiceSettings | N
         model_config = SettingsConfigDict(toml_file=file)
 
     try:
-        if file is not None and not stat.S_ISREG(file.stat().st_mode):  # the source would pass over it
+        if file is not None and not stat.S_ISREG(file.stat().st_mode):  # the source would skip it
             raise OSError("not a regular file")
         return FromFile(**_as_values(flags)), []
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        found = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InputError("the settings cannot be read", file=file, found=found, expected="a file in TOML") from None
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError("the settings cannot be read", file=file, found=reason, expected="a file in TOML") from None
     except ValidationError as error:
         in_file = TomlConfigSettingsSource(FromFile)().keys() - flags.keys()
         return None, [_problem(one, file, in_file) for one in error.errors()]
@@ -328,22 +315,23 @@ def _problem(error: ErrorDetails, file: Path | None, in_file: Set[str]) -> Input
     """The error about one setting."""
     name = ".".join(map(str, error["loc"]))
     setting = str(error["loc"][0])
-    found, expected = _rendered(setting, error.get("input")), error["msg"].removeprefix("Input should be ")
-    advice = None
+    actual, expected = _rendered(setting, error.get("input")), error["msg"].removeprefix("Input should be ")
+    hint = None
     if error["type"] == "missing":
-        found, expected = "nothing", "a value"
-        advice = f"Give --{name.replace('_', '-')}, or set {ENVIRONMENT_PREFIX}{name.upper()}."
+        actual, expected = "nothing", "a value"
+        hint = f"Give --{name.replace('_', '-')}, or set {ENVIRONMENT_PREFIX}{name.upper()}."
     elif setting not in ServiceSettings.model_fields:
-        found, expected = "no setting of this name", "one of those that `cuihop serve --help` shows"
+        actual, expected = "no setting of this name", "one of those that `cuihop serve --help` shows"
         alike = get_close_matches(name, ServiceSettings.model_fields, 1)
-        advice = f"Did you mean {alike[0]}?" if alike else None
+        hint = f"Did you mean {alike[0]}?" if alike else None
     return InputError(
-        "not as expected", file=file if setting in in_file else None, column=f"setting {name}", found=found,
-        expected=expected, advice=advice,
+        "not as expected", file=file if setting in in_file else None, column=f"setting {name}", found=actual,
+        expected=expected, advice=hint,
     )  # fmt: skip
 
 
-def _revealed(secret: SecretStr | None) -> str | None:
+def revealed(secret: SecretStr | None) -> str | None:
+    """The text of a secret."""
     return None if secret is None else secret.get_secret_value()
 
 

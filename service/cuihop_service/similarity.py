@@ -10,13 +10,14 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from cuihop.collection.concept_counts import ConceptCounts
+from cuihop.adapter_rules import replaced
+from cuihop.collection.concept_tables import ConceptCounts
 from cuihop.errors import GraphUnavailable, InputError
-from cuihop.graph import Resolution, resolved
+from cuihop.graph import resolved
 from cuihop.similarity.hierarchy import Hierarchy, HierarchyFacts, PairSimilarity, Placement, Similarities
 from cuihop.similarity.options import InformationContent, SimilarityMeasure, SimilarityOptions
 from cuihop.snapshot.graph import SnapshotGraph
-from cuihop_service.graph_holder import Loan, ServedGraph
+from cuihop_service.graph_holder import Lease, ServedGraph
 from cuihop_service.limits import Limits
 from cuihop_service.request_context import Answer, RequestContext
 
@@ -33,11 +34,7 @@ SetPair: TypeAlias = tuple[Sequence[str], Sequence[str]]
 
 
 class CorpusCounts:
-    """Counts of a corpus, given by the operator, for the release that is served.
-
-    Args:
-        counts: as read.
-    """
+    """Counts of a corpus, given by the operator, for the release that is served."""
 
     def __init__(self, counts: ConceptCounts) -> None:
         self._counts = counts
@@ -45,16 +42,12 @@ class CorpusCounts:
         self._used: dict[str, dict[str, float]] = {}
 
     def used_in(self, graph: SnapshotGraph) -> dict[str, float]:
-        """The counts of the concepts that the release holds.
-
-        Raises:
-            InputError: it holds none of them.
-        """
+        """The counts of the concepts that the release holds, or an `InputError` if it holds none of them."""
         with self._lock:
             digest = graph.release.digest
             if digest not in self._used:
-                used, account = self._counts.used_in(graph)
-                _log.info("information content of a corpus: %s", account)
+                used, summary = self._counts.used_in(graph)
+                _log.info("information content of a corpus: %s", summary)
                 while len(self._used) >= _RELEASES:
                     self._used.pop(next(iter(self._used)))
                 self._used[digest] = used
@@ -76,25 +69,20 @@ def index_of(served: ServedGraph) -> SnapshotGraph:
 
 
 class SimilarityService:
-    """Similarity of concepts and sets, and places in the hierarchy; only with the release in memory.
+    """Similarity of concepts and sets, and placements in the hierarchy; only with the release in memory.
 
     Every method may be called from several threads at once, and answers from one release. All raise the errors of
     `cuihop.similarity.hierarchy.Hierarchy`, and `LimitExceeded`, `GraphUnavailable`, `QueryTimedOut` and `Cancelled`.
-
-    Args:
-        lent: lends the graph.
-        limits: on the size of a request.
-        corpus: counts for the information content ``corpus``; ``None`` refuses that.
     """
 
     def __init__(
-        self, lent: Callable[[RequestContext], Loan], limits: Limits, corpus: CorpusCounts | None = None
+        self, lent: Callable[[RequestContext], Lease], limits: Limits, corpus: CorpusCounts | None = None
     ) -> None:
         self._lend = lent
         self._limits = limits
         self._corpus = corpus
 
-    def facts(self, *, context: RequestContext) -> Answer[HierarchyFacts]:
+    def hierarchy(self, *, context: RequestContext) -> Answer[HierarchyFacts]:
         """The hierarchy as a whole."""
         with self._lent(context) as (served, index):
             return _answer(served, index.hierarchy.facts(), {})
@@ -102,79 +90,68 @@ class SimilarityService:
     def placements(
         self, cuis: Sequence[str], ic: InformationContent, *, context: RequestContext
     ) -> Answer[list[Placement]]:
-        """The place of each concept."""
-        self._limits.check("concepts", len(cuis))
-        self._limits.check_identifiers(cuis)
+        """The placement of each concept."""
+        self._limits.check_identifiers(cuis, "concepts")
         with self._lent(context) as (served, index):
-            counts = self._options("Lin", ic, index).counts
-            return _answer(served, index.hierarchy.placements(cuis, ic=ic, counts=counts), _merged(index, cuis))
+            placements = index.hierarchy.placements(cuis, ic=ic, counts=self._options("Lin", ic, index).counts)
+            return _answer(served, placements, replaced(index.resolve(cuis)))
 
-    def pairs(
+    def pair_similarities(
         self, pairs: Sequence[tuple[str, str]], ic: InformationContent, *, context: RequestContext
     ) -> Answer[list[PairSimilarity]]:
         """Each pair by every measure."""
         ends = [cui for pair in pairs for cui in pair]
-        self._limits.check("concepts", len(ends))
-        self._limits.check_identifiers(ends)
+        self._limits.check_identifiers(ends, "concepts")
         with self._lent(context) as (served, index):
             resolved(index.resolve(list(dict.fromkeys(ends))), index.release)  # all identifiers at fault in one error
             counts, hierarchy = self._options("Lin", ic, index).counts, index.hierarchy
-            found: list[PairSimilarity] = []
-            for first in range(0, len(pairs), _DETAILED_PAIRS):
-                context.check()
-                found += hierarchy.pairs(pairs[first : first + _DETAILED_PAIRS], ic=ic, counts=counts)
-            merged = {old: new for pair in found for old, new in pair.merged.items()}
-            return _answer(served, found, merged)
+            similarities: list[PairSimilarity] = []
+            for chunk in context.chunks(pairs, _DETAILED_PAIRS):
+                similarities += hierarchy.pairs(chunk, ic=ic, counts=counts)
+            merged = {old: new for pair in similarities for old, new in pair.merged.items()}
+            return _answer(served, similarities, merged)
 
-    def pair(
+    def similarity(
         self, a: str, b: str, ic: InformationContent, *, context: RequestContext
     ) -> Answer[tuple[PairSimilarity, HierarchyFacts]]:
         """One pair by every measure, and the hierarchy as a whole."""
         self._limits.check_identifiers((a, b))
         with self._lent(context) as (served, index):
             hierarchy: Hierarchy = index.hierarchy
-            found = hierarchy.pair(a, b, ic=ic, counts=self._options("Lin", ic, index).counts)
-            return _answer(served, (found, hierarchy.facts()), found.merged)
+            pair = hierarchy.pair(a, b, ic=ic, counts=self._options("Lin", ic, index).counts)
+            return _answer(served, (pair, hierarchy.facts()), pair.merged)
 
     def similarities(
         self,
-        pairs: Sequence[tuple[str, str]],
+        pairs: Sequence[tuple[str, str]] = (),
+        sets: Sequence[SetPair] = (),
+        *,
         measure: SimilarityMeasure,
         ic: InformationContent,
-        *,
         context: RequestContext,
     ) -> Answer[Similarities]:
-        """The similarity of each pair."""
-        self._limits.check("pairs", len(pairs))
-        ends = [cui for pair in pairs for cui in pair]
-        self._limits.check_identifiers(ends)
-        with self._lent(context) as (served, index):
-            resolved(index.resolve(list(dict.fromkeys(ends))), index.release)
-            options, hierarchy = self._options(measure, ic, index), index.hierarchy
-            parts = []
-            for first in range(0, len(pairs), _PAIRS):
-                context.check()
-                parts.append(hierarchy.similarities(pairs[first : first + _PAIRS], options))
-            return _joined(served, parts, options)
+        """The similarity of each pair of concepts or, if there are any, of each pair of sets.
 
-    def set_similarities(
-        self, sets: Sequence[SetPair], measure: SimilarityMeasure, ic: InformationContent, *, context: RequestContext
-    ) -> Answer[Similarities]:
-        """The similarity of each pair of sets."""
-        self._limits.check("sets", len(sets))
-        for concepts in (concepts for pair in sets for concepts in pair):
-            self._limits.check("set_concepts", len(concepts))
-            self._limits.check_identifiers(concepts)
-        self._limits.check("comparisons", sum(len(a) * len(b) for a, b in sets))
+        Raises:
+            InputError: both pairs and sets.
+        """
+        if pairs and sets:
+            raise InputError("pairs and sets", column="sets", found="both", expected="one of them")
+        sides = [concepts for pair in sets for concepts in pair] or [[cui for pair in pairs for cui in pair]]
+        if sets:
+            self._limits.check("sets", len(sets))
+            for concepts in sides:
+                self._limits.check("set_concepts", len(concepts))
+            self._limits.check("comparisons", sum(len(a) * len(b) for a, b in sets))
+        self._limits.check("pairs", len(pairs))
+        every = list(dict.fromkeys(cui for concepts in sides for cui in concepts))
+        self._limits.check_identifiers(every)
         with self._lent(context) as (served, index):
-            every = dict.fromkeys(cui for pair in sets for concepts in pair for cui in concepts)
-            resolved(index.resolve(list(every)), index.release)
+            resolved(index.resolve(every), index.release)  # all identifiers at fault in one error
             options, hierarchy = self._options(measure, ic, index), index.hierarchy
-            parts = []
-            for first in range(0, len(sets), _SETS):
-                context.check()
-                parts.append(hierarchy.set_similarities(sets[first : first + _SETS], options))
-            return _joined(served, parts, options)
+            chunks = [hierarchy.set_similarities(chunk, options) for chunk in context.chunks(sets, _SETS)]
+            chunks += [hierarchy.similarities(chunk, options) for chunk in context.chunks(pairs, _PAIRS)]
+            return _joined(served, chunks, options)
 
     @contextmanager
     def _lent(self, context: RequestContext) -> Iterator[tuple[ServedGraph, SnapshotGraph]]:
@@ -198,13 +175,8 @@ def _answer(served: ServedGraph, value: T, merged: Mapping[str, str]) -> Answer[
     return Answer(value, served.digest, "index", merged)
 
 
-def _merged(index: SnapshotGraph, cuis: Sequence[str]) -> dict[str, str]:
-    resolutions: list[Resolution] = index.resolve(cuis)
-    return {r.requested: r.cui for r in resolutions if r.status == "merged" and r.cui is not None}
-
-
-def _joined(served: ServedGraph, parts: Sequence[Similarities], options: SimilarityOptions) -> Answer[Similarities]:
-    merged = {old: new for part in parts for old, new in part.merged.items()}
-    values = np.concatenate([np.empty(0), *(part.values for part in parts)])
-    defined = np.concatenate([np.empty(0, dtype=np.bool_), *(part.defined for part in parts)])
+def _joined(served: ServedGraph, chunks: Sequence[Similarities], options: SimilarityOptions) -> Answer[Similarities]:
+    merged = {old: new for chunk in chunks for old, new in chunk.merged.items()}
+    values = np.concatenate([np.empty(0), *(chunk.values for chunk in chunks)])
+    defined = np.concatenate([np.empty(0, dtype=np.bool_), *(chunk.defined for chunk in chunks)])
     return _answer(served, Similarities(values, defined, options, merged), merged)

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
@@ -15,17 +15,17 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from cuihop.addresses import is_neo4j_address
-from cuihop.cli.exit_codes import MISSING_PACKAGE, exit_code
-from cuihop.collection.concept_counts import ConceptCounts
+from cuihop.cli import MISSING_PACKAGE, exit_code
+from cuihop.collection.concept_tables import ConceptCounts
 from cuihop.errors import CuihopError, GraphUnavailable, InputError, OutputError, SnapshotError
 from cuihop.files.written_files import check_output, check_output_folder
 from cuihop.graph import Release
-from cuihop_service.addresses import check_exposure, listening_socket, reserved_port
+from cuihop_service.addresses import bound_socket, check_exposure, listen, reserved_port
 from cuihop_service.own_copy import LOCK, bytes_to_copy
 from cuihop_service.servers import connections_each, tls_context
 from cuihop_service.settings import ServiceSettings, misspelt_variables, read_settings, setting_problems
 from cuihop_service.stores import store_at
-from cuihop_service.worker import check_cypher, tls_files
+from cuihop_service.worker import check_cypher, curators_connection, tls_files
 
 _SOON = timedelta(days=30)
 
@@ -37,20 +37,15 @@ class Finding:
     """The result of one check.
 
     Attributes:
-        part: the checked part of the configuration.
         state: ``warning`` does not keep the service from its work.
         text: one line; for a failure with the way on.
-        exit_code: 0, or for a failure that of its error: see `cuihop.cli.exit_codes`.
+        exit_code: 0, or for a failure that of its error: see `cuihop.cli`.
     """
 
     part: str
     state: State
     text: str
     exit_code: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        """The fields, as in ``--json``."""
-        return asdict(self)
 
 
 class _Remark(str):
@@ -63,9 +58,6 @@ def findings(flags: dict[str, Any], file: Path | None) -> Iterator[Finding]:
     """The results of all checks, in the order of a start; only those of the settings where these are refused.
 
     Nothing is left behind, and no port stays taken. A password is tried once.
-
-    Args:
-        flags, file: as in `cuihop_service.settings.read_settings`.
     """
     for name, meant in misspelt_variables(os.environ):
         yield Finding("settings", "warning", f"variable {name}: no setting of this name. Did you mean {meant}?")
@@ -73,10 +65,9 @@ def findings(flags: dict[str, Any], file: Path | None) -> Iterator[Finding]:
     yield from (_failure("settings", error) for error in problems)
     if problems:
         return
-    settings = read_settings(flags, file)
     try:
-        _ = settings.guard, settings.address_limits
-    except CuihopError as error:  # two settings that do not go together
+        settings = read_settings(flags, file)
+    except InputError as error:  # two settings that do not go together
         yield _failure("settings", error)
         return
     yield Finding("settings", "ok", "read" if file is None else f"read, also from {file}")
@@ -98,13 +89,13 @@ def _failure(part: str, error: CuihopError) -> Finding:
 
 
 def _exposure(settings: ServiceSettings) -> str:
-    warning = check_exposure(settings.host, settings.guard.authenticates, settings.tls_certificate is not None)
-    callers = "callers are authenticated" if settings.guard.authenticates else "callers are not authenticated"
+    warning = check_exposure(settings.host, settings.authenticates, settings.tls_certificate is not None)
+    callers = "callers are authenticated" if settings.authenticates else "callers are not authenticated"
     return f"{settings.host}: {callers}" if warning is None else _Remark(warning)
 
 
 def _http_port(settings: ServiceSettings) -> str:
-    listening_socket(settings.host, settings.http_port).close()
+    listen(bound_socket(settings.host, settings.http_port)).close()
     return f"{settings.http_port} is free"
 
 
@@ -150,9 +141,9 @@ def _keys(settings: ServiceSettings) -> str | None:
 def _tokens(settings: ServiceSettings) -> str | None:
     from cuihop_service.guard.signing_keys import SigningKeys
 
-    if settings.guard.jwks is None:
+    if settings.jwks is None:
         return None
-    keys = SigningKeys(settings.guard.jwks)
+    keys = SigningKeys(settings.jwks)
     try:
         asyncio.run(keys.fetched(None))
     except GraphUnavailable:
@@ -241,11 +232,9 @@ def _cypher(settings: ServiceSettings) -> str | None:
     check_cypher(settings)
     if settings.cypher_user is None:
         return _Remark("queries run as the service's own Neo4j user; cypher_user names one that may only read")
-    from cuihop.neo4j_graph.connection import Neo4jSettings
-    from cuihop.neo4j_graph.schema import database_state
-    from cuihop_service.http_api.cypher_route import cypher_connection
+    from cuihop.neo4j_graph.releases import database_state
 
-    with cypher_connection(settings.guard, Neo4jSettings.from_environment(settings.store)) as connection:
+    with curators_connection(settings) as connection:
         database_state(connection)
     return f"queries run as the Neo4j user {settings.cypher_user}"
 

@@ -1,4 +1,4 @@
-"""Stores of releases: a snapshot file, or a Neo4j database with an index file beside the service."""
+"""Stores of releases: a snapshot file, or a Neo4j database with an index file on the machine of the service."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from cuihop.addresses import is_neo4j_address, is_routed_address
 from cuihop.errors import GraphUnavailable, InputError, OutputError, QueryTimedOut, SnapshotError
 from cuihop.graph import ConceptGraph
 from cuihop.snapshot.graph import SnapshotGraph
-from cuihop.snapshot.writer import write_snapshot
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.own_copy import opened_copy, state_of, written_at
 
@@ -51,25 +50,17 @@ class Store(Protocol):
     activation: int
 
     def open(self) -> ServedGraph:
-        """The release that should be served now.
-
-        Raises:
-            GraphError: it cannot be opened.
-        """
+        """The release that should be served now, or a `GraphError`."""
 
     def changed(self, served: ServedGraph) -> bool:
-        """True where another release should be served.
-
-        Raises:
-            GraphError: the store cannot be reached.
-        """
+        """True where another release should be served; `GraphError` if the store cannot be reached."""
 
     def completed(self, served: ServedGraph) -> ServedGraph | None:
         """The same release with an index, where it had none and should; this may take minutes. None: as it is.
 
         Raises:
             GraphError: the store cannot be reached.
-            OutputError: the index cannot be written. Answers go on without.
+            OutputError: the index cannot be written. Answers continue without.
         """
 
     def close(self) -> None:
@@ -83,11 +74,7 @@ def store_at(
 
     Args:
         address: ``snapshot:PATH``, a path, or a Neo4j server's address.
-        index: True holds a Neo4j release in memory too.
         index_folder: of index files and copies of snapshots, shared by the workers.
-        caching: puts a cache before a graph that answers by Cypher.
-        timeout: seconds for one query of Neo4j.
-        traces: True makes each query of Neo4j a span of its request's trace.
 
     Raises:
         InputError: another kind of store, or a snapshot without an index.
@@ -108,10 +95,6 @@ class SnapshotStore:
     """A snapshot file. A new file in its place, or other content in it, is a new release.
 
     Its activation is the time at which the file was written. Replicas with files of their own need the same time.
-
-    Args:
-        path: the file.
-        folder: of the copy that is served: see `cuihop_service.own_copy`.
     """
 
     def __init__(self, path: Path, folder: Path) -> None:
@@ -136,7 +119,7 @@ class SnapshotStore:
         return state_of(self._path) != self._seen
 
     def completed(self, served: ServedGraph) -> None:
-        """None: a snapshot is an index."""
+        """Return None: a snapshot is an index."""
 
     def close(self) -> None:
         """Do nothing: no file is open."""
@@ -146,15 +129,7 @@ class Neo4jStore:
     """A Neo4j database. With an index, its active release is written to a file once, and the workers map it.
 
     Until the file is there, Cypher answers; also where it cannot be written. A service that starts while the database
-    is down goes on from the file of the release that it served last.
-
-    Args:
-        address: of the server; user and password come from the environment.
-        index: True holds the release in memory too.
-        folder: of index files.
-        caching: puts a cache before a graph that answers by Cypher.
-        timeout: seconds for one query.
-        traces: True makes queries of the database spans.
+    is down continues from the file of the release that it served last.
     """
 
     def __init__(
@@ -261,7 +236,7 @@ class Neo4jStore:
         return ServedGraph(index.release, index=index)
 
     def _written(self, path: Path, digest: str) -> SnapshotGraph:
-        """The index, built from the database. That reads the whole release, so it is not tried where it must fail."""
+        """The index, built from the database. That reads the complete release, so it is not tried if it must fail."""
         from cuihop.neo4j_graph.projection import snapshot_sections
 
         needed, free = self._needed.get(digest, 0), shutil.disk_usage(self._folder).free
@@ -272,7 +247,7 @@ class Neo4jStore:
         with self._graph() as graph:
             sections = snapshot_sections(graph.connection, graph.number)
         try:
-            write_snapshot(path, sections)
+            sections.save(path)
         except OutputError:
             self._needed = {digest: sum(sections[name].nbytes for name in sections)}
             if self._needed[digest] <= shutil.disk_usage(self._folder).free:
@@ -324,7 +299,7 @@ class Neo4jStore:
         return self._folder / f"{digest}.cuihop"
 
     def _from_file(self, digest: str) -> SnapshotGraph | None:
-        """The index file of a release, if it is there and whole."""
+        """The index file of a release, if it exists and is complete."""
         path = self._file(digest)
         try:
             graph = SnapshotGraph.open(path)
@@ -336,18 +311,18 @@ class Neo4jStore:
         return graph if graph.release.digest == digest else None
 
     def _remember(self, digest: str) -> None:
-        """Note which release to go on from, should the database be down at the next start."""
+        """Note the release to continue from, should the database be down at the next start."""
         note = digest, self.activation
         if self._noted() == note:
             return
-        beside = self._last.with_suffix(f".{os.getpid()}")
+        scratch = self._last.with_suffix(f".{os.getpid()}")
         try:
-            beside.write_text("{} {}".format(*note), encoding="ascii")
-            beside.replace(self._last)
+            scratch.write_text("{} {}".format(*note), encoding="ascii")
+            scratch.replace(self._last)
         except OSError as error:
             _log.warning("%s: no note of the release that is served: %s", self._last, error.strerror or error)
             with suppress(OSError):
-                beside.unlink(missing_ok=True)
+                scratch.unlink(missing_ok=True)
 
     def _noted(self) -> tuple[str, int] | None:
         """Digest and activation of that release. A note of an earlier version lacks the second: then the oldest."""

@@ -58,14 +58,7 @@ class _Worker:
 
 
 class Workers:
-    """The processes of the workers. The failure of one, and of the records of it, is logged and ends no other.
-
-    Args:
-        settings: of the service.
-        http: the listening socket.
-        grpc_port: on which all workers listen.
-        on_ready: called when the first worker answers.
-    """
+    """The processes of the workers. The failure of one, and of the records of it, is logged and ends no other."""
 
     def __init__(
         self, settings: ServiceSettings, http: socket.socket, grpc_port: int, on_ready: Callable[[Addresses], None]
@@ -168,17 +161,13 @@ class Workers:
                 worker.send(number)
 
     def stop(self, drain_delay: float, drain_seconds: float) -> bool:
-        """End all workers. False where one had to be killed.
-
-        Args:
-            drain_delay, drain_seconds: as in the settings.
-        """
+        """End all workers. False where one had to be killed."""
         self.send(signal.SIGTERM)
         processes = [worker.process for worker in self._workers if worker.process is not None]
         closing = time.monotonic() + drain_delay
         while time.monotonic() < closing and any(process.poll() is None for process in processes):
             time.sleep(0.05)
-        self._http.close()  # else the system would go on taking connections for it, which nobody answers
+        self._http.close()  # else the system would continue to take connections for it, which nobody answers
         deadline = time.monotonic() + drain_seconds + _PATIENCE_SECONDS
         orderly = True
         for process in processes:
@@ -194,13 +183,7 @@ class Workers:
 
 
 def supervise(settings: ServiceSettings, http: socket.socket, on_ready: Callable[[Addresses], None]) -> int:
-    """Run the workers until SIGTERM or SIGINT, and return the exit code.
-
-    Args:
-        settings: of the service.
-        http: the listening socket.
-        on_ready: called when the first worker answers.
-    """
+    """Run the workers until SIGTERM or SIGINT, and return the exit code."""
     held = reserved_port(settings.host, settings.grpc_port)
     workers = Workers(settings, http, held.getsockname()[1], on_ready)
     over = threading.Event()
@@ -236,7 +219,7 @@ def _revealed(settings: ServiceSettings) -> dict[str, str]:
 
 def worker_main() -> None:
     """The program of a worker: its settings come through standard input."""
-    from cuihop.cli.exit_codes import exit_code
+    from cuihop.cli import exit_code
     from cuihop.cli.output import print_error
     from cuihop_service.observe.logs import configure_logs
     from cuihop_service.worker import run_worker

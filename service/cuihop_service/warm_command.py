@@ -7,13 +7,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import combinations, islice, permutations
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from cuihop.addresses import is_neo4j_address
-from cuihop.cli.graph_option import DirectionOption, GraphOption, MaxHopsOption
-from cuihop.cli.output import note, progress
+from cuihop.cli.graph_option import AddressOptions, SearchOptions
+from cuihop.cli.option_groups import argument, option, option_group
+from cuihop.cli.output import note, progress_bars
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.connection import connect
 from cuihop.errors import InputError
@@ -25,13 +23,7 @@ _PAIRS_A_BLOCK = 8_192
 
 @dataclass(frozen=True, slots=True)
 class Warmed:
-    """Numbers of a warmed cache.
-
-    Attributes:
-        concepts: distinct concepts of the list.
-        pairs: pairs requested.
-        cached: those that the cache held already; 0 behind a service, which does not report it.
-    """
+    """Numbers of a warmed cache; ``cached`` is 0 behind a service, which does not report it."""
 
     concepts: int
     pairs: int
@@ -54,7 +46,7 @@ def warm_pairs(
     Args:
         graph: a `CachedGraph`, or one behind a service that has a cache. The level in process holds no more pairs
             than it has room for.
-        cuis: the concepts; repeats, and retired identifiers beside their successors, count once.
+        cuis: the concepts; repeats, and retired identifiers with their successors, count once.
         max_hops, direction: as in `ConceptGraph.distances`. Without a direction each pair is requested in one order.
         progress: called with the pairs done and all there are, before the first block and after each.
 
@@ -80,39 +72,26 @@ def warm_pairs(
 
 
 def concepts_of_file(path: Path) -> list[str]:
-    """The distinct identifiers of a file: one a line, or in the second column of a CSV file of images.
-
-    Raises:
-        InputError: the file cannot be read, is empty, or is neither.
-    """
+    """The distinct identifiers of a file: one a line, or of a CSV file of images; `InputError` for another."""
     first, lines = first_line(decoded_lines(path))
     if "," in first:
         images = ImageConcepts.read(path)
         return sorted({cui for concepts in images.values() for cui in concepts})
-    found = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
-    if not found:
+    cuis = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
+    if not cuis:
         raise InputError("the file is empty", file=path, expected="an identifier a line, or image,concepts")
-    return found
+    return cuis
 
 
-def warm(
-    file: Annotated[
-        Path,
-        typer.Argument(help="Identifiers, one a line; or a CSV file of images and their concepts.", show_default=False),
-    ],
-    graph: GraphOption,
-    direction: DirectionOption = "any",
-    max_hops: MaxHopsOption = None,
-    redis: Annotated[
-        str | None,
-        typer.Option(
-            "--redis",
-            envvar="CUIHOP_REDIS",
-            help="With a Neo4j server as the graph: the Redis that the service's replicas share.",
-            show_default=False,
-        ),
-    ] = None,
-) -> None:
+@option_group
+class _WarmOptions(SearchOptions, AddressOptions):
+    file: Path = argument("Identifiers, one a line; or a CSV file of images and their concepts.")
+    redis: str | None = option(
+        "With a Neo4j server as the graph: the Redis that the service's replicas share.", envvar="CUIHOP_REDIS"
+    )
+
+
+def warm(options: _WarmOptions) -> None:
     """Request the distance of every pair of the file's concepts, so that the cache holds it.
 
     The graph is a service that answers by Cypher, or the Neo4j server behind it with the Redis that they share. It can
@@ -121,36 +100,27 @@ def warm(
     from cuihop_service.cache import CachedGraph
     from cuihop_service.cache.redis_cache import RedisCache
 
-    cuis = concepts_of_file(file)
+    cuis, graph = concepts_of_file(options.file), options.graph
     with ExitStack() as stack:
         opened: ConceptGraph
         if is_neo4j_address(graph):
-            if redis is None:
+            if options.redis is None:
                 raise InputError(
-                    "no cache to fill",
-                    column="redis",
-                    found="nothing",
+                    "no cache to fill", column="redis", found="nothing",
                     expected="the Redis of the service, or the service itself as --graph",
-                )
-            shared = RedisCache(redis)
+                )  # fmt: skip
+            shared = RedisCache(options.redis)
             opened = stack.enter_context(CachedGraph(connect(graph), shared=shared))
         elif "://" in graph:
             opened = stack.enter_context(connect(graph))
         else:
             raise InputError(
-                "a snapshot needs no cache",
-                column="graph",
-                found=graph,
+                "a snapshot needs no cache", column="graph", found=graph,
                 expected="a service, such as grpc://host:50051, or a Neo4j server with --redis",
-            )
-        with progress() as bar:
-            task = bar.add_task("pairs", total=None)
+            )  # fmt: skip
+        with progress_bars() as bar_of:
             done = warm_pairs(
-                opened,
-                cuis,
-                direction=direction,
-                max_hops=max_hops,
-                progress=lambda pairs, total: bar.update(task, completed=pairs, total=total),
+                opened, cuis, direction=options.direction, max_hops=options.max_hops, progress=bar_of("pairs")
             )
         if is_neo4j_address(graph) and shared.statistics.errors:
             note("Redis did not take everything; see its log, and ask again")

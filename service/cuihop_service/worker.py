@@ -13,25 +13,31 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvloop
 from starlette.routing import BaseRoute
 
 from cuihop.addresses import is_neo4j_address
-from cuihop.collection.concept_counts import ConceptCounts
+from cuihop.collection.concept_tables import ConceptCounts
 from cuihop.errors import GraphError, InputError, SnapshotError
 from cuihop.graph import ConceptGraph
 from cuihop.resources.compilation import announce_compilation
 from cuihop_service.addresses import Addresses
 from cuihop_service.admission import Admission, Observers
 from cuihop_service.cache import CachedGraph, PairCounts
+from cuihop_service.callers import SCOPES, Rate
 from cuihop_service.core import ConceptService
 from cuihop_service.explorer import explorer_routes
 from cuihop_service.graph_holder import GraphHolder, State
 from cuihop_service.grpc_api.server import TlsFiles
 from cuihop_service.guard.audit import AuditLog
+from cuihop_service.guard.configured_guard import Certificates, ConfiguredGuard
+from cuihop_service.guard.key_file import KeyFile
+from cuihop_service.guard.rates import Rates, SharedRates
 from cuihop_service.http_api.agent_route import agent_routes, import_tools
 from cuihop_service.http_api.application import LOOPBACK_HOSTS, metrics_route
 from cuihop_service.http_api.responder import Responder
@@ -39,9 +45,12 @@ from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE
 from cuihop_service.observe.observation import Observation
 from cuihop_service.release_watch import HIERARCHY_THREAD, WATCH_THREAD, ReleaseWatch
 from cuihop_service.servers import Servers
-from cuihop_service.settings import ServiceSettings
+from cuihop_service.settings import ServiceSettings, revealed
 from cuihop_service.similarity import CorpusCounts
 from cuihop_service.stores import store_at
+
+if TYPE_CHECKING:
+    from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 
 _log = logging.getLogger("cuihop.service")
 
@@ -62,12 +71,6 @@ def run_worker(
 
     SIGHUP has the store looked at now. A second SIGTERM does not wait for answers under way. A thread that still
     computes when the time to drain is over is not waited for: the process ends without it.
-
-    Args:
-        settings: of the service.
-        http: the listening socket, shared with other workers.
-        grpc_port: the port for gRPC, on which other workers listen too.
-        on_ready: called when both ports answer.
 
     Raises:
         CuihopError: the store is no store, a port is taken, a certificate is none.
@@ -129,7 +132,7 @@ async def _answer(
         shared=shared,
         traces=settings.traces,
     )
-    guard = settings.guard.guard(settings.address_limits)
+    guard = configured_guard(settings)
     audit = None if settings.audit is None else AuditLog(settings.audit, concepts=settings.audit_concepts)
     observer = observation.observer if audit is None else Observers(observation.observer, audit)
     admission = Admission(settings.limits, guard, observer, watch.catch_up)
@@ -142,7 +145,7 @@ async def _answer(
         grpc_address=(settings.host, grpc_port),
         tls=tls,
         shared_port=True,
-        hosts=settings.hosts or (("*",) if settings.guard.authenticates else LOOPBACK_HOSTS),
+        hosts=settings.hosts or (("*",) if settings.authenticates else LOOPBACK_HOSTS),
         limits=settings.address_limits,
         more_routes=[
             metrics_route(observation.metrics),
@@ -198,19 +201,15 @@ async def _answer(
 
 
 def _end_without(others: set[threading.Thread]) -> None:
-    """End the process now where one of its threads is still at work, which the interpreter would wait for.
-
-    Args:
-        others: threads from before.
-    """
+    """End the process now where a thread of it, none of the ``others`` from before, would keep the interpreter."""
     deadline = time.monotonic() + _LAST_SECONDS / 2
 
-    def at_work() -> list[str]:
+    def busy() -> list[str]:
         return [t.name for t in set(threading.enumerate()) - others if not t.daemon or t.name in _COMPILING_THREADS]
 
-    while at_work() and time.monotonic() < deadline:
+    while busy() and time.monotonic() < deadline:
         time.sleep(0.01)
-    names = at_work()
+    names = busy()
     if names:
         _log.warning("ending without waiting for %d threads: %s", len(names), ", ".join(sorted(names)))
         logging.shutdown()
@@ -230,46 +229,75 @@ def spare_collector() -> None:
 
 
 def _curators_routes(settings: ServiceSettings, core: ConceptService, admission: Admission) -> list[BaseRoute]:
-    """The route for curators' Cypher; none where it is off."""
+    """The route for curators' Cypher; an empty list if it is off."""
     if not settings.cypher:
         return []
     check_cypher(settings)
-    from cuihop.neo4j_graph.connection import Neo4jSettings  # with the driver, which takes half a second
-    from cuihop_service.http_api.cypher_route import cypher_connection, cypher_routes
+    from cuihop_service.http_api.cypher_route import cypher_routes  # with the driver, which takes half a second
 
-    guard = settings.guard
     return cypher_routes(
         Responder(core, admission),
-        cypher_connection(guard, Neo4jSettings.from_environment(settings.store)),
+        curators_connection(settings),
         names=not settings.hide_names,
-        seconds=guard.cypher_seconds,
-        rows=guard.cypher_rows,
-        running=guard.cypher_running,
+        seconds=settings.cypher_seconds,
+        rows=settings.cypher_rows,
+        running=settings.cypher_running,
     )
 
 
-def corpus_counts(settings: ServiceSettings) -> CorpusCounts | None:
-    """The counts for the information content of a corpus; None without a file of them.
+def curators_connection(settings: ServiceSettings, service: Neo4jSettings | None = None) -> Neo4jConnection:
+    """The connection for curators' queries, separate from the service's own, as another user if one is named."""
+    from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 
-    Raises:
-        InputError: it cannot be read.
-    """
+    own = replace(
+        service or Neo4jSettings.from_environment(settings.store),
+        timeout=settings.cypher_seconds,
+        connections=2 * settings.cypher_running,  # one for each query, and one to end it
+        acquisition_timeout=settings.cypher_seconds / 2,
+        retry_time=settings.cypher_seconds / 2,
+    )
+    password = revealed(settings.cypher_password)
+    if settings.cypher_user is not None and password is not None:
+        own = replace(own, user=settings.cypher_user, password=password, password_file=None)
+    return Neo4jConnection(own)
+
+
+def configured_guard(settings: ServiceSettings) -> ConfiguredGuard:
+    """The guard of a service with these settings; `InputError` for a file or a value that is not as expected."""
+    tokens = None
+    if settings.issuer is not None and settings.jwks is not None:
+        from cuihop_service.guard.signing_keys import SigningKeys  # with cryptography, which takes long to import
+        from cuihop_service.guard.tokens import TokenRules, TokenVerifier
+
+        scopes = settings.token_scopes or {f"cuihop:{name}": (name,) for name in SCOPES}
+        rules = TokenRules(settings.issuer, settings.audience, settings.scope_claim, scopes, settings.leeway)
+        tokens = TokenVerifier(rules, SigningKeys(settings.jwks))
+    certificates = None
+    if settings.certificate_scopes or settings.certificate_callers:
+        certificates = Certificates(settings.certificate_scopes, settings.certificate_callers)
+    rates = None
+    rate = Rate(settings.rate_requests, settings.rate_burst, settings.rate_pairs)
+    if settings.authenticates or rate != Rate():
+        redis = revealed(settings.redis)
+        rates = Rates(rate, None if redis is None else SharedRates(redis))
+    keys = None if settings.keys_file is None else KeyFile(settings.keys_file)
+    return ConfiguredGuard(keys, tokens, certificates, rates, settings.address_limits)
+
+
+def corpus_counts(settings: ServiceSettings) -> CorpusCounts | None:
+    """The counts for the information content of a corpus; None without a file of them, `InputError` for a bad one."""
     if settings.information_content_counts is None:
         return None
     return CorpusCounts(ConceptCounts.read(settings.information_content_counts))
 
 
 def check_cypher(settings: ServiceSettings) -> None:
-    """Refuse curators' Cypher where it cannot be answered.
-
-    Raises:
-        InputError: the store is no Neo4j server, or callers are not authenticated.
-    """
+    """Refuse curators' Cypher by an `InputError` without a Neo4j server, or without authentication."""
     if not is_neo4j_address(settings.store):
         raise InputError(
             "curators' Cypher needs a Neo4j server as the store", column="setting cypher", found=settings.store
         )
-    if not settings.guard.authenticates:
+    if not settings.authenticates:
         raise InputError(
             "curators' Cypher needs authenticated callers",
             column="setting cypher",
@@ -278,14 +306,10 @@ def check_cypher(settings: ServiceSettings) -> None:
 
 
 def tls_files(settings: ServiceSettings) -> TlsFiles | None:
-    """The certificate's files; None for plain text.
-
-    Raises:
-        InputError: a certificate without its key, or the other way round.
-    """
-    given = (settings.tls_certificate, settings.tls_key)
+    """The certificate's files; None for plain text, `InputError` for a certificate without its key."""
+    files = (settings.tls_certificate, settings.tls_key)
     if settings.tls_certificate is None or settings.tls_key is None:
-        if any(given) or settings.tls_client_ca is not None:
+        if any(files) or settings.tls_client_ca is not None:
             raise InputError(
                 "TLS needs a certificate and its key", column="setting tls-certificate", expected="both, or neither"
             )

@@ -136,11 +136,9 @@ def _byte_pairs(tokenizers: Any, folder: Path, special: list[str], suffix: str |
 
 def values(folder: Path) -> dict[str, Any]:
     """Columns and accounts of each measure by cuihop, and the messages of its errors."""
-    from cuihop.adapters.alignscore import alignscore
-    from cuihop.adapters.bertscore import bertscore
-    from cuihop.adapters.bleurt import bleurt
     from cuihop.adapters.image_similarity import image_similarity
     from cuihop.adapters.local_models import ModelRun
+    from cuihop.adapters.text_models import alignscore, bertscore, bleurt
     from cuihop.errors import InputError
 
     def attempt(call: Callable[[], Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from cuihop import Ranking
 names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6)
 
 
-# What ranx can hold; one length, because it compiles anew for each.
+# What ranx can hold; one length, because it compiles again for each.
 names_for_ranx = st.text(st.characters(max_codepoint=255, exclude_characters="\0"), min_size=3, max_size=3)
 
 

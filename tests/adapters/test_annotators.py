@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 
 from adapters import medcat_model
 from cuihop.adapters.annotators import from_medcat, from_quickumls, from_scispacy
-from cuihop.adapters.ctakes import from_ctakes_table, from_ctakes_xmi
+from cuihop.adapters.ctakes import character_positions, from_ctakes_table, from_ctakes_xmi
 from cuihop.adapters.metamaplite import from_metamaplite
-from cuihop.adapters.utf16_places import character_places
 from cuihop.annotated_texts.documents import AnnotatedDocument
-from cuihop.annotated_texts.mention_export import concept_table, mention_table
 from cuihop.annotated_texts.reading import read_documents
+from cuihop.annotated_texts.writing import concept_table, mention_table
 from cuihop.errors import InputError
 
 
@@ -209,4 +208,4 @@ def test_documents_are_written_as_files_that_are_read(tmp_path: Path) -> None:
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=8))
 def test_places_in_utf16_are_those_of_characters(text: str) -> None:
     units = [len(text[:place].encode("utf-16-le")) // 2 for place in range(len(text) + 1)]
-    assert character_places(text, units) == list(range(len(text) + 1))
+    assert character_positions(text, units) == list(range(len(text) + 1))

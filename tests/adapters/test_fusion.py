@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from cuihop.adapters.fusion import fused
+from cuihop.adapters.ranx import fused
 from cuihop.errors import InputError
 from cuihop.rankings.reading import read_run
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ranx")]  # it compiles anew in each process
+pytestmark = pytest.mark.usefixtures("ranx")
 
 Lists = dict[str, dict[str, float]]
 

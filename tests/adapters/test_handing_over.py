@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Mapping
 from typing import Any, get_args
@@ -12,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import pytrec_eval
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 
 from adapters.rankings_made import image_rankings, judged_runs, judgements, names_for_ranx
 from cuihop import Ranking
@@ -35,14 +34,6 @@ OF_TREC_EVAL = {
     "P@5": "P_5", "R@5": "recall_5", "AP": "map", "AP@5": "map_cut_5", "Rprec": "Rprec", "bpref": "bpref",
     "RR": "recip_rank", "nDCG": "ndcg", "nDCG@5": "ndcg_cut_5",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def ranx() -> Any:
-    """The package, which takes seconds to import."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of its own dependencies
-        return importlib.import_module("ranx")
 
 
 def alike(one: Ranking, other: Ranking) -> bool:
@@ -71,10 +62,8 @@ def test_tables_keep_a_ranking(tool: str, ranking: Ranking) -> None:
     assert found.listed.tolist() == [bool(ranking[query]) for query in ranking.queries]
 
 
-@pytest.mark.slow
-@pytest.mark.xdist_group("ranx")  # it compiles anew in each process
-@settings(max_examples=examples(30))
-@given(image_rankings(names_for_ranx))
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(ranking=image_rankings(names_for_ranx))
 def test_ranx_keeps_a_ranking(ranx: Any, ranking: Ranking) -> None:
     assume(len(ranking.rows))
     run = to_ranx.to_run(ranking, name="mine")
@@ -86,8 +75,7 @@ def test_ranx_keeps_a_ranking(ranx: Any, ranking: Ranking) -> None:
     assert alike(to_ranx.from_run(run, ranking.queries, ranking.corpus), ranking)
 
 
-@pytest.mark.slow
-@pytest.mark.xdist_group("ranx")  # it compiles anew in each process
+@pytest.mark.usefixtures("ranx")
 @settings(max_examples=examples(30))
 @given(judgements)
 def test_judgements_keep_their_grades(qrels: dict[str, dict[str, int]]) -> None:
@@ -130,8 +118,6 @@ def test_a_ranking_handed_over_is_worth_the_same_there(case: tuple[Judged, Run])
     assert {name: aggregated[measure] for name, measure in names.items()} == pytest.approx(ours.means, abs=1e-12)
 
 
-@pytest.mark.slow
-@pytest.mark.xdist_group("ranx")  # it compiles anew in each process
 def test_a_ranking_handed_over_is_worth_the_same_in_ranx(ranx: Any) -> None:
     generator = np.random.default_rng(5)
     corpus = [f"d{i}" for i in range(30)]
@@ -148,8 +134,6 @@ def test_a_ranking_handed_over_is_worth_the_same_in_ranx(ranx: Any) -> None:
         assert {names[name]: value for name, value in theirs.items()} == pytest.approx(ours, abs=1e-12)
 
 
-@pytest.mark.slow
-@pytest.mark.xdist_group("ranx")  # it compiles anew in each process
 def test_scores_of_ranx_come_back_in_double_precision(ranx: Any) -> None:
     run = ranx.Run({"q": {"a": 1.0, "b": 1.0 + 2**-40, "c": 1.0}})
     assert to_ranx.from_run(run)["q"] == ("b", "a", "c")
@@ -265,14 +249,6 @@ def test_what_does_not_go_over_is_refused() -> None:
         frames.from_run(pd.DataFrame({"query": ["q"], "document": ["a"], "rank": [float("nan")]}))
     with pytest.raises(InputError, match="whole number"):
         frames.from_qrels(pd.DataFrame({"query": ["q"], "document": ["a"], "grade": [0.5]}))
-
-
-@pytest.mark.slow
-@pytest.mark.xdist_group("ranx")  # it compiles anew in each process
-def test_ranx_itself_loses_names_beyond_latin_1(ranx: Any) -> None:
-    # Why to_run refuses them. Once ranx keeps them, so can we.
-    with pytest.raises(KeyError):
-        dict(ranx.Run({"q": {"Ā": 1.0}})["q"])
 
 
 def test_scores_where_a_list_is_expected_are_refused() -> None:

@@ -102,7 +102,7 @@ def test_it_takes_whatever_ir_measures_takes(form: str) -> None:
 def test_judgements_say_over_which_queries() -> None:
     assert ir_measures.calc_aggregate([nnCUI @ 1], {"vein": {"x": 0}}, RUN) == {nnCUI @ 1: 1.0}
     assert ir_measures.calc_aggregate([nnCUI @ 1], {}, RUN) == {nnCUI @ 1: 1 / 3}
-    # A query without documents scores 0; one without judgements is passed over.
+    # A query without documents scores 0; one without judgements is skipped.
     assert ir_measures.calc_aggregate([nnCUI @ 1], ALL, {"vein": RUN["vein"], "x": {"y": 1.0}}) == {nnCUI @ 1: 1 / 3}
 
 

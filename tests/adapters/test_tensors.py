@@ -21,7 +21,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from cuihop.errors import InputError
-from cuihop.files.tensors import numpy_array
+from cuihop.files.arrays import numpy_array
 from cuihop.rankings.in_memory import embedding_ranking, neighbour_ranking
 from cuihop.rankings.reading import read_ranking
 
@@ -192,7 +192,7 @@ def test_other_arguments_that_do_not_fit() -> None:
 
 def test_no_library_of_tensors_and_no_peer_is_imported() -> None:
     code = (
-        "import sys, cuihop, cuihop.files.tensors, cuihop.adapters.sklearn, cuihop.adapters.pytrec_eval\n"
+        "import sys, cuihop, cuihop.files.arrays, cuihop.adapters.sklearn, cuihop.adapters.pytrec_eval\n"
         "import cuihop.adapters.ranx, cuihop.adapters.pandas, cuihop.adapters.integer_gains\n"
         "cuihop.rankings.embedding_ranking({'a': 'C1', 'b': 'C1'}, [[1.0], [2.0]], 1)\n"
         "print({'torch', 'jax', 'sklearn', 'ranx', 'ir_measures', 'pytrec_eval', 'pandas', 'pyarrow'} & {*sys.modules})"

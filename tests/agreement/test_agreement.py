@@ -15,7 +15,7 @@ from cuihop import SnapshotGraph
 from cuihop.agreement.agreement import MEASURES, agreement
 from cuihop.agreement.scored_pairs import ScoredPair, ScoredPairs
 from cuihop.agreement.term_concepts import MappedTerms, MappingRule, TermConcepts, mapped_terms
-from cuihop.collection.concept_names import ConceptSynonyms
+from cuihop.collection.concept_tables import ConceptSynonyms
 from cuihop.errors import InputError
 from cuihop.similarity.options import SimilarityOptions
 from example_graph import example_graph

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 
-from cuihop.agreement.correlation import Correlation, correlations
+from cuihop.agreement.agreement import correlations
+from cuihop.agreement.result import Correlation
 from cuihop.evaluation.resampling import resampled
 from examples import examples
 

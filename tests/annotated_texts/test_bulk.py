@@ -18,13 +18,13 @@ import pytest
 
 import cuihop
 from cuihop import SnapshotGraph
-from cuihop.annotated_texts.bulk import AnnotationAccount, annotate_texts, unfinished_path
+from cuihop.annotated_texts.bulk import AnnotationSummary, annotate_texts, unfinished_path
 from cuihop.annotated_texts.documents import AnnotatedDocument, DocumentRows
 from cuihop.annotated_texts.reading import open_texts
 from cuihop.annotated_texts.writing import SpansFormat
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import InputError, OutputError
-from cuihop.files.records import RowFault
+from cuihop.files.records import RowErrors
 from cuihop.resources.resources import Resources
 from cuihop_server import running_service
 from example_graph import example_graph
@@ -51,7 +51,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Interrupted(BaseException):
-    """What stops a run in these tests."""
+    """The end of a run in these tests."""
 
 
 def run(
@@ -63,7 +63,7 @@ def run(
     spans: SpansFormat | None = "csv",
     threads: int | None = None,
     options: AnnotationOptions | None = None,
-) -> AnnotationAccount:
+) -> AnnotationSummary:
     """Annotate into a folder; ``blocks`` interrupts after as many."""
     done = 0
 
@@ -237,11 +237,11 @@ def test_the_account(graph: SnapshotGraph, tmp_path: Path) -> None:
     ]
     texts.write_text("".join(json.dumps({"id": name, "text": text}) + "\n" for name, text in rows))
     account = run(texts, graph, tmp_path, options=AnnotationOptions(candidates=True))
-    assert account == AnnotationAccount(
+    assert account == AnnotationSummary(
         source=str(texts), form="JSON Lines", texts=4, repeated=1, empty=1, without_concepts=2, mentions=3, concepts=2,
         left_out_by_context=0, ambiguous=0, text_column="text",
     )  # fmt: skip
-    assert account.summary == f"{texts}: 4 texts, 1 empty, 1 repeated and left out, JSON Lines"
+    assert account.of_input == f"{texts}: 4 texts, 1 empty, 1 repeated and left out, JSON Lines"
 
 
 def test_a_stream_gets_the_same_bytes(texts: Path, graph: SnapshotGraph, whole: dict[str, bytes]) -> None:
@@ -280,7 +280,7 @@ def test_memory_does_not_grow_with_the_texts(graph: SnapshotGraph) -> None:
             taken = number
             yield number, AnnotatedDocument(str(number), "Head")
 
-    source = DocumentRows("memory", "", rows(), RowFault("memory"))
+    source = DocumentRows("memory", "", rows(), RowErrors("memory"))
     account = annotate_texts(source, graph, cast(BinaryIO, Forgetful()), resources=Resources(2))
     assert account.texts == 200_000
     assert most < 50_000

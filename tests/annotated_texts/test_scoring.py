@@ -14,7 +14,7 @@ import literal_algorithms
 from collections_made import networkx_distance
 from cuihop import Nearness, ScoreCard, SnapshotGraph, compare
 from cuihop.annotated_texts.documents import AnnotatedDocument, GoldMention
-from cuihop.annotated_texts.identifier_map import IdentifierMap
+from cuihop.annotated_texts.mention_identifiers import IdentifierMap
 from cuihop.annotated_texts.score_tables import (
     NearMiss,
     false_positives_by_hops,
@@ -77,11 +77,11 @@ def test_each_text_has_its_own_nn_f1_to_the_last_bit(
         for true, guess in pairs
         for p in guess - true - {HEAD}
     }
-    told = false_positives_by_hops(found)
-    assert {int(name) for name, times in told.items() if name.isdigit() and times} == {
+    times_by_hops = false_positives_by_hops(found)
+    assert {int(name) for name, times in times_by_hops.items() if name.isdigit() and times} == {
         d for d in hops if d is not None and d <= max(n, 5)
     }
-    assert sum(told.values()) == sum(len(guess - true - {HEAD}) for true, guess in pairs)
+    assert sum(times_by_hops.values()) == sum(len(guess - true - {HEAD}) for true, guess in pairs)
 
 
 def test_mentions_concepts_and_near_misses_by_hand(graph: SnapshotGraph) -> None:
@@ -211,7 +211,7 @@ def test_alternatives_follow_the_definition_word_by_word(
         hops = distance(true, guess)
         return hops is not None and hops <= n
 
-    for (true, guess), counts in zip(pairs, found.each(found.measures[-1]), strict=True):
+    for (true, guess), counts in zip(pairs, found.matches[found.measures[-1]].tolist(), strict=True):
         true, guess = true | {frozenset([HEAD])}, guess | {HEAD}
         missed = [group for group in true if not group & guess]
         wrong = [p for p in guess if not any(p in group for group in true)]

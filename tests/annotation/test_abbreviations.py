@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from annotation.plain_sentences import in_word, is_letter, small, stops
 from cuihop.annotation.abbreviations import definitions, definitions_in
-from cuihop.annotation.characters import CharacterClasses
-from cuihop.annotation.code_points import coded
+from cuihop.annotation.characters import CharacterClasses, coded
 from shared_data import shared
 
 SIGNS = [*"()().,;?!'\"’-/ \n", "\u00a0", "😀"]

@@ -16,11 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.plain_sentences import in_word, small, stops
-from cuihop.annotation.characters import CharacterClasses
-from cuihop.annotation.code_points import coded
-from cuihop.annotation.context import contexts, contexts_in
+from cuihop.annotation.characters import CharacterClasses, coded
+from cuihop.annotation.context import TRIGGERS, contexts, contexts_in
 from cuihop.annotation.options import CONTEXTS
-from cuihop.annotation.triggers import TRIGGERS
 
 Spans = list[tuple[int, int]]
 LETTERS = {"n": "negated", "u": "uncertain", "f": "family"}

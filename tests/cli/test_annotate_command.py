@@ -10,7 +10,8 @@ import pytest
 
 from cuihop import SnapshotGraph
 from cuihop.annotation.options import AnnotationOptions
-from cuihop.answer_fields import annotation_fields
+from cuihop.answer_fields import fields_of
+from cuihop.operations.answers import AnnotationRow
 from example_graph import EDGES, example_graph
 from program_run import Run
 
@@ -100,7 +101,7 @@ def test_a_single_text(program: Run, graph: Path, opened: SnapshotGraph) -> None
         ["0–4", "Vein", "C0042449"], ["12–21", "brainstem", "C0006121"]
     ]  # fmt: skip
     found = json.loads(program("annotate", "--text", text, "--graph", graph, "--json", "--candidates").out)
-    expected = annotation_fields(opened.annotate(text, AnnotationOptions(candidates=True)))
+    expected = fields_of(AnnotationRow(opened.annotate(text, AnnotationOptions(candidates=True)).mentions))
     assert {name: found[name] for name in expected} == json.loads(json.dumps(expected))
     assert found["release"] == opened.release.digest
     assert "no name of the graph stands in this text" in program("annotate", "--text", "x", "--graph", graph).err

@@ -144,7 +144,7 @@ def test_options_that_do_not_go_together(run: Run, options: tuple[str, ...], wor
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("ranx")  # it compiles anew in each process
+@pytest.mark.usefixtures("ranx")
 def test_fuse(run: Run) -> None:
     found = answer(run, "fuse", "x.run", "y.run", "--output", "fused.run")
     assert found["method"] == "rrf"

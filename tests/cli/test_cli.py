@@ -14,8 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from cuihop import SnapshotGraph
+from cuihop.cli import EXIT_CODES, exit_code
 from cuihop.cli.application import application
-from cuihop.cli.exit_codes import EXIT_CODES, exit_code
 from cuihop.errors import ConceptNotFound, CuihopError, OutputError, SnapshotTooNew
 from example_graph import example_graph, sourced_graph
 from neo4j_server import typed_graph

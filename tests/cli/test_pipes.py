@@ -74,7 +74,7 @@ def pipe() -> Iterator[Callable[[bytes], str]]:
 
 
 def line_of(command: str, graph: Path, folder: Path, give: Callable[[str], str]) -> list[str]:
-    """The arguments; ``give`` makes an input of a kind, anew wherever it is named."""
+    """The arguments; ``give`` makes an input of a kind, again wherever it is named."""
 
     def name(found: re.Match[str]) -> str:
         return {"graph": str(graph), "out": str(folder / "out")}.get(found[1]) or give(found[1].replace("_", " "))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuihop.cli.query_parameters import parameters_of_options, separated_parameters
+from cuihop.cli.neo4j_commands import parameters_of_options, separated_parameters
 from cuihop.errors import InputError
 
 values = st.recursive(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cuihop import SnapshotGraph
-from cuihop.collection.concept_counts import ConceptCounts
+from cuihop.collection.concept_tables import ConceptCounts
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.errors import InputError
 from cuihop.similarity.options import SIMILARITY_MEASURES, SimilarityOptions

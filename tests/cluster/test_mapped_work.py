@@ -19,7 +19,7 @@ from clustered_jobs import IMAGES, JOBS
 from cuihop import Resources
 from cuihop.cluster.mapped_work import MappedWork, written_work
 from cuihop.errors import ClusterError, InputError, OutputError
-from cuihop.files.array_file import ArrayFile
+from cuihop.files.arrays import ArrayFile
 from cuihop.resources.block_work import BlockWork
 
 Values = npt.NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""What a notebook or a prompt prints of large inputs and results: one line each."""
+"""Output of a notebook or a prompt for large inputs and results: one line each."""
 
 from __future__ import annotations
 

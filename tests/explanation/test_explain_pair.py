@@ -15,8 +15,7 @@ from concept_graph_contract import oracle
 from cuihop import ConceptGraph, connect, explain_pair
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui, LimitExceeded
 from cuihop.explanation import ExplainedConcept, Explanation
-from cuihop.measures.near_weight import Weight
-from cuihop.measures.nearness import Nearness
+from cuihop.measures.nearness import Nearness, Weight
 from cuihop_server import running_service
 from cuihop_service.limits import Limits
 from example_graph import ISOLATED, UNKNOWN, example_graph

@@ -12,8 +12,7 @@ from cuihop import ConceptGraph, connect, explain_pair, explain_query
 from cuihop.explanation import sensitivity_of_pair, sensitivity_of_query
 from cuihop.explanation.sensitivity import Grid
 from cuihop.graph import DIRECTIONS, Direction
-from cuihop.measures.near_weight import Weight
-from cuihop.measures.nearness import Nearness
+from cuihop.measures.nearness import Nearness, Weight
 from cuihop_server import running_service
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import UNKNOWN, example_graph

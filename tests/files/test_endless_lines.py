@@ -14,24 +14,22 @@ from cuihop.adapters.ctakes import from_ctakes_table
 from cuihop.adapters.metamaplite import from_metamaplite
 from cuihop.agreement.scored_pairs import ScoredPairs
 from cuihop.annotated_texts.bioc import LARGEST_COLLECTION
-from cuihop.annotated_texts.identifier_map import IdentifierMap
+from cuihop.annotated_texts.mention_identifiers import IdentifierMap
 from cuihop.annotated_texts.reading import open_texts, read_documents
 from cuihop.captions.external_scores import ExternalScores
 from cuihop.captions.reading import Captions
-from cuihop.cli.pairs_file import PairAnswers, answers_of_file
-from cuihop.collection.columns import Columns
-from cuihop.collection.concept_counts import ConceptCounts
-from cuihop.collection.concept_lists import read_concept_file
-from cuihop.collection.concept_names import ConceptNames, ConceptSynonyms
+from cuihop.cli.pairs import PairAnswers, answers_of_file
+from cuihop.collection.concept_rows import IMAGES_AND_CONCEPTS
+from cuihop.collection.concept_tables import ConceptCounts, ConceptNames, ConceptSynonyms, read_concept_file
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Judgements
 from cuihop.collection.label_classes import LabelClasses
 from cuihop.collection.labels import Labels
 from cuihop.errors import InputError
 from cuihop.files.text_lines import LONGEST_LINE, csv_records, first_line, line_blocks, raw_lines
-from cuihop.imageclef.code_frequency import TrainingCodes
 from cuihop.imageclef.detected_concepts import DetectedConcepts
 from cuihop.imageclef.irma_codes import IrmaCodes
+from cuihop.imageclef.training_frequency import TrainingFrequencies
 from cuihop.rankings.reading import read_ranking, read_run
 from example_graph import example_graph
 
@@ -41,11 +39,11 @@ READERS: Mapping[str, Callable[[Path], object]] = {
     "captions": Captions.read,
     "classes of labels": LabelClasses.read,
     "codes": IrmaCodes.read,
-    "codes in training": TrainingCodes.read,
+    "codes in training": TrainingFrequencies.of_codes,
     "concept list": read_concept_file,
     "concepts": ImageConcepts.read,
     "counts": ConceptCounts.read,
-    "detected concepts": lambda path: DetectedConcepts.read(path, Columns(None, None)),
+    "detected concepts": lambda path: DetectedConcepts.read(path, IMAGES_AND_CONCEPTS),
     "external scores": ExternalScores.read,
     "identifier map": IdentifierMap.read,
     "labels": Labels.read,

@@ -1,4 +1,4 @@
-"""Files that the program writes: whole or not at all, through links, never over an input, with nothing left behind."""
+"""Files that the program writes: atomically, through links, never over an input, with nothing left behind."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ def test_a_symbolic_link_stays_and_its_target_is_written_there(tmp_path: Path) -
 
 
 def test_a_folder_that_is_a_link_stays_one(tmp_path: Path) -> None:
-    from cuihop.study.writing import whole_folder
+    from cuihop.study.writing import replaced_study
 
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    with whole_folder(tmp_path / "link") as folder:
+    with replaced_study(tmp_path / "link") as folder:
         (folder / "report.md").write_text("x")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real" / "report.md").read_text() == "x"
@@ -273,7 +273,7 @@ _ALLOWED = {
     "client/cuihop/cli/study.py": "into the folder that becomes the study's as a whole",
     "client/cuihop/study/writing.py": "the same",
     "client/cuihop/resources/checkpoint.py": "appended to, and checked before",
-    "client/cuihop/resources/shard_folder.py": "a lock, in the folder of the shard",
+    "client/cuihop/resources/shard.py": "a lock, in the folder of the shard",
     "client/cuihop/neo4j_graph/login.py": "the record of refused passwords, in the folder of the metrics",
     "tools/cuihop_tools/neo4j_server.py": "the home of a server that it made",
     "tools/cuihop_tools/synthetic_files.py": "a folder made for tests",

@@ -15,7 +15,7 @@ from cuihop.cli import main
 from cuihop.errors import InputError
 from cuihop.imageclef.concept_detection import evaluate_detection
 from cuihop.measures import concept_f1
-from cuihop.measures.concept_f1 import MANUAL_CONCEPTS
+from cuihop.measures.f1 import MANUAL_CONCEPTS
 from examples import examples
 from shared_data import shared
 

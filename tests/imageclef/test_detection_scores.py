@@ -18,23 +18,26 @@ from hypothesis import strategies as st
 from sklearn.metrics import precision_recall_fscore_support
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from cuihop.added_names import GraphWithNames
 from cuihop.annotated_texts import near_misses, type_scores
 from cuihop.errors import ConceptNotFound, InputError, InvalidCui
 from cuihop.evaluation.resampling import mean_interval
 from cuihop.graph import Concept
-from cuihop.imageclef.concept_detection import NEAR, DetectionEvaluation, evaluate_detection, evaluate_submissions
+from cuihop.graph_wrapper import GraphWithNames
+from cuihop.imageclef.concept_detection import (
+    NEAR,
+    DetectionEvaluation,
+    TrueConcepts,
+    evaluate_detection,
+)
 from cuihop.imageclef.detection_scores import (
     Average,
-    TrainingConcepts,
     average_scores,
     average_table,
     concept_scores,
-    frequency_scores,
-    frequency_table,
 )
+from cuihop.imageclef.training_frequency import TrainingFrequencies, frequency_scores, frequency_table
 from cuihop.measures import Measure, measures_named, nn_f1
-from cuihop.measures.concept_f1 import MANUAL_CONCEPTS
+from cuihop.measures.f1 import MANUAL_CONCEPTS
 from cuihop.measures.nearness import Nearness
 from example_graph import EDGES, example_graph
 from examples import examples
@@ -231,12 +234,13 @@ def test_semantic_types_are_those_of_the_concepts(folder: Path) -> None:
 def test_submissions_share_one_ground_truth(folder: Path) -> None:
     truth = written(folder / "t.csv", [["C1", "C2"], ["C3"]])
     good, bad = written(folder / "g.csv", [["C1", "C2"], []]), written(folder / "b.csv", [["C9"], ["C9"]])
-    found = evaluate_submissions(truth, {"bad": bad, "good": good})
+    collection = TrueConcepts.read(truth)
+    found = {"bad": collection.evaluation(bad), "good": collection.evaluation(good)}
     assert list(found) == ["bad", "good"]
     assert found["good"].values.tolist() == evaluate_detection(truth, good).values.tolist()
     scores = {name: average_scores(each, resamples=10) for name, each in found.items()}
     assert [row[2] for row in average_table(scores, 0.95).rows[:2]] == ["good", "bad"]
-    seen = TrainingConcepts.read(truth)
+    seen = TrainingFrequencies.of_concepts(truth)
     table = frequency_table({name: frequency_scores(each, seen.times) for name, each in found.items()})
     assert [row[:3] for row in table.rows] == [
         ("0", "bad", "1"), ("0", "good", "0"), ("1 to 9", "bad", "3"), ("1 to 9", "good", "3"),

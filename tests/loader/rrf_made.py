@@ -9,7 +9,7 @@ import numpy as np
 
 from cuihop import SnapshotGraph
 from cuihop.snapshot.concept_records import ConceptRecords
-from cuihop.snapshot.identifier_table import IdentifierTable
+from cuihop.snapshot.string_table import IdentifierTable
 from cuihop_loader import Loaded
 
 

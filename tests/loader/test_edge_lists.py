@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
 from cuihop.errors import InputError, LimitExceeded
-from cuihop_loader import Loaded, LoadOptions, load, term_lines
+from cuihop_loader import Loaded, LoadOptions, load, term_files
 from cuihop_loader.edge_lists import EdgeListFile
 from loader.rrf_made import concepts, edges, grades_of_names, sabs_of_edges, sabs_of_names
 from program_run import Run
@@ -185,7 +185,7 @@ def test_random_lists_against_networkx(
         assert refused(folder, text.getvalue()).problem == "no is_a relation"
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(term_lines, "BLOCK_BYTES", block)  # many blocks, with and without a row that needs a second look
+        patch.setattr(term_files, "BLOCK_BYTES", block)  # many blocks, with and without a row that needs a second look
         graph = loaded(folder, text.getvalue())
     assert edges(graph) == set(expected.edges)
     names = {(child, name) for child, _, name in rows if name}
@@ -289,7 +289,7 @@ def test_parquet_that_is_none_or_holds_no_text(tmp_path: Path) -> None:
 def test_a_bad_row_far_down_is_found_and_the_rest_read_fast(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
-    monkeypatch.setattr(term_lines, "BLOCK_BYTES", 4096)
+    monkeypatch.setattr(term_files, "BLOCK_BYTES", 4096)
     rows = ["# comment", "child,parent,name", *(f"a{n},a{n // 2},Name {n}" for n in range(1, 3001))]
     slow = EdgeListFile.lines_of
     checked: list[int] = []

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cuihop_loader._kernels import edges
-from cuihop_loader.edge_table import EdgeRows, edge_table
+from cuihop_loader.is_a_rows import EdgeRows, edge_table
 
 
 @pytest.mark.parametrize("batch", [1, 700, 1 << 19])

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
 from cuihop.errors import InputError
-from cuihop_loader import Loaded, LoadOptions, json_stream, load, xml_guard
+from cuihop_loader import Loaded, LoadOptions, json_stream, load, xml_elements
 from cuihop_loader.annotated_terms import OWL
 from cuihop_loader.demo import ontology as human_phenotypes
-from cuihop_loader.xml_guard import DEEPEST, LONGEST_ENTITY
+from cuihop_loader.xml_elements import DEEPEST, LONGEST_ENTITY
 from loader.rrf_made import concepts, edges, grades_of_names, sabs_of_names
 from shared_data import shared
 
@@ -445,7 +445,7 @@ def test_a_literal_that_no_parser_holds_is_named(tmp_path: Path, text: str) -> N
 
 
 def test_a_text_of_xml_that_no_parser_holds_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(xml_guard, "LONGEST_TEXT", 3 << 20)
+    monkeypatch.setattr(xml_elements, "LONGEST_TEXT", 3 << 20)
     with pytest.raises(InputError, match="a tag or text without end") as error:
         loaded(tmp_path, "toy.owl", RDF_XML.replace("heart", "x" * (5 << 20)))
     assert error.value.line == 8

@@ -150,7 +150,7 @@ def ranked(grades: dict[tuple[str, str], Any]) -> dict[tuple[str, str], int]:
 
 def statements_of(sections: Any, old: str) -> set[tuple[str, str]]:
     """Statements of a snapshot on a retired identifier, straight from its sections."""
-    from cuihop.snapshot.identifier_table import IdentifierTable
+    from cuihop.snapshot.string_table import IdentifierTable
     from cuihop.snapshot.writer import RETIRED_RELATIONS
 
     row = int(IdentifierTable(sections["retired_cuis"]).positions([old])[0])

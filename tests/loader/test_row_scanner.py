@@ -135,7 +135,7 @@ def test_codes_lead_back_to_identifiers_in_their_order(texts: list[str]) -> None
     column = identifier_column(rows, 0, "CUI1", rows.all)
     valid = [is_identifier(text, "any") for text in texts]
     assert column.is_invalid().tolist() == [not ok for ok in valid]
-    assert sorted(fault.row for fault in rows.faults) == [row for row, ok in enumerate(valid) if not ok]
+    assert sorted(bad.row for bad in rows.bad_rows) == [row for row, ok in enumerate(valid) if not ok]
     codes = IdentifierCodes()
     valid_codes = codes.codes(column.at(np.flatnonzero(valid)))
     wanted = [text for text, ok in zip(texts, valid, strict=True) if ok]

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuihop._kernels.jit import compiled
+from cuihop.resources.arrays import UInt8
 from cuihop_loader._kernels import interning, words
 
 places = st.integers(0, 64)
@@ -15,7 +16,7 @@ numbers = st.integers(0, 2**64 - 1).map(np.uint64)
 
 
 @compiled
-def compiled_masks(buffer: words.UInt8, at: int, byte: int) -> tuple[np.uint64, np.uint64, np.uint64]:
+def compiled_masks(buffer: UInt8, at: int, byte: int) -> tuple[np.uint64, np.uint64, np.uint64]:
     return words.ones_where(buffer, at, byte), words.beyond_ascii(buffer, at), words.eight_bytes(buffer, at)
 
 
@@ -25,7 +26,7 @@ def compiled_counts(number: np.uint64) -> tuple[int, int]:
 
 
 @given(buffers, places, st.integers(0, 255))
-def test_compiled_masks_are_those_of_the_plain_functions(buffer: words.UInt8, at: int, byte: int) -> None:
+def test_compiled_masks_are_those_of_the_plain_functions(buffer: UInt8, at: int, byte: int) -> None:
     raw = buffer.tobytes()[at : at + 64]
     found, beyond, word = (int(answer) for answer in compiled_masks(buffer, at, byte))
     assert [found >> k & 1 for k in range(64)] == [int(b == byte) for b in raw]

@@ -8,7 +8,7 @@ import pytest
 
 from cuihop.errors import InputError
 from cuihop.measures import Measure, measures_named
-from cuihop.measures.registry import FAMILIES
+from cuihop.measures.measure import FAMILIES
 from shared_data import ROOT
 
 

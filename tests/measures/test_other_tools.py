@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import ir_measures
 import numpy as np
@@ -53,18 +54,7 @@ def test_ir_measures(queries: list[tuple[dict[str, int], list[str]]]) -> None:
         assert column == pytest.approx([found[str(measure), query] for query in result.queries], abs=1e-12), own
 
 
-@pytest.fixture(scope="module")
-def ranx_evaluate():  # type: ignore[no-untyped-def]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of its own dependencies, when it is imported
-        import ranx
-    return ranx
-
-
-@pytest.mark.slow
-@pytest.mark.xdist_group("ranx")  # it compiles anew in each process
-def test_ranx(ranx_evaluate) -> None:  # type: ignore[no-untyped-def]
-    ranx = ranx_evaluate
+def test_ranx(ranx: Any) -> None:
     generator = np.random.default_rng(7)
     queries = []
     for _ in range(40):
@@ -91,16 +81,14 @@ def test_ranx(ranx_evaluate) -> None:  # type: ignore[no-untyped-def]
             assert run.scores[theirs] == pytest.approx(by_query, abs=1e-12), theirs
 
 
-@pytest.mark.slow
-@pytest.mark.xdist_group("ranx")  # it compiles anew in each process
-def test_ranx_cuts_real_gains_to_whole_numbers(ranx_evaluate) -> None:  # type: ignore[no-untyped-def]
+def test_ranx_cuts_real_gains_to_whole_numbers(ranx: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         qrels, run = (
-            ranx_evaluate.Qrels({"q": {"a": 0.9, "b": 1.0}}),
-            ranx_evaluate.Run({"q": {"a": 2.0, "b": 1.0}}),
+            ranx.Qrels({"q": {"a": 0.9, "b": 1.0}}),
+            ranx.Run({"q": {"a": 2.0, "b": 1.0}}),
         )
-        assert ranx_evaluate.evaluate(qrels, run, "ndcg") == pytest.approx(1 / math.log2(3))
+        assert ranx.evaluate(qrels, run, "ndcg") == pytest.approx(1 / math.log2(3))
     assert graded_ndcg(JudgedRanking.of([0.9, 1.0], [0.9, 1.0])) > 0.97
     with pytest.raises(InputError, match="whole number"):
         evaluate(Dataset(qrels={"q": {"a": 0.5}}), {"q": ["a"]}, measures="nDCG")  # type: ignore[dict-item]

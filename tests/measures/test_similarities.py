@@ -18,8 +18,8 @@ from sklearn.metrics import pairwise_distances
 from cuihop import ImageConcepts
 from cuihop.cli import main
 from cuihop.errors import InputError, LimitExceeded
-from cuihop.rankings import binary_codes
-from cuihop.rankings.binary_codes import packed_codes
+from cuihop.rankings import nearest_vectors
+from cuihop.rankings.nearest_vectors import packed_codes
 from cuihop.rankings.ranking import Ranking, Similarity
 from cuihop.rankings.reading import read_ranking
 from vectors_ranked import ranked_rows
@@ -54,7 +54,7 @@ def test_packed_and_unpacked_codes_are_one(monkeypatch: pytest.MonkeyPatch) -> N
     names = [f"i{n:02}" for n in range(40)]
     others = [f"q{n:02}" for n in range(40)]
     whole = ranked_rows(packed, others, 7, "hamming", corpus=(packed, names))
-    monkeypatch.setattr(binary_codes, "_PAIRS_A_BLOCK", 100)  # blocks of two queries
+    monkeypatch.setattr(nearest_vectors, "_PAIRS_A_BLOCK", 100)  # blocks of two queries
     assert whole == ranked_rows(packed, others, 7, "hamming", corpus=(packed, names))
     assert whole[0][0] == 0  # nothing is nearer to an image than itself
 
@@ -204,7 +204,7 @@ def test_codes_are_ranked_alike_by_any_number_of_threads(monkeypatch: pytest.Mon
     codes = generator.integers(0, 2, (300, bits)).astype(np.bool_)
     names = [f"i{n:03}" for n in generator.permutation(300).tolist()]
     distances = (codes[:, np.newaxis] != codes[np.newaxis]).sum(axis=2)
-    monkeypatch.setattr(binary_codes, "_PAIRS_A_BLOCK", 2000)
+    monkeypatch.setattr(nearest_vectors, "_PAIRS_A_BLOCK", 2000)
     for threads in (1, 2, 5):
         for query, found in enumerate(ranked_rows(codes, names, 20, "hamming", threads=threads)):
             assert found == literal_order(distances[query], names, query, 20)
@@ -243,5 +243,5 @@ def test_ctrl_c_stops_the_ranking_of_codes() -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)  # all of it takes longer
+    out, err = process.communicate(timeout=60)  # all of it takes longer
     assert (process.returncode != 0, "KeyboardInterrupt" in err, "done" in out) == (True, True, False)

@@ -1,4 +1,4 @@
-"""docs/cypher.md: every query runs, and returns what the page shows. CUIHOP_REWRITE_DOCS=1 writes the page anew."""
+"""docs/cypher.md: every query runs, and returns what the page shows. CUIHOP_REWRITE_DOCS=1 writes the page again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import networkx as nx
 import pytest
 
 from cuihop.adapters.graph_export import to_networkx
-from cuihop.cli.neo4j_commands import query
+from cuihop.cli.neo4j_commands import QueryOptions, query
 from cuihop.neo4j_graph.graph import Neo4jGraph
 from cuihop_loader.neo4j_online import load_online
 from cuihop_tools.neo4j_server import LocalServer
@@ -44,7 +44,7 @@ def password(curated: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
 def printed(server: LocalServer, text: str) -> str:
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        query(server.address, text, limit=10)
+        query(QueryOptions(server=server.address, text=text, limit=10))
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines() if line.strip())
 
 

@@ -1,4 +1,4 @@
-"""Loading into a real server: whole or not at all, the same read back, once and only once."""
+"""Loading into a real server: atomically, the same read back, once and only once."""
 
 from __future__ import annotations
 
@@ -20,16 +20,15 @@ from cuihop.neo4j_graph.curator_query import curator_query
 from cuihop.neo4j_graph.graph import Neo4jGraph
 from cuihop.neo4j_graph.projection import snapshot_sections
 from cuihop.neo4j_graph.releases import (
+    database_state,
     remove,
     roll_back,
     stored_release,
     stored_releases,
     switch_to,
 )
-from cuihop.neo4j_graph.schema import database_state
-from cuihop.snapshot.identifier_table import identifier_array
 from cuihop.snapshot.release_difference import VocabularyDifference, release_difference
-from cuihop.snapshot.string_table import StringTable
+from cuihop.snapshot.string_table import StringTable, identifier_array
 from cuihop.snapshot.writer import GraphTables, sections_of, tables_of_edges
 from cuihop_loader.neo4j_bulk import finish_bulk, import_arguments, write_bulk_files
 from cuihop_loader.neo4j_online import load_online
@@ -348,7 +347,7 @@ def test_bulk_and_online_give_the_same_graph(killable_neo4j: LocalServer, tmp_pa
     graph = odd_release()
     files = write_bulk_files(graph.sections, tmp_path / "files")
     killable_neo4j.stop()
-    killable_neo4j.admin(*import_arguments(files, overwrite=True))
+    killable_neo4j.admin(*import_arguments(files))
     killable_neo4j.start()
     with connected(killable_neo4j) as connection:
         with pytest.raises(SchemaMismatch, match="lacks"):

@@ -135,7 +135,7 @@ def test_the_text_alone_refuses_every_form(effects: dict[str, list[str]], effect
 
 
 def explained(store: Neo4jConnection, text: str) -> Any:
-    return store.read(lambda tx: tx.run("EXPLAIN " + text).consume(), timeout=5.0)
+    return store.read(lambda tx: tx.run("EXPLAIN " + text).consume(), timeout=60.0)
 
 
 @pytest.mark.slow

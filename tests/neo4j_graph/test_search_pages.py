@@ -9,8 +9,7 @@ import pytest
 from cuihop.neo4j_graph.connection import Neo4jConnection
 from cuihop.neo4j_graph.graph import Neo4jGraph
 from cuihop.neo4j_graph.name_search import HITS_A_PAGE
-from cuihop.neo4j_graph.releases import remove
-from cuihop.neo4j_graph.schema import check_schema, install_schema
+from cuihop.neo4j_graph.releases import check_schema, install_schema, remove
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import NAME_INDEX
 from cuihop_loader.neo4j_online import load_online

@@ -18,7 +18,7 @@ from playwright.sync_api import Browser
 from browser import SCREENSHOTS, browser
 from cuihop import SnapshotGraph
 from cuihop.graph import Concept, Neighbour, Neighbourhood, Path, Step
-from cuihop.notebooks.graph_html import boxes_svg, path_places
+from cuihop.notebooks.graph_html import boxes_svg, path_grid
 from tutorial_notebook import run
 
 __all__ = ["browser"]
@@ -135,7 +135,7 @@ def test_a_long_path_keeps_every_concept(hops: int) -> None:
     assert svg is not None
     root = ElementTree.fromstring(svg[0])  # noqa: S314 - our own
     assert [text for text in root.itertext() if re.fullmatch(r"C\d{7}", text)][::2] == list(path.cuis)
-    assert len(set(path_places(path.cuis, [step.relation == "parent" for step in path.steps]).values())) == hops + 1
+    assert len(set(path_grid(path.cuis, [step.relation == "parent" for step in path.steps]).values())) == hops + 1
 
 
 def test_a_neighbourhood_that_was_cut_says_so_and_a_long_one_is_shortened() -> None:

@@ -30,7 +30,7 @@ CASES = {
     ),
     "a fusion of runs": (
         "ranx", "cuihop[fusion]",
-        "from pathlib import Path\nfrom cuihop.adapters.fusion import fused\n"
+        "from pathlib import Path\nfrom cuihop.adapters.ranx import fused\n"
         "from cuihop.rankings.reading import read_run\nfiles = [Path(f'{sys.argv[1]}.{n}') for n in (1, 2)]\n"
         "[file.write_text('q Q0 a 1 1 x') for file in files]\nfused([read_run(file, None) for file in files])",
     ),

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuihop.errors import CuihopError, InputError
-from cuihop.files.array_file import ArrayFile, content_of_rows
+from cuihop.files.arrays import ArrayFile, content_of_rows
 from cuihop.rankings.ranking import Ranking
 from cuihop.rankings.reading import read_ranking
 

@@ -18,11 +18,11 @@ from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Judgements
 from cuihop.errors import InputError
 from cuihop.evaluation.evaluate import evaluate
-from cuihop.rankings.ranking import checked_order
+from cuihop.rankings.ranking import Order
 from cuihop.rankings.reading import read_ranking, read_run
 from cuihop.study.checkpoint import StudyCheckpoint
+from cuihop.study.cross_evaluation import rankings
 from cuihop.study.inputs import StudyInputs
-from cuihop.study.rankings import rankings
 from example_graph import example_graph
 from examples import examples
 
@@ -135,8 +135,9 @@ def test_an_array_has_no_ranks(tmp_path: Path) -> None:
 def test_a_study_reads_its_rankings_in_the_order_given(tmp_path: Path) -> None:
     images = ImageConcepts.of(dict.fromkeys(("a", "b", "c"), "C0042449"))
     file = written(tmp_path, "a Q0 b 2 9 x\na Q0 c 1 8 x\n")
-    for order, first in (("score", "b"), ("rank", "c")):
-        inputs = StudyInputs(images, example_graph(), embeddings={"mine": file}, order=checked_order(order))
+    cases: tuple[tuple[Order, str], ...] = (("score", "b"), ("rank", "c"))
+    for order, first in cases:
+        inputs = StudyInputs(images, example_graph(), embeddings={"mine": file}, order=order)
         name, ranking = next(rankings(inputs, lambda _: lambda done, total: None, StudyCheckpoint(None, inputs)))
         assert (name, ranking["a"][0]) == ("mine", first)
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuihop.errors import InputError
-from cuihop.rankings import embeddings, nearest_vectors
+from cuihop.rankings import nearest_vectors
 from cuihop.rankings.ranking import Ranking
 from cuihop.rankings.reading import read_ranking
 from examples import examples
@@ -357,7 +357,7 @@ def test_the_order_does_not_depend_on_how_the_product_is_cut(monkeypatch: pytest
     for queries, tile, rows in ((1, 400, 400), (7, 33, 50), (128, 100, 1024)):
         monkeypatch.setattr(nearest_vectors, "_OPERATIONS", queries * 400 * 64)
         monkeypatch.setattr(nearest_vectors, "_TILE", tile)
-        monkeypatch.setattr(embeddings, "_ROWS_AT_ONCE", rows)
+        monkeypatch.setattr(nearest_vectors, "_ROWS_AT_ONCE", rows)
         answers.append(ranked_rows(table, names, 30))
     assert answers[0] == answers[1] == answers[2]
 

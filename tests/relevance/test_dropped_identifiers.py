@@ -10,7 +10,7 @@ from cuihop import Nearness, SnapshotGraph, evaluate
 from cuihop.collection.dataset import Dataset
 from cuihop.errors import InputError, InvalidCui, ManyUnknownConcepts
 from cuihop.measures.bipartite_matching import bipartite_matching
-from cuihop.measures.nn_f1 import nn_f1
+from cuihop.measures.f1 import nn_f1
 from cuihop.measures.nn_iou import concept_overlap, nn_iou
 from cuihop.relevance.baselines import top_k
 from example_graph import UNKNOWN, example_graph

@@ -14,7 +14,7 @@ from collections_made import Case, cases
 from cuihop import Nearness, SnapshotGraph, evaluate
 from cuihop.collection.dataset import Dataset
 from cuihop.errors import InputError
-from cuihop.measures.near_weight import LARGEST_WEIGHTED_N, Weight
+from cuihop.measures.nearness import LARGEST_WEIGHTED_N, Weight
 from cuihop.measures.nn_iou import nn_iou
 from cuihop.relevance.baselines import top_k
 from cuihop.relevance.image_collection import ImageCollection

@@ -22,7 +22,7 @@ from cuihop.errors import CuihopError, InputError, LimitExceeded
 from cuihop.explanation.pair import explain_pair
 from cuihop.explanation.query import explain_query
 from cuihop.explanation.sensitivity import Grid, sensitivity_of_pair, sensitivity_of_query
-from cuihop.measures.near_weight import IntrinsicContent, Weight, credit_of_near
+from cuihop.measures.nearness import IntrinsicContent, Weight, credit_of_near
 from cuihop.measures.nn_iou import concept_overlap, nn_iou
 from cuihop.relevance.baselines import top_k
 from cuihop.relevance.image_collection import ImageCollection

@@ -15,18 +15,17 @@ from cuihop import SnapshotGraph
 from cuihop.annotation.mentions import RULES, Annotation, Annotations, Mention, Term
 from cuihop.annotation.options import CONTEXTS, DISAMBIGUATIONS, AnnotationOptions
 from cuihop.annotation.texts import blocks_of_texts
-from cuihop.answer_fields import annotation_fields
+from cuihop.answer_fields import fields_of
 from cuihop.errors import GraphUnavailable, LimitExceeded, NotAllowed, ReleaseMismatch
+from cuihop.operations.answers import AnnotationRow, ServiceLimits
 from cuihop.remote import graph as remote_graph
 from cuihop.remote.annotation_messages import (
     annotations_of_message,
     columns_message,
-    options_message,
-    options_of_message,
 )
 from cuihop.remote.annotations import annotations_of_rows, checked_annotations
 from cuihop.remote.graph import RemoteGraph
-from cuihop.remote.transport import ServiceLimits
+from cuihop.remote.wire import message_of, value_of_request
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_server import RunningService, running_service
 from cuihop_service.admission import RequestInfo
@@ -193,9 +192,9 @@ def annotation_lists(draw: st.DrawFn) -> list[Annotation]:
 
 @given(OPTIONS)
 def test_options_come_back_from_their_message(options: AnnotationOptions) -> None:
-    message = pb.AnnotationOptions.FromString(options_message(options).SerializeToString())
-    assert options_of_message(message) == options
-    assert options_of_message(pb.AnnotationOptions()) == AnnotationOptions()
+    message = pb.AnnotationOptions.FromString(message_of(pb.AnnotationOptions, options).SerializeToString())
+    assert value_of_request(AnnotationOptions, message) == options
+    assert value_of_request(AnnotationOptions, pb.AnnotationOptions()) == AnnotationOptions()
 
 
 @given(annotation_lists(), annotation_lists())
@@ -204,7 +203,7 @@ def test_annotations_come_back_from_messages_json_and_parts(first: list[Annotati
     columns = Annotations.of(first)
     message = pb.AnnotateResponse.FromString(columns_message(columns).SerializeToString())
     assert list(annotations_of_message(message, texts)) == first
-    rows = [_as_json(annotation_fields(annotation)) for annotation in first]
+    rows = [_as_json(fields_of(AnnotationRow(annotation.mentions))) for annotation in first]
     assert list(annotations_of_rows(rows, texts)) == first
     joined = Annotations.joined([columns, Annotations.of(second), Annotations.of([])])
     assert list(joined) == [*first, *second]
@@ -254,6 +253,6 @@ def test_a_message_of_another_version_is_refused(change: dict[str, list[int]]) -
 
 
 def test_a_mention_of_another_text_is_refused() -> None:
-    (row,) = (annotation_fields(annotation) for annotation in GOOD)
+    (row,) = (fields_of(AnnotationRow(annotation.mentions)) for annotation in GOOD)
     with pytest.raises(ValueError, match="not the part of the text"):
         annotations_of_rows([_as_json(row)], ["the brain"])

@@ -33,6 +33,7 @@ from cuihop.remote.graph import RemoteGraph
 from cuihop.remote.settings import RemoteSettings
 from cuihop_server import running_service
 from cuihop_service.grpc_api.server import TlsFiles
+from cuihop_tools.neo4j_server import free_ports
 from example_graph import example_graph
 from remote.recording_guard import RecordingGuard
 
@@ -118,12 +119,12 @@ def hanging_up(connection: socket.socket) -> None:
 
 
 def opening_error(port: int, scheme: str = "http", **settings: object) -> CuihopError:
-    """The error of opening the address, raised within 20 s."""
+    """The error of opening the address, raised within a minute."""
     options: dict[str, object] = {"retry_time": 0.0, "timeout": 5.0, "connect_timeout": 1.0}
     begun = time.monotonic()
     with pytest.raises(CuihopError) as caught:
         RemoteGraph(RemoteSettings(f"{scheme}://127.0.0.1:{port}", **(options | settings)))  # type: ignore[arg-type]
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - begun < 60
     return caught.value
 
 
@@ -353,11 +354,10 @@ def test_an_invalid_grpc_reply_is_unavailable(answer: bytes) -> None:
 
 @pytest.mark.parametrize("scheme", ["http", "grpc", "https", "grpcs"])
 def test_a_port_without_a_listener_is_refused_at_once(scheme: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    (port,) = free_ports(1)
     begun = time.monotonic()
     error = opening_error(port, scheme, retry_time=60.0)
-    assert time.monotonic() - begun < 10  # no retries while opening
+    assert time.monotonic() - begun < 30  # no retries while opening
     assert type(error) is GraphUnavailable
     assert "refused" in str(error)
 

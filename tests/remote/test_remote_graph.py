@@ -33,6 +33,8 @@ from cuihop.errors import (
 )
 from cuihop.graph import DIRECTIONS, ConceptGraph
 from cuihop.measures.nearness import Nearness
+from cuihop.operations.requests import PackRequest
+from cuihop.operations.table import PACK
 from cuihop.relevance.baselines import random_ranking
 from cuihop.remote import graph as remote_graph
 from cuihop.remote.graph import RemoteGraph
@@ -43,6 +45,7 @@ from cuihop_server import RunningService, running_service
 from cuihop_service.admission import RequestInfo
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.limits import Limits
+from cuihop_tools.neo4j_server import free_ports
 from example_graph import EDGES, RETIRED, example_graph
 from remote.recording_guard import RecordingGuard
 from waiting import wait_for
@@ -110,7 +113,7 @@ def test_a_request_beyond_the_limits_is_limit_exceeded(scheme: str) -> None:
             graph.neighbours(["C0005847", "C0006121"], hops=2)
         assert [hood.total for hood in graph.neighbours(["C0006121"] * 9)] == [1] * 9
         with pytest.raises(LimitExceeded, match="concepts"):
-            graph.send(graph.service, lambda transport, request: transport.pack(CUIS[:4], 1, "any", request))
+            graph.send(graph.service, PACK, PackRequest(CUIS[:4], 1))
         with pytest.raises(LimitExceeded, match="hits"):
             graph.search("b", limit=6)
 
@@ -326,8 +329,8 @@ class Relay:
         self.refuses = False
         self._open: list[socket.socket] = []
         self._change = threading.Lock()
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port = int(self._listening.getsockname()[1])
+        (self.port,) = free_ports(1)  # still free when it is restored
+        self._listening = socket.create_server(("127.0.0.1", self.port))
         self.restore()
 
     def restore(self) -> None:

@@ -13,7 +13,7 @@ import pytest
 from cuihop import SnapshotGraph
 from cuihop.graph import ConceptGraph
 from cuihop.resources.cores import in_threads
-from cuihop.resources.interruption import check_interruption, interrupted_by
+from cuihop.resources.progress import check_interruption, interrupted_by
 from cuihop.snapshot.index_builder import build_index
 
 

@@ -85,7 +85,7 @@ def scored(images: dict[str, frozenset[str]], graph: SnapshotGraph, memory: int 
 def test_with_as_little_as_is_accepted_the_numbers_are_the_same(
     open_graph: SnapshotGraph, images: dict[str, frozenset[str]]
 ) -> None:
-    """Rows and lines that do not fit are made anew for each query; one thread works where two do not fit."""
+    """Rows and lines that do not fit are made again for each query; one thread works where two do not fit."""
     expected = scored(images, open_graph, "2GB")
     tried = 100_000
     accepted: list[int] = []

@@ -77,7 +77,7 @@ def test_a_pack_whose_caller_hangs_up_stops(service: RunningService) -> None:
 
 def ask_for_a_pack(address: tuple[str, int], begun: Callable[[], object]) -> None:
     body = json.dumps(question()).encode()
-    with socket.create_connection(address, timeout=10) as connection:
+    with socket.create_connection(address, timeout=60) as connection:
         connection.sendall(HEAD + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
         begun()
 
@@ -110,7 +110,7 @@ def test_the_service_ends_while_a_pack_is_computed(large: SnapshotGraph, tmp_pat
 
 
 def page(address: str, path: str) -> bytes:
-    return urllib3.PoolManager(retries=False, timeout=20).request("GET", f"http://{address}{path}").data
+    return urllib3.PoolManager(retries=False, timeout=60).request("GET", f"http://{address}{path}").data
 
 
 STUBBORN = """

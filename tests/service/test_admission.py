@@ -19,9 +19,10 @@ from cuihop.errors import ConceptNotFound, NotAllowed, NotAuthenticated, QueryTi
 from cuihop.graph import ConceptGraph, Direction, Path
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_server import RunningService, running_service
-from cuihop_service.admission import Admission, RequestInfo, RequestOutcome
+from cuihop_service.admission import Admission, Observer, RequestInfo, RequestOutcome
 from cuihop_service.callers import ANONYMOUS, Caller
 from cuihop_service.graph_holder import ServedGraph
+from cuihop_service.guard.configured_guard import ConfiguredGuard
 from cuihop_service.limits import Limits
 from cuihop_service.request_context import Answer, Cancelled, RequestContext
 from example_graph import example_graph
@@ -31,7 +32,7 @@ from waiting import wait_for
 QUESTION = RequestInfo("distance", "test")
 
 
-class Kept:
+class Kept(Observer):
     """An observer that keeps everything."""
 
     def __init__(self) -> None:
@@ -57,7 +58,7 @@ def test_a_quick_answer_and_a_slow_one_are_accounted_for() -> None:
     outcomes = Kept()
 
     async def ask() -> None:
-        admission = Admission(Limits(), observer=outcomes)
+        admission = Admission(Limits(), ConfiguredGuard(), outcomes)
         answer = Answer(3, "d" * 64, "index", {})
         assert await admission.answer(RequestInfo("distance", "test", quick=True), lambda context: answer) is answer
         assert await admission.answer(QUESTION, lambda context: answer) is answer
@@ -78,7 +79,7 @@ def test_an_error_is_accounted_for_by_its_reason() -> None:
         raise ZeroDivisionError
 
     async def ask() -> None:
-        admission = Admission(Limits(), observer=outcomes)
+        admission = Admission(Limits(), ConfiguredGuard(), outcomes)
         with pytest.raises(ConceptNotFound):
             await admission.answer(QUESTION, fail)
         with pytest.raises(ZeroDivisionError):
@@ -215,12 +216,12 @@ def test_no_more_questions_at_a_time_than_allowed_and_no_more_waiting() -> None:
         nonlocal most
         at_work.append(1)
         most = max(most, len(at_work))
-        release.wait(10)
+        release.wait(60)
         at_work.pop()
         return "done"
 
     async def ask() -> None:
-        admission = Admission(limits)
+        admission = Admission(limits, ConfiguredGuard())
         tasks = [asyncio.create_task(admission.answer(QUESTION, work)) for _ in range(3)]
         while admission.running < 2:
             await asyncio.sleep(0)
@@ -238,8 +239,8 @@ def test_a_request_that_waits_for_room_too_long_times_out() -> None:
     release = threading.Event()
 
     async def ask() -> None:
-        admission = Admission(Limits(running=1))
-        first = asyncio.create_task(admission.answer(QUESTION, lambda context: release.wait(10)))
+        admission = Admission(Limits(running=1), ConfiguredGuard())
+        first = asyncio.create_task(admission.answer(QUESTION, lambda context: release.wait(60)))
         while not admission.running:
             await asyncio.sleep(0)
         with pytest.raises(QueryTimedOut, match="too busy"):
@@ -264,7 +265,7 @@ def test_work_that_is_overdue_is_told_to_stop_and_keeps_its_room_until_it_does()
             stopped.set()
 
     async def ask() -> None:
-        admission = Admission(Limits(running=1))
+        admission = Admission(Limits(running=1), ConfiguredGuard())
         with pytest.raises(QueryTimedOut):
             await admission.answer(RequestInfo("distances", "test", seconds=0.05), work)
         while not stopped.is_set():
@@ -280,7 +281,7 @@ def test_the_service_own_limit_holds_where_the_caller_would_wait_longer() -> Non
     over = threading.Event()
 
     async def ask() -> None:
-        admission = Admission(Limits(seconds=0.05))
+        admission = Admission(Limits(seconds=0.05), ConfiguredGuard())
         with pytest.raises(QueryTimedOut):
             await admission.answer(RequestInfo("distance", "test", seconds=60.0), lambda context: over.wait(60))
         over.set()
@@ -357,7 +358,7 @@ def test_a_call_that_is_cancelled_ends_the_work(slow: tuple[RunningService, Kept
     stub = GrpcAsker(service).stub
     batch = pb.DistancesRequest(packed=pb.PackedPairs(a=[6121] * 90_000, b=[18670] * 90_000))
     future = stub.Distances.future(batch)
-    SlowGraph.begun.wait(10)
+    SlowGraph.begun.wait(60)
     future.cancel()
     wait_for(lambda: bool(outcomes.all) and service.admission.running == 0)
     assert SlowGraph.parts < 22
@@ -376,7 +377,7 @@ def test_a_caller_of_http_who_hangs_up_ends_the_work(slow: tuple[RunningService,
             b"POST /v1/distances HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             b"Content-Length: " + str(len(body)).encode() + b"\r\n\r\n" + body
         )
-        SlowGraph.begun.wait(10)
+        SlowGraph.begun.wait(60)
     wait_for(lambda: bool(outcomes.all) and service.admission.running == 0)
     assert SlowGraph.parts < 22
     assert outcomes.all[0].reason == "CANCELLED"
@@ -402,7 +403,7 @@ def test_slow_answers_do_not_hold_up_quick_ones(slow: tuple[RunningService, Kept
     asker = HttpAsker(service)
     with ThreadPoolExecutor(4) as pool:
         paths = [pool.submit(HttpAsker(service).path, "C0006121", "C0018670") for _ in range(4)]
-        SlowGraph.begun.wait(10)
+        SlowGraph.begun.wait(60)
         for _ in range(5):
             assert asker.distance("C0006121", "C0018670")["hops"] == 3
         assert not any(path.done() for path in paths)
@@ -422,7 +423,7 @@ def test_too_many_at_once_are_asked_to_come_back() -> None:
             SlowGraph.begun.clear()
             SlowGraph.may_answer.clear()
             first = pool.submit(HttpAsker(service).path, "C0006121", "C0018670")
-            SlowGraph.begun.wait(10)
+            SlowGraph.begun.wait(60)
             with pytest.raises(Refused) as refused:
                 make(service).path("C0006121", "C0018670")
             assert (refused.value.reason, refused.value.details["retry_after"]) == ("RATE_LIMITED", 1.0)

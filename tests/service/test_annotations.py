@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from cuihop import SnapshotGraph
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
-from cuihop.resources.interruption import interrupted_by
+from cuihop.resources.progress import interrupted_by
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_server import RunningService, running_service
 from cuihop_service.admission import Admission, Observers
@@ -30,7 +30,7 @@ from cuihop_service.guard.audit import AuditLog
 from cuihop_service.guard.configured_guard import ConfiguredGuard
 from cuihop_service.guard.key_file import KeyFile
 from cuihop_service.http_api.agent_route import agent_routes
-from cuihop_service.http_api.request_models import OptionsFields
+from cuihop_service.http_api.models import body_model
 from cuihop_service.http_api.responder import Responder
 from cuihop_service.limits import Limits
 from cuihop_service.observe.logs import RequestLog, configure_logs
@@ -68,8 +68,9 @@ def service() -> Iterator[RunningService]:
 
 
 def test_the_options_over_http_are_those_of_the_library() -> None:
-    assert AnnotationOptions(**dict(OptionsFields())) == AnnotationOptions()
-    assert list(OptionsFields.model_fields) == list(AnnotationOptions.__dataclass_fields__)
+    fields = body_model(AnnotationOptions)
+    assert AnnotationOptions(**dict(fields())) == AnnotationOptions()
+    assert list(fields.model_fields) == list(AnnotationOptions.__dataclass_fields__)
 
 
 def test_both_transports_name_the_release(service: RunningService) -> None:
@@ -166,7 +167,7 @@ class Waiting(SnapshotGraph):
 
     def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
         self.begun.set()
-        assert self.go_on.wait(20)
+        assert self.go_on.wait(60)
         return super().annotate_many(texts, options)
 
 
@@ -175,7 +176,7 @@ def test_other_requests_are_answered_meanwhile() -> None:
     with running_service(Waiting(example_graph().sections)) as running:
         asking = threading.Thread(target=lambda: answers.append(http(running, PATH, {"texts": ["brain"]})))
         asking.start()
-        assert Waiting.begun.wait(20)
+        assert Waiting.begun.wait(60)
         try:
             assert http(running, "/v1/distance?a=C0006121&b=C0018670").json["hops"] == 3
         finally:

@@ -15,8 +15,7 @@ from bolt_proxy import BoltProxy, bolt_proxy
 from cuihop.errors import GraphUnavailable, OutputError
 from cuihop.neo4j_graph import login
 from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
-from cuihop.snapshot.writer import write_snapshot
-from cuihop_service import stores
+from cuihop.snapshot.file import Sections
 from cuihop_service.core import ConceptService
 from cuihop_service.graph_holder import GraphHolder
 from cuihop_service.limits import Limits
@@ -81,21 +80,21 @@ def test_on_a_full_disk_answers_come_by_cypher_until_there_is_room(
     watched: tuple[GraphHolder, ReleaseWatch, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     holder, watch, _ = watched
-    written, tried, looks = write_snapshot, [], []
+    written, tried, looks = Sections.save, [], []
     usage = shutil.disk_usage
     full = True
 
-    def write(path: Path, sections: Any) -> None:
+    def write(sections: Sections, path: Path) -> None:
         tried.append(path)
         if full:
             raise OutputError(f"{path}: not written: No space left on device")
-        written(path, sections)
+        written(sections, path)
 
     def free(path: Path) -> Any:
         looks.append(path)
         return usage(path)._replace(free=0) if full else usage(path)
 
-    monkeypatch.setattr(stores, "write_snapshot", write)
+    monkeypatch.setattr(Sections, "save", write)
     monkeypatch.setattr(shutil, "disk_usage", free)
     holder.set_state("unavailable", "as after a start without the database")
     watch.start()

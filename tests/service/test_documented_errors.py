@@ -15,7 +15,7 @@ from cuihop_service.callers import Rate
 from cuihop_service.core import ConceptService
 from cuihop_service.guard.configured_guard import ConfiguredGuard
 from cuihop_service.guard.rates import Rates
-from cuihop_service.http_api.response_models import ProblemBody
+from cuihop_service.http_api.models import ProblemBody
 from cuihop_service.limits import Limits
 from example_graph import UNKNOWN, example_graph
 from guarded_service import A, B, Reply, http, key_file, new_key_in

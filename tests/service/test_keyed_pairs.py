@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
-from cuihop.snapshot.identifier_table import IdentifierTable
+from cuihop.snapshot.string_table import IdentifierTable
 from cuihop_service.keyed_pairs import KeyedPairs
 from example_graph import ISOLATED, UNKNOWN, example_graph
 

@@ -18,7 +18,7 @@ from cuihop import SnapshotGraph
 from cuihop.errors import GraphUnavailable, InputError, ReleaseBehind, ReleaseMismatch, SnapshotError
 from cuihop.neo4j_graph.releases import roll_back, stored_releases, switch_to
 from cuihop.remote.activation import Activation
-from cuihop.resources.interruption import check_interruption
+from cuihop.resources.progress import check_interruption
 from cuihop_server import running_service
 from cuihop_service.graph_holder import GraphHolder, ServedGraph, State
 from cuihop_service.release_watch import HIERARCHY_THREAD, ReleaseWatch
@@ -49,7 +49,7 @@ def served(graph: SnapshotGraph) -> ServedGraph:
 
 
 def test_nothing_is_lent_before_there_is_a_release() -> None:
-    with pytest.raises(GraphUnavailable, match="no release is loaded yet"), GraphHolder().lent():
+    with pytest.raises(GraphUnavailable, match="no release is loaded yet"), GraphHolder().lease():
         pass
 
 
@@ -57,12 +57,12 @@ def test_a_replaced_release_is_closed_when_its_last_user_has_gone() -> None:
     holder = GraphHolder()
     old, new = Closable(example_graph().sections), Closable(shorter_graph().sections)
     holder.serve(served(old))
-    with holder.lent() as first:
-        with holder.lent() as second:
+    with holder.lease() as first:
+        with holder.lease() as second:
             holder.serve(served(new))
             assert not old.closed
             assert first is second
-            with holder.lent() as third:
+            with holder.lease() as third:
                 assert third.index is new
         assert not old.closed
     assert old.closed
@@ -70,7 +70,7 @@ def test_a_replaced_release_is_closed_when_its_last_user_has_gone() -> None:
     holder.close()
     assert new.closed
     assert holder.state == "stopping"
-    with pytest.raises(GraphUnavailable), holder.lent():
+    with pytest.raises(GraphUnavailable), holder.lease():
         pass
 
 
@@ -183,7 +183,7 @@ def test_the_activation_of_a_snapshot_is_the_time_of_its_file(tmp_path: Path) ->
     first = Activation.of(path.stat().st_mtime_ns, example_graph().release.digest)
     assert holder.activation == first
     session = ReleaseSession(seen=first)
-    with holder.lent(session=session):
+    with holder.lease(session=session):
         assert session.served == first
     watch.start()
 
@@ -200,11 +200,11 @@ def test_the_activation_of_a_snapshot_is_the_time_of_its_file(tmp_path: Path) ->
     assert (second.number, second.digest) == (path.stat().st_mtime_ns, shorter_graph().release.digest[:16])
     with (
         pytest.raises(ReleaseBehind, match="has seen a newer one") as behind,
-        holder.lent(session=ReleaseSession(seen=Activation.of(second.number + 1, "f" * 64))),
+        holder.lease(session=ReleaseSession(seen=Activation.of(second.number + 1, "f" * 64))),
     ):
         pass
     assert behind.value.retry_after > 0
-    with holder.lent(session=ReleaseSession(seen=Activation(second.number + 1, second.digest))):
+    with holder.lease(session=ReleaseSession(seen=Activation(second.number + 1, second.digest))):
         pass  # the same release, under a later activation
     watch.stop()
 
@@ -222,7 +222,7 @@ def test_a_half_copied_snapshot_is_not_served(tmp_path: Path) -> None:
     half.replace(path)
     wait_for(lambda: holder.state == "degraded")
     assert "graph.cuihop" in holder.trouble
-    with holder.lent() as old:
+    with holder.lease() as old:
         assert old.release.name == "example"
     whole_again = tmp_path / "whole"
     whole_again.write_bytes(whole)

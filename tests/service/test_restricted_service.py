@@ -17,14 +17,13 @@ import urllib3
 from cuihop import connect
 from cuihop.errors import GraphUnavailable, InputError, ReleaseMismatch
 from cuihop.remote.graph import RemoteGraph
-from cuihop.resources.interruption import interrupted_by
+from cuihop.resources.progress import interrupted_by
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1.concept_graph_pb2_grpc import ConceptGraphServiceStub
 from cuihop_server import RunningService, running_service
 from cuihop_service.cache import CachedGraph
-from cuihop_service.graph_holder import GraphHolder, Loan, ServedGraph
+from cuihop_service.graph_holder import GraphHolder, Lease, RestrictedGraphs, ServedGraph
 from cuihop_service.request_context import Overdue, ReleaseSession, RequestContext
-from cuihop_service.restricted_graphs import RestrictedGraphs
 from example_graph import asserted_graph, sourced_edges_graph
 from service_askers import HttpAsker, Refused
 
@@ -149,11 +148,11 @@ def test_a_service_that_ignores_the_field_is_noticed(
 ) -> None:
     def without_vocabularies(
         holder: GraphHolder, within_sabs: Sequence[str] = (), session: ReleaseSession | None = None
-    ) -> Loan:
-        return Loan(holder, (), session)  # as a service of an earlier version
+    ) -> Lease:
+        return Lease(holder, (), session)  # as a service of an earlier version
 
     with connect(getattr(service, scheme)) as whole:
-        monkeypatch.setattr(GraphHolder, "lent", without_vocabularies)
+        monkeypatch.setattr(GraphHolder, "lease", without_vocabularies)
         with pytest.raises(GraphUnavailable, match="does not restrict its graph to vocabularies"):
             whole.within(["NCI"])
 

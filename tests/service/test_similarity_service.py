@@ -13,7 +13,7 @@ import pytest
 import urllib3
 
 from cuihop import SnapshotGraph
-from cuihop.collection.concept_counts import ConceptCounts
+from cuihop.collection.concept_tables import ConceptCounts
 from cuihop.errors import GraphUnavailable, InputError, LimitExceeded
 from cuihop.remote.graph import RemoteGraph
 from cuihop.remote.settings import RemoteSettings

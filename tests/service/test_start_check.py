@@ -15,11 +15,11 @@ import pytest
 import trustme
 
 from cuihop_service import start_check
-from cuihop_service.guard.commands import create
+from cuihop_service.guard.commands import CreateOptions, create
 from cuihop_service.own_copy import LOCK
 from cuihop_service.settings import ServiceSettings
 from cuihop_service.start_check import Finding, findings
-from cuihop_tools.neo4j_server import LocalServer
+from cuihop_tools.neo4j_server import LocalServer, free_ports
 from example_graph import example_graph
 from neo4j_server import emptied, stored_graph
 from program_run import Run
@@ -98,7 +98,7 @@ def test_other_machines_without_authentication(good: dict[str, Any]) -> None:
 
 @contextmanager
 def certificate(folder: Path, days: int) -> Iterator[dict[str, Any]]:
-    """Settings of a certificate that ends after so many days."""
+    """Settings of a certificate that ends after this number of days."""
     until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days)
     issued = trustme.CA().issue_cert("localhost", not_after=until)
     issued.cert_chain_pems[0].write_to_path(str(folder / "service.pem"))
@@ -128,7 +128,7 @@ def test_keys(good: dict[str, Any], tmp_path: Path) -> None:
     keys.write_text('{"version": 1, "keys": []}')
     keys.chmod(0o600)
     assert found(good | {"keys_file": keys})["keys"].state == "warning"  # nobody can ask
-    create("somebody", keys)
+    create(CreateOptions(name="somebody", file=keys))
     assert found(good | {"keys_file": keys})["keys"].text.endswith("1 active")
     keys.chmod(0o644)
     assert f"chmod 600 {keys}" in failure(good | {"keys_file": keys}, "keys").text
@@ -194,8 +194,7 @@ def test_the_program_prints_a_line_for_each_check_and_ends_with_the_code_of_the_
 def test_redis(good: dict[str, Any], redis_server: RedisServer) -> None:
     right = redis_server.address
     assert found(good | {"redis": right})["Redis"].text == f"redis://127.0.0.1:{redis_server.port}: answers"
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    (port,) = free_ports(1)
     wrong = {
         right.replace(redis_server.password, "wrong"): "refuses the password",
         right.replace(str(redis_server.port), str(port)): "does not answer",
@@ -225,7 +224,7 @@ def test_neo4j(
     assert empty.exit_code == 5
     stored_graph(database, example_graph(), switch=True).close()
     assert found(flags)["store"].text.startswith(f"{database.address}: release example, ")
-    create("curator", tmp_path / "keys.json", scope=["cypher", "names"])
+    create(CreateOptions(name="curator", file=tmp_path / "keys.json", scope=["cypher", "names"]))
     curators = flags | {"cypher": True, "keys_file": tmp_path / "keys.json"}
     assert found(curators)["Cypher"].state == "warning"
     assert failure(curators | {"cypher_user": "nobody", "cypher_password": "none-such"}, "Cypher").exit_code == 5

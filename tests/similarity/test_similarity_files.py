@@ -16,8 +16,7 @@ from cuihop import SnapshotGraph
 from cuihop.resources.resources import Resources
 from cuihop.similarity.options import SimilarityMeasure, SimilarityOptions
 from cuihop.snapshot import all_similarities
-from cuihop.snapshot.all_similarities import AllSimilarities
-from cuihop.snapshot.similarity_files import write_array, write_pairs
+from cuihop.snapshot.all_similarities import AllSimilarities, write_array, write_pairs
 from program_run import Run, program  # noqa: F401
 
 EDGES = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from cuihop.errors import DamageWarning, GraphError, InputError, ReleaseMismatch
 from cuihop.snapshot.distance_index import DistanceIndex, index_path
 from cuihop.snapshot.index_builder import build_index, check_index
 from examples import examples
+from waiting import wait_for, wait_until_still
 
 
 def random_graph(concepts: int, edges: int, seed: int) -> SnapshotGraph:
@@ -260,11 +262,11 @@ class TestCommand:
         again = self.run("index", str(snapshot), "--json")
         assert "is valid; --force builds it again" in again.stderr
         assert json.loads(again.stdout)["built"] is False
-        anew = json.loads(self.run("index", str(snapshot), "--force", "--json").stdout)
-        assert (anew["built"], anew["pairs_compared"]) == (True, 4000)
+        rebuilt = json.loads(self.run("index", str(snapshot), "--force", "--json").stdout)
+        assert (rebuilt["built"], rebuilt["pairs_compared"]) == (True, 4000)
         info = json.loads(self.run("info", str(snapshot), "--verify", "--json").stdout)
-        assert info["index"]["entries"] == anew["entries"]
-        assert info["verified_bytes"] > anew["bytes"]
+        assert info["index"]["entries"] == rebuilt["entries"]
+        assert info["verified_bytes"] > rebuilt["bytes"]
 
     @pytest.mark.slow
     def test_a_stale_index_is_told_by_info_and_replaced(self, snapshot: Path) -> None:
@@ -285,14 +287,14 @@ class TestCommand:
         ends = np.random.default_rng(14).integers(0, 60_000, (300_000, 2)).tolist()
         SnapshotGraph.of([(f"C{a:07d}", f"C{b:07d}") for a, b in ends], identifiers="cui").save(path)
         running = subprocess.Popen(
-            [sys.executable, "-m", "cuihop", "index", str(path)], stderr=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-        try:
-            running.communicate(timeout=4)
-            pytest.fail("ended before it could be interrupted")
-        except subprocess.TimeoutExpired:
-            running.send_signal(signal.SIGINT)
-            running.communicate(timeout=60)
+            [sys.executable, "-m", "cuihop", "index", str(path), "--threads", "4"],
+            env=os.environ | {"OPENBLAS_NUM_THREADS": "1"}, stderr=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+        threads = Path(f"/proc/{running.pid}/task")
+        wait_for(lambda: running.poll() is not None or len(list(threads.iterdir())) > 4)
+        wait_until_still(lambda: len(list(threads.iterdir())))  # the making of labels, the longest step, has begun
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=60)
         assert running.returncode == 130
         assert not index_path(path).exists()
         assert list(tmp_path.glob(".*.partial")) == []

@@ -25,6 +25,7 @@ from cuihop.errors import CuihopError, DamageWarning, SnapshotError, SnapshotToo
 from cuihop.snapshot.distance_index import DistanceIndex, index_path
 from cuihop.snapshot.index_builder import build_index
 from example_graph import example_graph, sourced_graph
+from examples import is_nightly
 
 HEAD = struct.Struct("<8sIIQQ")
 PAIRS = [("C0006121", "C0018670"), ("C0003483", "C0007226"), ("C0005847", "C0006121")]
@@ -49,7 +50,7 @@ def forged(raw: bytes, header: Any, *, version: int = 1) -> bytes:
 
 
 def answers(graph: SnapshotGraph) -> list[object]:
-    """Of every kind. What the release is called is no answer: it may be forged and nobody knows."""
+    """Answers of every kind. The name of the release is none: it may be forged and nobody knows."""
     return [
         graph.distances(PAIRS * 30).to_list(),
         graph.distance(*PAIRS[0]),
@@ -94,21 +95,27 @@ def put(value: Any, holder: Any, key: Any) -> None:
 
 
 def mutations(header: dict[str, Any]) -> Iterator[Any]:
-    """Each field another, missing, and in the place of its neighbour."""
+    """Each field another, missing, and in the place of its neighbour.
+
+    If there are many sections, each of them gets a third of the wrong values, so that each value is in a third of the
+    sections, and a third of the pairs are exchanged; at night, all.
+    """
     core = [path for path in places(header) if path and path[:2] != ("meta", "report") and len(path) < 6]
+    sections = header["sections"]
+    step = 1 if is_nightly() or len(sections) <= 10 else 3
     for path in core:
-        for wrong in WRONG:
+        values = WRONG[path[1] % step :: step] if path[0] == "sections" and len(path) > 1 else WRONG
+        for wrong in values:
             yield changed(header, path, partial(put, wrong))
         yield changed(header, path, lambda holder, key: holder.__delitem__(key))
         if isinstance(path[-1], int):
             yield changed(header, path, lambda holder, key: holder.append(copy.deepcopy(holder[key])))
-    sections = header["sections"]
     for one in range(len(sections)):
         for shift in (-128, -64, 64, 128):
             forgery = copy.deepcopy(header)
             forgery["sections"][one]["offset"] += shift
             yield forgery
-        for other in range(one + 1, len(sections)):
+        for other in range(one + 1, len(sections), step):
             for fields in (("name",), ("offset",), ("dtype",), ("shape", "bytes"), ("xxh3",), ("offset", "xxh3")):
                 forgery = copy.deepcopy(header)
                 for field in fields:

@@ -229,7 +229,7 @@ def test_a_damaged_index_is_told_and_the_graph_still_answers(tmp_path: Path) -> 
     path.write_bytes(raw)
     graph = SnapshotGraph.open(path)
     assert graph.distance("C0006121", "C0018670") == 3
-    with pytest.warns(DamageWarning, match="'search_names' fails its checksum.*; .* is built anew in memory"):
+    with pytest.warns(DamageWarning, match="'search_names' fails its checksum.*; .* is built again in memory"):
         assert graph.search("brain") == example_graph().search("brain")
     assert graph.search("brain") == example_graph().search("brain")  # and it is said once
     with pytest.raises(SnapshotError, match="'search_names' fails its checksum"):

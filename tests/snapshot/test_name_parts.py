@@ -1,4 +1,4 @@
-"""``cuihop index --names``: the file of a fresh load, whole or not at all, beside whoever has it open."""
+"""``cuihop index --names``: the file of a fresh load, written atomically while others have it open."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from cuihop.snapshot.file import Sections, write_sections
 from cuihop.snapshot.index_builder import build_index
 from cuihop.snapshot.layout import NAME_INDEX, SNAPSHOT, TERM_TABLE
 from cuihop.snapshot.name_parts import add_name_parts
-from cuihop.snapshot.writer import write_snapshot
 from cuihop_loader import load
 from example_graph import EDGES, NAMES
 from loader.rrf_made import isa, name, written
@@ -32,7 +31,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = [name(cui, text, sab=sab) for cui, texts in NAMES.items() for text in texts for sab in ("MSH", "NCI")]
     edges = [isa(parent, child) for child, parent in EDGES if child != parent]
     path: Path = folder / "fresh.cuihop"
-    write_snapshot(path, load([written(folder / "rrf", {"MRREL": edges, "MRCONSO": names})]).sections)
+    load([written(folder / "rrf", {"MRREL": edges, "MRCONSO": names})]).sections.save(path)
     return path
 
 
@@ -93,11 +92,11 @@ def test_whoever_has_the_file_open_goes_on_and_the_distance_index_stays_valid(fr
     assert opened.verify() < SnapshotGraph.open(fresh).verify()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        anew = SnapshotGraph.open(path)
-        assert anew.search("brain")[0].cui == "C0006104"
-        assert anew.annotate("the brain").cuis == ("C0006104",)
-    assert anew.index is not None
-    assert anew.release == opened.release
+        rebuilt = SnapshotGraph.open(path)
+        assert rebuilt.search("brain")[0].cui == "C0006104"
+        assert rebuilt.annotate("the brain").cuis == ("C0006104",)
+    assert rebuilt.index is not None
+    assert rebuilt.release == opened.release
 
 
 def test_a_newer_file_put_in_its_place_meanwhile_is_kept(fresh: Path, tmp_path: Path) -> None:

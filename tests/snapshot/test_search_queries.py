@@ -1,4 +1,4 @@
-"""What people type, and the concept that they mean: on the open release, and on a small one with names it lacks."""
+"""Queries of people, and the concept that they mean: on the open release, and on a small one with names it lacks."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 
 from cuihop import SnapshotGraph
 from cuihop.errors import LimitExceeded, OutputError
-from cuihop.resources import room
+from cuihop.resources import memory_budget
 from cuihop.resources.arrays import bounds_of
 from cuihop.snapshot import index_builder, name_index_builder, writer
 from cuihop.snapshot.string_table import StringTable
@@ -65,7 +65,7 @@ def test_indexes_of_names_do_not_depend_on_the_size_of_parts(release: Path, monk
 def little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Say that a hundred kilobytes are left."""
     (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:     100 kB\n", encoding="ascii")
-    monkeypatch.setattr(room, "_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(memory_budget, "_MEMINFO", tmp_path / "meminfo")
 
 
 def test_a_release_too_large_for_the_memory_is_refused_before_it_is_read(
@@ -86,7 +86,7 @@ def test_labels_too_large_for_the_memory_are_refused(
     monkeypatch.setattr(index_builder, "_BYTES_OF_A_ROOT", 0)
     for_edges = graph.sections["any_indices"].nbytes // 1024 + 1
     (tmp_path / "meminfo").write_text(f"MemAvailable: {for_edges} kB\n", encoding="ascii")
-    monkeypatch.setattr(room, "_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(memory_budget, "_MEMINFO", tmp_path / "meminfo")
     with pytest.raises(LimitExceeded, match=r"the labels of \d hops.*distances are searched"):
         index_builder.build_index(graph, roots=0)
     little_memory(tmp_path, monkeypatch)
@@ -96,17 +96,17 @@ def test_labels_too_large_for_the_memory_are_refused(
 
 
 def test_a_container_s_limit_counts_where_it_is_lower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "_CONTAINER", tmp_path)
-    of_machine = room.available_memory()
+    monkeypatch.setattr(memory_budget, "_CONTAINER", tmp_path)
+    of_machine = memory_budget.available_memory()
     for name, text in {
         "max": "1000000",
         "current": "900000",
         "stat": "anon 1\ninactive_file 300\nactive_file 4\n",
     }.items():
         (tmp_path / f"memory.{name}").write_text(text, encoding="ascii")
-    assert room.available_memory() == 100_304
+    assert memory_budget.available_memory() == 100_304
     (tmp_path / "memory.max").write_text("max\n", encoding="ascii")
-    assert of_machine is None or (room.available_memory() or 0) > 100_304
+    assert of_machine is None or (memory_budget.available_memory() or 0) > 100_304
 
 
 def test_a_file_larger_than_the_free_disk_is_refused_before_it_is_written(

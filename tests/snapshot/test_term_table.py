@@ -14,7 +14,6 @@ from cuihop import AnnotationOptions, SnapshotGraph
 from cuihop.errors import DamageWarning, InputError, OlderSnapshot, SnapshotError
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import TERM_TABLE
-from cuihop.snapshot.writer import write_snapshot
 from example_graph import example_graph
 
 TEXTS = ["A vein of the brain stem, no blood-vessels.", "Veins", "", "nothing here"]
@@ -37,7 +36,7 @@ def test_a_file_without_the_table_answers_the_same_and_says_how_to_store_it(tmp_
     new, old = tmp_path / "new.cuihop", tmp_path / "old.cuihop"
     example_graph().save(new)
     sections = example_graph().sections
-    write_snapshot(old, Sections(sections.meta, {name: sections[name] for name in sections if name not in TERM_TABLE}))
+    Sections(sections.meta, {name: sections[name] for name in sections if name not in TERM_TABLE}).save(old)
     graph = SnapshotGraph.open(old)
     with pytest.warns(OlderSnapshot, match=r"old\.cuihop: the table of names for annotation is missing.*index --names"):
         found = mentions(graph)
@@ -62,7 +61,7 @@ def test_a_damaged_table_is_reported_and_the_graph_still_annotates(tmp_path: Pat
     path.write_bytes(raw)
     graph = SnapshotGraph.open(path)
     assert graph.distance("C0006121", "C0018670") == 3
-    with pytest.warns(DamageWarning, match=f"'{name}' fails its checksum.*built anew in memory"):
+    with pytest.warns(DamageWarning, match=f"'{name}' fails its checksum.*built again in memory"):
         assert mentions(graph) == mentions(example_graph())
     with pytest.raises(SnapshotError, match=f"'{name}' fails its checksum"):
         graph.verify()
@@ -87,7 +86,7 @@ def test_a_forged_table_is_set_aside(tmp_path: Path, name: str, change: Callable
     path = tmp_path / "graph.cuihop"
     sections = example_graph().sections
     arrays = {other: sections[other] for other in sections}
-    write_snapshot(path, Sections(sections.meta, arrays | {name: np.ascontiguousarray(change(arrays[name]))}))
+    Sections(sections.meta, arrays | {name: np.ascontiguousarray(change(arrays[name]))}).save(path)
     with pytest.warns(DamageWarning):
         assert mentions(SnapshotGraph.open(path)) == mentions(example_graph())
     with pytest.raises(SnapshotError):

@@ -22,10 +22,8 @@ from cuihop.resources.resources import Resources
 from cuihop.study.ablation import HOPS, LAMBDAS, ablation
 from cuihop.study.checkpoint import StudyCheckpoint
 from cuihop.study.cost import costs
-from cuihop.study.cross_evaluation import CrossEvaluation, cross_evaluation
-from cuihop.study.inputs import StudyInputs
-from cuihop.study.long_table import LongRow
-from cuihop.study.rankings import RANDOM, SHUFFLED, shuffled
+from cuihop.study.cross_evaluation import RANDOM, SHUFFLED, CrossEvaluation, cross_evaluation, shuffled
+from cuihop.study.inputs import LongRow, StudyInputs
 from cuihop.study.tables import ablation_tables, gain_table, precision_table
 from example_graph import EDGES, UNKNOWN, example_graph
 

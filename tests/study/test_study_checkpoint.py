@@ -20,8 +20,7 @@ from cuihop.resources.resources import Resources
 from cuihop.study.ablation import ablation
 from cuihop.study.checkpoint import StudyCheckpoint
 from cuihop.study.cross_evaluation import cross_evaluation
-from cuihop.study.inputs import StudyInputs
-from cuihop.study.long_table import LongRow
+from cuihop.study.inputs import LongRow, StudyInputs
 from cuihop.study.report import report
 from example_graph import EDGES, UNKNOWN, example_graph
 

@@ -21,7 +21,7 @@ from cuihop import SnapshotGraph
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError, OutputError
 from cuihop.study.tables import comparable
-from cuihop.study.writing import MARK, whole_folder
+from cuihop.study.writing import MARK, replaced_study
 from example_graph import EDGES, UNKNOWN, example_graph
 from program_run import Run
 from real_graphs import isa_edges
@@ -350,11 +350,11 @@ def test_the_current_folder_is_not_replaced(run: Run, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, InputError])
 def test_an_interrupt_leaves_the_earlier_study_as_it_was(tmp_path: Path, stop: type[BaseException]) -> None:
     out = tmp_path / "study"
-    with whole_folder(out) as folder:
+    with replaced_study(out) as folder:
         (folder / MARK).write_text('{"files": []}')
 
     def interrupted() -> None:
-        with whole_folder(out, overwrite=True) as folder:
+        with replaced_study(out, overwrite=True) as folder:
             (folder / MARK).write_text("second")
             raise stop("now")
 
@@ -366,7 +366,7 @@ def test_an_interrupt_leaves_the_earlier_study_as_it_was(tmp_path: Path, stop: t
 
 def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="cannot be written"), whole_folder(tmp_path / "file" / "study"):
+    with pytest.raises(OutputError, match="cannot be written"), replaced_study(tmp_path / "file" / "study"):
         pass
 
 

@@ -1,4 +1,4 @@
-"""The budget of lines and modules."""
+"""The budget of lines and modules, and the parameters of functions."""
 
 from __future__ import annotations
 
@@ -51,3 +51,21 @@ def test_the_budget_of_this_tree_has_no_idle_room() -> None:
     allowed = tomllib.loads((ROOT / "tools/budget.toml").read_text(encoding="utf-8"))
     idle = {name: most["lines"] - budget.sizes(ROOT)[name][0] for name, most in allowed.items()}
     assert {name: lines for name, lines in idle.items() if lines > 300} == {}
+
+
+def test_a_function_with_ten_parameters_is_named_but_for_compiled_kernels(tree: Path) -> None:
+    nine, ten = ", ".join("abcdefghi"), ", ".join("abcdefghij")
+    methods = f"    def all(self, {nine}): ...\n\n    async def more(self, {ten}): ...\n"
+    (tree / "client/cuihop/graph.py").write_text(f"class Graph:\n{methods}\n\ndef keys(*, {ten}): ...\n")
+    (tree / "client/cuihop/_kernels").mkdir()
+    (tree / "client/cuihop/_kernels/one.py").write_text(f"def kernel({ten}): ...\n")
+    for name in ("client/cuihop/cli/one.py", "client/cuihop/cli/inner/two.py"):
+        (tree / name).write_text("")
+    assert sorted(budget.long_signatures(tree)) == [
+        "client/cuihop/graph.py:4: more has 10 parameters",
+        "client/cuihop/graph.py:7: keys has 10 parameters",
+    ]
+
+
+def test_no_function_of_this_tree_has_ten_parameters() -> None:
+    assert budget.long_signatures(ROOT) == []

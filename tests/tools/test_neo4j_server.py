@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from cuihop.errors import GraphUnavailable
-from cuihop_tools.neo4j_server import LocalServer, ServerToolsMissing, main, missing_tools, server_jars
+from cuihop_tools import neo4j_server
+from cuihop_tools.neo4j_server import LocalServer, ServerToolsMissing, free_ports, main, missing_tools, server_jars
 from neo4j_server import new_server
 
 
@@ -66,3 +73,45 @@ def test_a_server_listens_on_chosen_ports(tmp_path_factory: pytest.TempPathFacto
     conf = (server.home / "conf" / "neo4j.conf").read_text()
     assert "server.bolt.listen_address=:7687" in conf
     assert "server.http.listen_address=:7474" in conf
+
+
+def test_ports_are_given_once_to_all_processes_and_not_from_the_range_of_the_system() -> None:
+    code = "from cuihop_tools.neo4j_server import free_ports; print(*free_ports(120), flush=True); input()"
+    with ExitStack() as stack:
+        others = [
+            stack.enter_context(
+                subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            )
+            for _ in range(2)
+        ]
+        ports = free_ports(120)
+        for process in others:
+            assert process.stdout is not None
+            ports += map(int, process.stdout.readline().split())
+        for process in others:
+            process.communicate("\n")
+    assert len(set(ports)) == len(ports) == 360
+    system = Path("/proc/sys/net/ipv4/ip_local_port_range")
+    if system.exists():
+        assert max(ports) < int(system.read_text().split()[0])
+
+
+def test_a_port_in_use_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        (free,) = free_ports(1)
+        monkeypatch.setattr(neo4j_server, "_PORTS", iter([port, free]))
+        assert free_ports(1) == [free]
+
+
+def test_threads_may_ask_for_ports_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow() -> Iterator[int]:
+        for port in free_ports_of_this_process:
+            threading.Event().wait(0.05)  # meanwhile the other thread asks
+            yield port
+
+    free_ports_of_this_process = free_ports(4)
+    monkeypatch.setattr(neo4j_server, "_PORTS", slow())
+    with ThreadPoolExecutor(2) as threads:
+        ports = [port for each in threads.map(free_ports, [2, 2]) for port in each]
+    assert sorted(ports) == sorted(free_ports_of_this_process)

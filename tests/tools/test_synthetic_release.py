@@ -57,7 +57,7 @@ def test_everything_that_goes_wrong_in_practice_is_in_it(release: tuple[Path, Sy
 
 def test_rows_are_laid_out_as_rrf_is(release: tuple[Path, SyntheticRows]) -> None:
     for path in release[0].iterdir():
-        columns = len(LAYOUTS[path.stem].columns)
+        columns = len(LAYOUTS[path.stem])
         text = path.read_text(encoding="utf-8")
         assert all(line.count("|") == columns and line.endswith("|") for line in text.splitlines())
         assert text.endswith("\n") == (path.stem != "MRRANK")

@@ -1,11 +1,12 @@
-"""The budget of code: lines and modules of each package, held by ``tools/budget.toml``.
+"""The budget of code: lines and modules of each package, held by ``tools/budget.toml``, and parameters of functions.
 
 ``python -m cuihop_tools.budget`` fails where a package has more than its budget. A change that needs more raises the
-number in the same commit, with a line of reason.
+number in the same commit, with a line of reason. Compiled kernels apart, ten parameters of a function fail it too.
 """
 
 from __future__ import annotations
 
+import ast
 import sys
 import tomllib
 from collections import Counter
@@ -43,9 +44,23 @@ def excesses(root: Path) -> list[str]:
     return problems
 
 
+def long_signatures(root: Path) -> list[str]:
+    """The functions that are shipped with ten parameters or more, a sentence each."""
+    folders = ("client", "graph_loader", "service")
+    paths = sorted(path for folder in folders for path in (root / folder).rglob("*.py") if "_kernels" not in path.parts)
+    problems = []
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                names = {each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
+                if (count := len(names - {"self", "cls"})) >= 10:
+                    problems.append(f"{path.relative_to(root)}:{node.lineno}: {node.name} has {count} parameters")
+    return problems
+
+
 def main() -> int:
-    """Print the packages beyond their budget; 1 if there is one."""
-    problems = excesses(Path.cwd())
+    """Print the packages beyond their budget, and the long signatures; 1 if there is one."""
+    problems = excesses(Path.cwd()) + long_signatures(Path.cwd())
     print("".join(f"{problem}\n" for problem in problems), end="", file=sys.stderr)
     return int(bool(problems))
 

@@ -36,7 +36,7 @@ class DaskServers:
 
     @property
     def address(self) -> str:
-        """Of the scheduler, when it is there."""
+        """Address of the scheduler, when it is there."""
         return str(json.loads(self.scheduler_file.read_text())["address"])
 
     def start_scheduler(self) -> None:

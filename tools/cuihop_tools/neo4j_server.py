@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import fcntl
 import os
 import secrets
 import shutil
@@ -20,10 +21,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from cuihop.errors import CuihopError, GraphUnavailable, InputError
@@ -40,12 +41,16 @@ _CLOSED = {
 """Queries read no files, reach no other machine, and call no plugins: ``docker-compose.yml`` says the same."""
 
 SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""Java options without the optimising compiler, which pays off after minutes, and without threads of a collector."""
+"""Java options without the optimising compiler, which pays off after minutes, and without threads of a collector.
+
+Nor does such a server write an archive of its classes, which takes longer than a start.
+"""
 
 _OPENED = ("java.base/java.nio", "java.base/java.lang", "java.base/sun.nio.ch")
 _SERVER = "org.neo4j.server.CommunityEntryPoint"
 _VARIABLES = {"--port": "NEO4J_PORT", "--http-port": "NEO4J_HTTP_PORT"}
 _LOG_LINES = 20
+_FIRST_PORT, _PORTS_OF_A_BLOCK = 10_000, 50
 _BOLT_HANDSHAKE = bytes.fromhex("6060b017") + bytes.fromhex("00020405") + bytes(12)
 
 
@@ -79,8 +84,7 @@ def server_jars() -> Path:
     Raises:
         ServerToolsMissing: no Java, no Maven, or Maven failed; with the end of its output.
     """
-    problem = missing_tools()
-    if problem:
+    if problem := missing_tools():
         raise ServerToolsMissing(problem)
     folder = _jar_folder()
     if folder.is_dir():
@@ -150,7 +154,7 @@ class LocalServer:
         self._java_options = java_options
         self._process: subprocess.Popen[bytes] | None = None
         self._jars = server_jars()
-        self._bolt, self._http = ports or _free_ports(2)
+        self._bolt, self._http = ports or free_ports(2)
         self.address = f"bolt://127.0.0.1:{self._bolt}"
         self.http_address = f"http://127.0.0.1:{self._http}"
         home.mkdir(parents=True, exist_ok=True)
@@ -197,8 +201,9 @@ class LocalServer:
         archive = _class_archive()
         if archive.exists():  # Java sets it aside where it was made by another version
             options.append(f"-XX:SharedArchiveFile={archive}")
-        elif main == _SERVER and os.access(archive.parent, os.W_OK):
-            options.append(f"-XX:ArchiveClassesAtExit={self.home / archive.name}")
+        elif main == _SERVER and not set(SHORT_LIVED) <= set(self._java_options) and os.access(archive.parent, os.W_OK):
+            # Without a warning for each class that is left out: they would hide why a server ended.
+            options += [f"-XX:ArchiveClassesAtExit={self.home / archive.name}", "-Xlog:cds*=error"]
         return [
             "java",
             f"-Xmx{heap}",
@@ -281,29 +286,62 @@ class LocalServer:
 
     def log_tail(self) -> str:
         """The last lines of its logs."""
-        parts = []
+        ends = []
         for name in ("console.log", "logs/neo4j.log", "logs/debug.log"):
-            file = self.home / name
-            if file.exists():
-                text = file.read_text(encoding="utf-8", errors="replace")
-                parts.append(f"--- {name}\n{_tail(text)}")
-        return "\n".join(parts) or "(no log was written)"
+            if (file := self.home / name).exists():
+                ends.append(f"--- {name}\n{_tail(file.read_text(encoding='utf-8', errors='replace'))}")
+        return "\n".join(ends) or "(no log was written)"
 
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
 
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        held = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in held:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in held]
+def free_ports(count: int) -> list[int]:
+    """Ports for programs that are about to start: nobody listens on them, and this function gives each one only once.
+
+    They lie below the range from which the system takes ports of connections and of listeners on port 0: one of that
+    range may be in use again before the program binds it.
+    """
+    ports: list[int] = []
+    while len(ports) < count:
+        with _PORTS_LOCK:
+            port = next(_PORTS)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("", port))  # on all interfaces
+            ports.append(port)
+    return ports
+
+
+def _ports_of_this_process() -> Iterator[int]:
+    """Blocks of ports, each held against other processes by a file that stays locked until this process ends."""
+    folder = Path(tempfile.gettempdir()) / f"cuihop-ports-{os.getuid()}"
+    folder.mkdir(exist_ok=True)
+    blocks = range(_FIRST_PORT, _end_of_ports() - _PORTS_OF_A_BLOCK, _PORTS_OF_A_BLOCK)
+    for number in range(len(blocks)):
+        first = blocks[(os.getpid() + number) % len(blocks)]
+        lock = os.open(folder / str(first), os.O_CREAT | os.O_RDWR)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            continue
+        yield from range(first, first + _PORTS_OF_A_BLOCK)
+    raise RuntimeError("all ports were given away")
+
+
+def _end_of_ports() -> int:
+    """The first port that the system gives to connections; Linux's default if it is unknown or leaves no room."""
+    with contextlib.suppress(OSError):
+        first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="utf-8").split()[0])
+        if first >= 2 * _FIRST_PORT:
+            return first
+    return 32768
+
+
+_PORTS, _PORTS_LOCK = _ports_of_this_process(), threading.Lock()
 
 
 def _check_free(port: int, option: str) -> None:
@@ -346,27 +384,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--port", type=int, default=7687, help="port for Bolt (default: %(default)s)")
     parser.add_argument("--http-port", type=int, default=7474, help="port for HTTP (default: %(default)s)")
     chosen = parser.parse_args(arguments)
-    stopped = False
-
-    def stop(*_: object) -> None:
-        nonlocal stopped
-        stopped = True
-
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
     try:
         for option, port in (("--port", chosen.port), ("--http-port", chosen.http_port)):
             _check_free(port, option)
         home = chosen.home.expanduser().resolve()
         ports = chosen.port, chosen.http_port
         with LocalServer(home, heap=chosen.heap, page_cache=chosen.page_cache, ports=ports) as server:
-            print(
-                f"Neo4j {VERSION} at {server.address}, HTTP at {server.http_address}; user neo4j, password in "
-                f"{server.home / 'password'}",
-                flush=True,
-            )
-            while not stopped and server.pid is not None:
-                time.sleep(0.2)
+            addresses = f"Neo4j {VERSION} at {server.address}, HTTP at {server.http_address}"
+            print(f"{addresses}; user neo4j, password in {server.home / 'password'}", flush=True)
+            while server.pid is not None and not stopped.wait(0.2):
+                pass
     except CuihopError as error:
         print(error, file=sys.stderr)
         return 1

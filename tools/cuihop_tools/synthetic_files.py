@@ -11,14 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
+from cuihop.resources.arrays import Int32, Int64, UInt8, UInt64
 from cuihop.snapshot.string_table import StringTable
 from cuihop_tools.synthetic_release import SyntheticRows, random_numbers
 from cuihop_tools.synthetic_rows import LANGUAGES, RELAS, RELS, SABS, SUPPRESS, TERM_TYPES, number, start_of
-
-UInt8 = npt.NDArray[np.uint8]
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-UInt64 = npt.NDArray[np.uint64]
 
 
 def _words(text: str) -> list[str]:
@@ -73,16 +69,11 @@ def _listed(*lists: Sequence[str]) -> tuple[StringTable, list[int]]:
     return StringTable.of([text for texts in lists for text in texts]), starts
 
 
-def _rendered(file: BinaryIO, rows: int, longest: int, render: Callable[[UInt8, int, int], int]) -> None:
+def _rendered(file: BinaryIO, rows: int, longest: int, render: Callable[..., int], columns: tuple[Any, ...]) -> None:
     out = np.empty(min(rows, _ROWS_A_BLOCK) * longest, dtype=np.uint8)
     for first in range(0, rows, _ROWS_A_BLOCK):
-        size = render(out, first, min(first + _ROWS_A_BLOCK, rows))
+        size = render(out, first, min(first + _ROWS_A_BLOCK, rows), *columns)
         file.write(out[:size].data)
-
-
-def _renderer(render: Callable[..., int], columns: tuple[Any, ...]) -> Callable[[UInt8, int, int], int]:
-    """Rendering of rows of these columns."""
-    return lambda out, first, last: render(out, first, last, *columns)
 
 
 def _relations(file: BinaryIO, rows: SyntheticRows) -> None:
@@ -101,7 +92,7 @@ def _relations(file: BinaryIO, rows: SyntheticRows) -> None:
             texts.blob.copy(),
             texts.offsets,
         )
-        _rendered(file, len(part.rel), _LONGEST_ROW, _renderer(_relation_rows, columns))
+        _rendered(file, len(part.rel), _LONGEST_ROW, _relation_rows, columns)
 
 
 def _names(file: BinaryIO, rows: SyntheticRows) -> None:
@@ -114,13 +105,13 @@ def _names(file: BinaryIO, rows: SyntheticRows) -> None:
 def _names_of_concepts(rows: SyntheticRows) -> Int64:
     """Number of names of each concept: none of one in a thousand, and unequal shares of the rest."""
     concepts = rows.release.concepts
-    wanted = 5 * concepts if rows.release.names is None else rows.release.names
+    requested = 5 * concepts if rows.release.names is None else rows.release.names
     random = random_numbers(rows.release.seed, 30, concepts)
     named = random % np.uint64(1000) != 0
     shares = ((random >> np.uint64(11)) % np.uint64(1024)).astype(np.int64) ** 3 >> 20
     del random
     upto = np.cumsum(np.where(named, shares + 1, 0))
-    counts: Int64 = named + np.diff(upto * (wanted - np.count_nonzero(named)) // upto[-1], prepend=0)
+    counts: Int64 = named + np.diff(upto * (requested - np.count_nonzero(named)) // upto[-1], prepend=0)
     return counts
 
 
@@ -157,7 +148,7 @@ def _names_of_part(file: BinaryIO, rows: SyntheticRows, first_concept: int, coun
         texts.blob.copy(),
         texts.offsets,
     )
-    _rendered(file, len(concept), _LONGEST_ROW, _renderer(_name_rows, columns))
+    _rendered(file, len(concept), _LONGEST_ROW, _name_rows, columns)
     return len(concept)
 
 
@@ -168,7 +159,7 @@ def _column(values: npt.NDArray[np.generic], start: int) -> UInt8:
 def _types(file: BinaryIO, rows: SyntheticRows) -> None:
     texts, _ = _listed(["|".join(kind) for kind in _TYPES])
     columns = rows.numbers, rows.release.digits, rows.release.seed, texts.blob.copy(), texts.offsets
-    _rendered(file, len(rows.numbers), _LONGEST_ROW, _renderer(_type_rows, columns))
+    _rendered(file, len(rows.numbers), _LONGEST_ROW, _type_rows, columns)
 
 
 def _vocabularies(path: Path) -> None:
@@ -189,7 +180,7 @@ def _history(file: BinaryIO, rows: SyntheticRows) -> None:
     gaps = np.flatnonzero(np.diff(numbers) > 1)[: rows.release.concepts // 10]
     texts, _ = _listed(["SY", "SY", "SY", "SY", "DEL", "DEL", "RO", "RB", "RN", "SY"])
     columns = numbers, gaps, rows.release.digits, rows.release.seed, texts.blob.copy(), texts.offsets
-    _rendered(file, len(gaps), _LONGEST_ROW, _renderer(_history_rows, columns))
+    _rendered(file, len(gaps), _LONGEST_ROW, _history_rows, columns)
 
 
 @compiled

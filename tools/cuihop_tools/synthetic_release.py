@@ -20,16 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from cuihop_loader.arrays import ascending
+from cuihop.resources.arrays import Int32, Int64, UInt8, UInt64, ascending
 from cuihop_tools import synthetic_rows as kernels
 from cuihop_tools.synthetic_rows import RELAS, RELS, SUPPRESS
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-UInt8 = npt.NDArray[np.uint8]
-UInt64 = npt.NDArray[np.uint64]
 
 _HUBS = 6
 _ROWS_AN_EDGE = 2.55  # isa and inverse_isa rows for each distinct edge, over all vocabularies

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled, signed
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-UInt8 = npt.NDArray[np.uint8]
-UInt64 = npt.NDArray[np.uint64]
+from cuihop.resources.arrays import Int32, Int64, UInt8, UInt64
 
 RELS = ("CHD", "PAR", "RN", "RB", "SIB", "RO", "RQ", "SY")
 RELAS = ("", "isa", "inverse_isa", "has_location", "part_of", "same_as")
@@ -138,19 +133,19 @@ def _below(random: np.uint64, bound: int, bits: int) -> int:
 
 @compiled
 def other_rows(
-    place: Int32, seed: int, rows: int, bits: int, first: int, last: int, cuis: Int32, columns: UInt8, filled: int
+    position: Int32, seed: int, rows: int, bits: int, first: int, last: int, cuis: Int32, columns: UInt8, filled: int
 ) -> int:
     """Add the rows of other relations: see `statement_rows`."""
     random, right = start_of(seed, 15), start_of(seed, 16)
     for row in range(rows):
         r = number(random, row)
-        one = place[_below(r, place.size, bits)]
+        one = position[_below(r, position.size, bits)]
         if not first <= one < last:
             continue
         if filled < columns.shape[1]:
             cuis[0, filled] = one
             same = r % np.uint64(5) == 0
-            cuis[1, filled] = one if same else place[_below(number(right, row), place.size, bits)]
+            cuis[1, filled] = one if same else position[_below(number(right, row), position.size, bits)]
             kind = signed((r >> np.uint64(8)) % np.uint64(10))
             columns[REL, filled] = _OTHER_RELS[kind]
             columns[RELA, filled] = _OTHER_RELAS[kind]

@@ -1,7 +1,7 @@
 """Vendored libraries, in the form that browsers load: fetched from npm's registry and checked against a lock file.
 
 They are part of the project, so that neither building nor running it needs the network. ``make vendor`` fetches them
-anew and fails where a single byte differs from the lock. To change a version, write it into the lock and run
+again and fails where a single byte differs from the lock. To change a version, write it into the lock and run
 ``make vendor ACCEPT=--accept``, which writes the new hashes down.
 """
 
@@ -52,11 +52,11 @@ def main(arguments: list[str]) -> int:
             for file in package["files"]:
                 member = archive.extractfile(f"package/{file['from']}")
                 body = b"" if member is None else member.read()
-                found = hashlib.sha256(body).hexdigest()
-                if found != file["sha256"] and not accept:
+                digest = hashlib.sha256(body).hexdigest()
+                if digest != file["sha256"] and not accept:
                     wrong.append(f"{package['package']} {package['version']}: {file['from']}")
                     continue
-                file["sha256"] = found
+                file["sha256"] = digest
                 VENDOR.joinpath(file["to"]).write_bytes(body)
     if wrong:
         print("not what the lock says: " + ", ".join(wrong), file=sys.stderr)

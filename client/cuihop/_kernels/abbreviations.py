@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
 from cuihop._kernels.jit import compiled
 from cuihop._kernels.sentences import folded_code, is_blank, is_letter, is_word_part, stops_before, stops_here
-
-UInt8 = npt.NDArray[np.uint8]
-UInt32 = npt.NDArray[np.uint32]
-Int64 = npt.NDArray[np.int64]
+from cuihop.resources.arrays import Int64, UInt8, UInt32
 
 _OPEN, _CLOSE, _COMMA, _SEMICOLON = ord("("), ord(")"), ord(","), ord(";")
 _SHORTEST, _LONGEST, _MOST_WORDS = 2, 10, 2
@@ -26,16 +20,13 @@ def find_definitions(
     folds: UInt32,
     definitions: Int64,
 ) -> int:
-    """Fill the rows of ``definitions``: text, begin and end of the short form, begin and end of the long form.
+    """Fill the rows of ``definitions``, and return their number.
 
     Args:
-        codes, offsets: texts, as `cuihop.annotation.code_points.coded` gives them.
-        brackets: int64: positions of the opening brackets, ascending.
+        codes, offsets: texts, as `cuihop.annotation.characters.coded` gives them.
+        brackets: positions of the opening brackets, ascending.
         classes, folds: see `cuihop.annotation.characters.CharacterClasses`.
-        definitions: int64, shape (opening brackets, 5).
-
-    Returns:
-        The number of rows filled.
+        definitions: shape (opening brackets, 5): text, begin and end of the short form, begin and end of the long form.
     """
     count, text = 0, 0
     for bracket in brackets:
@@ -94,7 +85,7 @@ def _definition(
         return False
     while window_end > first and not is_word_part(codes[window_end - 1], classes):
         window_end -= 1
-    if window_end - first <= short_end - short or _holds(codes, short, short_end, first, window_end, classes, folds):
+    if window_end - first <= short_end - short or _holds(codes, short, short_end, first, window_end, classes):
         return False
     definition[1], definition[2], definition[3], definition[4] = short, short_end, first, window_end
     return True
@@ -176,7 +167,7 @@ def _long_form(
 
 
 @compiled
-def _holds(codes: UInt32, short: int, short_end: int, first: int, end: int, classes: UInt8, folds: UInt32) -> bool:
+def _holds(codes: UInt32, short: int, short_end: int, first: int, end: int, classes: UInt8) -> bool:
     """True if the short form is a word of the long form, in the same letters."""
     length = short_end - short
     for at in range(first, end - length + 1):

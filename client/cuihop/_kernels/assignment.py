@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-UInt8 = npt.NDArray[np.uint8]
-Bool = npt.NDArray[np.bool_]
+from cuihop.resources.arrays import Bool, Int32, Int64, UInt8
 
 _FAR = np.int64(2**62)
 
@@ -24,7 +19,6 @@ def largest_total(weights: Int64, rows: int, columns: int, scratch: Int64) -> in
 
     Args:
         weights: shape (at least rows, at least columns).
-        rows, columns: the part of ``weights`` in use.
         scratch: shape (6, at least columns + 1): prices of rows, prices of columns, the row of a column, lengths of
             paths, the column before on a path, columns done.
     """
@@ -88,7 +82,7 @@ def bounds(
 ) -> None:
     """Upper bound of the matchings of each query set ``first``, ``first + 1``, … with each corpus set.
 
-    The bound is the sum of the heaviest weights of the smaller set's concepts. Where their partners are all different,
+    The bound is the sum of the heaviest weights of the smaller set's concepts. If their partners are all different,
     it is the largest total itself; where two concepts have the same partner, the pair of sets is contested.
 
     Args:
@@ -147,21 +141,18 @@ def solve(
     weight_of: Int64,
     table: Int64,
     scratch: Int64,
-    wanted: Bool,
+    contested: Bool,
     totals: Int64,
 ) -> None:
-    """Replace the bound by the largest total of a matching, for the pairs in ``wanted``.
+    """Replace the bound by the largest total of a matching, for the pairs in ``contested``; arguments as in `bounds`.
 
-    Args:
-        table, scratch: memory of one thread, shapes (largest, largest) and (6, largest + 1).
-        wanted: mask of the pairs, shape of ``totals``.
-        first, …: as in `bounds`.
+    ``table``, ``scratch``: memory of one thread, shapes (largest, largest) and (6, largest + 1).
     """
     for row in range(totals.shape[0]):
         low = query_indptr[first + row]
         size = query_indptr[first + row + 1] - low
         for other in range(totals.shape[1]):
-            if wanted[row, other]:
+            if contested[row, other]:
                 start = corpus_indptr[other]
                 other_size = corpus_indptr[other + 1] - start
                 turned = other_size < size

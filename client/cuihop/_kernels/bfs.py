@@ -8,14 +8,10 @@ search stamps nodes with values from ``epoch`` on, so nothing has to be cleared 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
-from cuihop._kernels.lookup import NOWHERE, two_places
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-UInt8 = npt.NDArray[np.uint8]
+from cuihop._kernels.lookup import NOWHERE, two_positions
+from cuihop.resources.arrays import Int32, Int64, UInt8, UInt64
 
 DISTANCE_EPOCHS = 2
 """Stamps that one distance takes."""
@@ -125,7 +121,7 @@ def distances(
 
 @compiled
 def distance_of_keys(
-    keys: npt.NDArray[np.uint64],
+    keys: UInt64,
     start: int,
     end: int,
     out_indptr: Int32,
@@ -138,7 +134,7 @@ def distance_of_keys(
     epoch: int,
 ) -> int:
     """The distance of one pair, given by its keys in an identifier table; `UNKNOWN` where the table lacks one."""
-    a, b = two_places(keys, start, end)
+    a, b = two_positions(keys, start, end)
     if min(a, b) == NOWHERE:
         return UNKNOWN
     return meeting(out_indptr, out_indices, in_indptr, in_indices, a, b, bound, mark, queue, epoch)
@@ -146,14 +142,14 @@ def distance_of_keys(
 
 @compiled
 def _paths_over(
-    indptr: Int32, indices: Int32, node: int, wanted: int, mark: Int32, places: Int32, counts: Int64, most: int
+    indptr: Int32, indices: Int32, node: int, stamp: int, mark: Int32, slots: Int32, counts: Int64, most: int
 ) -> int:
-    """Shortest paths from a node to the end, over its neighbours with the stamp ``wanted``; at most ``most``."""
+    """Shortest paths from a node to the end, over its neighbours with the stamp ``stamp``; at most ``most``."""
     total = 0
     for edge in range(indptr[node], indptr[node + 1]):
         other = indices[edge]
-        if mark[other] == wanted:
-            total = min(total + counts[places[other]], most)
+        if mark[other] == stamp:
+            total = min(total + counts[slots[other]], most)
     return total
 
 
@@ -170,14 +166,14 @@ def shortest_path(
     most: int,
     mark: Int32,
     queue: Int32,
-    places: Int32,
+    slots: Int32,
     epoch: int,
 ) -> tuple[Int32, int]:
     """The shortest path of rank ``which`` (from 1, at most ``most``) in the order of nodes, and the number of them.
 
     The number is exact below ``most``, and ``most`` where there are as many or more. The path is empty where there
     is none of that rank. Stamps tell the level: ``epoch + i`` for i hops after the start, ``epoch + (n + 1) + j`` for
-    j hops before the end. ``places`` int32 (n,) is scratch: the place of a visited node among the counts of paths from
+    j hops before the end. ``slots`` int32 (n,) is scratch: the index of a visited node among the counts of paths from
     it to the end.
     """
     n = mark.size
@@ -247,34 +243,34 @@ def shortest_path(
     counts = np.zeros(a_high + n - 1 - b_high, dtype=np.int64)
     for i in range(n - 1, b_high, -1):
         node = queue[i]
-        places[node] = n - 1 - i
+        slots[node] = n - 1 - i
         before = mark[node] - 1
         counts[n - 1 - i] = (
             1 if node == end
-            else _paths_over(out_indptr, out_indices, node, before, mark, places, counts, most)
+            else _paths_over(out_indptr, out_indices, node, before, mark, slots, counts, most)
         )  # fmt: skip
     for i in range(a_high - 1, -1, -1):
         node = queue[i]
         level = mark[node] - epoch
-        wanted = to_end + b_level if level == a_level else epoch + level + 1
-        places[node] = n - 1 - b_high + i
-        counts[places[node]] = _paths_over(out_indptr, out_indices, node, wanted, mark, places, counts, most)
-    total = counts[places[start]]
+        next_stamp = to_end + b_level if level == a_level else epoch + level + 1
+        slots[node] = n - 1 - b_high + i
+        counts[slots[node]] = _paths_over(out_indptr, out_indices, node, next_stamp, mark, slots, counts, most)
+    total = counts[slots[start]]
     if which > total:
         return np.empty(0, dtype=np.int32), total
     path = np.empty(hops + 1, dtype=np.int32)
     path[0] = start
     left = which
     for position in range(1, hops + 1):
-        wanted = epoch + position if position <= a_level else to_end + hops - position
+        next_stamp = epoch + position if position <= a_level else to_end + hops - position
         node = path[position - 1]
         for edge in range(out_indptr[node], out_indptr[node + 1]):
             other = out_indices[edge]
-            if mark[other] == wanted:
-                if left <= counts[places[other]]:
+            if mark[other] == next_stamp:
+                if left <= counts[slots[other]]:
                     path[position] = other
                     break
-                left -= counts[places[other]]
+                left -= counts[slots[other]]
     return path, total
 
 
@@ -289,7 +285,7 @@ def ball(
     levels: Int32,
     epoch: int,
 ) -> int:
-    """All nodes within ``bound`` hops: ``queue[:count]`` with distances in ``levels[:count]``, nearest first.
+    """All nodes within ``bound`` hops, nearest first: ``queue[:count]`` with their distances in ``levels[:count]``.
 
     Returns the count, the centre included.
     """
@@ -330,25 +326,25 @@ def pack(
     hops: UInt8,
     row_ends: Int64,
 ) -> int:
-    """Distances up to ``bound`` from each centre to the nodes that have a place in ``local`` (-1: none).
+    """Distances up to ``bound`` from each centre to the nodes that have a column in ``local`` (-1: none).
 
     Fills ``columns`` and ``hops`` row by row, each row ascending by column, and ``row_ends``. Stops before a row
     that might not fit. Returns the number of rows done.
     """
-    wanted = 0
+    most = 0
     for node in range(local.size):
         if local[node] >= 0:
-            wanted += 1
+            most += 1
     filled = 0
     for row in range(centres.size):
-        if filled + wanted > columns.size:
+        if filled + most > columns.size:
             return row
         count = ball(indptr, indices, centres[row], bound, mark, queue, levels, epoch + row)
         begin = filled
         for i in range(count):
-            place = local[queue[i]]
-            if place >= 0:
-                columns[filled] = place
+            column = local[queue[i]]
+            if column >= 0:
+                columns[filled] = column
                 hops[filled] = levels[i]
                 filled += 1
         order = np.argsort(columns[begin:filled])

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled, signed
 from cuihop._kernels.sentences import folded_code, is_word_part, stops_here
 from cuihop._kernels.shared import SEPARATOR, SPACE
+from cuihop.resources.arrays import Bool, Int32, Int64, UInt8, UInt32
 
-Bool = npt.NDArray[np.bool_]
-UInt8 = npt.NDArray[np.uint8]
-UInt32 = npt.NDArray[np.uint32]
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
 Triggers = tuple[Int32, UInt32, Int64, int, Int32, Int32, Int32, UInt8, UInt8]
 """Fields of `cuihop.annotation.context.TriggerTable`; a plain tuple, since compiled code is cached by its types."""
 
@@ -43,14 +38,12 @@ def mark_contexts(
     ends: Int64,
     flags: UInt8,
 ) -> None:
-    """Set the bits of the contexts of each mention.
+    """Set the bits of the contexts of each mention in ``flags``, shape (mentions,), which holds zeros.
 
     Args:
-        codes, offsets: texts, as `cuihop.annotation.code_points.coded` gives them.
+        codes, offsets: texts, as `cuihop.annotation.characters.coded` gives them.
         classes, folds: see `cuihop.annotation.characters.CharacterClasses`.
-        triggers: the triggers.
         texts, starts, ends: mentions, by text and start, as code points of the batch.
-        flags: uint8, shape (mentions,), zeros.
     """
     longest = 0
     for text in range(len(offsets) - 1):
@@ -60,7 +53,7 @@ def mark_contexts(
     bounds = np.empty((most, 2), dtype=np.int64)
     gaps = np.empty(most, dtype=np.uint8)
     covered = np.empty(most, dtype=np.bool_)
-    found = np.empty((most, 3), dtype=np.int32)
+    hits = np.empty((most, 3), dtype=np.int32)
     first_words = np.empty(len(texts), dtype=np.int64)
     begin = 0
     while begin < len(texts):
@@ -71,9 +64,9 @@ def mark_contexts(
             codes, offsets[texts[begin]], offsets[texts[begin] + 1], classes, folds, triggers, words, bounds, gaps
         )
         _cover(bounds, count, starts[begin:end], ends[begin:end], covered, first_words[begin:end])
-        number = _find(words, gaps, covered, count, triggers, found)
-        _sweep_forward(gaps, count, found[:number], triggers, first_words[begin:end], flags[begin:end])
-        _sweep_backward(gaps, count, found[:number], triggers, first_words[begin:end], flags[begin:end])
+        number = _find(words, gaps, covered, count, triggers, hits)
+        _sweep_forward(gaps, count, hits[:number], triggers, first_words[begin:end], flags[begin:end])
+        _sweep_backward(gaps, count, hits[:number], triggers, first_words[begin:end], flags[begin:end])
         begin = end
 
 
@@ -167,7 +160,7 @@ def _find(
     covered: Bool,
     count: int,
     triggers: Triggers,
-    found: Int32,
+    hits: Int32,
 ) -> int:
     """Fill in the triggers of a text from the left, the longest first: first word, last word, trigger."""
     by_first_word, trigger_words, bounds = triggers[4:7]
@@ -188,7 +181,7 @@ def _find(
                 ):
                     same += 1
                 if same == length:
-                    found[number, 0], found[number, 1], found[number, 2] = at, at + length - 1, trigger
+                    hits[number, 0], hits[number, 1], hits[number, 2] = at, at + length - 1, trigger
                     number += 1
                     break
                 length = 0
@@ -200,7 +193,7 @@ def _find(
 def _sweep_forward(
     gaps: UInt8,
     count: int,
-    found: Int32,
+    hits: Int32,
     triggers: Triggers,
     first_words: Int64,
     flags: UInt8,
@@ -214,9 +207,9 @@ def _sweep_forward(
         while mention < len(first_words) and first_words[mention] == at:
             flags[mention] |= active
             mention += 1
-        if next_trigger == len(found) or found[next_trigger, 0] != at:
+        if next_trigger == len(hits) or hits[next_trigger, 0] != at:
             continue
-        trigger = found[next_trigger, 2]
+        trigger = hits[next_trigger, 2]
         next_trigger += 1
         kind = kinds[trigger]
         if kind == _TERMINATION:
@@ -232,22 +225,22 @@ def _sweep_forward(
 def _sweep_backward(
     gaps: UInt8,
     count: int,
-    found: Int32,
+    hits: Int32,
     triggers: Triggers,
     first_words: Int64,
     flags: UInt8,
 ) -> None:
     """Set the bits of the triggers after the mentions."""
     kinds, directions = triggers[7:]
-    active, mention, trigger_left = 0, len(first_words) - 1, len(found) - 1
+    active, mention, trigger_left = 0, len(first_words) - 1, len(hits) - 1
     while mention >= 0 and first_words[mention] >= count:
         mention -= 1
     for at in range(count - 1, -1, -1):
         while mention >= 0 and first_words[mention] == at:
             flags[mention] |= active
             mention -= 1
-        if trigger_left >= 0 and found[trigger_left, 0] == at:
-            trigger = found[trigger_left, 2]
+        if trigger_left >= 0 and hits[trigger_left, 0] == at:
+            trigger = hits[trigger_left, 2]
             trigger_left -= 1
             kind = kinds[trigger]
             if kind == _TERMINATION:

@@ -1,13 +1,11 @@
-"""Compressed sparse rows (CSR) from other compressed sparse rows, in time linear in the edges."""
+"""Compressed sparse rows (CSR): their transposition and union, components, and numbers of descendants."""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
-
-Int32 = npt.NDArray[np.int32]
+from cuihop.resources.arrays import Int32
 
 
 @compiled
@@ -20,12 +18,12 @@ def transposed(indptr: Int32, indices: Int32) -> tuple[Int32, Int32]:
     for row in range(n):
         ends[row + 1] += ends[row]
     columns = np.empty(indices.size, dtype=np.int32)
-    place = ends[:-1].copy()
+    filled = ends[:-1].copy()
     for row in range(n):
         for edge in range(indptr[row], indptr[row + 1]):
             column = indices[edge]
-            columns[place[column]] = row
-            place[column] += 1
+            columns[filled[column]] = row
+            filled[column] += 1
     return ends, columns
 
 
@@ -52,3 +50,55 @@ def union(a_indptr: Int32, a_indices: Int32, b_indptr: Int32, b_indices: Int32) 
             filled += 1
         indptr[row + 1] = filled
     return indptr, indices[:filled].copy()
+
+
+@compiled
+def _root(parent: Int32, node: int) -> int:
+    while parent[node] != node:
+        parent[node] = parent[parent[node]]
+        node = parent[node]
+    return node
+
+
+@compiled
+def weak_components(indptr: Int32, indices: Int32) -> Int32:
+    """For each node the smallest node of its component; edges count both ways. Compressed rows in."""
+    nodes = indptr.size - 1
+    parent = np.arange(nodes).astype(np.int32)
+    for node in range(nodes):
+        for k in range(indptr[node], indptr[node + 1]):
+            a = _root(parent, node)
+            b = _root(parent, indices[k])
+            if a < b:
+                parent[b] = a
+            elif b < a:
+                parent[a] = b
+    for node in range(nodes):
+        parent[node] = _root(parent, node)
+    return parent
+
+
+@compiled
+def count_descendants(
+    up_indptr: Int32, up_indices: Int32, most: int, first: int, last: int, counts: Int32, mark: Int32
+) -> None:
+    """Let the concepts ``first`` up to ``last`` count for their nearest ``most`` ancestors, breadth first.
+
+    A concept never counts for itself, not even in a cycle. ``counts`` accumulates; ``mark`` is scratch, int32, shape
+    (concepts,), filled with -1 before the first call.
+    """
+    queue = np.empty(most + 1, dtype=np.int32)
+    for start in range(first, last):
+        mark[start] = start
+        queue[0] = start
+        filled = 1
+        at = 0
+        while at < filled <= most:
+            for edge in range(up_indptr[queue[at]], up_indptr[queue[at] + 1]):
+                parent = up_indices[edge]
+                if mark[parent] != start and filled <= most:
+                    mark[parent] = start
+                    queue[filled] = parent
+                    filled += 1
+                    counts[parent] += 1
+            at += 1

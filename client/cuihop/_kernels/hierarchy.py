@@ -2,13 +2,13 @@
 
 Arguments that recur: ``up_indptr`` int32 (nodes + 1,) and ``up_indices`` int32 (edges,): the parents of each node. A
 parent has a smaller number than its child. ``mark`` int32 (nodes,), ``hops_of`` int32 (nodes,) and ``queue`` int32
-(nodes,) are scratch of one call at a time.
+(nodes,) are scratch of one call at a time; those of a pair are ``scratch``: ``marks`` and ``hops``, shape (2, nodes),
+and ``queue``. `Tables` are plain tuples, which a call from Python takes faster than named ones.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
 from cuihop._kernels.similarity import (
@@ -26,10 +26,13 @@ from cuihop._kernels.similarity import (
     ratio,
     wu_palmer,
 )
+from cuihop.resources.arrays import Float64, Int32, Int64
 
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Float64 = npt.NDArray[np.float64]
+Tables = tuple[Int32, Int32, Int32, Float64, Int32, bool, int]
+"""``up_indptr``, ``up_indices``; depth and information content of each node; its first concept, which decides between
+equals; true where there is a virtual root, a common ancestor too, of depth 1 and content 0; the largest depth D."""
+
+Scratch = tuple[Int32, Int32, Int32]
 
 NONE = -1
 """In place of a node: only the virtual root is a common ancestor."""
@@ -129,9 +132,7 @@ def relatives(
 ) -> None:
     """Ancestors of the nodes from ``begin`` to ``end``, and what these add to descendants and leaves of all nodes.
 
-    Args:
-        ancestors, descendants, leaves: int32, shape (nodes,), each node itself included.
-        mark: holds no number from ``begin`` to ``end``.
+    The node itself is included in all three. ``mark`` holds no number from ``begin`` to ``end``.
     """
     for node in range(begin, end):
         is_leaf = height[node] == 0
@@ -147,7 +148,24 @@ def ancestors_of(up_indptr: Int32, up_indices: Int32, node: int, mark: Int32, qu
     """Fill the queue with a node and its ancestors, and return their number."""
     mark[node] = stamp
     queue[0] = node
-    filled = 1
+    return _climb(up_indptr, up_indices, mark, queue, stamp, 1)
+
+
+@compiled
+def ancestors_of_all(up_indptr: Int32, up_indices: Int32, nodes: Int32, mark: Int32, queue: Int32, stamp: int) -> int:
+    """Fill the queue with the nodes and all their ancestors, each once, and return their number."""
+    filled = 0
+    for node in nodes:
+        if mark[node] != stamp:
+            mark[node] = stamp
+            queue[filled] = node
+            filled += 1
+    return _climb(up_indptr, up_indices, mark, queue, stamp, filled)
+
+
+@compiled
+def _climb(up_indptr: Int32, up_indices: Int32, mark: Int32, queue: Int32, stamp: int, filled: int) -> int:
+    """Add the ancestors of the nodes in the queue to it, breadth first, and return the number of all."""
     at = 0
     while at < filled:
         for edge in range(up_indptr[queue[at]], up_indptr[queue[at] + 1]):
@@ -201,37 +219,22 @@ def _up(
 
 
 @compiled
-def common(
-    up_indptr: Int32,
-    up_indices: Int32,
-    depth: Int32,
-    ic: Float64,
-    first: Int32,
-    virtual_root: bool,
-    x: int,
-    y: int,
-    marks: Int32,
-    hops: Int32,
-    queue: Int32,
-    stamp: int,
-    found: Int64,
-    sums: Float64,
-) -> None:
+def common(tables: Tables, x: int, y: int, scratch: Scratch, stamp: int, ancestors: Int64, sums: Float64) -> None:
     """The common ancestors of two nodes, summed up.
 
     Args:
-        depth, ic: of each node. first: its first concept, which decides between equals.
-        virtual_root: true where there is one: it is a common ancestor too, of depth 1 and information content 0.
-        marks, hops: int32, shape (2, nodes): scratch. ``marks`` holds only other values than ``stamp``.
-        found: int64, receives 9 numbers: the deepest common ancestor with its hops from x and y; the nearest with
-            its hops; the most informative with its hops. `NONE` is the virtual root.
-        sums: float64, receives 4: the number of common ancestors and of united ones, and the sums of their ``ic``.
+        scratch: ``marks`` holds only other values than ``stamp``.
+        ancestors: receives 9 numbers: the deepest common ancestor with its hops from x and y; the nearest with its
+            hops; the most informative with its hops. `NONE` is the virtual root.
+        sums: receives 4: the number of common ancestors and of united ones, and the sums of their content.
     """
-    if x > y:  # sums of equal bits either way
-        common(up_indptr, up_indices, depth, ic, first, virtual_root, y, x, marks, hops, queue, stamp, found, sums)
-        for place in (1, 4, 7):
-            found[place], found[place + 1] = found[place + 1], found[place]
+    if x > y:  # so that the sums have the same bits in both orders
+        common(tables, y, x, scratch, stamp, ancestors, sums)
+        for index in (1, 4, 7):
+            ancestors[index], ancestors[index + 1] = ancestors[index + 1], ancestors[index]
         return
+    up_indptr, up_indices, depth, ic, first, virtual_root, _ = tables
+    marks, hops, queue = scratch
     of_x, root_from_x = _up(up_indptr, up_indices, x, marks[0], hops[0], queue, stamp)
     united_ic = 0.0
     for i in range(of_x):
@@ -255,10 +258,10 @@ def common(
             informative = node
     if virtual_root and (nearest == NONE or root_from_x + root_from_y < hops[0, nearest] + hops[1, nearest]):
         nearest = NONE
-    for place, node in enumerate((deepest, nearest, informative)):
-        found[3 * place] = node
-        found[3 * place + 1] = root_from_x if node == NONE else hops[0, node]
-        found[3 * place + 2] = root_from_y if node == NONE else hops[1, node]
+    for index, node in enumerate((deepest, nearest, informative)):
+        ancestors[3 * index] = node
+        ancestors[3 * index + 1] = root_from_x if node == NONE else hops[0, node]
+        ancestors[3 * index + 2] = root_from_y if node == NONE else hops[1, node]
     sums[0] = shared
     sums[1] = of_x + of_y - shared
     sums[2] = shared_ic
@@ -276,19 +279,20 @@ def _before(value: float, best: float, node: int, other: int, hops: Int32, first
 
 
 @compiled
-def value_of(measure: int, found: Int64, sums: Float64, depth: Int32, ic: Float64, most: int, x: int, y: int) -> float:
-    """The value of a measure for a pair, from the result of `common`; NaN where it has none. ``most``: D."""
+def value_of(measure: int, tables: Tables, ancestors: Int64, sums: Float64, x: int, y: int) -> float:
+    """The value of a measure for a pair, from the result of `common`; NaN where it has none."""
+    _, _, depth, ic, _, _, largest_depth = tables
     if measure == PATH_LCS:
-        return path_similarity(found[4] + found[5])
+        return path_similarity(ancestors[4] + ancestors[5])
     if measure == LEACOCK_CHODOROW:
-        return leacock_chodorow(found[4] + found[5], most)
+        return leacock_chodorow(ancestors[4] + ancestors[5], largest_depth)
     if measure == WU_PALMER:
-        return wu_palmer(found[1] + found[2], 1 if found[0] == NONE else depth[found[0]])
+        return wu_palmer(ancestors[1] + ancestors[2], 1 if ancestors[0] == NONE else depth[ancestors[0]])
     if measure == SIM_UI:
         return ratio(sums[0], sums[1], True)
     if measure == SIM_GIC:
         return ratio(sums[2], sums[3], sums[0] > 0) if np.isfinite(sums[3]) else np.nan
-    return value_by_content(measure, ic[x], ic[y], UNRELATED if found[6] == NONE else ic[found[6]])
+    return value_by_content(measure, ic[x], ic[y], UNRELATED if ancestors[6] == NONE else ic[ancestors[6]])
 
 
 @compiled
@@ -305,63 +309,28 @@ def value_by_content(measure: int, ic_x: float, ic_y: float, ic_mica: float) -> 
 
 
 @compiled
-def similarity(
-    up_indptr: Int32,
-    up_indices: Int32,
-    depth: Int32,
-    ic: Float64,
-    first: Int32,
-    virtual_root: bool,
-    most: int,
-    measure: int,
-    x: int,
-    y: int,
-    marks: Int32,
-    hops: Int32,
-    queue: Int32,
-    stamp: int,
-) -> float:
+def similarity(measure: int, tables: Tables, x: int, y: int, scratch: Scratch, stamp: int) -> float:
     """The value of a measure for two nodes; NaN for none."""
-    found = np.empty(9, dtype=np.int64)
+    ancestors = np.empty(9, dtype=np.int64)
     sums = np.empty(4, dtype=np.float64)
-    common(
-        up_indptr, up_indices, depth, ic, first, virtual_root, x, y, marks, hops, queue, stamp, found, sums
-    )  # fmt: skip
-    return value_of(measure, found, sums, depth, ic, most, x, y)
+    common(tables, x, y, scratch, stamp, ancestors, sums)
+    return value_of(measure, tables, ancestors, sums, x, y)
 
 
 @compiled
 def similarities(
-    up_indptr: Int32,
-    up_indices: Int32,
-    depth: Int32,
-    ic: Float64,
-    first: Int32,
-    virtual_root: bool,
-    most: int,
-    measure: int,
-    starts: Int32,
-    ends: Int32,
-    marks: Int32,
-    hops: Int32,
-    queue: Int32,
-    stamp: int,
-    values: Float64,
+    measure: int, tables: Tables, starts: Int32, ends: Int32, scratch: Scratch, stamp: int, values: Float64
 ) -> None:
     """The value of a measure for each pair of nodes; NaN for none. Pair i takes the stamp ``stamp + i``."""
     for i in range(starts.size):
-        values[i] = similarity(
-            up_indptr, up_indices, depth, ic, first, virtual_root, most, measure, starts[i], ends[i], marks, hops,
-            queue, stamp + i,
-        )  # fmt: skip
+        values[i] = similarity(measure, tables, starts[i], ends[i], scratch, stamp + i)
 
 
 @compiled
 def lowest(up_indptr: Int32, up_indices: Int32, of_y: int, marks: Int32, queue: Int32, stamp: int, nodes: Int32) -> int:
-    """The common ancestors without another below them, from the state that `common` leaves; their number.
+    """The common ancestors without another below them, from the state that `common` leaves, into ``nodes``.
 
-    Args:
-        of_y: ancestors of y in the queue. nodes: receives the common ancestors found.
+    Returns their number. ``of_y``: number of ancestors of y in the queue.
     """
     filled = 0
     for i in range(of_y):

@@ -1,4 +1,4 @@
-"""Compilation of functions to machine code, and the one cache of that code."""
+"""Compilation of functions to machine code, the one cache of that code, and instructions that only such code has."""
 
 from __future__ import annotations
 
@@ -20,10 +20,14 @@ from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
 import llvmlite
+import llvmlite.ir as llvm
 import numba
 import numba.core.caching
 import numba.core.event
 import numpy as np
+import numpy.typing as npt
+from numba import types
+from numba.extending import intrinsic, overload
 
 from cuihop.errors import OutputError
 from cuihop.files.written_files import replaced_file
@@ -62,11 +66,11 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """
     fast: Any = numba.njit(nogil=True, error_model="numpy")(function)
     if hasattr(fast, "compile"):  # not if numba is switched off (NUMBA_DISABLE_JIT)
-        work = fast.compile
+        compilation = fast.compile
         with contextlib.suppress(RuntimeError):  # no folder can be written
             fast._cache = _Cache(function)
-            work = fast._cache.unlocked_after(work)
-        fast.compile = _interrupted_after(work)
+            compilation = fast._cache.unlocked_after(compilation)
+        fast.compile = _interrupted_after(compilation)
     answer: Callable[P, R] = fast
     return answer
 
@@ -104,9 +108,6 @@ class _Files:
     numba's own form keeps an index of numbered files; two processes that write to it at once can leave it with the code
     of another signature. Here the name of a file is the digest of its key. A process that compiles holds a lock, so
     that the others, such as the workers of a service, wait for its file in place of compiling the same.
-
-    Args:
-        base: the path of the files without the part of the key.
     """
 
     def __init__(self, base: Path) -> None:
@@ -166,10 +167,10 @@ class _Cache(_caching.FunctionCache):  # type: ignore[misc]
         super().__init__(function)
         self._cache_file = _Files(Path(self.cache_path) / self._impl.filename_base)
 
-    def unlocked_after(self, work: Callable[P, R]) -> Callable[P, R]:
+    def unlocked_after(self, compilation: Callable[P, R]) -> Callable[P, R]:
         def unlocked(*args: P.args, **options: P.kwargs) -> R:
             try:
-                return work(*args, **options)
+                return compilation(*args, **options)
             finally:
                 self._cache_file.unlock()
 
@@ -252,8 +253,8 @@ class _Reported(_event.Listener):  # type: ignore[misc]
 _event.register("numba:compile", _Reported())
 
 
-def _interrupted_after(work: Callable[P, R]) -> Callable[P, R]:
-    """``work``, after which a Ctrl-C that came meanwhile takes effect.
+def _interrupted_after(compilation: Callable[P, R]) -> Callable[P, R]:
+    """``compilation``, after which a Ctrl-C that came meanwhile takes effect.
 
     Within a compilation it would come up in a function that LLVM calls, where the exception is printed and ignored.
     """
@@ -261,11 +262,11 @@ def _interrupted_after(work: Callable[P, R]) -> Callable[P, R]:
     def uninterrupted(*args: P.args, **options: P.kwargs) -> R:
         handler = signal.getsignal(signal.SIGINT)
         if threading.current_thread() is not threading.main_thread() or not callable(handler):
-            return work(*args, **options)
+            return compilation(*args, **options)
         interrupts: list[tuple[int, FrameType | None]] = []
         signal.signal(signal.SIGINT, lambda *interrupt: interrupts.append(interrupt))
         try:
-            return work(*args, **options)
+            return compilation(*args, **options)
         finally:
             signal.signal(signal.SIGINT, handler)
             for interrupt in interrupts[:1]:
@@ -278,3 +279,39 @@ def _interrupted_after(work: Callable[P, R]) -> Callable[P, R]:
 def signed(number: Any) -> Any:
     """An unsigned number as a signed one. Compiled ``int`` leaves it unsigned, and mixing the two gives a float."""
     return np.int64(number)
+
+
+_READ, _KEEP, _DATA = 0, 2, 1  # arguments of llvm.prefetch, see LLVM's reference
+
+
+def prefetch(array: npt.NDArray[Any], index: int) -> None:
+    """Fetch the cache line of an element of a contiguous array. A hint, without effect where it is not compiled."""
+
+
+def _generated(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    array = context.make_array(signature.args[0])(context, builder, arguments[0])
+    byte = llvm.IntType(8).as_pointer()
+    number = llvm.IntType(32)
+    hint = builder.module.declare_intrinsic(
+        "llvm.prefetch", [byte], llvm.FunctionType(llvm.VoidType(), [byte, number, number, number])
+    )
+    element = builder.bitcast(builder.gep(array.data, [arguments[1]]), byte)
+    builder.call(hint, [element, *(number(value) for value in (_READ, _KEEP, _DATA))])
+    return context.get_dummy_value()
+
+
+def _typed(context: Any, array: Any, index: Any) -> Any:
+    return types.void(array, types.int64), _generated
+
+
+_fetch: Any = intrinsic(_typed)
+
+
+def _compiled(array: Any, index: Any) -> Callable[..., None]:
+    def call(array: Any, index: Any) -> None:  # numba compares the two signatures, annotations and all
+        _fetch(array, index)
+
+    return call
+
+
+overload(prefetch, inline="always")(_compiled)

@@ -2,7 +2,7 @@
 
 The labels are those of Akiba, Iwata and Yoshida, "Fast exact shortest-path distance queries on large networks by pruned
 landmark labeling", SIGMOD 2013: a concept's label holds a hub where the hub is the first, in a fixed order, of all
-concepts on all their shortest paths. They are found as in Li et al., "Scaling distance labeling on small-world
+concepts on all their shortest paths. They are computed as in Li et al., "Scaling distance labeling on small-world
 networks", SIGMOD 2019: the hubs at distance d are among those of neighbours at d - 1, so the concepts of one
 level are independent of one another, and a hub's own label is short and in cache.
 
@@ -12,17 +12,10 @@ Concepts are numbered by their rank: 0 comes first in that order. See `cuihop._k
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
 from cuihop._kernels.labels import UNREACHED
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-UInt8 = npt.NDArray[np.uint8]
-UInt32 = npt.NDArray[np.uint32]
-UInt64 = npt.NDArray[np.uint64]
-Bool = npt.NDArray[np.bool_]
+from cuihop.resources.arrays import Bool, Int32, Int64, UInt8, UInt32, UInt64
 
 DEEPEST = 250
 """The largest distance that labels can hold: a byte, less reserved values."""
@@ -31,29 +24,36 @@ _SEEN = np.uint8(254)  # examined for this concept, and left out
 
 
 @compiled
-def ranked_rows(indptr: Int32, indices: Int32, bearers: Int32, place: Int32) -> tuple[Int64, Int32]:
+def ranked_rows(indptr: Int32, indices: Int32, bearers: Int32, rank_bits: Int32) -> tuple[Int64, Int32]:
     """Edges among the concepts with labels, by rank; each row ascending."""
     ends = np.zeros(bearers.size + 1, dtype=np.int64)
-    found = np.empty(indices.size, dtype=np.int32)
+    columns = np.empty(indices.size, dtype=np.int32)
     filled = 0
     for rank in range(bearers.size):
         concept = bearers[rank]
         begin = filled
         for edge in range(indptr[concept], indptr[concept + 1]):
-            other = place[indices[edge]]
+            other = rank_bits[indices[edge]]
             if not other & 1:
-                found[filled] = other >> 1
+                columns[filled] = other >> 1
                 filled += 1
-        found[begin:filled].sort()
+        columns[begin:filled].sort()
         ends[rank + 1] = filled
-    return ends, found[:filled].copy()
+    return ends, columns[:filled].copy()
 
 
 @compiled
 def from_root(
-    indptr: Int64, indices: Int32, root: int, chosen: Int32, hops: UInt8, nearer: UInt64, as_far: UInt64, queue: Int32
+    indptr: Int64,
+    indices: Int32,
+    root: int,
+    neighbours: Int32,
+    hops: UInt8,
+    nearer: UInt64,
+    as_far: UInt64,
+    queue: Int32,
 ) -> bool:
-    """Hops from a root to all ranks, and positions of its chosen neighbours relative to it (bit i: the i-th of them).
+    """Hops from a root to all ranks, and positions of the selected neighbours relative to it (bit i: the i-th of them).
 
     ``hops`` (ranks,), ``nearer`` and ``as_far`` (ranks,) are filled. False where a path is longer than `DEEPEST`.
     """
@@ -62,11 +62,11 @@ def from_root(
     as_far.fill(0)
     hops[root] = 0
     queue[0] = root
-    for i in range(chosen.size):
-        hops[chosen[i]] = 1
-        nearer[chosen[i]] = np.uint64(1) << np.uint64(i)
-        queue[1 + i] = chosen[i]
-    low, high, tail = 0, 1, 1 + chosen.size
+    for i in range(neighbours.size):
+        hops[neighbours[i]] = 1
+        nearer[neighbours[i]] = np.uint64(1) << np.uint64(i)
+        queue[1 + i] = neighbours[i]
+    low, high, tail = 0, 1, 1 + neighbours.size
     level = 0
     while low < high:
         if level > DEEPEST:
@@ -97,7 +97,7 @@ def from_root(
 
 @compiled
 def _by_roots(root_hops: UInt8, root_sets: UInt64, a: int, b: int, bound: int) -> bool:
-    """Look for a path within the bound through the roots and their chosen neighbours."""
+    """Look for a path within the bound through the roots and their selected neighbours."""
     for root in range(root_hops.shape[1]):
         hops = int(root_hops[a, root]) + int(root_hops[b, root])
         if hops <= bound:
@@ -125,24 +125,21 @@ def next_level(
     root_sets: UInt64,
     hops_to: UInt8,
     seen: Int32,
-    found: Int32,
+    hubs: Int32,
     counts: Int32,
 ) -> tuple[int, int]:
     """Find the hubs at ``level`` hops of the ranks ``first`` up to ``last``.
 
     Args:
-        indptr, …: the edges by rank.
-        first, last, level: see above.
-        is_root: bool, shape (ranks,): roots and their chosen neighbours, which have no label and are no hubs.
+        indptr, indices: the edges by rank.
+        is_root: shape (ranks,): roots and their selected neighbours, which have no label and are no hubs.
         label_indptr, label: the labels so far, by ascending hops; ``newest`` of each are at ``level - 1``.
         root_hops, root_sets: see `cuihop._kernels.labels`.
-        hops_to: scratch of one thread, uint8, shape (ranks,), filled with `UNREACHED`; is left so.
-        seen: scratch, int32, shape (ranks,).
-        found: receives the hubs, rank by rank, each ascending.
-        counts: receives their number for each rank, int32, shape (last - first,).
+        hops_to, seen: scratch of one thread, shape (ranks,); ``hops_to`` is filled with `UNREACHED`, and is left so.
+        hubs, counts: receive the hubs, rank by rank, each ascending, and their number for each rank.
 
     Returns:
-        The rank before which it stopped because ``found`` might have overflowed, or ``last``; and the hubs found.
+        The rank before which it stopped because ``hubs`` might have overflowed, or ``last``; and the number of hubs.
     """
     filled = 0
     for rank in range(first, last):
@@ -150,7 +147,7 @@ def next_level(
         if not is_root[rank]:
             for edge in range(indptr[rank], indptr[rank + 1]):
                 candidates += newest[indices[edge]]
-        if filled + candidates > found.size:
+        if filled + candidates > hubs.size:
             return rank, filled
         counts[rank - first] = 0
         if candidates == 0:
@@ -180,9 +177,9 @@ def next_level(
                         shorter = True
                         break
                 if not shorter:
-                    found[filled] = hub
+                    hubs[filled] = hub
                     filled += 1
-        found[begin:filled].sort()
+        hubs[begin:filled].sort()
         counts[rank - first] = filled - begin
         for i in range(looked):
             hops_to[seen[i]] = UNREACHED
@@ -193,18 +190,18 @@ def next_level(
 
 @compiled
 def widen(
-    label: UInt32, old_indptr: Int64, new_indptr: Int64, first: int, last: int, found: Int32, counts: Int32, level: int
+    label: UInt32, old_indptr: Int64, new_indptr: Int64, first: int, last: int, hubs: Int32, counts: Int32, level: int
 ) -> None:
-    """Move the labels of the ranks ``first`` up to ``last`` to their new places, and append the hubs found.
+    """Move the labels of the ranks ``first`` up to ``last`` to their new positions, and append the hubs.
 
     Works in place from the back, so the blocks of ranks must come in descending order.
     """
-    end = found.size
+    end = hubs.size
     for rank in range(last - 1, first - 1, -1):
         target = new_indptr[rank + 1] - 1
         count = counts[rank - first]
         for i in range(end - 1, end - count - 1, -1):
-            label[target] = np.uint32(found[i]) << np.uint32(8) | np.uint32(level)
+            label[target] = np.uint32(hubs[i]) << np.uint32(8) | np.uint32(level)
             target -= 1
         end -= count
         for i in range(old_indptr[rank + 1] - 1, old_indptr[rank] - 1, -1):

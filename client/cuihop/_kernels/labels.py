@@ -2,30 +2,23 @@
 
 Arguments that recur; `cuihop.snapshot.distance_index` explains them:
 
-- ``place`` int32 (concepts,): twice the rank of the concept with the label, plus 1 where that is the only
+- ``rank_bits`` int32 (concepts,): twice the rank of the concept with the label, plus 1 where that is the only
   neighbour of the concept and not the concept itself.
 - ``indptr`` int64 (ranks + 1,), ``entries`` uint32: the label of each rank, ``hub << 8 | hops``, ascending, with
   `END` behind the last.
 - ``root_hops`` uint8 (ranks, roots): hops to each root; `UNREACHED` where there is no path.
-- ``root_sets`` uint64 (ranks, roots, 2): the root's chosen neighbours that are nearer than the root, by one hop,
+- ``root_sets`` uint64 (ranks, roots, 2): the root's selected neighbours that are nearer than the root, by one hop,
   and those as far as the root.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop._kernels.bfs import NO_PATH, UNKNOWN
-from cuihop._kernels.jit import compiled, signed
-from cuihop._kernels.lookup import NOWHERE, two_places
-from cuihop._kernels.prefetch import prefetch
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-UInt8 = npt.NDArray[np.uint8]
-UInt32 = npt.NDArray[np.uint32]
-UInt64 = npt.NDArray[np.uint64]
+from cuihop._kernels.jit import compiled, prefetch, signed
+from cuihop._kernels.lookup import NOWHERE, two_positions
+from cuihop.resources.arrays import Int32, Int64, UInt8, UInt32, UInt64
 
 END = np.uint32(2**32 - 1)
 """End of a label."""
@@ -41,7 +34,7 @@ _SOON, _LATER, _LATEST = 6, 16, 24  # pairs ahead: labels, their offsets, their 
 
 @compiled
 def _through_roots(root_hops: UInt8, root_sets: UInt64, a: int, b: int, best: int) -> int:
-    """The least hops between two ranks through a root or one of its chosen neighbours; ``best`` where that is less."""
+    """The least hops between two ranks through a root or a selected neighbour of one; ``best`` where that is less."""
     for root in range(root_hops.shape[1]):
         from_a = signed(root_hops[a, root])
         from_b = signed(root_hops[b, root])
@@ -58,14 +51,14 @@ def _through_roots(root_hops: UInt8, root_sets: UInt64, a: int, b: int, best: in
 
 @compiled
 def meeting(
-    place: Int32, indptr: Int64, entries: UInt32, root_hops: UInt8, root_sets: UInt64, start: int, end: int
+    rank_bits: Int32, indptr: Int64, entries: UInt32, root_hops: UInt8, root_sets: UInt64, start: int, end: int
 ) -> int:
     """The distance from start to end, or `NO_PATH`."""
     if start == end:
         return 0
-    lifted = int(place[start] & 1) + int(place[end] & 1)
-    a = place[start] >> 1
-    b = place[end] >> 1
+    lifted = int(rank_bits[start] & 1) + int(rank_bits[end] & 1)
+    a = rank_bits[start] >> 1
+    b = rank_bits[end] >> 1
     if a == b:
         return lifted
     best = _FAR
@@ -109,7 +102,7 @@ def _fetch_row(indptr: Int64, root_hops: UInt8, root_sets: UInt64, rank: int) ->
 
 @compiled
 def distances(
-    place: Int32,
+    rank_bits: Int32,
     indptr: Int64,
     entries: UInt32,
     root_hops: UInt8,
@@ -126,16 +119,16 @@ def distances(
     last = starts.size - 1
     for pair in range(starts.size):
         ahead = min(pair + _LATEST, last)
-        prefetch(place, starts[ahead])
-        prefetch(place, ends[ahead])
+        prefetch(rank_bits, starts[ahead])
+        prefetch(rank_bits, ends[ahead])
         ahead = min(pair + _LATER, last)
-        _fetch_row(indptr, root_hops, root_sets, place[starts[ahead]] >> 1)
-        _fetch_row(indptr, root_hops, root_sets, place[ends[ahead]] >> 1)
+        _fetch_row(indptr, root_hops, root_sets, rank_bits[starts[ahead]] >> 1)
+        _fetch_row(indptr, root_hops, root_sets, rank_bits[ends[ahead]] >> 1)
         ahead = min(pair + _SOON, last)
-        _fetch_label(indptr, entries, place[starts[ahead]] >> 1)
-        _fetch_label(indptr, entries, place[ends[ahead]] >> 1)
-        found = meeting(place, indptr, entries, root_hops, root_sets, starts[pair], ends[pair])
-        hops[pair] = found if found <= bound else NO_PATH
+        _fetch_label(indptr, entries, rank_bits[starts[ahead]] >> 1)
+        _fetch_label(indptr, entries, rank_bits[ends[ahead]] >> 1)
+        distance = meeting(rank_bits, indptr, entries, root_hops, root_sets, starts[pair], ends[pair])
+        hops[pair] = distance if distance <= bound else NO_PATH
 
 
 @compiled
@@ -147,18 +140,18 @@ def distance_of_keys(
     bound: int,
 ) -> int:
     """The distance of one pair, given by its keys in an identifier table; `UNKNOWN` where the table lacks one."""
-    a, b = two_places(keys, start, end)
+    a, b = two_positions(keys, start, end)
     if min(a, b) == NOWHERE:
         return UNKNOWN
-    place, indptr, entries, root_hops, root_sets = tables
-    prefetch(place, a)
-    prefetch(place, b)
+    rank_bits, indptr, entries, root_hops, root_sets = tables
+    prefetch(rank_bits, a)
+    prefetch(rank_bits, b)
     for end_of_pair in (a, b):
-        _fetch_row(indptr, root_hops, root_sets, place[end_of_pair] >> 1)
+        _fetch_row(indptr, root_hops, root_sets, rank_bits[end_of_pair] >> 1)
     for end_of_pair in (a, b):
-        _fetch_label(indptr, entries, place[end_of_pair] >> 1)
-    found = meeting(place, indptr, entries, root_hops, root_sets, a, b)
-    return found if found <= bound else NO_PATH
+        _fetch_label(indptr, entries, rank_bits[end_of_pair] >> 1)
+    distance = meeting(rank_bits, indptr, entries, root_hops, root_sets, a, b)
+    return distance if distance <= bound else NO_PATH
 
 
 @compiled
@@ -173,16 +166,16 @@ def hops_to_all(
 
     ``hops`` uint8 (starts, ends) receives them, `UNREACHED` where there is none within ``bound`` (below `UNREACHED`).
     """
-    place, indptr, entries, root_hops, root_sets = tables
+    rank_bits, indptr, entries, root_hops, root_sets = tables
     to_hub = np.full(indptr.size - 1, _ABSENT, dtype=np.uint8)
     for row in range(starts.size):
         start = starts[row]
-        a = place[start] >> 1
+        a = rank_bits[start] >> 1
         for i in range(indptr[a], indptr[a + 1] - 1):
             to_hub[entries[i] >> np.uint32(8)] = entries[i] & np.uint32(255)
         for column in range(ends.size):
             end = ends[column]
-            b = place[end] >> 1
+            b = rank_bits[end] >> 1
             best = _FAR
             if a == b:
                 best = 0
@@ -191,7 +184,7 @@ def hops_to_all(
                     hub, hops_from = entries[j] >> np.uint32(8), entries[j] & np.uint32(255)
                     best = min(best, signed(to_hub[hub]) + signed(hops_from))
                 best = _through_roots(root_hops, root_sets, a, b, best if best < _ABSENT else _FAR)
-            best += int(place[start] & 1) + int(place[end] & 1)
+            best += int(rank_bits[start] & 1) + int(rank_bits[end] & 1)
             if start == end:
                 best = 0
             hops[row, column] = best if best <= bound else UNREACHED

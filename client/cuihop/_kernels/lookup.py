@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled, signed
-
-Int32 = npt.NDArray[np.int32]
-UInt8 = npt.NDArray[np.uint8]
-UInt64 = npt.NDArray[np.uint64]
+from cuihop.resources.arrays import Int32, UInt8, UInt64
 
 NOWHERE = -1
 """Position of a number that is absent."""
@@ -18,30 +14,30 @@ _TOGETHER = 8
 
 
 @compiled
-def positions(keys: UInt64, wanted: UInt64, found: Int32) -> None:
+def positions(keys: UInt64, requested: UInt64, rows: Int32) -> None:
     """The position of each number, or `NOWHERE` where ``keys`` (ascending, not empty) lacks it.
 
     Branch-free binary searches, several at a time, so that they wait for memory together.
     """
-    whole = wanted.size // _TOGETHER * _TOGETHER
+    batched = requested.size // _TOGETHER * _TOGETHER
     low = np.zeros(_TOGETHER, dtype=np.int64)
-    for first in range(0, whole, _TOGETHER):
+    for first in range(0, batched, _TOGETHER):
         low[:] = 0
         length = keys.size
         while length > 1:
             half = length >> 1
             for i in range(_TOGETHER):
-                low[i] += half * int(keys[low[i] + half - 1] < wanted[first + i])
+                low[i] += half * int(keys[low[i] + half - 1] < requested[first + i])
             length -= half
         for i in range(_TOGETHER):
-            found[first + i] = low[i] if keys[low[i]] == wanted[first + i] else NOWHERE
-    for i in range(whole, wanted.size):
-        place = min(np.searchsorted(keys, wanted[i]), keys.size - 1)
-        found[i] = place if keys[place] == wanted[i] else NOWHERE
+            rows[first + i] = low[i] if keys[low[i]] == requested[first + i] else NOWHERE
+    for i in range(batched, requested.size):
+        row = min(np.searchsorted(keys, requested[i]), keys.size - 1)
+        rows[i] = row if keys[row] == requested[i] else NOWHERE
 
 
 @compiled
-def two_places(keys: UInt64, one: int, other: int) -> tuple[int, int]:
+def two_positions(keys: UInt64, one: int, other: int) -> tuple[int, int]:
     """The positions of two numbers, searched together; `NOWHERE` for one that ``keys`` (ascending) lacks."""
     length = keys.size
     if length == 0:
@@ -59,33 +55,32 @@ def two_places(keys: UInt64, one: int, other: int) -> tuple[int, int]:
 
 
 @compiled
-def two_text_places(texts: UInt8, one: bytes, other: bytes) -> tuple[int, int]:
+def two_text_positions(texts: UInt8, one: bytes, other: bytes) -> tuple[int, int]:
     """The positions of two texts among ascending rows padded with zeros; `NOWHERE` for one that is in no row.
 
-    Args:
-        texts: uint8, shape (rows, width). one, other: at most that wide, without zeros.
+    The texts are at most as wide as the rows, and without zeros.
     """
-    return _text_place(texts, one), _text_place(texts, other)
+    return _text_position(texts, one), _text_position(texts, other)
 
 
 @compiled
-def _text_place(texts: UInt8, wanted: bytes) -> int:
+def _text_position(texts: UInt8, text: bytes) -> int:
     low = 0
     high = texts.shape[0]
     while low < high:
         middle = (low + high) // 2
-        if _compared(texts, middle, wanted) < 0:
+        if _compared(texts, middle, text) < 0:
             low = middle + 1
         else:
             high = middle
-    return low if low < texts.shape[0] and _compared(texts, low, wanted) == 0 else NOWHERE
+    return low if low < texts.shape[0] and _compared(texts, low, text) == 0 else NOWHERE
 
 
 @compiled
-def _compared(texts: UInt8, row: int, wanted: bytes) -> int:
+def _compared(texts: UInt8, row: int, text: bytes) -> int:
     """Less than 0 where the row comes before the text, more where after, 0 where they are equal."""
-    for i in range(len(wanted)):
-        difference = signed(texts[row, i]) - signed(wanted[i])
+    for i in range(len(text)):
+        difference = signed(texts[row, i]) - signed(text[i])
         if difference != 0:
             return int(difference)
-    return int(signed(texts[row, len(wanted)])) if len(wanted) < texts.shape[1] else 0
+    return int(signed(texts[row, len(text)])) if len(text) < texts.shape[1] else 0

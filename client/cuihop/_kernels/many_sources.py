@@ -6,13 +6,9 @@ The part of the graph that the searches have in common, most of it, is traversed
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
-
-Int32 = npt.NDArray[np.int32]
-UInt8 = npt.NDArray[np.uint8]
-UInt64 = npt.NDArray[np.uint64]
+from cuihop.resources.arrays import Int32, UInt8, UInt64
 
 WORDS = 4
 SOURCES = 64 * WORDS
@@ -62,9 +58,9 @@ def begin(sources: Int32, columns: Int32, seen: UInt64, here: UInt64, everyone: 
 
     Args:
         sources: nodes, at most `SOURCES`.
-        columns: int32, shape (nodes,): the column of ``hops`` of each requested node; -1 for others.
-        seen, here: scratch, uint64, shape (nodes, `WORDS`), of any content.
-        everyone: receives a bit for each source; uint64, shape (`WORDS`,).
+        columns: shape (nodes,): the column of ``hops`` of each requested node; -1 for others.
+        seen, here: scratch, shape (nodes, `WORDS`), of any content.
+        everyone: receives a bit for each source; shape (`WORDS`,).
         hops: receives the distances, shape (sources, columns); `BEYOND` where there is none within the bound.
     """
     seen.fill(0)
@@ -96,34 +92,29 @@ def one_hop(
     there: UInt64,
     hops: UInt8,
 ) -> tuple[int, int]:
-    """Advance all searches by one hop.
+    """Advance all searches by one hop, and return the numbers of nodes reached and of distances written.
 
     Top-down while the last hop reached few nodes: these pass their bits on. Bottom-up when it reached many: the nodes
     that some search has yet to reach collect the bits of their neighbours (Beamer et al., "Direction-optimizing
     breadth-first search", SC 2012). A search is over when a hop reaches no node.
 
     Args:
-        out_indptr, out_indices, in_indptr, in_indices: the graph in compressed rows, as in `cuihop._kernels.bfs`.
-        level: the distance of the nodes reached now.
-        reached: count of nodes that the last hop reached.
+        level: the distance of the nodes reached now. reached: number of nodes that the last hop reached.
         there: scratch as ``here``, of any content.
         columns, everyone, seen, here, hops: as `begin` left them.
-
-    Returns:
-        The counts of nodes reached and of distances found.
     """
     nodes = out_indptr.size - 1
     if reached < nodes // _FEW:
         _pass_on(out_indptr, out_indices, here, there)
     else:
         _look_around(in_indptr, in_indices, everyone, seen, here, there)
-    reached = found = 0
+    reached = distances = 0
     for node in range(nodes):
-        some = np.uint64(0)
+        any_new = np.uint64(0)
         for word in range(WORDS):
             new = there[node, word] & ~seen[node, word]
             here[node, word] = new
-            some |= new
+            any_new |= new
             if new:
                 seen[node, word] |= new
                 column = columns[node]
@@ -132,9 +123,9 @@ def one_hop(
                     while new:
                         if new & np.uint64(1):
                             hops[source, column] = level
-                            found += 1
+                            distances += 1
                         new >>= np.uint64(1)
                         source += 1
-        if some:
+        if any_new:
             reached += 1
-    return reached, found
+    return reached, distances

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
 from cuihop._kernels.shared import (
@@ -21,12 +20,7 @@ from cuihop._kernels.shared import SPACING as BY_SPACING
 from cuihop._kernels.shared import TAIL as BY_TAIL
 from cuihop._kernels.terms import GENERAL, INVERTED, LAST, MOST_MATCHES, PLAIN, RULE, SPACING, TAIL, expanded, matches
 from cuihop._kernels.tokens import END, START
-
-UInt8 = npt.NDArray[np.uint8]
-UInt32 = npt.NDArray[np.uint32]
-UInt64 = npt.NDArray[np.uint64]
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
+from cuihop.resources.arrays import Int32, Int64, UInt8, UInt32, UInt64
 
 # Columns of a mention: first character, the one after the last, candidate, flags.
 MENTION_COLUMNS = 4
@@ -37,37 +31,37 @@ _LONGEST_FORM = 32  # tokens of a long form
 
 
 @compiled
-def _tokens_at(first: int, stop: int, places: Int32, begin: int, end: int) -> tuple[int, int]:
+def _tokens_at(first: int, stop: int, columns: Int32, begin: int, end: int) -> tuple[int, int]:
     """Tokens that lie in the characters ``begin`` up to ``end``."""
     low = first
-    while low < stop and places[low, START] < begin:
+    while low < stop and columns[low, START] < begin:
         low += 1
     high = low
-    while high < stop and places[high, END] <= end:
+    while high < stop and columns[high, END] <= end:
         high += 1
     return low, high
 
 
 @compiled
 def mentions_of(
-    token_bounds: Int64, places: Int32, keys: UInt64, abbreviations: Int64, table: UInt64, firsts: Int32, rows: Int32,
+    token_bounds: Int64, columns: Int32, keys: UInt64, abbreviations: Int64, table: UInt64, firsts: Int32, rows: Int32,
     rules: UInt8, words: UInt64, usable: UInt8, general: bool, longest: bool,
 ) -> tuple[Int64, Int32]:  # fmt: skip
     """Matches of names in every text.
 
     Args:
-        token_bounds, places, keys: see `cuihop._kernels.tokens.tokens_of`.
-        abbreviations: int64, shape (abbreviations, 5), ascending by text: its text, the characters of the short form,
-            and those of the long form, both counted in the text.
-        table, firsts, rows, rules, words, usable, general, longest: see `cuihop._kernels.terms.matches`.
+        token_bounds, columns, keys: see `cuihop._kernels.tokens.tokens_of`.
+        abbreviations: shape (abbreviations, 5), ascending by text: its text, the characters of the short form, and
+            those of the long form, both counted in the text.
+        table, …: see `cuihop._kernels.terms.matches`.
 
     Returns:
-        bounds of each text's mentions, int64, shape (texts + 1,); mentions, int32, shape (mentions, 4): first character
-        and the one after the last, candidate, flags.
+        bounds of each text's mentions, shape (texts + 1,); mentions, shape (mentions, 4): first character and the one
+        after the last, candidate, flags.
     """
     texts = token_bounds.size - 1
     indptr = np.zeros(texts + 1, dtype=np.int64)
-    found = np.empty((places.shape[0] // 4 + MOST_MATCHES, MENTION_COLUMNS), dtype=np.int32)
+    hits = np.empty((columns.shape[0] // 4 + MOST_MATCHES, MENTION_COLUMNS), dtype=np.int32)
     count = 0
     at = 0
     for row in range(texts):
@@ -75,7 +69,7 @@ def mentions_of(
         begin = at
         while at < abbreviations.shape[0] and abbreviations[at, 0] == row:
             at += 1
-        some_places, some_keys = places, keys
+        text_columns, text_keys = columns, keys
         if at > begin:
             shorts = np.empty((at - begin, 2), dtype=np.int64)
             longs = np.empty((at - begin, 2), dtype=np.int64)
@@ -84,58 +78,55 @@ def mentions_of(
             for i in range(begin, at):
                 if usable_pairs == MOST_ABBREVIATIONS:
                     break
-                while low < stop and places[low, END] < min(abbreviations[i, 1], abbreviations[i, 3]):
+                while low < stop and columns[low, END] < min(abbreviations[i, 1], abbreviations[i, 3]):
                     low += 1
-                short = _tokens_at(low, stop, places, abbreviations[i, 1], abbreviations[i, 2])
-                long = _tokens_at(low, stop, places, abbreviations[i, 3], abbreviations[i, 4])
+                short = _tokens_at(low, stop, columns, abbreviations[i, 1], abbreviations[i, 2])
+                long = _tokens_at(low, stop, columns, abbreviations[i, 3], abbreviations[i, 4])
                 if short[1] > short[0] and 0 < long[1] - long[0] <= _LONGEST_FORM:
                     shorts[usable_pairs, 0], shorts[usable_pairs, 1] = short
                     longs[usable_pairs, 0], longs[usable_pairs, 1] = long
                     usable_pairs += 1
             if usable_pairs:
-                some_places, some_keys = expanded(
-                    first, stop, places, keys, shorts[:usable_pairs], longs[:usable_pairs]
+                text_columns, text_keys = expanded(
+                    first, stop, columns, keys, shorts[:usable_pairs], longs[:usable_pairs]
                 )
-                first, stop = 0, some_places.shape[0]
+                first, stop = 0, text_columns.shape[0]
         while first < stop:
-            if found.shape[0] - count < MOST_MATCHES:
-                more = np.empty((2 * found.shape[0], MENTION_COLUMNS), dtype=np.int32)
-                more[:count] = found[:count]
-                found = more
+            if hits.shape[0] - count < MOST_MATCHES:
+                more = np.empty((2 * hits.shape[0], MENTION_COLUMNS), dtype=np.int32)
+                more[:count] = hits[:count]
+                hits = more
             first, count = matches(
-                first, stop, some_places, some_keys, table, firsts, rows, rules, words, usable, general, longest,
-                found, count,
+                first, stop, text_columns, text_keys, table, firsts, rows, rules, words, usable, general, longest,
+                hits, count,
             )  # fmt: skip
         indptr[row + 1] = count
-    return indptr, found[:count].copy()
+    return indptr, hits[:count].copy()
 
 
 @compiled
 def names_of(
-    found: Int32, mention_texts: Int64, bounds: Int64, text: UInt32, classes: UInt8, folds: UInt32, several: UInt32,
+    hits: Int32, mention_texts: Int64, bounds: Int64, text: UInt32, classes: UInt8, folds: UInt32, several: UInt32,
     rows: Int32, rules: UInt8, usable: UInt8, name_indptr: Int32, name_offsets: Int64, name_blob: UInt8,
-    chosen: Int32, mention_rules: UInt8,
+    candidates: Int32, mention_rules: UInt8,
 ) -> np.uint32:  # fmt: skip
     """The name of each mention, and its rule: among the names of the best concept, the one that is written alike.
 
     Args:
-        found: see `mentions_of`.
-        mention_texts: int64, shape (mentions,): the text of each.
+        hits: see `mentions_of`. mention_texts: shape (mentions,): the text of each.
         bounds, text, classes, folds, several: see `cuihop._kernels.tokens.tokens_of`.
-        rows, rules: candidates of the table.
-        usable: see `cuihop._kernels.terms.matches`.
+        rows, rules: candidates of the table. usable: see `cuihop._kernels.terms.matches`.
         name_indptr, name_offsets, name_blob: names of the snapshot.
-        chosen: out, int32, shape (mentions,): a candidate.
-        mention_rules: out, uint8, shape (mentions,).
+        candidates, mention_rules: receive a candidate and the rule, shape (mentions,).
 
     Returns:
         a code point without a class, where there is one: the result is then of no use; otherwise 0.
     """
-    for m in range(found.shape[0]):
-        at = np.int64(found[m, 2])
-        flags = found[m, 3]
+    for m in range(hits.shape[0]):
+        at = np.int64(hits[m, 2])
+        flags = hits[m, 3]
         rule = rules[at] & RULE
-        chosen[m] = at
+        candidates[m] = at
         if flags & 2:
             mention_rules[m] = ABBREVIATION
         elif flags & 1 or rule == SPACING:
@@ -157,13 +148,13 @@ def names_of(
                     break
                 if usable.size == 0 or usable[row]:
                     same, unknown = _same_letters(
-                        text, begin + found[m, 0], begin + found[m, 1], classes, folds, several,
+                        text, begin + hits[m, 0], begin + hits[m, 1], classes, folds, several,
                         name_blob, name_offsets[row], name_offsets[row + 1],
                     )  # fmt: skip
                     if unknown:
                         return unknown
                     if same:
-                        chosen[m] = k
+                        candidates[m] = k
                         mention_rules[m] = EXACT
                         break
                 if rules[k] & LAST:
@@ -225,43 +216,39 @@ def _same_letters(
 
 @compiled
 def distinct_numbers(numbers: Int32) -> tuple[Int32, Int32]:
-    """The distinct numbers by first occurrence, and the place of each number among them."""
+    """The distinct numbers by first occurrence, and the index of each number among them."""
     size = 64
     while size < 2 * numbers.size:
         size *= 2
     slots = np.full(size, -1, dtype=np.int32)
-    found = np.empty(numbers.size, dtype=np.int32)
-    places = np.empty(numbers.size, dtype=np.int32)
+    distinct = np.empty(numbers.size, dtype=np.int32)
+    indices = np.empty(numbers.size, dtype=np.int32)
     count = 0
     for i in range(numbers.size):
         slot = np.int64((np.uint64(numbers[i]) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)) & (size - 1)
-        while slots[slot] >= 0 and found[slots[slot]] != numbers[i]:
+        while slots[slot] >= 0 and distinct[slots[slot]] != numbers[i]:
             slot = (slot + 1) & (size - 1)
         if slots[slot] < 0:
             slots[slot] = count
-            found[count] = numbers[i]
+            distinct[count] = numbers[i]
             count += 1
-        places[i] = slots[slot]
-    return found[:count].copy(), places
+        indices[i] = slots[slot]
+    return distinct[:count].copy(), indices
 
 
 @compiled
 def candidates_of(
     starts: Int32, rows: Int32, rules: UInt8, usable: UInt8, general: bool, name_indptr: Int32
 ) -> tuple[Int64, Int32]:
-    """All concepts of each mention, best first: one candidate each.
+    """All concepts of each mention, best first, one candidate each: bounds, shape (mentions + 1,), and candidates.
 
     Args:
-        starts: int32, shape (mentions,): the first usable candidate of the sequence.
-        rows, rules: candidates of the table.
-        usable, general: see `cuihop._kernels.terms.matches`.
+        starts: shape (mentions,): the first usable candidate of the sequence.
+        rows, rules: candidates of the table. usable, general: see `cuihop._kernels.terms.matches`.
         name_indptr: bounds of each concept's names.
-
-    Returns:
-        bounds, int64, shape (mentions + 1,); candidates, int32.
     """
     bounds = np.zeros(starts.size + 1, dtype=np.int64)
-    found = np.empty(2 * starts.size + 64, dtype=np.int32)
+    candidates = np.empty(2 * starts.size + 64, dtype=np.int32)
     count = 0
     for m in range(starts.size):
         begin = count
@@ -271,17 +258,17 @@ def candidates_of(
                 concept = np.searchsorted(name_indptr, rows[k], side="right") - 1
                 new = True
                 for other in range(begin, count):
-                    held = rows[found[other]]
+                    held = rows[candidates[other]]
                     new &= not name_indptr[concept] <= held < name_indptr[concept + 1]
                 if new:
-                    if count == found.size:
+                    if count == candidates.size:
                         more = np.empty(2 * count, dtype=np.int32)
-                        more[:count] = found
-                        found = more
-                    found[count] = k
+                        more[:count] = candidates
+                        candidates = more
+                    candidates[count] = k
                     count += 1
             if rules[k] & LAST:
                 break
             k += 1
         bounds[m + 1] = count
-    return bounds, found[:count].copy()
+    return bounds, candidates[:count].copy()

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-UInt8 = npt.NDArray[np.uint8]
+from cuihop.resources.arrays import Bool, Int32, Int64, UInt8, UInt64
 
 _FIRST_TABLE = 1 << 12
 _FIRST_TEXT = 1 << 14
 
 
-def _folding() -> npt.NDArray[np.uint8]:
+def _folding() -> UInt8:
     """For each byte, itself in lower case where it belongs to a word, and 0 where it separates words."""
     fold = np.zeros(256, dtype=np.uint8)
     for byte in range(256):
@@ -112,9 +108,7 @@ def words_of(
 
 
 @compiled
-def _twice(
-    table: Int32, hashes: npt.NDArray[np.uint64], starts: Int64, words: int
-) -> tuple[Int32, npt.NDArray[np.uint64], Int64]:
+def _twice(table: Int32, hashes: UInt64, starts: Int64, words: int) -> tuple[Int32, UInt64, Int64]:
     """The table of words with twice the capacity."""
     size = 2 * table.size
     new_table = np.full(size, -1, dtype=np.int32)
@@ -131,7 +125,7 @@ def _twice(
 
 
 @compiled
-def letters(offsets: Int64, blob: UInt8, rows: Int32, first: int, keys: npt.NDArray[np.uint64]) -> None:
+def letters(offsets: Int64, blob: UInt8, rows: Int32, first: int, keys: UInt64) -> None:
     """Eight bytes of each string, from byte ``first`` on, as one number that sorts as they do; 0 beyond the end."""
     for i in range(rows.size):
         begin = offsets[rows[i]] + first
@@ -143,9 +137,7 @@ def letters(offsets: Int64, blob: UInt8, rows: Int32, first: int, keys: npt.NDAr
 
 
 @compiled
-def sequence_keys(
-    begins: Int64, numbers: Int32, rows: Int32, first: int, each: int, bits: int, keys: npt.NDArray[np.uint64]
-) -> None:
+def sequence_keys(begins: Int64, numbers: Int32, rows: Int32, first: int, each: int, bits: int, keys: UInt64) -> None:
     """Some words of each name, ``each`` of them from word ``first`` on, as one number that sorts as they do.
 
     ``numbers`` are those of the words in sorted order, from 1 on; 0 means no more words. A number has ``bits`` bits.
@@ -160,17 +152,15 @@ def sequence_keys(
 
 
 @compiled
-def form_sets(begins: Int64, numbers: Int32, forms: Int32, stops: npt.NDArray[np.bool_]) -> int:
+def form_sets(begins: Int64, numbers: Int32, forms: Int32, stops: Bool) -> int:
     """The distinct forms of each name, ascending; without stop words, if any other word is left. In place.
+
+    Returns the number of forms of all names.
 
     Args:
         begins: offsets of each name's words in the next array; afterwards, of its forms.
         numbers: number of each word, from 1 on; afterwards, of each form.
-        forms: number of the form of each word, from 1 on.
-        stops: true for a stop word.
-
-    Returns:
-        the number of forms of all names.
+        forms: number of the form of each word, from 1 on. stops: true for a stop word.
     """
     filled = 0
     low = begins[0]
@@ -204,44 +194,40 @@ def postings(begins: Int64, numbers: Int32, rows: Int32, words: int, bounds: Int
     """The names of each word in each tier, by their positions in ``rows``, ascending, each once.
 
     Args:
-        begins: offsets of each name's words in the next array.
-        numbers: of the words, from 1 on.
-        rows: the names.
-        words: number of words.
-        bounds: of the tiers, in positions.
+        begins, numbers: the words of each name, numbered from 1 on. bounds: of the tiers, in positions.
 
     Returns:
-        offsets of each word's names in the next array, tier by tier, int64, shape (tiers * words + 1,); the names.
+        offsets of each word's names in the next array, tier by tier, shape (tiers * words + 1,); the names.
     """
     last = np.full(words, -1, dtype=np.int32)
     indptr = np.zeros((bounds.size - 1) * words + 1, dtype=np.int64)
     for tier in range(bounds.size - 1):
-        for place in range(bounds[tier], bounds[tier + 1]):
-            for k in range(begins[rows[place]], begins[rows[place] + 1]):
+        for position in range(bounds[tier], bounds[tier + 1]):
+            for k in range(begins[rows[position]], begins[rows[position] + 1]):
                 word = numbers[k] - 1
-                if last[word] != place:
-                    last[word] = place
+                if last[word] != position:
+                    last[word] = position
                     indptr[tier * words + word + 1] += 1
     for cell in range(indptr.size - 1):
         indptr[cell + 1] += indptr[cell]
-    found = np.empty(indptr[-1], dtype=np.int32)
+    positions = np.empty(indptr[-1], dtype=np.int32)
     filled = indptr[:-1].copy()
     last[:] = -1
     for tier in range(bounds.size - 1):
-        for place in range(bounds[tier], bounds[tier + 1]):
-            for k in range(begins[rows[place]], begins[rows[place] + 1]):
+        for position in range(bounds[tier], bounds[tier + 1]):
+            for k in range(begins[rows[position]], begins[rows[position] + 1]):
                 word = numbers[k] - 1
-                if last[word] != place:
-                    last[word] = place
-                    found[filled[tier * words + word]] = place
+                if last[word] != position:
+                    last[word] = position
+                    positions[filled[tier * words + word]] = position
                     filled[tier * words + word] += 1
-    return indptr, found
+    return indptr, positions
 
 
 @compiled
 def see(numbers: Int32, low: int, marks: UInt8) -> None:
     """Raise each 1 among the marks of these numbers to 2. The marks belong to ``low`` and the numbers after it."""
     for number in numbers:
-        place = number - low
-        if 0 <= place < marks.size and marks[place]:
-            marks[place] = 2
+        index = number - low
+        if 0 <= index < marks.size and marks[index]:
+            marks[index] = 2

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled, signed
 from cuihop._kernels.shared import CAPITAL, KIND, LETTER, NO_LETTER, NOT_A_STOP, SEVERAL, SPACE
-
-UInt8 = npt.NDArray[np.uint8]
-UInt32 = npt.NDArray[np.uint32]
+from cuihop.resources.arrays import UInt8, UInt32
 
 _STOP, _QUESTION, _EXCLAMATION = ord("."), ord("?"), ord("!")
 _ROUND, _SQUARE, _SINGLE, _DOUBLE, _CLOSING_SINGLE, _CLOSING_DOUBLE = ord(")"), ord("]"), 39, 34, 0x2019, 0x201D
@@ -47,14 +44,8 @@ def folded_code(code: np.uint32, classes: UInt8, folds: UInt32) -> int:
 def stops_here(codes: UInt32, at: int, begin: int, end: int, classes: UInt8, folds: UInt32) -> bool:
     """True for a full stop, question mark or exclamation mark that ends a sentence.
 
-    A blank or the end of the text follows it, perhaps after a closing bracket or quotation mark. A full stop ends none
-    after a word of `NOT_A_STOP`, nor between a single letter and a small one (“E. coli”).
-
-    Args:
-        codes: code points of a batch of texts.
-        at: the position.
-        begin, end: the bounds of the text.
-        classes, folds: see `cuihop.annotation.characters.CharacterClasses`.
+    A blank or the end of the text, from ``begin`` to ``end``, follows it, perhaps after a closing bracket or quotation
+    mark. A full stop ends none after a word of `NOT_A_STOP`, nor between a single letter and a small one (“E. coli”).
     """
     sign = codes[at]
     if sign not in (_STOP, _QUESTION, _EXCLAMATION):

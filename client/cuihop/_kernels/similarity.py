@@ -1,8 +1,4 @@
-"""Formulas of similarity: see `cuihop.similarity.options.SIMILARITY_MEASURES` for their sources.
-
-Numba does not notice that compiled code on disk was made from an older function: a change here must come with one of
-`cuihop._kernels.hierarchy`.
-"""
+"""Formulas of similarity: see `cuihop.similarity.options.SIMILARITY_MEASURES` for their sources."""
 
 from __future__ import annotations
 

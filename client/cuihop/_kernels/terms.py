@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from cuihop._kernels.jit import compiled
-from cuihop._kernels.prefetch import prefetch
+from cuihop._kernels.jit import compiled, prefetch
 from cuihop._kernels.tokens import (
     BREAK,
     CAPITALS,
@@ -23,12 +21,7 @@ from cuihop._kernels.tokens import (
     START,
     WORD,
 )  # fmt: skip
-
-UInt8 = npt.NDArray[np.uint8]
-UInt32 = npt.NDArray[np.uint32]
-UInt64 = npt.NDArray[np.uint64]
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
+from cuihop.resources.arrays import Int32, Int64, UInt8, UInt64
 
 # How a sequence is made from its name: the low bits of its rule.
 PLAIN, TAIL, INVERTED, SPACING, ACRONYM, TWIN = range(6)
@@ -65,7 +58,7 @@ def _end(state: np.uint64) -> np.uint64:
 
 @compiled
 def contains(table: UInt64, key: np.uint64) -> bool:
-    """True where an open table without places holds the key."""
+    """True where an open table of keys alone holds the key."""
     mask = np.uint64(table.size - 1)
     slot = key & mask
     while table[slot] != 0:
@@ -78,20 +71,20 @@ def contains(table: UInt64, key: np.uint64) -> bool:
 @compiled
 def in_capitals(offsets: Int64, blob: UInt8) -> UInt8:
     """For each name, 2 where it has capitals and no small letters of ASCII, 1 where it has small letters, else 0."""
-    found = np.zeros(offsets.size - 1, dtype=np.uint8)
-    for name in range(found.size):
+    case = np.zeros(offsets.size - 1, dtype=np.uint8)
+    for name in range(case.size):
         for k in range(offsets[name], offsets[name + 1]):
             if 97 <= blob[k] <= 122:
-                found[name] = 1
+                case[name] = 1
                 break
             if 65 <= blob[k] <= 90:
-                found[name] = 2
-    return found
+                case[name] = 2
+    return case
 
 
 @compiled
 def sequences_of_names(
-    token_bounds: Int64, places: Int32, keys: UInt64, brackets: UInt8, tails: UInt64, kinds: UInt64,
+    token_bounds: Int64, columns: Int32, keys: UInt64, brackets: UInt8, tails: UInt64, kinds: UInt64,
     function_words: UInt64, caseless: UInt8,
 ) -> tuple[UInt64, Int32, UInt8, UInt64, UInt64]:  # fmt: skip
     """Sequences of each name.
@@ -99,18 +92,17 @@ def sequences_of_names(
     A bracket is left out at the end where it says of what kind the concept is, or where two words or more are left.
 
     Args:
-        token_bounds, places, keys: see `cuihop._kernels.tokens.tokens_of`.
-        brackets: uint8, shape (names,): bit 1 where a name begins with a bracket, bit 2 where it ends with one.
+        token_bounds, columns, keys: see `cuihop._kernels.tokens.tokens_of`.
+        brackets: shape (names,): bit 1 where a name begins with a bracket, bit 2 where it ends with one.
         tails: table of the words that may be left out at the end.
         kinds: table of words that end a bracket which says of what kind a concept is.
         function_words: table of words that are no name by themselves.
-        caseless: uint8, shape (names,): 1 for a name of a vocabulary that writes all names in capitals.
+        caseless: shape (names,): 1 for a name of a vocabulary that writes all names in capitals.
 
     Returns:
-        hashes; the name of each, int32; its rule, uint8; hashes of the beginnings of all sequences, repeated; and of
-        each name, uint64, shape (names, 2), the last of several words, and an only word; 0 for neither.
-
-        The rule `TWIN` marks the sequence that an acronym would have as any other name.
+        hashes; the name of each; its rule; hashes of the beginnings of all sequences, repeated; and of each name, shape
+        (names, 2), the last of several words, and an only word; 0 for neither. The rule `TWIN` marks the sequence that
+        an acronym would have as any other name.
     """
     names = token_bounds.size - 1
     words = np.zeros((names, 2), dtype=np.uint64)
@@ -125,39 +117,39 @@ def sequences_of_names(
         first, stop = token_bounds[name], token_bounds[name + 1]
         if first == stop or stop - first > LONGEST_NAME:
             continue
-        room = (stop - first) * (3 + _MOST_HYPHENS)
-        if count + 12 > hashes.size or begun + room > prefixes.size:
-            hashes, rows, rules, prefixes = _longer(hashes, rows, rules, prefixes, count, begun, room)
+        most_prefixes = (stop - first) * (3 + _MOST_HYPHENS)
+        if count + 12 > hashes.size or begun + most_prefixes > prefixes.size:
+            hashes, rows, rules, prefixes = _longer(hashes, rows, rules, prefixes, count, begun, most_prefixes)
         begin, end = first, stop
         if brackets[name] & 1:
             for k in range(first + 1, stop):
-                if places[k, GAP] & CLOSE:
+                if columns[k, GAP] & CLOSE:
                     begin = k
                     break
         closed = brackets[name] & 2 != 0
         while True:
             if closed:
                 k = end - 1
-                while k > begin and not places[k, GAP] & OPEN:
+                while k > begin and not columns[k, GAP] & OPEN:
                     k -= 1
                 if k == begin or (k - begin < 2 and not contains(kinds, keys[end - 1, WORD])):
                     break
-                closed = places[k, GAP] & CLOSE != 0
+                closed = columns[k, GAP] & CLOSE != 0
                 end = k
             elif end - begin > 1 and contains(tails, keys[end - 1, WORD]):
-                closed = places[end - 1, GAP] & CLOSE != 0
+                closed = columns[end - 1, GAP] & CLOSE != 0
                 end -= 1
             else:
                 break
         rule = PLAIN
         if begin != first or end != stop:
             count, begun = _add_name(
-                first, stop, name, PLAIN, places, keys, caseless[name] != 0, function_words, order,
+                first, stop, name, PLAIN, columns, keys, caseless[name] != 0, function_words, order,
                 hashes, rows, rules, prefixes, count, begun,
             )  # fmt: skip
             rule = TAIL
         count, begun = _add_name(
-            begin, end, name, rule, places, keys, caseless[name] != 0, function_words, order,
+            begin, end, name, rule, columns, keys, caseless[name] != 0, function_words, order,
             hashes, rows, rules, prefixes, count, begun,
         )  # fmt: skip
         if end - begin > 1:
@@ -169,7 +161,7 @@ def sequences_of_names(
 
 @compiled
 def _longer(
-    hashes: UInt64, rows: Int32, rules: UInt8, prefixes: UInt64, count: int, begun: int, room: int
+    hashes: UInt64, rows: Int32, rules: UInt8, prefixes: UInt64, count: int, begun: int, extra: int
 ) -> tuple[UInt64, Int32, UInt8, UInt64]:
     more_hashes = np.empty(2 * hashes.size, dtype=np.uint64)
     more_hashes[:count] = hashes[:count]
@@ -177,30 +169,30 @@ def _longer(
     more_rows[:count] = rows[:count]
     more_rules = np.empty(2 * rules.size, dtype=np.uint8)
     more_rules[:count] = rules[:count]
-    more_prefixes = np.empty(2 * prefixes.size + room, dtype=np.uint64)
+    more_prefixes = np.empty(2 * prefixes.size + extra, dtype=np.uint64)
     more_prefixes[:begun] = prefixes[:begun]
     return more_hashes, more_rows, more_rules, more_prefixes
 
 
 @compiled
 def _add_name(
-    begin: int, end: int, name: int, rule: int, places: Int32, keys: UInt64, caseless: bool,
+    begin: int, end: int, name: int, rule: int, columns: Int32, keys: UInt64, caseless: bool,
     function_words: UInt64, order: Int64, hashes: UInt64, rows: Int32, rules: UInt8, prefixes: UInt64,
     count: int, begun: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Add the sequences of the tokens ``begin`` up to ``end`` of a name."""
     capitals, written, general, commas, hyphens = 0, 0, True, 0, 0
     for k in range(begin, end):
-        capitals += places[k, CAPITALS]
-        size = places[k, END] - places[k, START]
+        capitals += columns[k, CAPITALS]
+        size = columns[k, END] - columns[k, START]
         written += size
-        if size > 1 and places[k, LETTERS] and not contains(function_words, keys[k, WORD]):
+        if size > 1 and columns[k, LETTERS] and not contains(function_words, keys[k, WORD]):
             general = False
         if k > begin:
-            commas += places[k, GAP] & COMMA != 0
-            hyphens += places[k, GAP] & HYPHEN != 0
+            commas += columns[k, GAP] & COMMA != 0
+            hyphens += columns[k, GAP] & HYPHEN != 0
     flag = (GENERAL if general else 0) | (0 if capitals else LOWER)
-    characters = places[end - 1, END] - places[begin, START]
+    characters = columns[end - 1, END] - columns[begin, START]
     if not caseless and ((characters <= _LONGEST_ACRONYM and capitals >= 2) or written <= 2):
         state = _ACRONYM_SEED
         for k in range(begin, end):
@@ -223,7 +215,7 @@ def _add_name(
         filled = 0
         after = end
         for k in range(end - 1, begin - 1, -1):
-            if k == begin or places[k, GAP] & COMMA:
+            if k == begin or columns[k, GAP] & COMMA:
                 for t in range(k, after):
                     order[filled] = t
                     filled += 1
@@ -238,7 +230,7 @@ def _add_name(
         count += 1
     if 1 <= hyphens <= _MOST_HYPHENS:
         for at in range(begin + 1, end):
-            if not places[at, GAP] & HYPHEN:
+            if not columns[at, GAP] & HYPHEN:
                 continue
             state = _SEED
             k = begin
@@ -311,7 +303,7 @@ def _candidate(
 @compiled
 def names_of_sequences(keys: UInt64, table: UInt64, firsts: Int32, rows: Int32, rules: UInt8) -> Int32:
     """The names of all candidates of these sequences, int32."""
-    found = np.empty(64, dtype=np.int32)
+    names = np.empty(64, dtype=np.int32)
     count = 0
     mask = np.uint64(table.size - 1)
     for key in keys:
@@ -322,22 +314,22 @@ def names_of_sequences(keys: UInt64, table: UInt64, firsts: Int32, rows: Int32, 
             continue
         at = np.int64(firsts[slot])
         while True:
-            if count == found.size:
+            if count == names.size:
                 more = np.empty(2 * count, dtype=np.int32)
-                more[:count] = found
-                found = more
-            found[count] = rows[at]
+                more[:count] = names
+                names = more
+            names[count] = rows[at]
             count += 1
             if rules[at] & LAST:
                 break
             at += 1
-    return found[:count].copy()
+    return names[:count].copy()
 
 
 @compiled
 def _short_form(token: int, stop: int, keys: UInt64, shorts: Int64) -> tuple[int, int]:
     """The longest short form that begins with a token, or -1; and its tokens, or 1."""
-    chosen, length = -1, 0
+    longest, length = -1, 0
     for s in range(shorts.shape[0]):
         size = shorts[s, 1] - shorts[s, 0]
         if size <= length or token + size > stop:
@@ -346,117 +338,113 @@ def _short_form(token: int, stop: int, keys: UInt64, shorts: Int64) -> tuple[int
         for k in range(size):
             same &= keys[token + k, CASED] == keys[shorts[s, 0] + k, CASED]
         if same:
-            chosen, length = s, size
-    return chosen, max(1, length)
+            longest, length = s, size
+    return longest, max(1, length)
 
 
 @compiled
-def expanded(first: int, stop: int, places: Int32, keys: UInt64, shorts: Int64, longs: Int64) -> tuple[Int32, UInt64]:
+def expanded(first: int, stop: int, columns: Int32, keys: UInt64, shorts: Int64, longs: Int64) -> tuple[Int32, UInt64]:
     """Tokens of a text with each abbreviation replaced by the tokens of its long form.
 
     Args:
-        first, stop: the tokens of the text.
-        places, keys: see `cuihop._kernels.tokens.tokens_of`.
-        shorts, longs: int64, shape (abbreviations, 2): tokens of the short form and of the long form.
+        columns, keys: see `cuihop._kernels.tokens.tokens_of`.
+        shorts, longs: shape (abbreviations, 2): tokens of the short form and of the long form.
 
     Returns:
-        places and keys of the tokens; those that stand for a short form have its characters, and in the column
+        columns and keys of the tokens; those that stand for a short form have its characters, and in the column
         `IN_TEXT` 2 for the first, 3 for those between, 4 for the last, 5 for an only one.
     """
     most = 0
     token = first
     while token < stop:
-        chosen, length = _short_form(token, stop, keys, shorts)
-        most += 1 if chosen < 0 else longs[chosen, 1] - longs[chosen, 0]
+        pair, length = _short_form(token, stop, keys, shorts)
+        most += 1 if pair < 0 else longs[pair, 1] - longs[pair, 0]
         token += length
-    new_places = np.empty((most, places.shape[1]), dtype=np.int32)
+    new_columns = np.empty((most, columns.shape[1]), dtype=np.int32)
     new_keys = np.empty((most, keys.shape[1]), dtype=np.uint64)
     count = 0
     token = first
     while token < stop:
-        chosen, length = _short_form(token, stop, keys, shorts)
-        if chosen < 0:
-            new_places[count] = places[token]
+        pair, length = _short_form(token, stop, keys, shorts)
+        if pair < 0:
+            new_columns[count] = columns[token]
             new_keys[count] = keys[token]
             # A bracket closed after an abbreviation does not separate.
-            if count and new_places[count - 1, IN_TEXT] >= 4:
-                new_places[count, GAP] &= ~np.int32(CLOSE)
+            if count and new_columns[count - 1, IN_TEXT] >= 4:
+                new_columns[count, GAP] &= ~np.int32(CLOSE)
                 new_keys[count, JOINED] = np.uint64(0)
             count += 1
             token += 1
             continue
-        begin, end = longs[chosen, 0], longs[chosen, 1]
+        begin, end = longs[pair, 0], longs[pair, 1]
         for k in range(begin, end):
-            new_places[count] = places[k]
+            new_columns[count] = columns[k]
             new_keys[count] = keys[k]
             new_keys[count, CASED] = np.uint64(0)
-            new_places[count, START] = places[token, START]
-            new_places[count, END] = places[token + length - 1, END]
+            new_columns[count, START] = columns[token, START]
+            new_columns[count, END] = columns[token + length - 1, END]
             if k == begin:
-                new_places[count, GAP] = places[token, GAP] & ~np.int32(HYPHEN)
-            new_places[count, IN_TEXT] = 5 if end - begin == 1 else 2 if k == begin else 4 if k == end - 1 else 3
+                new_columns[count, GAP] = columns[token, GAP] & ~np.int32(HYPHEN)
+            new_columns[count, IN_TEXT] = 5 if end - begin == 1 else 2 if k == begin else 4 if k == end - 1 else 3
             count += 1
         token += length
-    return new_places[:count].copy(), new_keys[:count].copy()
+    return new_columns[:count].copy(), new_keys[:count].copy()
 
 
 @compiled
 def matches(
-    first: int, stop: int, places: Int32, keys: UInt64, table: UInt64, firsts: Int32, rows: Int32, rules: UInt8,
-    words: UInt64, usable: UInt8, general: bool, longest: bool, found: Int32, count: int,
+    first: int, stop: int, columns: Int32, keys: UInt64, table: UInt64, firsts: Int32, rows: Int32, rules: UInt8,
+    words: UInt64, usable: UInt8, general: bool, longest: bool, hits: Int32, count: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Add the matches that begin in the tokens ``first`` up to ``stop``, as far as there is room for them.
+    """Add the matches that begin in the tokens ``first`` up to ``stop`` of a text, as far as there is room for them.
 
     Args:
-        first, stop, places, keys: tokens of one text.
         table, firsts, rows, rules: the table of names, and ``words`` its filter.
-        usable: uint8, shape (names,): 0 for a name that must not match; empty where all may match.
-        general: match general names too.
-        longest: the longest match from the left only; otherwise all.
-        found: int32, shape (room, 4): first and last character, candidate, 1 where a hyphen was left out, 2 where an
-            abbreviation was replaced. `MOST_MATCHES` rows of room are enough to go on.
-        count: matches in it so far.
+        usable: shape (names,): 0 for a name that must not match; empty where all may match.
+        general: match general names too. longest: the longest match from the left only; otherwise all.
+        hits: shape (room, 4): first and last character, candidate, 1 where a hyphen was left out, 2 where an
+            abbreviation was replaced. `MOST_MATCHES` rows of room are enough to go on. count: matches in it so far.
 
     Returns:
-        the token to go on from, or ``stop``; the matches in ``found``.
+        the token to go on from, or ``stop``; the matches in ``hits``.
     """
     separating = OPEN | CLOSE | BREAK
     token = first
     next_join = first  # the next token that a hyphen joins to the one before
-    while token < stop and found.shape[0] - count >= MOST_MATCHES:
+    while token < stop and hits.shape[0] - count >= MOST_MATCHES:
         if token + _AHEAD + 1 < stop:
             one = _step(_SEED, keys[token + _AHEAD, WORD])
             prefetch(words, int(_word(_end(one), words)))
             prefetch(words, int(_word(_end(_step(one, keys[token + _AHEAD + 1, WORD])), words)))
         best_end, best, best_flags = token, -1, 0
-        if places[token, IN_TEXT] == 3 or places[token, IN_TEXT] == 4:
+        if columns[token, IN_TEXT] == 3 or columns[token, IN_TEXT] == 4:
             token += 1
             continue
         while next_join < stop and (next_join <= token or keys[next_join, JOINED] == 0):
             next_join += 1
         for join in range(token, min(stop, token + _JOINS) if next_join < token + _JOINS else token + 1):
             # With join == token, no hyphen is left out; otherwise that before token ``join``.
-            if join > token and (keys[join, JOINED] == 0 or places[join, IN_TEXT] != 1):
+            if join > token and (keys[join, JOINED] == 0 or columns[join, IN_TEXT] != 1):
                 continue
             state = _SEED
             k = token
             flags = 0 if join == token else 1
             while k < stop and k - token < LONGEST_NAME:
                 joins = join > token and k + 1 == join
-                if k > token and places[k, GAP] & separating:
+                if k > token and columns[k, GAP] & separating:
                     break
                 state = _step(state, keys[join, JOINED] if joins else keys[k, WORD])
-                flags |= 2 if places[k, IN_TEXT] > 1 else 0
+                flags |= 2 if columns[k, IN_TEXT] > 1 else 0
                 k += 2 if joins else 1
                 key = _end(state)
                 bits = words[_word(key, words)]
-                may_end = places[k - 1, IN_TEXT] != 2 and places[k - 1, IN_TEXT] != 3
+                may_end = columns[k - 1, IN_TEXT] != 2 and columns[k - 1, IN_TEXT] != 3
                 may_end &= join == token or k > join
                 if may_end and bits & _sequence_bits(key) == _sequence_bits(key):
                     at = _candidate(key, table, firsts, rows, rules, usable, general)
                     if at >= 0:
                         if not longest:
-                            count = _add(token, k, at, flags, places, found, count)
+                            count = _add(token, k, at, flags, columns, hits, count)
                         elif k > best_end:
                             best_end, best, best_flags = k, at, flags
                 if bits & _prefix_bits(key) != _prefix_bits(key):
@@ -465,11 +453,11 @@ def matches(
         state = _ACRONYM_SEED
         capitals, written = 0, 0
         k = token
-        while k < stop and keys[k, CASED] != 0 and (k == token or not places[k, GAP] & separating):
-            if places[k, END] - places[token, START] > _LONGEST_ACRONYM + 1:
+        while k < stop and keys[k, CASED] != 0 and (k == token or not columns[k, GAP] & separating):
+            if columns[k, END] - columns[token, START] > _LONGEST_ACRONYM + 1:
                 break
-            capitals += places[k, CAPITALS]
-            written += places[k, END] - places[k, START]
+            capitals += columns[k, CAPITALS]
+            written += columns[k, END] - columns[k, START]
             state = _step(state, keys[k, CASED])
             k += 1
             if capitals < 2 and written > 2:
@@ -479,11 +467,11 @@ def matches(
                 at = _candidate(key, table, firsts, rows, rules, usable, general)
                 if at >= 0:
                     if not longest:
-                        count = _add(token, k, at, 0, places, found, count)
+                        count = _add(token, k, at, 0, columns, hits, count)
                     elif k >= best_end:
                         best_end, best, best_flags = k, at, 0
         if best >= 0:
-            count = _add(token, best_end, best, best_flags, places, found, count)
+            count = _add(token, best_end, best, best_flags, columns, hits, count)
             token = best_end
         else:
             token += 1
@@ -491,9 +479,9 @@ def matches(
 
 
 @compiled
-def _add(token: int, end: int, at: int, flags: int, places: Int32, found: Int32, count: int) -> int:
-    found[count, 0] = places[token, START]
-    found[count, 1] = places[end - 1, END]
-    found[count, 2] = at
-    found[count, 3] = flags
+def _add(token: int, end: int, at: int, flags: int, columns: Int32, hits: Int32, count: int) -> int:
+    hits[count, 0] = columns[token, START]
+    hits[count, 1] = columns[end - 1, END]
+    hits[count, 2] = at
+    hits[count, 3] = flags
     return count + 1

@@ -1,9 +1,8 @@
-"""Tokens of texts: hashes of their letters, their places, and what stands between them."""
+"""Tokens of texts: hashes of their letters, their positions, and the signs between them."""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
 from cuihop._kernels.shared import (
@@ -19,17 +18,12 @@ from cuihop._kernels.shared import (
     SPACE,
     UNKNOWN,
 )
-
-UInt8 = npt.NDArray[np.uint8]
-UInt32 = npt.NDArray[np.uint32]
-UInt64 = npt.NDArray[np.uint64]
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
+from cuihop.resources.arrays import Int32, Int64, UInt8, UInt32, UInt64
 
 # Marks between tokens: bits.
 HYPHEN, COMMA, OPEN, CLOSE, BREAK = 1, 2, 4, 8, 16
 
-# Columns of a token's places.
+# Columns of a token's positions and marks.
 START, END, CAPITALS, LETTERS, GAP, IN_TEXT = range(6)
 TOKEN_COLUMNS = 6
 
@@ -56,7 +50,7 @@ def _mixed(state: np.uint64, plain: bool) -> np.uint64:
 def code_points(offsets: Int64, blob: UInt8, first: int, last: int) -> tuple[Int64, UInt32]:
     """Decode the UTF-8 strings ``first`` up to ``last``: bounds in code points, and the code points."""
     bounds = np.zeros(last - first + 1, dtype=np.int64)
-    found = np.empty(offsets[last] - offsets[first], dtype=np.uint32)
+    codes = np.empty(offsets[last] - offsets[first], dtype=np.uint32)
     filled = 0
     for row in range(first, last):
         i = offsets[row]
@@ -66,11 +60,11 @@ def code_points(offsets: Int64, blob: UInt8, first: int, last: int) -> tuple[Int
             code = byte if more == 0 else byte & np.uint32(0x3F >> more)
             for k in range(i + 1, min(i + 1 + more, offsets[row + 1])):
                 code = (code << np.uint32(6)) | np.uint32(blob[k] & 0x3F)
-            found[filled] = code
+            codes[filled] = code
             filled += 1
             i += 1 + more
         bounds[row - first + 1] = filled
-    return bounds, found[:filled].copy()
+    return bounds, codes[:filled].copy()
 
 
 @compiled
@@ -80,20 +74,18 @@ def tokens_of(
     """Tokens of texts.
 
     Args:
-        bounds: int64, shape (texts + 1,): of each text in the next array.
-        text: code points of all texts.
-        classes: of each code point.
-        folds: its folded letter, or the place of its letters in the next array.
+        bounds: shape (texts + 1,): of each text in the next array. text: code points of all texts.
+        classes: of each code point. folds: its folded letter, or the index of its letters in ``several``.
         several: number of letters, and the letters.
         unknown: one value, raised to 1 where a class is unknown; the result is then of no use.
 
     Returns:
-        bounds of each text's tokens, int64, shape (texts + 1,); places, int32, shape (tokens, 6): first character in
-        the text and the one after the last, capitals, letters, marks before the token, 1; keys, uint64, shape
-        (tokens, 3): of its word, of its word joined to the one before (0 without a hyphen between), of its own letters.
+        bounds of each text's tokens, shape (texts + 1,); columns, shape (tokens, 6): first character in the text and
+        the one after the last, capitals, letters, marks before the token, 1; keys, shape (tokens, 3): of its word, of
+        its word joined to the one before (0 without a hyphen between), of its own letters.
     """
     token_bounds = np.zeros(bounds.size, dtype=np.int64)
-    places = np.empty((text.size // 4 + 64, TOKEN_COLUMNS), dtype=np.int32)
+    columns = np.empty((text.size // 4 + 64, TOKEN_COLUMNS), dtype=np.int32)
     keys = np.empty((text.size // 4 + 64, 3), dtype=np.uint64)
     count = 0
     for row in range(bounds.size - 1):
@@ -140,10 +132,10 @@ def tokens_of(
                 i += 1
                 continue
             # A token.
-            if count == places.shape[0]:
-                more_places = np.empty((2 * count, TOKEN_COLUMNS), dtype=np.int32)
-                more_places[:count] = places
-                places = more_places
+            if count == columns.shape[0]:
+                more_columns = np.empty((2 * count, TOKEN_COLUMNS), dtype=np.int32)
+                more_columns[:count] = columns
+                columns = more_columns
                 more_keys = np.empty((2 * count, 3), dtype=np.uint64)
                 more_keys[:count] = keys
                 keys = more_keys
@@ -203,32 +195,30 @@ def tokens_of(
                 either = plain or last_plain
                 keys[count, JOINED] = _mixed(joined, either or not _SHORTEST <= total <= _LONGEST)
             keys[count, CASED] = _mixed(cased, True)
-            places[count, START] = start - begin
-            places[count, END] = end - begin
-            places[count, CAPITALS] = capitals
-            places[count, LETTERS] = alphabetic
-            places[count, GAP] = marks | (HYPHEN if hyphen else 0)
-            places[count, IN_TEXT] = 1
+            columns[count, START] = start - begin
+            columns[count, END] = end - begin
+            columns[count, CAPITALS] = capitals
+            columns[count, LETTERS] = alphabetic
+            columns[count, GAP] = marks | (HYPHEN if hyphen else 0)
+            columns[count, IN_TEXT] = 1
             count += 1
             ended = end
             last_state, last_plain, last_letters = state, plain, letters
             marks = 0
             dashes, others = 0, 0
         token_bounds[row + 1] = count
-    return token_bounds, places[:count].copy(), keys[:count].copy()
+    return token_bounds, columns[:count].copy(), keys[:count].copy()
 
 
 @compiled
 def form_keys(keys: UInt64, words: UInt64, forms: UInt64) -> Int64:
-    """Replace the hash of each word by that of its form.
+    """Replace the hash of each word in ``keys``, shape (tokens, 3), by that of its form.
 
-    Args:
-        keys: uint64, shape (tokens, 3), changed in place.
-        words, forms: table of words and of their forms, open addressing; 0 is empty.
+    ``words``, ``forms``: table of words and of their forms, open addressing; 0 is empty.
 
     Returns:
-        the tokens of words that the table does not hold, twice each where the joined word is meant: 2 * token, or
-        2 * token + 1. These keys are unchanged.
+        the tokens of words that the table does not hold, 2 * token, or 2 * token + 1 where the joined word is meant.
+        These keys are unchanged.
     """
     missing = np.empty(64, dtype=np.int64)
     count = 0
@@ -276,10 +266,10 @@ def insert_words(words: UInt64, forms: UInt64, keys: UInt64, values: UInt64) -> 
 @compiled
 def hashes_of(offsets: Int64, letters: UInt32) -> UInt64:
     """Hashes of forms given as code points: form i is ``letters[offsets[i]:offsets[i + 1]]``."""
-    found = np.empty(offsets.size - 1, dtype=np.uint64)
-    for i in range(found.size):
+    hashes = np.empty(offsets.size - 1, dtype=np.uint64)
+    for i in range(hashes.size):
         state = _BASIS
         for k in range(offsets[i], offsets[i + 1]):
             state = (state ^ np.uint64(letters[k])) * _PRIME
-        found[i] = _mixed(state, True)
-    return found
+        hashes[i] = _mixed(state, True)
+    return hashes

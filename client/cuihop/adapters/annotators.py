@@ -1,6 +1,6 @@
 """Results of MedCAT, QuickUMLS and scispaCy as annotated documents. None of these tools is imported.
 
-`cuihop.annotated_texts.mention_export` writes the documents as files of mentions and of concepts;
+`cuihop.annotated_texts.writing` writes the documents as files of mentions and of concepts;
 `cuihop.annotated_texts.scoring` scores them. Offsets of all three tools count characters of Python.
 """
 
@@ -21,7 +21,7 @@ def from_medcat(results: Mapping[str, Mapping[str, Any]]) -> list[AnnotatedDocum
 
     Args:
         results: identifier of each text → the value of ``cat.get_entities(text)``. With ``only_cui=True`` the entities
-            have no place: start and end are -1.
+            have no offsets: start and end are -1.
 
     Raises:
         InputError: an entity is not as MedCAT gives it.
@@ -31,11 +31,11 @@ def from_medcat(results: Mapping[str, Mapping[str, Any]]) -> list[AnnotatedDocum
     ('C0006121',)
     """
 
-    def mention(place: str, entity: Any) -> GoldMention:
+    def mention(where: str, entity: Any) -> GoldMention:
         if isinstance(entity, str):
             return GoldMention(-1, -1, None, (entity,))
-        types = _field(entity, "type_ids", place, list, needed=False) or []
-        return _mention(entity, place, "source_value", ";".join(map(str, types)) or None)
+        types = _field(entity, "type_ids", where, list, needed=False) or []
+        return _mention(entity, where, "source_value", ";".join(map(str, types)) or None)
 
     return _documents(results, lambda name, result: [
         mention(f"text {name}, entity {number}", entity)
@@ -78,7 +78,7 @@ def from_scispacy(docs: Mapping[str, Any], *, every: bool = False) -> list[Annot
     Raises:
         InputError: the entities have no ``kb_ents``: the pipeline has no linker.
     """
-    found = []
+    documents = []
     for name, doc in docs.items():
         mentions = []
         for entity in doc.ents:
@@ -91,8 +91,8 @@ def from_scispacy(docs: Mapping[str, Any], *, every: bool = False) -> list[Annot
                 mentions.append(
                     GoldMention(entity.start_char, entity.end_char, entity.text, (cui,), entity.label_ or None)
                 )
-        found.append(AnnotatedDocument(name, doc.text, tuple(mentions)))
-    return found
+        documents.append(AnnotatedDocument(name, doc.text, tuple(mentions)))
+    return documents
 
 
 def _documents(
@@ -106,25 +106,25 @@ def _distinct(candidates: Sequence[Mapping[str, Any]]) -> Iterable[Mapping[str, 
     return {candidate.get("cui"): candidate for candidate in reversed(candidates)}.values()
 
 
-def _mention(entity: Any, place: str, text: str, kind: str | None) -> GoldMention:
-    start, end = (_field(entity, name, place, int) for name in ("start", "end"))
+def _mention(entity: Any, where: str, text: str, kind: str | None) -> GoldMention:
+    start, end = (_field(entity, name, where, int) for name in ("start", "end"))
     if not 0 <= start < end:
         raise InputError(
-            "a mention without characters", column=f"{place}, field end", found=f"{start} to {end}",
+            "a mention without characters", column=f"{where}, field end", found=f"{start} to {end}",
             expected="a start from 0, and a larger end",
         )  # fmt: skip
-    return GoldMention(start, end, _field(entity, text, place, str, needed=False), (_field(entity, "cui", place, str),),
+    return GoldMention(start, end, _field(entity, text, where, str, needed=False), (_field(entity, "cui", where, str),),
                        kind)  # fmt: skip
 
 
-def _field(entity: Any, name: str, place: str, kind: type, *, needed: bool = True) -> Any:
+def _field(entity: Any, name: str, where: str, kind: type, *, needed: bool = True) -> Any:
     """A field of a result, of its type."""
-    found = entity.get(name) if isinstance(entity, Mapping) else None
-    if found is None and not needed:
+    value = entity.get(name) if isinstance(entity, Mapping) else None
+    if value is None and not needed:
         return None
-    if not isinstance(found, kind) or isinstance(found, bool):
+    if not isinstance(value, kind) or isinstance(value, bool):
         raise InputError(
-            "not a result of this tool", column=f"{place}, field {name}",
-            found=quoted(repr(found if isinstance(entity, Mapping) else entity)), expected=kind.__name__,
+            "not a result of this tool", column=f"{where}, field {name}",
+            found=quoted(repr(value if isinstance(entity, Mapping) else entity)), expected=kind.__name__,
         )  # fmt: skip
-    return found
+    return value

@@ -1,6 +1,6 @@
 """Measures of captions by models with weights, as values that `cuihop.captions.score_captions` takes.
 
-The models are read from folders, and nothing is fetched. Where the organisers' programs of 2025 and 2026 differ from
+The models are read from folders, and nothing is fetched. If the organisers' programs of 2025 and 2026 differ from
 their paper, `Official` chooses.
 """
 
@@ -13,22 +13,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cuihop.adapters.alignscore import alignscore
-from cuihop.adapters.bertscore import bertscore
-from cuihop.adapters.bleurt import BLEURT_PYTORCH, bleurt
 from cuihop.adapters.image_similarity import embedding_similarity, image_similarity, picture_of, read_embeddings
 from cuihop.adapters.local_models import PACKAGES, ModelRun, ModelValues, check_folder
-from cuihop.captions.composites import Official
+from cuihop.adapters.text_models import BLEURT_PYTORCH, alignscore, bertscore, bleurt
 from cuihop.captions.external_scores import ExternalScores
-from cuihop.captions.normalisation import compared_text
-from cuihop.captions.reading import Captions, check_same_images, depends_on_captions
-from cuihop.captions.scoring import CaptionRules
+from cuihop.captions.reading import Captions, depends_on_captions
+from cuihop.captions.rules import CaptionRules, Official
 from cuihop.errors import InputError
 from cuihop.files.content_digest import file_digest
 from cuihop.files.text_lines import counted
 from cuihop.measures.measure import Measure, measures_named
-from cuihop.resources.optional_packages import OptionalPackage
-from cuihop.resources.versions import versions
+from cuihop.resources.optional_packages import OptionalPackage, versions
 
 __all__ = ["MODEL_MEASURES", "PACKAGES_OF_MODELS", "ModelMeasure", "Pictures", "model_scores", "similarity_scores"]
 
@@ -54,7 +49,7 @@ class Pictures:
     """The images of captions.
 
     Attributes:
-        model: folder of a model such as CLIP; ``None`` with embeddings made elsewhere.
+        model: folder of a model such as CLIP; ``None`` with embeddings from another program.
         images: folder of the pictures, or a file of their embeddings.
         captions: file of the embeddings of a system's captions, if there is no model.
     """
@@ -76,7 +71,7 @@ def model_scores(
 ) -> ExternalScores:
     """Values of a system's captions by a model.
 
-    BERTScore and BLEURT compare captions in the form of ``rules.text``, AlignScore as they are written. Of two empty
+    BERTScore and BLEURT compare captions in the form of ``rules.text``, AlignScore as they are written. For two empty
     captions BERTScore and AlignScore are 1, and BLEURT is what the model says.
 
     Args:
@@ -95,22 +90,22 @@ def model_scores(
         raise InputError(
             "not a measure by a model", column="field model", found=family, expected=", ".join(MODEL_MEASURES)
         )
-    check_same_images(references, predictions.rows or dict.fromkeys(predictions, 0), predictions.fault)
+    predictions.check_images(references)
     pairs = [list(references.values()), [predictions[image] for image in references]]
     both_empty = np.array([not ours and not theirs for ours, theirs in zip(*pairs, strict=True)], dtype=bool)
     if family in _OF_WORDS:
-        pairs = [[compared_text(caption, rules.text) for caption in side] for side in pairs]
+        pairs = [[rules.compared_text(caption) for caption in side] for side in pairs]
     depends = {"text": rules.text} if family in _OF_WORDS else {}
     run = _run_for(family, run, references, predictions, folder, depends)
-    found = MODEL_MEASURES[family](pairs[0], pairs[1], folder, run)
+    scores = MODEL_MEASURES[family](pairs[0], pairs[1], folder, run)
     if family in _ONE_IF_BOTH_EMPTY and both_empty.any():
-        for column in found.columns.values():
+        for column in scores.columns.values():
             column[both_empty] = 1.0
-        account = f"{found.account}, but 1 for {counted(int(both_empty.sum()), 'image')} with two empty captions"
-        found = ModelValues(found.columns, account)
+        summary = f"{scores.account}, but 1 for {counted(int(both_empty.sum()), 'image')} with two empty captions"
+        scores = ModelValues(scores.columns, summary)
     default = "BERTScore(value=F1)" if family == "BERTScore" and rules.official else family
     measures_used = dict.fromkeys([*measures_named(default), *(m for m in measures if m.family == family)])
-    return _scores(references, folder, found, measures_used)
+    return _scores(references, folder, scores, measures_used)
 
 
 def similarity_scores(
@@ -136,32 +131,32 @@ def similarity_scores(
         InputError: a model, a picture or an embedding is missing, or not of its kind.
         ModuleNotFoundError: a package is not installed.
     """
-    check_same_images(references, predictions.rows or dict.fromkeys(predictions, 0), predictions.fault)
+    predictions.check_images(references)
     captions = {image: predictions[image] for image in references}
     if pictures.model is not None:
         run = _run_for("similarity", run, references, predictions, pictures.model, {
             "pictures": [file_digest(picture_of(image, pictures.images)) for image in captions]
             if run is not None and run.blocks is not None else None,
         })  # fmt: skip
-        found = image_similarity(captions, pictures.model, pictures.images, run)
+        scores = image_similarity(captions, pictures.model, pictures.images, run)
     elif pictures.captions is not None:
         sides = [read_embeddings(path, list(references)) for path in (pictures.images, pictures.captions)]
-        account = f"embeddings of captions in {pictures.captions}, {sides[0].shape[1]} dimensions"
-        found = ModelValues({"similarity": embedding_similarity(*sides)}, account)
+        summary = f"embeddings of captions in {pictures.captions}, {sides[0].shape[1]} dimensions"
+        scores = ModelValues({"similarity": embedding_similarity(*sides)}, summary)
     else:
         raise InputError(
             "embeddings of images alone", column="field captions", expected="those of the captions too, or a model"
         )
-    column = found.columns["similarity"]
+    column = scores.columns["similarity"]
     empty = np.array([not caption for caption in captions.values()], dtype=bool)
     if official == "2025":
         empty &= np.array([not caption for caption in references.values()], dtype=bool)
     column[empty] = 1.0 if official == "2025" else 0.0
-    account = (
-        f"{found.account}, {counted(int(empty.sum()), 'empty caption')} set to {'1' if official == '2025' else '0'}"
+    summary = (
+        f"{scores.account}, {counted(int(empty.sum()), 'empty caption')} set to {'1' if official == '2025' else '0'}"
     )
     source = pictures.model or pictures.images
-    return _scores(references, source, ModelValues(found.columns, account), measures_named("similarity"))
+    return _scores(references, source, ModelValues(scores.columns, summary), measures_named("similarity"))
 
 
 def _run_for(
@@ -184,6 +179,8 @@ def _run_for(
     return replace(run, depends=depends)
 
 
-def _scores(references: Captions, source: Path, found: ModelValues, measures_used: Iterable[Measure]) -> ExternalScores:
-    columns = {measure: found.columns[str(measure)] for measure in measures_used}
-    return ExternalScores(tuple(references), columns, str(source), found.account)
+def _scores(
+    references: Captions, source: Path, values: ModelValues, measures_used: Iterable[Measure]
+) -> ExternalScores:
+    columns = {measure: values.columns[str(measure)] for measure in measures_used}
+    return ExternalScores(tuple(references), columns, str(source), values.account)

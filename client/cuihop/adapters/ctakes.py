@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, NoReturn
 from xml.parsers import expat
 
-from cuihop.adapters.utf16_places import character_places
 from cuihop.annotated_texts.documents import AnnotatedDocument, GoldMention
 from cuihop.errors import InputError
 from cuihop.files.input_file import Readable, opened_input
@@ -27,7 +26,7 @@ def from_ctakes_xmi(
 ) -> AnnotatedDocument:
     """The document of an XMI file: its text, and every annotation with a UMLS concept.
 
-    Places, which Java counts in units of UTF-16, are counted in characters.
+    Positions, which Java counts in units of UTF-16, are counted in characters.
 
     Args:
         path: a file, a pipe, or ``-`` for standard input; may be compressed by gzip or zstd.
@@ -40,24 +39,24 @@ def from_ctakes_xmi(
         InputError: the file is no XMI of cTAKES, too large, or names a document type.
     """
     file = opened_input(path)
-    found = _Elements(file.name)
-    found.parse(whole_text(file, LARGEST_XMI))
-    views = [sofa for sofa in found.sofas if sofa.get("sofaID") == "_InitialView"] or found.sofas
+    elements = _Elements(file.name)
+    elements.parse(whole_text(file, LARGEST_XMI))
+    views = [sofa for sofa in elements.sofas if sofa.get("sofaID") == "_InitialView"] or elements.sofas
     if not views:
         raise InputError(
             "no text in the file", file=file.name, found="no cas:Sofa", expected="XMI of cTAKES", advice=_ADVICE
         )
     view, text = views[0], views[0].get("sofaString", "")
     mentions = []
-    for kind, annotation in found.annotations:
+    for kind, annotation in elements.annotations:
         negated = annotation.get("polarity") == "-1"
         if annotation.get("sofa", view.get("xmi:id")) != view.get("xmi:id") or (negated and leave_out_negated):
             continue
-        start, end = character_places(text, [found.number(annotation, name) for name in ("begin", "end")])
-        for cui in found.concepts(annotation, every=every):
+        start, end = character_positions(text, [elements.number(annotation, name) for name in ("begin", "end")])
+        for cui in elements.concepts(annotation, every=every):
             mentions.append(GoldMention(start, end, text[start:end], (cui,), kind))
     mentions.sort(key=lambda mention: (mention.start, mention.end))
-    name = identifier or found.document or PurePath(file.name).name.partition(".")[0]
+    name = identifier or elements.document or PurePath(file.name).name.partition(".")[0]
     return AnnotatedDocument(name, text, tuple(dict.fromkeys(mentions)))
 
 
@@ -104,7 +103,7 @@ class _Elements:
             self.annotations.append((kind, attributes))
 
     def number(self, annotation: Mapping[str, str], name: str) -> int:
-        """A place in the text."""
+        """A position in the text."""
         text = annotation.get(name, "")
         if not (text.isascii() and text.isdecimal() and len(text) < 10):
             raise InputError(
@@ -145,8 +144,8 @@ def from_ctakes_table(
 ) -> AnnotatedDocument:
     """The document of a table that SemanticTableFileWriter wrote: BSV, CSV or TAB.
 
-    A row has all concepts of a mention, ascending; each is a mention here. The table does not hold the text, so places
-    stay counted in units of UTF-16.
+    A row has all concepts of a mention, ascending; each is a mention here. The table does not hold the text, so its
+    positions stay counted in units of UTF-16.
 
     Args:
         path: a file, a pipe, or ``-`` for standard input; may be compressed by gzip or zstd.
@@ -186,3 +185,14 @@ def from_ctakes_table(
                 mentions[GoldMention(start, end, None if missing else text, (cui,), row["type"].strip() or None)] = None
     name = identifier or PurePath(file.name).name.partition(".")[0].removesuffix("_table")
     return AnnotatedDocument(name, None, tuple(mentions))
+
+
+def character_positions(text: str, units: Sequence[int]) -> list[int]:
+    """The positions in characters (code points); those beyond the text keep their distance from its end.
+
+    >>> character_positions("𝛃 cell", [0, 2, 3, 7])
+    [0, 1, 2, 6]
+    """
+    wide = [position for position, sign in enumerate(text) if ord(sign) > 0xFFFF]
+    begins = [position + number for number, position in enumerate(wide)]  # of each, in units
+    return [unit - sum(begin < unit for begin in begins) for unit in units]

@@ -12,8 +12,7 @@ from cuihop.errors import InputError
 from cuihop.graph import ConceptGraph, resolved
 from cuihop.resources.optional_packages import installed_by
 from cuihop.snapshot.file import Sections
-from cuihop.snapshot.identifier_table import IdentifierTable
-from cuihop.snapshot.string_table import StringTable
+from cuihop.snapshot.string_table import IdentifierTable, StringTable
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -1,4 +1,4 @@
-"""Similarity of images and captions, from embeddings made elsewhere or by a model such as CLIP from a folder.
+"""Similarity of images and captions, from embeddings of another program or by a model such as CLIP from a folder.
 
 Hessel et al. CLIPScore: A Reference-free Evaluation Metric for Image Captioning. EMNLP 2021, section 3.
 """
@@ -12,22 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from cuihop.adapters.local_models import (
-    LOCAL,
-    Float64,
-    ModelRun,
-    ModelValues,
-    batched,
-    check_folder,
-    loaded,
-    loading,
-    packages,
-)
+from cuihop.adapters.local_models import LOCAL, ModelRun, ModelValues, batched, check_folder, loaded, loading, packages
 from cuihop.errors import InputError, first_few
-from cuihop.files.array_file import Rows, array_in
+from cuihop.files.arrays import Rows, array_in
 from cuihop.files.input_file import opened_input
 from cuihop.files.text_lines import counted
-from cuihop.rankings.embeddings import Embeddings
+from cuihop.rankings.nearest_vectors import Embeddings
+from cuihop.resources.arrays import Float64
 from cuihop.resources.optional_packages import installed_by
 
 __all__ = ["embedding_similarity", "image_similarity", "picture_of", "read_embeddings"]
@@ -57,12 +48,12 @@ def embedding_similarity(images: Rows, captions: Rows) -> Float64:
             expected=f"{images.shape}, those of the images", advice="Make both by one model, for the same images.",
         )  # fmt: skip
     sides = Embeddings(images, "embeddings of images"), Embeddings(captions, "embeddings of captions")
-    found = np.empty(len(images), dtype=np.float64)
+    similarities = np.empty(len(images), dtype=np.float64)
     for first in range(0, len(images), _ROWS_AT_ONCE):
-        part = slice(first, first + _ROWS_AT_ONCE)
-        ours, theirs = (side.directions(part, "cosine", np.float64) for side in sides)
-        found[part] = _WEIGHT * np.clip(np.einsum("ij,ij->i", ours, theirs), 0.0, 1.0)
-    return found
+        rows = slice(first, first + _ROWS_AT_ONCE)
+        ours, theirs = (side.directions(rows, "cosine", np.float64) for side in sides)
+        similarities[rows] = _WEIGHT * np.clip(np.einsum("ij,ij->i", ours, theirs), 0.0, 1.0)
+    return similarities
 
 
 def read_embeddings(path: Path, images: Sequence[str]) -> Rows:
@@ -159,19 +150,19 @@ def image_similarity(
     limit = min(int(tokenizer.model_max_length), int(model.config.text_config.max_position_embeddings))
     lengths = [len(tokenizer(captions[name], verbose=False)["input_ids"]) for name in names]
 
-    def values(places: list[int]) -> Any:
-        chosen = [names[place] for place in places]
-        texts = tokenizer([captions[name] for name in chosen], padding=True, truncation=True, max_length=limit,
+    def values(indices: list[int]) -> Any:
+        batch = [names[index] for index in indices]
+        texts = tokenizer([captions[name] for name in batch], padding=True, truncation=True, max_length=limit,
                           return_tensors="pt")  # fmt: skip
-        pixels = processor([_pixels(pictures[name]) for name in chosen], return_tensors="pt")
+        pixels = processor([_pixels(pictures[name]) for name in batch], return_tensors="pt")
         sides = model.get_text_features(**texts.to(run.device)), model.get_image_features(**pixels.to(run.device))
         ours, theirs = (getattr(side, "pooler_output", side).double() for side in sides)
         return _WEIGHT * torch.cosine_similarity(ours, theirs).clamp(0.0, 1.0)
 
-    found = batched(lengths, run, values)[:, 0]
+    similarities = batched(lengths, run, values)[:, 0]
     cut = counted(sum(length > limit for length in lengths), "caption")
-    account = f"{model.config.model_type}, {counted(len(names), 'picture')} of {images}, {cut} cut at {limit} tokens"
-    return ModelValues({_NAME: found}, account)
+    summary = f"{model.config.model_type}, {counted(len(names), 'picture')} of {images}, {cut} cut at {limit} tokens"
+    return ModelValues({_NAME: similarities}, summary)
 
 
 def picture_of(image: str, images: Path) -> Path:

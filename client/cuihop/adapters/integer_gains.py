@@ -77,15 +77,15 @@ def to_integer_gains(
 
     def receive(scores: Scores) -> None:
         gains, rows = scores.best_others(0, collection.own_rows[scores.queries])
-        for place, of_query, found in zip(scores.queries.tolist(), gains.tolist(), rows.tolist(), strict=True):
-            grades[collection.query_names[place]] = {
+        for query, of_query, of_images in zip(scores.queries.tolist(), gains.tolist(), rows.tolist(), strict=True):
+            grades[collection.query_names[query]] = {
                 names[row]: grade
-                for row, gain in zip(found, of_query, strict=True)
+                for row, gain in zip(of_images, of_query, strict=True)
                 if gain > 0.0 and (grade := rounding.grade(gain, scale))
             }
 
     collection.index(graph, nearness).score(
-        [nearness.lam], len(names) + 1, lambda places: np.empty((len(places), 0), dtype=np.int32), receive
+        [nearness.lam], len(names) + 1, lambda queries: np.empty((len(queries), 0), dtype=np.int32), receive
     )
     return IntegerGains(
         Judgements.of(grades), scale, rounding.pairs, rounding.rounded, rounding.lost, rounding.largest_error

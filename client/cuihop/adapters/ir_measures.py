@@ -27,8 +27,7 @@ from cuihop.evaluation.result import EmptyIdeal, Evaluation
 from cuihop.files.text_lines import quoted
 from cuihop.graph import ConceptGraph
 from cuihop.measures.measure import Measure
-from cuihop.measures.near_weight import IntrinsicContent, Weight
-from cuihop.measures.nearness import Nearness
+from cuihop.measures.nearness import IntrinsicContent, Nearness, Weight
 from cuihop.rankings.in_memory import scored_ranking
 from cuihop.rankings.ranking import Ranking, Ties, checked_ties
 from cuihop.resources.optional_packages import installed_by
@@ -164,14 +163,14 @@ class ConceptProvider(_providers.Provider):
 
         There is one such list for the whole process.
         """
-        found = ir_measures.DefaultPipeline.providers
-        found[:] = [self, *(provider for provider in found if not isinstance(provider, ConceptProvider))]
+        providers = ir_measures.DefaultPipeline.providers
+        providers[:] = [self, *(provider for provider in providers if not isinstance(provider, ConceptProvider))]
         return self
 
     def unregister(self) -> None:
         """Remove it from that list."""
-        found = ir_measures.DefaultPipeline.providers
-        found[:] = [provider for provider in found if provider is not self]
+        providers = ir_measures.DefaultPipeline.providers
+        providers[:] = [provider for provider in providers if provider is not self]
 
     def __enter__(self) -> Self:
         return self.register()
@@ -218,10 +217,10 @@ class _ConceptEvaluator(_providers.Evaluator):
 
     def _iter_calc(self, run: Any) -> Iterator[ir_measures.Metric]:
         measures = list(self.measures)
-        found = self._provider.evaluation(measures, self.qrel_qids, _scores(run))
+        evaluation = self._provider.evaluation(measures, self.qrel_qids, _scores(run))
         for measure in measures:
-            values = found.values[:, found.measures.index(_own_measure(measure))].tolist()
-            for query, value in zip(found.queries, values, strict=True):
+            values = evaluation.values[:, evaluation.measures.index(_own_measure(measure))].tolist()
+            for query, value in zip(evaluation.queries, values, strict=True):
                 yield ir_measures.Metric(query_id=query, measure=measure, value=value)
 
 
@@ -291,13 +290,13 @@ def _items(converter: Any) -> Iterator[Any]:
 
 
 def _by_query(rows: Iterable[tuple[str, str, Any]]) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    scores: dict[str, dict[str, Any]] = {}
     for query, document, value in rows:
-        of_query = found.setdefault(query, {})
+        of_query = scores.setdefault(query, {})
         if document in of_query:
             raise InputError(
                 "a document stands twice for a query", column=f"query {quoted(str(query))}",
                 found=quoted(str(document)), expected="each document once for a query",
             )  # fmt: skip
         of_query[document] = value
-    return found
+    return scores

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from cuihop.captions.blocks import CaptionBlocks
 from cuihop.errors import CuihopError, InputError, first_few
+from cuihop.resources.arrays import Float64
 from cuihop.resources.cores import checked_threads
 from cuihop.resources.optional_packages import OptionalPackage, installed_by
 from cuihop.resources.progress import Progress
@@ -27,7 +28,6 @@ from cuihop.resources.resources import Resources
 __all__ = ["LOCAL", "ModelRun", "ModelValues", "batched", "check_folder", "loaded", "loading", "packages", "padded",
            "token_limit"]  # fmt: skip
 
-Float64 = npt.NDArray[np.float64]
 
 LOCAL = {"local_files_only": True, "trust_remote_code": False}
 """Arguments of ``from_pretrained`` of the Auto classes: no hub, and no code from the folder."""
@@ -164,7 +164,7 @@ def loaded(model_class: Any, folder: Path, run: ModelRun, optional: Sequence[str
     torch, _ = packages()
     with loading(folder):
         model, report = model_class.from_pretrained(str(folder), output_loading_info=True, **LOCAL)
-    missing = sorted(name for name in report["missing_keys"] if not any(part in name for part in optional))
+    missing = sorted(name for name in report["missing_keys"] if not any(name_part in name for name_part in optional))
     if missing:
         raise InputError(
             "weights of the model are missing", file=folder, found=f"no {first_few(missing)}",
@@ -213,24 +213,23 @@ def batched(lengths: Sequence[int], run: ModelRun, values: Callable[[list[int]],
     """Values of pairs, computed in batches of similar length, the longest first.
 
     Args:
-        lengths: of the pairs. values: tensor for the places of some pairs, shape (pairs, columns) or (pairs,).
+        lengths: of the pairs. values: tensor for the indices of some pairs, shape (pairs, columns) or (pairs,).
 
     Returns:
         Shape (pairs, columns), in the order of the pairs.
     """
-    order = np.array(sorted(range(len(lengths)), key=lambda place: -lengths[place]), dtype=np.int64)
-    work = _Batches(order, run.batch_size, values, columns)
+    order = np.array(sorted(range(len(lengths)), key=lambda index: -lengths[index]), dtype=np.int64)
+    job = _Batches(order, run.batch_size, values, columns)
     with inference(run):
         blocks = run.blocks or CaptionBlocks(Resources(progress=run.progress))
-        return blocks.batches(run.depends, len(lengths), columns, work)
+        return blocks.batches(run.depends, len(lengths), columns, job)
 
 
 @dataclass(frozen=True, eq=False)
 class _Batches:
     """Batches of a model as a `cuihop.resources.block_work.BlockWork`, one at a time.
 
-    Attributes:
-        order: places of the pairs. size: of a batch. compute: tensor of the values of some pairs. columns: of values.
+    ``order``: indices of the pairs. ``compute``: tensor of the values of some pairs.
     """
 
     order: npt.NDArray[np.int64]
@@ -248,6 +247,6 @@ class _Batches:
 
     def values(self, number: int) -> Float64:
         """Values of a batch, float64, shape (pairs, columns)."""
-        places = self.places(number).tolist()
-        found: Float64 = np.reshape(self.compute(places).double().cpu().tolist(), (len(places), self.columns))
-        return found
+        indices = self.places(number).tolist()
+        results: Float64 = np.reshape(self.compute(indices).double().cpu().tolist(), (len(indices), self.columns))
+        return results

@@ -137,7 +137,7 @@ def _by_query(frame: pd.DataFrame, values: Sequence[str]) -> dict[str, dict[str,
     if not hasattr(frame, "columns"):
         raise InputError("not a DataFrame", found=type(frame).__name__)
     names = _column(frame, _QUERY), _column(frame, _DOCUMENT), _column(frame, values)
-    found: dict[str, dict[str, Any]] = {}
+    lists: dict[str, dict[str, Any]] = {}
     for query, document, value in zip(*(frame[name].tolist() for name in names), strict=True):
         for name, what in ((query, names[0]), (document, names[1])):
             if not isinstance(name, str):  # 7 may have been "007"
@@ -145,11 +145,11 @@ def _by_query(frame: pd.DataFrame, values: Sequence[str]) -> dict[str, dict[str,
                     "not a name", column=what, found=repr(name), expected="text",
                     advice="pandas.read_csv(…, dtype=str) keeps names as they are.",
                 )  # fmt: skip
-        of_query = found.setdefault(query, {})
+        of_query = lists.setdefault(query, {})
         if document in of_query:
             raise InputError(
                 "a document stands twice for a query", column=names[1],
                 found=f"{quoted(document)} for query {quoted(query)}", expected="each document once for a query",
             )  # fmt: skip
         of_query[document] = value
-    return found
+    return lists

@@ -50,7 +50,7 @@ def to_run(ranking: Ranking) -> dict[str, dict[str, float]]:
         )  # fmt: skip
     listed = zip(ranking.items(), ranking.listed.tolist(), strict=True)
     return {
-        query: {name: float(len(names) - place) for place, name in enumerate(names)}
+        query: {name: float(len(names) - index) for index, name in enumerate(names)}
         for (query, names), there in listed
         if there
     }
@@ -100,8 +100,8 @@ def to_results(evaluation: MeasuredQueries) -> dict[str, dict[str, float]]:
     """
     names = [trec_name(measure) or str(measure) for measure in evaluation.measures]
     rows = zip(evaluation.queries, evaluation.values.tolist(), strict=True)
-    found = {q: {n: v for n, v in zip(names, row, strict=True) if not math.isnan(v)} for q, row in rows}
-    return {query: values for query, values in found.items() if values}
+    results = {q: {n: v for n, v in zip(names, row, strict=True) if not math.isnan(v)} for q, row in rows}
+    return {query: values for query, values in results.items() if values}
 
 
 def trec_name(measure: Measure) -> str | None:
@@ -112,5 +112,5 @@ def trec_name(measure: Measure) -> str | None:
     """
     if measure.labels or measure.options or measure.family not in _TREC_NAMES:
         return None
-    whole, cut = _TREC_NAMES[measure.family]
-    return whole if measure.k is None else f"{cut}_{measure.k}"
+    uncut, cut = _TREC_NAMES[measure.family]
+    return uncut if measure.k is None else f"{cut}_{measure.k}"

@@ -56,10 +56,10 @@ class ConceptScorer:
         nearness: Nearness = Nearness(),
         empty_ideal: EmptyIdeal = "zero",
     ) -> None:
-        wanted = measures_named(measure)
-        if len(wanted) > 1 or wanted[0].kind != "concepts":
+        measures = measures_named(measure)
+        if len(measures) > 1 or measures[0].kind != "concepts":
             raise InputError(
-                "not one measure of a ranking by concepts", column="measure", found=", ".join(map(str, wanted)),
+                "not one measure of a ranking by concepts", column="measure", found=", ".join(map(str, measures)),
                 expected="nn-CUI@K or CUI@K, with one K",
             )  # fmt: skip
         if (checked_choice("by", by, Finding) == "kneighbors") != (corpus is not None):
@@ -68,7 +68,7 @@ class ConceptScorer:
                 found=f"by={by!r} {'without' if corpus is None else 'with'} corpus",
                 expected="corpus with by='kneighbors', and only then",
             )  # fmt: skip
-        self._measure = wanted[0]
+        self._measure = measures[0]
         self._by = by
         self._similarity: Similarity = checked_choice("similarity", similarity, Similarity)
         self._corpus = None if corpus is None else _named("row", list(corpus))
@@ -113,4 +113,4 @@ class ConceptScorer:
 def _named(kind: str, concepts: Sequence[object]) -> dict[str, object]:
     """Names for images that have none, in the order of their rows."""
     width = len(str(len(concepts)))
-    return {f"{kind} {place:0{width}}": of for place, of in enumerate(concepts)}
+    return {f"{kind} {row:0{width}}": of for row, of in enumerate(concepts)}

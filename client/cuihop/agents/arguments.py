@@ -12,7 +12,7 @@ from cuihop.errors import InputError
 from cuihop.files.text_lines import shortened
 from cuihop.graph import MOST_PATHS, MOST_SABS, Direction
 from cuihop.identifiers import MAX_LENGTH
-from cuihop.measures.near_weight import IntrinsicContent, Weight
+from cuihop.measures.nearness import IntrinsicContent, Weight
 from cuihop.measures.resolution import Unknown
 
 MOST_ROWS = 20
@@ -218,46 +218,37 @@ class CompareArguments(Arguments):
 A = TypeVar("A", bound=Arguments)
 
 
-def checked_arguments(kind: type[A], tool: str, given: Mapping[str, Any] | None) -> A:
-    """The arguments of a tool.
-
-    Args:
-        kind: their model.
-        tool: the tool's name, for messages.
-        given: as parsed from JSON.
-
-    Raises:
-        InputError: names the parameter, the value found and the value expected.
-    """
-    if len(given or ()) > _MOST_FIELDS:
-        raise InputError(f"{tool}: too many parameters", found=f"{len(given or ()):,}", expected=_names_of(kind))
+def checked_arguments(kind: type[A], tool: str, values: Mapping[str, Any] | None) -> A:
+    """The arguments of a tool, or an `InputError` with the parameter, the value found and the value expected."""
+    if len(values or ()) > _MOST_FIELDS:
+        raise InputError(f"{tool}: too many parameters", found=f"{len(values or ()):,}", expected=_names_of(kind))
     try:
-        return kind.model_validate(given or {})
+        return kind.model_validate(values or {})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-    place = ".".join(map(str, first["loc"]))
+    column = ".".join(map(str, first["loc"]))
     if first["type"] == "extra_forbidden":
-        raise InputError(f"{tool}: no such parameter", found=shortened(repr(place)), expected=_names_of(kind))
+        raise InputError(f"{tool}: no such parameter", found=shortened(repr(column)), expected=_names_of(kind))
     if first["type"] == "missing":
-        raise InputError("missing", column=place, found="nothing", expected=_description_of(kind, place))
-    found, expected = _printed(kind, place, first["input"]), first["msg"].removeprefix("Input should be ")
+        raise InputError("missing", column=column, found="nothing", expected=_description_of(kind, column))
+    value, expected = _printed(kind, column, first["input"]), first["msg"].removeprefix("Input should be ")
     limits = first.get("ctx", {})
     if first["type"] in ("too_short", "too_long"):
-        found = f"{len(first['input']):,} items"
+        value = f"{len(first['input']):,} items"
         expected = f"at least {limits['min_length']}" if "min_length" in limits else f"at most {limits['max_length']:,}"
     elif first["type"] == "model_type":
         expected = "an object"
     raise InputError(
         "not as expected",
-        column=place,
-        found=shortened(found),
+        column=column,
+        found=shortened(value),
         expected=expected.removeprefix("String should have "),
     )
 
 
-def _printed(kind: type[Arguments], place: str, value: Any) -> str:
-    """The value found at a place, or only its length or type where it is private."""
-    if place not in kind.private:
+def _printed(kind: type[Arguments], column: str, value: Any) -> str:
+    """The value of a parameter, or only its length or type if it is private."""
+    if column not in kind.private:
         return repr(value)
     return f"{len(value):,} characters" if isinstance(value, str) else f"a value of the type {type(value).__name__}"
 
@@ -266,7 +257,7 @@ def _names_of(kind: type[Arguments]) -> str:
     return " or ".join(field.alias or name for name, field in kind.model_fields.items())
 
 
-def _description_of(kind: type[Arguments], place: str) -> str:
+def _description_of(kind: type[Arguments], column: str) -> str:
     """The description of a parameter; of one within a row, only that there is to be one."""
-    field = kind.model_fields.get(place)
+    field = kind.model_fields.get(column)
     return "a value" if field is None or field.description is None else field.description.rstrip(".").lower()

@@ -30,7 +30,7 @@ def json_text(answer: Mapping[str, Any]) -> str:
 def bounded(fields: Mapping[str, Any], totals: Mapping[str, int] | None = None) -> dict[str, Any]:
     """An answer of at most `MOST_ROWS` rows a list and `MOST_BYTES` bytes.
 
-    Where lists are too long, the longest loses its last rows first. ``left_out`` has the total and the number shown of
+    The longest list loses its last rows first until the answer fits. ``left_out`` has the total and the number shown of
     each list that is cut, of the lists within the rows shown (``related.witnesses``), and of the characters of long
     texts (``characters``); it is empty where nothing is left out.
 
@@ -57,20 +57,18 @@ def _with_rows(fields: Mapping[str, Any], rows: Mapping[str, int], totals: Mappi
     answer = {name: _cut(name, value, rows.get(name, 0), sizes) for name, value in fields.items()}
     for name in rows:
         sizes[name] = [totals.get(name, len(fields[name])), len(answer[name])]
-    cut = {name: {"total": of, "shown": some} for name, (of, some) in sizes.items() if some < of}
+    cut = {name: {"total": total, "shown": count} for name, (total, count) in sizes.items() if count < total}
     if "truncated" in answer:
         answer["truncated"] = not cut.keys().isdisjoint(rows)
     return {**answer, LEFT_OUT: cut}
 
 
-def _cut(place: str, value: Any, most: int, sizes: dict[str, list[int]]) -> Any:
+def _cut(path: str, value: Any, most: int, sizes: dict[str, list[int]]) -> Any:
     """A value without its last rows and without the ends of long texts.
 
     Args:
-        place: name of the value; a list within a row has a dot in it.
-        value: of a field.
-        most: rows.
-        sizes: total and number shown of texts and of lists within rows, by place; they are added up.
+        path: name of the value; a list within a row has a dot in it.
+        sizes: total and number shown of texts and of lists within rows, by path; they are added up.
     """
     if isinstance(value, str):
         if len(value) > _LONGEST_TEXT:
@@ -78,25 +76,25 @@ def _cut(place: str, value: Any, most: int, sizes: dict[str, list[int]]) -> Any:
             return value[:_LONGEST_TEXT] + "…"
         return value
     if isinstance(value, Mapping):
-        return _row(place, dict(list(value.items())[:most]), sizes)
+        return _row(path, dict(list(value.items())[:most]), sizes)
     if isinstance(value, list | tuple):
-        return [_row(place, item, sizes) for item in value[:most]]
+        return [_row(path, item, sizes) for item in value[:most]]
     return value
 
 
-def _row(place: str, row: Any, sizes: dict[str, list[int]]) -> Any:
+def _row(path: str, row: Any, sizes: dict[str, list[int]]) -> Any:
     """A row, its own lists cut too."""
     if not isinstance(row, Mapping):
-        return _cut(place, row, 0, sizes)
+        return _cut(path, row, 0, sizes)
     answer = {}
     for name, value in row.items():
-        answer[name] = _cut(f"{place}.{name}", value, _MOST_INNER_ROWS, sizes)
+        answer[name] = _cut(f"{path}.{name}", value, _MOST_INNER_ROWS, sizes)
         if isinstance(value, list | tuple):
-            _count(sizes, f"{place}.{name}", len(value), len(answer[name]))
+            _count(sizes, f"{path}.{name}", len(value), len(answer[name]))
     return answer
 
 
-def _count(sizes: dict[str, list[int]], place: str, total: int, left: int) -> None:
-    counts = sizes.setdefault(place, [0, 0])
+def _count(sizes: dict[str, list[int]], path: str, total: int, left: int) -> None:
+    counts = sizes.setdefault(path, [0, 0])
     counts[0] += total
     counts[1] += left

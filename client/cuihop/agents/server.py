@@ -74,9 +74,6 @@ def agent_server(run: Run) -> Server[Any]:
 
     An error that a caller can cause is a tool's result with ``isError`` and its message; anything else is a fault,
     whose message is logged and not sent.
-
-    Args:
-        run: computes the answers.
     """
     listed = ListToolsResult(tools=[_described(tool) for tool in TOOLS.values()])
     schemas = {tool.name: tool.input_schema for tool in listed.tools}
@@ -107,11 +104,7 @@ def agent_server(run: Run) -> Server[Any]:
 
 
 async def serve_standard_streams(answer: Callable[[AgentTool, Arguments], dict[str, Any]]) -> None:
-    """Answer the client at standard input and output until it closes the input.
-
-    Args:
-        answer: computes an answer; called in threads.
-    """
+    """Answer the client at standard input and output until it closes the input. ``answer`` is called in threads."""
 
     async def run(tool: AgentTool, arguments: Arguments, _: Any) -> dict[str, Any]:
         return await anyio.to_thread.run_sync(partial(answer, tool, arguments), abandon_on_cancel=True)

@@ -8,9 +8,10 @@ identifier). None of them is an error. ``resolutions`` then has the identifiers 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
+from cuihop.adapter_rules import replaced
 from cuihop.agents.arguments import (
     MOST_ROWS,
     AnnotateArguments,
@@ -27,21 +28,24 @@ from cuihop.agents.arguments import (
 from cuihop.agents.bounded_answers import bounded
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.answer_fields import (
-    annotation_fields,
     common_ancestors_fields,
-    distance_fields,
     fields_of,
-    neighbourhood_fields,
-    path_fields,
-    relevance_fields,
-    search_fields,
     similarity_fields,
     with_release,
 )
 from cuihop.errors import NotAllowed
-from cuihop.graph import Concept, ConceptGraph, Resolution
+from cuihop.graph import ConceptGraph, Resolution
 from cuihop.identifiers import EXPECTED
 from cuihop.measures.nn_iou import concept_overlap
+from cuihop.operations.answers import (
+    AnnotationRow,
+    DistanceAnswer,
+    NeighbourhoodAnswer,
+    PathAnswer,
+    RelevanceAnswer,
+    SearchAnswer,
+)
+from cuihop.operations.requests import DistanceRequest
 
 Status: TypeAlias = Literal["answered", "no_path", "unknown", "retired", "invalid"]
 """Kind of an answer, and of a row of ``distances``."""
@@ -52,13 +56,9 @@ _FAULTS: tuple[Status, ...] = ("invalid", "retired", "unknown")
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """A tool.
+    """A tool for agents: what they read of it, its arguments, and the function of its answer.
 
     Attributes:
-        name: as the agent calls it.
-        title: for people.
-        description: for the model.
-        arguments: their model.
         compute: the answer to arguments from a graph, its fields not yet bounded; the last parameter is true where
             names may be read.
         names_only: true where the answer is nothing but names.
@@ -75,8 +75,6 @@ class AgentTool:
         """The answer, within the bounds of `cuihop.agents.bounded_answers`.
 
         Args:
-            graph: of one release.
-            arguments: checked by their model.
             names: False leaves out names, synonyms and definitions.
 
         Raises:
@@ -94,14 +92,7 @@ class AgentTool:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """An answer before it is bounded.
-
-    Attributes:
-        status: its kind.
-        fields: of its JSON.
-        merged: retired identifier → the successor used in its place.
-        totals: sizes of lists that the graph has cut.
-    """
+    """An answer before it is bounded; ``totals`` are sizes of lists that the graph has cut."""
 
     status: Status
     fields: Mapping[str, Any]
@@ -110,22 +101,17 @@ class _Answer:
 
 
 class _Identifiers:
-    """Resolution of the identifiers of a request.
-
-    Args:
-        graph: resolves them.
-        cuis: the identifiers; repeats do not matter.
-    """
+    """Resolution of the identifiers of a request."""
 
     def __init__(self, graph: ConceptGraph, cuis: Sequence[str]) -> None:
         self._expected = EXPECTED[graph.release.identifiers]
         self._resolutions = {r.requested: r for r in graph.resolve(list(dict.fromkeys(cuis)))}
-        self.merged = {r.requested: r.cui for r in self._resolutions.values() if r.status == "merged" and r.cui}
+        self.merged = replaced(self._resolutions.values())
 
     def status(self, *cuis: str) -> Status:
         """``answered`` where all of these can be used, else the status of those that cannot."""
-        found = {self._resolutions[cui].status for cui in cuis if self._resolutions[cui].cui is None}
-        return next((status for status in _FAULTS if status in found), "answered")
+        statuses = {self._resolutions[cui].status for cui in cuis if self._resolutions[cui].cui is None}
+        return next((status for status in _FAULTS if status in statuses), "answered")
 
     def faults(self, statuses: Sequence[str] = _FAULTS) -> _Answer | None:
         """The answer where some identifiers have one of these statuses; None where none has."""
@@ -147,22 +133,22 @@ class _Identifiers:
 
 def _search(graph: ConceptGraph, arguments: SearchArguments, names: bool) -> _Answer:
     hits = graph.search(arguments.text, limit=arguments.limit)
-    return _Answer("answered", search_fields(hits), {})
+    return _Answer("answered", fields_of(SearchAnswer(tuple(hits))), {})
 
 
 def _annotate(graph: ConceptGraph, arguments: AnnotateArguments, names: bool) -> _Answer:
     options = AnnotationOptions(semantic_types=arguments.semantic_types, leave_out=arguments.leave_out)
-    return _Answer("answered", annotation_fields(graph.annotate(arguments.text, options)), {})
+    return _Answer("answered", fields_of(AnnotationRow(graph.annotate(arguments.text, options).mentions)), {})
 
 
 def _concept(graph: ConceptGraph, arguments: ConceptArguments, names: bool) -> _Answer:
     identifiers = _Identifiers(graph, [arguments.cui])
     if faults := identifiers.faults():
         return faults
-    (found,) = graph.concepts([arguments.cui])
+    (record,) = graph.concepts([arguments.cui])
     if not names:
-        found = Concept(found.cui, None, (), found.semantic_types, found.parents, found.children, sabs=found.sabs)
-    return _Answer("answered", fields_of(found), identifiers.merged)
+        record = replace(record, name=None, synonyms=(), definitions=())
+    return _Answer("answered", fields_of(record), identifiers.merged)
 
 
 def _distances(graph: ConceptGraph, arguments: DistancesArguments, names: bool) -> _Answer:
@@ -175,11 +161,10 @@ def _distances(graph: ConceptGraph, arguments: DistancesArguments, names: bool) 
     for pair, status in zip(arguments.pairs, statuses, strict=True):
         distance = next(hops) if status == "answered" else None
         no_path = status == "answered" and distance is None
-        row = {
-            "status": "no_path" if no_path else status,
-            **distance_fields(distance, pair.a, pair.b, direction, bound),
-        }
-        rows.append({name: row[name] for name in ("a", "b", "status", "hops")})
+        row = fields_of(DistanceAnswer.of_hops(distance, DistanceRequest(pair.a, pair.b, direction, bound)))
+        del row["direction"], row["max_hops"]  # once for all
+        ends = {"a": row.pop("a"), "b": row.pop("b")}
+        rows.append({**ends, "status": "no_path" if no_path else status, **row})
     fields = {"distances": rows, "direction": direction, "max_hops": bound, **identifiers.fields()}
     return _Answer("answered", fields, identifiers.merged)
 
@@ -190,7 +175,7 @@ def _path(graph: ConceptGraph, arguments: PathArguments, names: bool) -> _Answer
     if faults := identifiers.faults():
         return faults
     path = graph.path(a, b, direction=direction, max_hops=bound, which=arguments.which)
-    fields = path_fields(path, _names(graph, () if path is None else path.cuis, names), a, b, direction, bound)
+    fields = fields_of(PathAnswer.of((path, _names(graph, () if path is None else path.cuis, names)), arguments))
     return _Answer("no_path" if path is None else "answered", fields, identifiers.merged)
 
 
@@ -200,7 +185,7 @@ def _neighbourhood(graph: ConceptGraph, arguments: NeighbourhoodArguments, names
     if faults := identifiers.faults():
         return faults
     (hood,) = graph.neighbours([arguments.cui], hops=hops, direction=direction, limit=MOST_ROWS)
-    fields = {**neighbourhood_fields(hood), "hops": hops, "direction": direction}
+    fields = fields_of(NeighbourhoodAnswer.of_first([hood]))
     for row, name in zip(fields["neighbours"], _names(graph, [n.cui for n in hood], names), strict=True):
         row["name"] = name
     return _Answer("answered", fields, identifiers.merged, {"neighbours": hood.total})
@@ -239,7 +224,7 @@ def _compare(graph: ConceptGraph, arguments: CompareArguments, names: bool) -> _
         arguments.a, arguments.b, graph, arguments.n, arguments.lam, arguments.direction, unknown=arguments.unknown,
         weight=arguments.weight, ic=arguments.ic,
     )  # fmt: skip
-    fields = relevance_fields(overlap)
+    fields = fields_of(RelevanceAnswer.of(overlap))
     listed = [*fields["shared"][:MOST_ROWS], *(row["cui"] for row in fields["related"][:MOST_ROWS])]
     held = [cui for cui in listed if cui not in overlap.resolved.isolated]
     fields["names"] = dict(zip(held, _names(graph, held, names), strict=True)) if names else {}

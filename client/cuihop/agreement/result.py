@@ -7,10 +7,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
-from cuihop.agreement.correlation import FEWEST_PAIRS, Correlation
 from cuihop.agreement.scored_pairs import ScoredPairs
 from cuihop.agreement.term_concepts import MappedTerms
 from cuihop.evaluation.means import number_text, p_text, signed_text, span_of
@@ -18,6 +14,7 @@ from cuihop.files.text_lines import counted
 from cuihop.files.written_files import write_whole
 from cuihop.graph import Release
 from cuihop.notebooks.table import Table
+from cuihop.resources.arrays import Float64
 from cuihop.resources.optional_packages import installed_by
 from cuihop.similarity.hierarchy import HierarchyFacts
 from cuihop.similarity.options import (
@@ -31,12 +28,24 @@ from cuihop.similarity.options import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Agreement", "AgreementDifference", "AgreementMeasure", "MeasureAgreement"]
+__all__ = ["FEWEST_PAIRS", "Agreement", "AgreementDifference", "AgreementMeasure", "Correlation", "MeasureAgreement"]
 
-Float64 = npt.NDArray[np.float64]
 
 AgreementMeasure: TypeAlias = Literal["hops"] | SimilarityMeasure
-"""``hops``, the distance either way, or a measure of similarity."""
+"""``hops``, the undirected distance, or a measure of similarity."""
+
+
+FEWEST_PAIRS = 3
+"""Smallest number of pairs with a correlation: two points always lie on a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """A correlation and its confidence interval; ``None`` if a side is constant or the pairs are too few."""
+
+    value: float | None
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +71,7 @@ class AgreementDifference:
 
     Attributes:
         measure, baseline: their names. pairs: those with a value of both.
-        difference: ``None`` where either has no correlation.
+        difference: ``None`` if either has no correlation.
         low, high: its confidence interval, by the paired bootstrap.
         p: two-sided, of the difference shifted to 0. p_holm: adjusted for the number of differences.
     """
@@ -87,7 +96,7 @@ class Agreement:
         values: float64, shape (pairs, measures): hops and distances as they are; NaN for no value, and for no path.
         unreached: covered pairs without a path.
         options: information content and counts. release: of the graph.
-        facts: of its hierarchy; ``None`` where only hops are measured.
+        facts: of its hierarchy; ``None`` if only hops are measured.
         resamples, confidence, seed: of the intervals.
     """
 
@@ -122,9 +131,9 @@ class Agreement:
         ]  # fmt: skip
         bold = set()
         for column, kind in ((2, "spearman"), (4, "pearson")):
-            found = [getattr(each, kind).value for each in self.measures]
-            best = max((value for value in found if value is not None), default=None)
-            bold |= {(row, column) for row, value in enumerate(found) if value is not None and value == best}
+            values = [getattr(each, kind).value for each in self.measures]
+            best = max((value for value in values if value is not None), default=None)
+            bold |= {(row, column) for row, value in enumerate(values) if value is not None and value == best}
         caption = f"Agreement with the scores of {self.pairs.source}."
         return Table(("measure", "pairs", "Spearman", interval, "Pearson", interval), rows, "agreement", caption,
                      bold=bold)  # fmt: skip
@@ -177,7 +186,7 @@ class Agreement:
         return Table(header, rows, "pairs")
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the pairs, whole or not at all: see `per_pair`. No value is an empty field.
+        """Write the pairs, atomically: see `per_pair`. No value is an empty field.
 
         Raises:
             OutputError: the disk is full, or the folder cannot be written.
@@ -214,8 +223,8 @@ class Agreement:
         }
 
     def __repr__(self) -> str:
-        found = ", ".join(f"{each.measure} {number_text(each.spearman.value)}" for each in self.measures)
-        return f"<Agreement on {self.covered:,} of {counted(len(self.pairs), 'pair')}: {found}>"
+        values = ", ".join(f"{each.measure} {number_text(each.spearman.value)}" for each in self.measures)
+        return f"<Agreement on {self.covered:,} of {counted(len(self.pairs), 'pair')}: {values}>"
 
     def __str__(self) -> str:
         tables = [self.table(), *([self.differences_table()] if self.differences else [])]
@@ -226,11 +235,11 @@ class Agreement:
 
 
 def _flat(each: MeasureAgreement) -> dict[str, Any]:
-    """The attributes, with those of each correlation beside its name."""
+    """The attributes, with those of each correlation next to its name."""
     row: dict[str, Any] = {"measure": each.measure, "pairs": each.pairs, "undefined": each.undefined}
     kinds: Mapping[str, Correlation] = {"spearman": each.spearman, "pearson": each.pearson}
-    for kind, found in kinds.items():
-        row |= {kind: found.value, f"{kind}_low": found.low, f"{kind}_high": found.high}
+    for kind, correlation in kinds.items():
+        row |= {kind: correlation.value, f"{kind}_low": correlation.low, f"{kind}_high": correlation.high}
     return row
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from cuihop.collection.columns import place_of_column
 from cuihop.files.input_file import Readable, opened_input
-from cuihop.files.likely_causes import cause_of_columns
-from cuihop.files.records import Records, RowFault
-from cuihop.files.text_lines import counted, delimiter_of, quoted
+from cuihop.files.records import Records, RowErrors, cause_of_columns
+from cuihop.files.text_lines import counted, delimiter_of, joined, quoted
 from cuihop.identifiers import in_upper_case, looks_like_identifier
 
 __all__ = ["ScoredPair", "ScoredPairs"]
@@ -36,7 +34,7 @@ class ScoredPair:
     Attributes:
         a, b: the terms; either may be an identifier.
         score: the higher, the more alike.
-        cui_a, cui_b: their concepts, where the file gives them; else empty.
+        cui_a, cui_b: their concepts, if the file has them; else empty.
     """
 
     a: str
@@ -47,8 +45,8 @@ class ScoredPair:
 
 
 @dataclass(frozen=True, slots=True)
-class _Places:
-    """Columns of a file: of the terms, the score, and the concepts where it has them."""
+class _Columns:
+    """Columns of a file: of the terms, the score, and the concepts, if it has them."""
 
     terms: tuple[int, int]
     score: int
@@ -81,13 +79,13 @@ class ScoredPairs(Sequence[ScoredPair]):
         """Summary of the parsed file, in one line."""
         again = len(self) - len({frozenset((pair.a, pair.b)) for pair in self.pairs})
         repeated = f"{again:,} of them a repetition" if again else ""
-        return f"{self.source}: " + ", ".join(filter(None, (counted(len(self), "pair"), repeated, self.form)))
+        return f"{self.source}: {joined(counted(len(self), 'pair'), repeated, self.form)}"
 
     @classmethod
     def read(cls, path: Readable, *, score_column: str | None = None) -> ScoredPairs:
         """Read CSV or TSV: two terms, their score, and their concepts if given: ``Mean,Stdev,Term1,Term2,CUI1,CUI2``.
 
-        Columns are found by their usual names, in any case: ``term1``, ``word1`` or ``a``; ``score``, ``mean``,
+        Columns are recognised by their usual names, in any case: ``term1``, ``word1`` or ``a``; ``score``, ``mean``,
         ``similarity``, ``relatedness`` or ``rating``; ``CUI1``. Without these the first row of numbers decides: its
         one number is the score, its two texts are the terms. A first line without a number is a header.
 
@@ -99,30 +97,29 @@ class ScoredPairs(Sequence[ScoredPair]):
                 Names the line.
         """
         records = Records.of(opened_input(path), _EXPECTED, delimiter_in=_delimiter)
-        if records.table is not None or records.in_json:
-            raise records.fault("not CSV or TSV", records.form or None, _EXPECTED)
+        if not records.in_csv:
+            raise records.error("not CSV or TSV", records.form or None, _EXPECTED)
         if len(records.names) < _FEWEST_COLUMNS:
-            found = f"{len(records.names)} in {quoted(records.delimiter.join(records.names))}"
-            advice = cause_of_columns(records.names, _FEWEST_COLUMNS, records.delimiter)
-            raise records.fault("wrong number of columns", found, _EXPECTED, advice)
+            width = f"{len(records.names)} in {quoted(records.header)}"
+            hint = cause_of_columns(records.names, _FEWEST_COLUMNS, records.delimiter)
+            raise records.error("wrong number of columns", width, _EXPECTED, hint)
         header = not any(_number(name) is not None for name in records.names)
         if not header:
-            records = records.without_header([str(place + 1) for place in range(len(records.names))])
+            records = records.without_header([str(index + 1) for index in range(len(records.names))])
         rows = records.rows()
         first = next(rows, None)
         if first is None:
-            raise records.fault("the file holds no pair", None, _EXPECTED)
-        places = _places(records, first[1], score_column)
-        fault = records.row_fault([*places.terms, places.score])
-        pairs = tuple(_pairs(chain([first], rows), places, fault))
-        taken = (*places.terms, places.score, *(places.concepts or ()))
-        columns = [records.names[place].strip() for place in taken]
-        form = f"columns {', '.join(columns)}" if header else f"no header, columns {', '.join(columns)}"
-        return cls(pairs, records.source, ", ".join(filter(None, (records.form, form))))
+            raise records.error("the file holds no pair", None, _EXPECTED)
+        columns = _columns(records, first[1], score_column)
+        row_error = records.row_errors([*columns.terms, columns.score])
+        pairs = tuple(_pairs(chain([first], rows), columns, row_error))
+        names = [records.names[index].strip() for index in (*columns.terms, columns.score, *(columns.concepts or ()))]
+        form = joined(records.form, "" if header else "no header", f"columns {', '.join(names)}")
+        return cls(pairs, records.source, form)
 
 
 def _delimiter(header: str) -> str:
-    """A tab where there is one, since terms may hold a comma."""
+    """A tab if there is one, since terms may hold a comma."""
     return "\t" if "\t" in header else delimiter_of(header)
 
 
@@ -135,7 +132,7 @@ def _number(text: str) -> float | None:
     return number if math.isfinite(number) and "_" not in text else None
 
 
-def _places(records: Records, row: Sequence[str], score_column: str | None) -> _Places:
+def _columns(records: Records, row: Sequence[str], score_column: str | None) -> _Columns:
     """The columns, by their names, or else by the contents of a row."""
     every = range(len(row))
     plain = [re.sub(r"[^a-z0-9]", "", name.casefold()) for name in records.names]
@@ -144,46 +141,45 @@ def _places(records: Records, row: Sequence[str], score_column: str | None) -> _
     texts = [n for n in every if n not in numbers and n not in (concepts or ()) and row[n].strip()]
     terms = _sides(plain, _TERMS) or _pair(texts) or concepts
     if score_column is not None:
-        score = [place_of_column(records, score_column)]
+        score = [records.column(score_column)]
     else:
         score = [n for n in every if plain[n] in _SCORES] or numbers
     if terms is None:
-        found = f"{counted(len(texts), 'column')} of text in {quoted(records.delimiter.join(row))}"
-        advice = "A header names them: term1, term2 and score."
-        raise records.fault("no two columns of terms", found, _EXPECTED, advice)
+        content = f"{counted(len(texts), 'column')} of text in {quoted(records.delimiter.join(row))}"
+        raise records.error(
+            "no two columns of terms", content, _EXPECTED, "A header names them: term1, term2 and score."
+        )
     score = [n for n in score if n not in terms]
     if len(score) != 1:
-        found = quoted(records.delimiter.join(records.names[n] for n in score) or records.delimiter.join(row))
+        content = quoted(records.delimiter.join(records.names[n] for n in score) or records.delimiter.join(row))
         problem = "no column of scores" if not score else "several columns of scores"
-        advice = "score_column (--score-column) chooses one."
-        raise records.fault(problem, found, _EXPECTED, advice if score else None)
-    return _Places(terms, score[0], concepts if concepts != terms else None)
+        hint = "score_column (--score-column) chooses one."
+        raise records.error(problem, content, _EXPECTED, hint if score else None)
+    return _Columns(terms, score[0], concepts if concepts != terms else None)
 
 
 def _sides(plain: Sequence[str], form: re.Pattern[str]) -> tuple[int, int] | None:
     """The two columns whose names have this form, first side first."""
-    found = {_SIDES[match["side"]]: place for place, name in enumerate(plain) if (match := form.fullmatch(name))}
-    return (found[0], found[1]) if len(found) == 2 else None
+    sides = {_SIDES[match["side"]]: index for index, name in enumerate(plain) if (match := form.fullmatch(name))}
+    return (sides[0], sides[1]) if len(sides) == 2 else None
 
 
-def _pair(places: Sequence[int]) -> tuple[int, int] | None:
-    return (places[0], places[1]) if len(places) == 2 else None
+def _pair(columns: Sequence[int]) -> tuple[int, int] | None:
+    return (columns[0], columns[1]) if len(columns) == 2 else None
 
 
-def _pairs(
-    rows: Collection[tuple[int, Sequence[str]]] | Iterator[tuple[int, Sequence[str]]], places: _Places, fault: RowFault
-) -> Iterator[ScoredPair]:
+def _pairs(rows: Iterable[tuple[int, Sequence[str]]], columns: _Columns, row_error: RowErrors) -> Iterator[ScoredPair]:
     for number, (line, row) in enumerate(rows):
         if number == _MOST_PAIRS:
-            raise fault("too many pairs", line, 0, f"more than {_MOST_PAIRS:,}", f"{_MOST_PAIRS:,} at most")
-        terms = [row[place].strip() for place in places.terms]
+            raise row_error("too many pairs", line, 0, f"more than {_MOST_PAIRS:,}", f"{_MOST_PAIRS:,} at most")
+        terms = [row[index].strip() for index in columns.terms]
         for column, term in enumerate(terms):
             if not 1 <= len(term) <= _LONGEST_TERM:
                 expected = f"a term of 1 to {_LONGEST_TERM:,} characters"
-                raise fault("not a term", line, column, quoted(term) if term else "nothing", expected)
-        score = _number(row[places.score])
+                raise row_error("not a term", line, column, quoted(term) if term else "nothing", expected)
+        score = _number(row[columns.score])
         if score is None:
-            raise fault("not a score", line, 2, quoted(row[places.score]) if row[places.score] else "nothing",
-                        "a number")  # fmt: skip
-        cuis = [in_upper_case(row[place].strip()) for place in places.concepts or ()] or ["", ""]
+            content = row[columns.score]
+            raise row_error("not a score", line, 2, quoted(content) if content else "nothing", "a number")
+        cuis = [in_upper_case(row[index].strip()) for index in columns.concepts or ()] or ["", ""]
         yield ScoredPair(terms[0], terms[1], score, cuis[0], cuis[1])

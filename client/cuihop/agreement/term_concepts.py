@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from cuihop.agreement.scored_pairs import ScoredPair
 from cuihop.annotation.mentions import RULES, Annotation
 from cuihop.annotation.options import AnnotationOptions
-from cuihop.collection.concept_names import ConceptSynonyms
+from cuihop.collection.concept_tables import ConceptSynonyms
 from cuihop.errors import InputError
 from cuihop.files.text_lines import counted
 from cuihop.graph import ConceptGraph
@@ -24,7 +24,7 @@ __all__ = ["MappedTerms", "MappingRule", "TermConcepts", "mapped_terms"]
 MappingRule: TypeAlias = Literal[
     "identifier", "file", "exact", "form", "spacing", "inverted", "tail", "acronym", "abbreviation"
 ]
-"""Way to the concepts of a term: the term is an identifier; the file of pairs gives the concept; a name is the term
+"""Rule for the concepts of a term: the term is an identifier; the file of pairs gives the concept; a name is the term
 (``exact``); or another rule of `cuihop.annotation.mentions.RULES`."""
 
 _MOST_CONCEPTS = 100
@@ -33,7 +33,7 @@ _OPTIONS = AnnotationOptions(longest=False, candidates=True, general=True)
 
 @dataclass(frozen=True, slots=True)
 class TermConcepts:
-    """The concepts of a term, ascending, and the rule that found them."""
+    """The concepts of a term, ascending, and the rule behind them."""
 
     cuis: tuple[str, ...]
     rule: MappingRule
@@ -44,7 +44,7 @@ class MappedTerms:
     """Terms of a file of pairs and their concepts.
 
     Attributes:
-        concepts: of each side of each pair, ``None`` where the term has none: shape (pairs, 2).
+        concepts: of each side of each pair, ``None`` if the term has none: shape (pairs, 2).
         terms: distinct term → its concepts, in the order of the file; of a term that the file gives several concepts,
             those of its first occurrence.
         names: names from elsewhere that were used: concept of the graph and name.
@@ -59,17 +59,17 @@ class MappedTerms:
     @property
     def unmapped(self) -> tuple[str, ...]:
         """The terms without a concept, in the order of the file."""
-        return tuple(term for term, found in self.terms.items() if found is None)
+        return tuple(term for term, concepts in self.terms.items() if concepts is None)
 
     @property
     def rules(self) -> dict[MappingRule, int]:
         """Rule → number of terms, the most frequent first."""
-        return dict(Counter(found.rule for found in self.terms.values() if found is not None).most_common())
+        return dict(Counter(concepts.rule for concepts in self.terms.values() if concepts is not None).most_common())
 
     @property
     def ambiguous(self) -> int:
         """Number of terms with several concepts."""
-        return sum(found is not None and len(found.cuis) > 1 for found in self.terms.values())
+        return sum(concepts is not None and len(concepts.cuis) > 1 for concepts in self.terms.values())
 
     @property
     def account(self) -> str:
@@ -85,7 +85,7 @@ def mapped_terms(pairs: Sequence[ScoredPair], graph: ConceptGraph, names: Concep
 
     A term that is an identifier of the graph is that concept. Next comes the concept that the file gives, if the graph
     holds it. Then names decide: all concepts with a name equal to the term but for case, accents and punctuation; where
-    there is none, all concepts that annotation finds for the whole term, by a rule that is certain: form, spacing,
+    there is none, all concepts that annotation finds for the complete term, by a rule that is certain: form, spacing,
     inverted, tail, acronym.
 
     Args:
@@ -99,25 +99,25 @@ def mapped_terms(pairs: Sequence[ScoredPair], graph: ConceptGraph, names: Concep
     named = _exactly_named(graph, unnamed, further)
     named |= _otherwise_named(graph, [term for term in unnamed if term not in named], further)
 
-    def concepts(term: str, given: str) -> TermConcepts | None:
+    def concepts(term: str, stated: str) -> TermConcepts | None:
         if term in identified:
             return TermConcepts((identified[term],), "identifier")
-        if given in identified:
-            return TermConcepts((identified[given],), "file")
+        if stated in identified:
+            return TermConcepts((identified[stated],), "file")
         return named.get(term)
 
-    found = [concepts(term, given) for term, given in sides]
+    mapped = [concepts(term, stated) for term, stated in sides]
     of_terms: dict[str, TermConcepts | None] = {}
-    for (term, _), one in zip(sides, found, strict=True):
+    for (term, _), one in zip(sides, mapped, strict=True):
         of_terms[term] = of_terms.get(term) or one
-    return MappedTerms(tuple(zip(found[::2], found[1::2], strict=True)), of_terms, further.count, outside)
+    return MappedTerms(tuple(zip(mapped[::2], mapped[1::2], strict=True)), of_terms, further.count, outside)
 
 
 def _identified(graph: ConceptGraph, texts: Iterable[str]) -> dict[str, str]:
     """Identifiers among texts → their concepts."""
     distinct = {text: in_upper_case(text) for text in texts if text}
     resolutions = zip(distinct, graph.resolve(list(distinct.values())), strict=True)
-    return {text: found.cui for text, found in resolutions if found.cui is not None}
+    return {text: resolved.cui for text, resolved in resolutions if resolved.cui is not None}
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class _Further:
 
 def _exactly_named(graph: ConceptGraph, terms: Sequence[str], further: _Further) -> dict[str, TermConcepts]:
     """The concepts with a name equal to a term."""
-    found: dict[str, TermConcepts] = {}
+    concepts: dict[str, TermConcepts] = {}
     for term in terms:
         if not (plain := folded(term)):
             continue
@@ -152,25 +152,25 @@ def _exactly_named(graph: ConceptGraph, terms: Sequence[str], further: _Further)
         cuis = {hit.cui for hit in hits if hit.kind == "exact"}
         cuis |= further.by_name.get(plain, set())
         if cuis:
-            found[term] = TermConcepts(tuple(sorted(cuis)), "exact")
-    return found
+            concepts[term] = TermConcepts(tuple(sorted(cuis)), "exact")
+    return concepts
 
 
 def _otherwise_named(graph: ConceptGraph, terms: Sequence[str], further: _Further) -> dict[str, TermConcepts]:
-    """The concepts of whole terms by annotation, and by the forms of further names."""
-    found: dict[str, TermConcepts] = {}
+    """The concepts of complete terms by annotation, and by the forms of further names."""
+    concepts: dict[str, TermConcepts] = {}
     annotations: Sequence[Annotation] = [Annotation(term, ()) for term in terms]
     if terms:
         with suppress(InputError):  # a graph without names
             annotations = graph.annotate_many(terms, _OPTIONS)
     order = list(RULES)
     for term, annotation in zip(terms, annotations, strict=True):
-        whole = [mention for mention in annotation if mention.end - mention.start == len(term)]
-        mention = min(whole, key=lambda each: order.index(each.rule), default=None)
+        complete = [mention for mention in annotation if mention.end - mention.start == len(term)]
+        mention = min(complete, key=lambda each: order.index(each.rule), default=None)
         cuis = set() if mention is None else {each.cui for each in mention.candidates} | {mention.cui}
         rule = "form" if mention is None else mention.rule
         if rule in ("exact", "form"):
             cuis |= further.by_form.get(form_key(folded(term)), set())
         if cuis and rule != "spelling":
-            found[term] = TermConcepts(tuple(sorted(cuis)[:_MOST_CONCEPTS]), rule)
-    return found
+            concepts[term] = TermConcepts(tuple(sorted(cuis)[:_MOST_CONCEPTS]), rule)
+    return concepts

@@ -11,10 +11,10 @@ from cuihop.annotated_texts.documents import LONGEST_TEXT, AnnotatedDocument, Do
 from cuihop.annotated_texts.pubtator import separated_identifiers
 from cuihop.errors import InputError
 from cuihop.files.input_file import InputFile
-from cuihop.files.text_lines import quoted
+from cuihop.files.text_lines import joined, quoted
 
 LARGEST_COLLECTION = 1 << 28
-"""Characters of a collection, which is read as a whole."""
+"""Most characters of a collection, which is held in memory."""
 
 _DOCUMENTS = ("documents", "PubTator3")
 _COLLECTION = re.compile(r'\{.*"(documents|PubTator3)"\s*:\s*\[', re.DOTALL)
@@ -30,9 +30,6 @@ def is_bioc(head: str) -> bool:
 def bioc_rows(file: InputFile, lines: Iterable[str]) -> DocumentRows:
     """Documents of a collection. Offsets are those of the file; blanks fill what lies between two passages.
 
-    Args:
-        file: the input. lines: all its lines.
-
     Raises:
         InputError: it is no collection, or too large; or when it is read: names the field.
     """
@@ -46,20 +43,22 @@ def bioc_rows(file: InputFile, lines: Iterable[str]) -> DocumentRows:
                 advice="Divide it, or write it as JSON Lines.",
             )  # fmt: skip
     try:
-        found = json.loads("".join(content))
+        collection = json.loads("".join(content))
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON: {error}", file=file.name, expected="a BioC collection") from None
-    key = next((key for key in _DOCUMENTS if isinstance(found, dict) and key in found), None)
+    key = next((key for key in _DOCUMENTS if isinstance(collection, dict) and key in collection), None)
     reader = _Reader(file.name)
     if key is None:
-        raise reader.fault("not a BioC collection", "documents", found, "an object with a list of documents")
+        raise reader.error("not a BioC collection", "documents", collection, "an object with a list of documents")
 
-    def fault(problem: str, row: int, column: int, found: str, expected: str, advice: str | None = None) -> InputError:
-        place = f"field {key}[{row - 1}]{'.id' if column == 0 else ''}"
-        return InputError(problem, file=file.name, column=place, found=found, expected=expected, advice=advice)
+    def row_error(
+        problem: str, row: int, column: int, content: str, expected: str, hint: str | None = None
+    ) -> InputError:
+        field = f"field {key}[{row - 1}]{'.id' if column == 0 else ''}"
+        return InputError(problem, file=file.name, column=field, found=content, expected=expected, advice=hint)
 
-    form = ", ".join(filter(None, (file.compression, "BioC JSON")))
-    return DocumentRows(file.name, form, reader.documents(found[key], key), fault, "document")
+    form = joined(file.compression, "BioC JSON")
+    return DocumentRows(file.name, form, reader.documents(collection[key], key), row_error, "document")
 
 
 class _Reader:
@@ -68,32 +67,32 @@ class _Reader:
     def __init__(self, source: str) -> None:
         self._source = source
 
-    def fault(self, problem: str, field: str, found: object, expected: str, advice: str | None = None) -> InputError:
-        as_text = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)[:200]
+    def error(self, problem: str, field: str, value: object, expected: str, hint: str | None = None) -> InputError:
+        as_text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)[:200]
         return InputError(
-            problem, file=self._source, column=f"field {field}", found=quoted(as_text), expected=expected, advice=advice
+            problem, file=self._source, column=f"field {field}", found=quoted(as_text), expected=expected, advice=hint
         )
 
-    def documents(self, given: object, key: str) -> Iterator[tuple[int, AnnotatedDocument]]:
-        for number, item in enumerate(self._list(given, key), start=1):
-            place = f"{key}[{number - 1}]"
-            document = self._object(item, place)
+    def documents(self, items: object, key: str) -> Iterator[tuple[int, AnnotatedDocument]]:
+        for number, item in enumerate(self._list(items, key), start=1):
+            field = f"{key}[{number - 1}]"
+            document = self._object(item, field)
             identifier = document.get("id")
             if isinstance(identifier, int) and not isinstance(identifier, bool):
                 identifier = str(identifier)
             if not isinstance(identifier, str):
-                raise self.fault("not an identifier", f"{place}.id", identifier, "a text")
-            yield number, self._document(identifier.strip(), document, place)
+                raise self.error("not an identifier", f"{field}.id", identifier, "a text")
+            yield number, self._document(identifier.strip(), document, field)
 
-    def _document(self, identifier: str, document: Mapping[str, Any], place: str) -> AnnotatedDocument:
+    def _document(self, identifier: str, document: Mapping[str, Any], field: str) -> AnnotatedDocument:
         text, annotations = "", list[tuple[str, object]]()
-        for passage, where in self._passages(document, place):
+        for passage, where in self._passages(document, field):
             content = passage.get("text") or ""
             if not isinstance(content, str):
-                raise self.fault("not a text", f"{where}.text", content, "a text")
+                raise self.error("not a text", f"{where}.text", content, "a text")
             begin = self._number(passage.get("offset"), f"{where}.offset")
             if begin < len(text):
-                raise self.fault(
+                raise self.error(
                     "a passage begins within the one before", f"{where}.offset", begin, f"{len(text):,} or more",
                     "Offsets count characters (code points) of the document.",
                 )  # fmt: skip
@@ -103,10 +102,10 @@ class _Reader:
         mentions = tuple(self._mention(self._object(item, where), text, where) for where, item in annotations)
         return AnnotatedDocument(identifier, text, mentions)
 
-    def _passages(self, document: Mapping[str, Any], place: str) -> Iterator[tuple[Mapping[str, Any], str]]:
+    def _passages(self, document: Mapping[str, Any], field: str) -> Iterator[tuple[Mapping[str, Any], str]]:
         """The passages, or the sentences of those that hold these instead of a text."""
-        for n, item in enumerate(self._list(document.get("passages"), f"{place}.passages")):
-            where = f"{place}.passages[{n}]"
+        for n, item in enumerate(self._list(document.get("passages"), f"{field}.passages")):
+            where = f"{field}.passages[{n}]"
             passage = self._object(item, where)
             sentences = self._list(passage.get("sentences") or [], f"{where}.sentences")
             if passage.get("text") or not sentences:
@@ -118,21 +117,21 @@ class _Reader:
     def _mention(self, annotation: Mapping[str, Any], text: str, where: str) -> GoldMention:
         """A mention; one in several parts from the first to the last."""
         locations = self._list(annotation.get("locations"), f"{where}.locations")
-        parts = []
+        spans = []
         for n, item in enumerate(locations):
             location = self._object(item, f"{where}.locations[{n}]")
             start = self._number(location.get("offset"), f"{where}.locations[{n}].offset")
-            parts.append((start, start + self._number(location.get("length"), f"{where}.locations[{n}].length")))
+            spans.append((start, start + self._number(location.get("length"), f"{where}.locations[{n}].length")))
         stated = annotation.get("text")
-        found = " ".join(text[start:end] for start, end in parts)
-        right = isinstance(stated, str) and same_text(stated, found)
-        if not parts or not right or not all(start < end <= len(text) for start, end in parts):
-            raise self.fault(
+        characters = " ".join(text[start:end] for start, end in spans)
+        right = isinstance(stated, str) and same_text(stated, characters)
+        if not spans or not right or not all(start < end <= len(text) for start, end in spans):
+            raise self.error(
                 "the text of a mention is not at its place", f"{where}.text", stated,
-                f"{quoted(found)}, the characters at its locations",
+                f"{quoted(characters)}, the characters at its locations",
                 "Offsets count characters (code points) of the document.",
             )  # fmt: skip
-        start, end = min(start for start, _ in parts), max(end for _, end in parts)
+        start, end = min(start for start, _ in spans), max(end for _, end in spans)
         infons = {key.lower(): value for key, value in self._object(annotation.get("infons") or {}, where).items()}
         concept = next((str(infons[key]) for key in _CONCEPTS if infons.get(key) is not None), "")
         kind = infons.get("type")
@@ -141,15 +140,15 @@ class _Reader:
 
     def _list(self, value: object, field: str) -> Sequence[Any]:
         if not isinstance(value, list):
-            raise self.fault("not a list", field, value, "a list")
+            raise self.error("not a list", field, value, "a list")
         return value
 
     def _object(self, value: object, field: str) -> Mapping[str, Any]:
         if not isinstance(value, dict):
-            raise self.fault("not an object", field, value, "an object")
+            raise self.error("not an object", field, value, "an object")
         return value
 
     def _number(self, value: object, field: str) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LONGEST_TEXT:
-            raise self.fault("not a place in the text", field, value, f"a number from 0 to {LONGEST_TEXT:,}")
+            raise self.error("not a place in the text", field, value, f"a number from 0 to {LONGEST_TEXT:,}")
         return value

@@ -1,4 +1,4 @@
-"""BRAT's standoff format: a text file and, beside it, a file of mentions of the same name ending in ``.ann``."""
+"""BRAT's standoff format: a text file and, next to it, a file of mentions of the same name ending in ``.ann``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NORMALISATION = "N1, a tab, Reference T1 DATABASE:CONCEPT, a tab, the name"
 
 
 def is_brat(path: Path) -> bool:
-    """Recognise a folder, a file of mentions, or a text that has one beside it."""
+    """Recognise a folder, a file of mentions, or a text that has one next to it."""
     if path.is_dir() or path.suffix == _MENTIONS:
         return True
     return path.suffix == _TEXT and path.with_suffix(_MENTIONS).is_file()
@@ -38,17 +38,19 @@ def brat_rows(path: Path) -> DocumentRows:
             )
     form = f"BRAT, {counted(len(texts), 'text')}"
 
-    def fault(problem: str, row: int, column: int, found: str, expected: str, advice: str | None = None) -> InputError:
-        return InputError(problem, file=texts[row - 1], found=found, expected=expected, advice=advice)
+    def row_error(
+        problem: str, row: int, column: int, content: str, expected: str, hint: str | None = None
+    ) -> InputError:
+        return InputError(problem, file=texts[row - 1], found=content, expected=expected, advice=hint)
 
-    return DocumentRows(str(path), form, _documents(texts), fault, "file")
+    return DocumentRows(str(path), form, _documents(texts), row_error, "file")
 
 
 def _documents(texts: Sequence[Path]) -> Iterator[tuple[int, AnnotatedDocument]]:
     for number, path in enumerate(texts, start=1):
         text = whole_text(path, _BYTES_A_CHARACTER * LONGEST_TEXT)
-        beside = path.with_suffix(_MENTIONS)
-        mentions = _mentions(beside, text) if beside.exists() else ()
+        mentions_path = path.with_suffix(_MENTIONS)
+        mentions = _mentions(mentions_path, text) if mentions_path.exists() else ()
         yield number, AnnotatedDocument(path.stem, text, mentions)
 
 
@@ -81,31 +83,31 @@ def _mentions(path: Path, text: str) -> tuple[GoldMention, ...]:
 
 def _span(fields: Sequence[str], text: str, file: str, line: int) -> tuple[int, int, str]:
     """Start, end and type of a mention; of one in several parts, from the first to the last."""
-    kind, _, places = (fields[1] if len(fields) > 1 else "").partition(" ")
-    bounds = [part.split(" ") for part in places.split(";")]
+    kind, _, offsets = (fields[1] if len(fields) > 1 else "").partition(" ")
+    bounds = [part.split(" ") for part in offsets.split(";")]
     if len(fields) < 3 or not kind or not all(len(pair) == 2 and all(map(_is_number, pair)) for pair in bounds):
         raise InputError("not a mention", file=file, line=line, found=quoted("\t".join(fields)), expected=_MENTION)
-    parts = [(int(start), int(end)) for start, end in bounds]
-    found = " ".join(text[start:end] for start, end in parts)
-    if not (all(start < end <= len(text) for start, end in parts) and same_text(fields[2], found)):
+    spans = [(int(start), int(end)) for start, end in bounds]
+    characters = " ".join(text[start:end] for start, end in spans)
+    if not (all(start < end <= len(text) for start, end in spans) and same_text(fields[2], characters)):
         raise InputError(
             "the text of a mention is not at its place", file=file, line=line, column=3,
-            found=f"{quoted(fields[2])}, and in the text {quoted(found)}", expected=f"the characters {places}",
+            found=f"{quoted(fields[2])}, and in the text {quoted(characters)}", expected=f"the characters {offsets}",
             advice="Offsets count characters (code points) from 0.",
         )  # fmt: skip
-    return min(start for start, _ in parts), max(end for _, end in parts), kind
+    return min(start for start, _ in spans), max(end for _, end in spans), kind
 
 
 def _concept(fields: Sequence[str], file: str, line: int) -> tuple[str, str]:
     """The mention and the concept of a normalisation."""
-    parts = (fields[1] if len(fields) > 1 else "").split(" ")
-    concept = parts[2].partition(":")[2] if len(parts) == 3 else ""
+    words = (fields[1] if len(fields) > 1 else "").split(" ")
+    concept = words[2].partition(":")[2] if len(words) == 3 else ""
     if not concept:
         raise InputError(
             "not a concept of a mention", file=file, line=line, found=quoted("\t".join(fields)),
             expected=_NORMALISATION,
         )  # fmt: skip
-    return parts[1], concept
+    return words[1], concept
 
 
 def _is_number(text: str) -> bool:

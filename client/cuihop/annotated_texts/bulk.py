@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 import xxhash
 
 from cuihop.annotated_texts.documents import AnnotatedDocument, DocumentRows
@@ -27,16 +26,17 @@ from cuihop.errors import InputError, OutputError
 from cuihop.files.text_lines import counted, quoted
 from cuihop.files.written_files import put_in_place, replaced_folder
 from cuihop.graph import ConceptGraph
+from cuihop.resources.arrays import Float64
 from cuihop.resources.cores import in_order
+from cuihop.resources.optional_packages import versions
 from cuihop.resources.resources import Resources
-from cuihop.resources.versions import versions
 
 _SUMS = ("texts", "empty", "without_concepts", "mentions", "left_out_by_context", "ambiguous")
 """Sums over blocks; one that the graph does not count is NaN."""
 
 
 @dataclass(frozen=True)
-class AnnotationAccount:
+class AnnotationSummary:
     """Summary of a run.
 
     Attributes:
@@ -44,7 +44,7 @@ class AnnotationAccount:
         texts: those annotated; repeated: those left out, since an equal one with their identifier stands before.
         empty: texts of nothing but white space. without_concepts: texts without a concept, empty ones included.
         mentions: those written. concepts: distinct ones in all of them.
-        left_out_by_context: mentions left out; ``None`` where the graph does not count them.
+        left_out_by_context: mentions left out; ``None`` if the graph does not count them.
         ambiguous: mentions with several candidates; ``None`` unless candidates are requested.
         resumed: texts that an interrupted run had finished.
     """
@@ -77,7 +77,7 @@ class AnnotationAccount:
         return f"no name of the graph stands in any text; read as text: {read}{hint}"
 
     @property
-    def summary(self) -> str:
+    def of_input(self) -> str:
         """Summary of the parsed input, in one line."""
         repeated = f", {self.repeated:,} repeated and left out" if self.repeated else ""
         return f"{self.source}: {counted(self.texts, 'text')}, {self.empty:,} empty{repeated}, {self.form}"
@@ -85,11 +85,7 @@ class AnnotationAccount:
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """A block of texts.
-
-    Attributes:
-        number: from 0. digest: of all texts up to its end.
-    """
+    """A block of texts, numbered from 0, and the digest of all texts up to its end."""
 
     number: int
     documents: Sequence[AnnotatedDocument]
@@ -102,7 +98,7 @@ class _Done:
 
     block: _Block
     contents: Sequence[bytes]
-    sums: npt.NDArray[np.float64]
+    sums: Float64
     concepts: frozenset[str]
 
 
@@ -115,21 +111,22 @@ class _Job:
     def __call__(self, block: _Block) -> _Done:
         identifiers = [document.identifier for document in block.documents]
         texts = [document.text or "" for document in block.documents]
-        found = self.graph.annotate_many(texts, self.options)
-        contents = [concept_rows(identifiers, found)]
+        annotations = self.graph.annotate_many(texts, self.options)
+        contents = [concept_rows(identifiers, annotations)]
         if self.spans_form is not None:
-            contents.append(span_rows(self.spans_form, identifiers, found))
+            contents.append(span_rows(self.spans_form, identifiers, annotations))
         if block.number == 0:
             contents = [head + content for head, content in zip(self._heads, contents, strict=True)]
-        cuis = found.vocabulary.cuis
+        cuis = annotations.vocabulary.cuis
         ambiguous = np.nan
         if self.options.candidates:
-            ambiguous = 0 if found.candidates is None else int((np.diff(found.candidates[0]) > 1).sum())
+            ambiguous = 0 if annotations.candidates is None else int((np.diff(annotations.candidates[0]) > 1).sum())
         sums = (
-            len(texts), sum(not text or text.isspace() for text in texts), int((np.diff(found.indptr) == 0).sum()),
-            len(found.terms), np.nan if found.left_out is None else found.left_out, ambiguous,
+            len(texts), sum(not text or text.isspace() for text in texts),
+            int((np.diff(annotations.indptr) == 0).sum()), len(annotations.terms),
+            np.nan if annotations.left_out is None else annotations.left_out, ambiguous,
         )  # fmt: skip
-        concepts = frozenset(cuis[place] for place in np.unique(found.terms).tolist())
+        concepts = frozenset(cuis[term] for term in np.unique(annotations.terms).tolist())
         return _Done(block, contents, np.array(sums, dtype=np.float64), concepts)
 
     @property
@@ -152,7 +149,7 @@ class _Job:
 
 
 def unfinished_path(concepts: Path) -> Path:
-    """The file of finished blocks that an interrupted run leaves beside its output."""
+    """The file of finished blocks that an interrupted run leaves next to its output."""
     return concepts.with_name(f"{concepts.name}.unfinished")
 
 
@@ -165,11 +162,11 @@ def annotate_texts(
     spans_form: SpansFormat = "csv",
     options: AnnotationOptions | None = None,
     resources: Resources | None = None,
-) -> AnnotationAccount:
+) -> AnnotationSummary:
     """Write the concepts of each text, in the order of the input.
 
-    The file takes its place when it is whole. An interrupted run leaves ``CONCEPTS.unfinished`` and
-    ``CONCEPTS.unfinished-part``, from which the same call goes on; what it then writes is the same to the last byte.
+    The file is written atomically. An interrupted run leaves ``CONCEPTS.unfinished`` and
+    ``CONCEPTS.unfinished-part``, from which the same call resumes, with the same output to the last byte.
 
     Args:
         rows: the texts; see `cuihop.annotated_texts.reading.open_texts`.
@@ -197,49 +194,52 @@ def annotate_texts(
     paths = [concepts] if spans is None else [concepts, spans]
     with UnfinishedFiles(paths, job.depends(rows, spans), len(_SUMS)) as files:
         before = files.finished
-        found = _concepts_in(files.parts[0]) if before.blocks else set()
-        for done in _annotated(job, _blocks(rows, before, files.path), resources.threads):
-            state = _next(files.finished, done)
+        cuis = _concepts_in(files.parts[0]) if before.blocks else set()
+        for done, state in _annotated(job, rows, before, files.path, resources):
             files.add(done.contents, state)
-            found |= done.concepts
-            _report(resources, rows, state)
-        _check_any(rows, files.finished)
+            cuis |= done.concepts
         _put(files, paths, job.spans_form)
-        return _account(rows, files.finished, found, before)
+        return _summary(rows, files.finished, cuis, before)
 
 
-def _to_stream(job: _Job, rows: DocumentRows, stream: BinaryIO, resources: Resources) -> AnnotationAccount:
+def _to_stream(job: _Job, rows: DocumentRows, stream: BinaryIO, resources: Resources) -> AnnotationSummary:
     if job.spans_form is not None:
         raise InputError("spans go with a file of concepts", column="spans", expected="concepts in a file")
     state = before = FinishedPart(0, 0, np.zeros(len(_SUMS)))
-    found = set[str]()
-    for done in _annotated(job, _blocks(rows, before, Path()), resources.threads):
+    cuis = set[str]()
+    for done, after in _annotated(job, rows, before, Path(), resources):
         stream.write(done.contents[0])
-        state = _next(state, done)
-        found |= done.concepts
-        _report(resources, rows, state)
-    _check_any(rows, state)
-    return _account(rows, state, found, before)
+        cuis |= done.concepts
+        state = after
+    return _summary(rows, state, cuis, before)
 
 
-def _annotated(job: _Job, blocks: Iterator[_Block], threads: int | None) -> Iterator[_Done]:
-    """The annotated blocks in order; those before a fault of the input come first."""
-    fault: InputError | None = None
+def _annotated(
+    job: _Job, rows: DocumentRows, before: FinishedPart, unfinished: Path, resources: Resources
+) -> Iterator[tuple[_Done, FinishedPart]]:
+    """The annotated blocks in order, each with the state after it; those before an error of the input come first.
 
-    def before_fault() -> Iterator[_Block]:
-        nonlocal fault
+    Raises:
+        InputError: the input holds no text, or as `_blocks`.
+    """
+    state, input_error = before, None
+
+    def before_error() -> Iterator[_Block]:
+        nonlocal input_error
         try:
-            yield from blocks
+            yield from _blocks(rows, before, unfinished)
         except InputError as error:
-            fault = error
+            input_error = error
 
-    yield from in_order(job, before_fault(), threads)
-    if fault is not None:
-        raise fault
-
-
-def _next(state: FinishedPart, done: _Done) -> FinishedPart:
-    return FinishedPart(done.block.number + 1, done.block.digest, state.counts + done.sums)
+    for done in in_order(job, before_error(), resources.threads):
+        state = FinishedPart(done.block.number + 1, done.block.digest, state.counts + done.sums)
+        yield done, state
+        if resources.progress is not None:
+            resources.progress(*(rows.progress() or (int(state.counts[0]), 0)))
+    if input_error is not None:
+        raise input_error
+    if not state.blocks:
+        raise InputError("the input holds no text", file=rows.source, found=rows.form, expected="one text or more")
 
 
 def _blocks(rows: DocumentRows, before: FinishedPart, unfinished: Path) -> Iterator[_Block]:
@@ -267,19 +267,8 @@ def _blocks(rows: DocumentRows, before: FinishedPart, unfinished: Path) -> Itera
 def _changed(rows: DocumentRows, unfinished: Path) -> InputError:
     return InputError(
         "the texts are not those of the unfinished run", file=rows.source,
-        advice=f"Give those, or delete {unfinished}, and the same command begins anew.",
+        advice=f"Give those, or delete {unfinished}, and the same command starts again.",
     )  # fmt: skip
-
-
-def _check_any(rows: DocumentRows, state: FinishedPart) -> None:
-    if not state.blocks:
-        raise InputError("the input holds no text", file=rows.source, found=rows.form, expected="one text or more")
-
-
-def _report(resources: Resources, rows: DocumentRows, state: FinishedPart) -> None:
-    if resources.progress is not None:
-        done, size = rows.progress() or (int(state.counts[0]), 0)
-        resources.progress(done, size)
 
 
 def _put(files: UnfinishedFiles, paths: Sequence[Path], spans_form: SpansFormat | None) -> None:
@@ -296,19 +285,19 @@ def _put(files: UnfinishedFiles, paths: Sequence[Path], spans_form: SpansFormat 
     files.remove()
 
 
-def _concepts_in(part: Path) -> set[str]:
+def _concepts_in(path: Path) -> set[str]:
     """Distinct concepts of finished blocks."""
-    with part.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8", newline="") as file:
         rows = csv.reader(file)
         next(rows)
         return {cui for _, listed in rows for cui in listed.split(";") if cui}
 
 
-def _account(rows: DocumentRows, state: FinishedPart, concepts: set[str], before: FinishedPart) -> AnnotationAccount:
+def _summary(rows: DocumentRows, state: FinishedPart, concepts: set[str], before: FinishedPart) -> AnnotationSummary:
     sums: dict[str, Any] = {
         name: None if np.isnan(value) else int(value) for name, value in zip(_SUMS, state.counts, strict=True)
     }
-    return AnnotationAccount(
+    return AnnotationSummary(
         source=rows.source, form=rows.form, repeated=rows.repeated, concepts=len(concepts),
         resumed=int(before.counts[0]), text_column=rows.text_column, **sums,
     )  # fmt: skip

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import xxhash
 
 from cuihop.errors import InputError
 from cuihop.files.text_lines import quoted
+from cuihop.resources.arrays import Int64, UInt64
 
 LONGEST_TEXT = 1 << 20
 """Characters of a text."""
@@ -26,10 +26,10 @@ class GoldMention:
     """A mention of concepts in a text, as a file states it.
 
     Attributes:
-        start, end: the characters (code points) ``text[start:end]``; both -1 where the file states concepts only.
-        text: these characters; ``None`` where the file does not state them.
+        start, end: the characters (code points) ``text[start:end]``; both -1 if the file states concepts only.
+        text: these characters; ``None`` if the file does not state them.
         cuis: its concepts; several for a mention of all of them, none for one without a concept.
-        type: its type; ``None`` where the file states none.
+        type: its type; ``None`` if the file states none.
     """
 
     start: int
@@ -45,7 +45,7 @@ class AnnotatedDocument:
 
     Attributes:
         identifier: of the text.
-        text: ``None`` where the file states mentions only.
+        text: ``None`` if the file states mentions only.
         mentions: in the order of the file.
     """
 
@@ -54,9 +54,9 @@ class AnnotatedDocument:
     mentions: tuple[GoldMention, ...] = ()
 
 
-class _Fault(Protocol):
+class _RowError(Protocol):
     def __call__(
-        self, problem: str, row: int, column: int, found: str, expected: str, advice: str | None = None
+        self, problem: str, row: int, column: int, content: str, expected: str, hint: str | None = None, /
     ) -> InputError: ...
 
 
@@ -67,16 +67,16 @@ class DocumentRows:
     Attributes:
         source: name of the file. form: how it is read.
         rows: number and document.
-        fault: makes the error about the identifier (column 0) or the text (column 1) of a row.
+        row_error: makes the error about the identifier (column 0) or the text (column 1) of a row.
         unit: of the numbers. text_column: the name of the column that holds the texts, or its number; empty without.
         repeated: documents left out so far because an equal one stands before; published files have such.
-        progress: bytes read so far and of all; ``None`` where the size is unknown.
+        progress: bytes read so far and of all; ``None`` if the size is unknown.
     """
 
     source: str
     form: str
     rows: Iterable[tuple[int, AnnotatedDocument]]
-    fault: _Fault
+    row_error: _RowError
     unit: str = "line"
     text_column: str = ""
     repeated: int = 0
@@ -113,17 +113,17 @@ class DocumentRows:
 
     def _check(self, row: int, document: AnnotatedDocument) -> None:
         if not document.identifier:
-            raise self.fault("the identifier is missing", row, 0, "nothing", "an identifier")
+            raise self.row_error("the identifier is missing", row, 0, "nothing", "an identifier")
         for column, text in enumerate((document.identifier, document.text or "")):
             if len(text) > LONGEST_TEXT:
-                raise self.fault(
+                raise self.row_error(
                     "the text is too long", row, column, f"{len(text):,} characters", f"{LONGEST_TEXT:,} at most",
                     "Divide it.",
                 )  # fmt: skip
             if "\0" in text:
-                raise self.fault("not text: a NUL character", row, column, quoted(text), "text without U+0000")
+                raise self.row_error("not text: a NUL character", row, column, quoted(text), "text without U+0000")
             if not text.isascii() and not _encodable(text):
-                raise self.fault(
+                raise self.row_error(
                     "not text: half of a surrogate pair", row, column, ascii(text[:_SHOWN]), "characters of Unicode"
                 )
 
@@ -132,37 +132,37 @@ class DocumentRows:
     ) -> list[AnnotatedDocument]:
         """The documents of a block that did not stand before."""
         again = seen.add(block, numbers)
-        for place, (earlier, equal) in sorted(again.items()):
+        for index, (earlier, equal) in sorted(again.items()):
             if not equal:
-                raise self.fault(
-                    "an identifier stands twice, with another text or other mentions", numbers[place], 0,
-                    f"{quoted(block[place].identifier)}, as in {self.unit} {earlier:,}", "each identifier once",
+                raise self.row_error(
+                    "an identifier stands twice, with another text or other mentions", numbers[index], 0,
+                    f"{quoted(block[index].identifier)}, as in {self.unit} {earlier:,}", "each identifier once",
                 )  # fmt: skip
         self.repeated += len(again)
-        return [document for place, document in enumerate(block) if place not in again] if again else block
+        return [document for index, document in enumerate(block) if index not in again] if again else block
 
 
 class _SeenDocuments:
     """Documents seen so far, as hashes in sorted runs: 32 bytes each, whatever their length."""
 
     def __init__(self) -> None:
-        self._runs: list[tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]] = []
+        self._runs: list[tuple[UInt64, Int64]] = []
 
     def add(self, block: Sequence[AnnotatedDocument], numbers: Sequence[int]) -> dict[int, tuple[int, bool]]:
-        """Add a block; return the place of each repeated identifier, the earlier number, and whether all is equal."""
+        """Add a block; return for each repeated identifier its index, the earlier number, and their equality."""
         first: dict[str, int] = {}
         again: dict[int, tuple[int, bool]] = {}
-        for place, document in enumerate(block):
-            if (earlier := first.setdefault(document.identifier, place)) != place:
-                again[place] = numbers[earlier], document == block[earlier]
+        for index, document in enumerate(block):
+            if (earlier := first.setdefault(document.identifier, index)) != index:
+                again[index] = numbers[earlier], document == block[earlier]
         raw = b"".join(map(_hashes, block))
         hashes = np.frombuffer(raw, dtype="<u8").reshape(-1, 3)
         for run, run_numbers in self._runs:
             at = np.minimum(np.searchsorted(run[:, 0], hashes[:, 0]), len(run) - 1)
             same = (run[at] == hashes).cumprod(axis=1)
-            for place in np.flatnonzero(same[:, 1]).tolist():
-                again[place] = int(run_numbers[at[place]]), bool(same[place, 2])
-        new = [place for place in range(len(block)) if place not in again]
+            for index in np.flatnonzero(same[:, 1]).tolist():
+                again[index] = int(run_numbers[at[index]]), bool(same[index, 2])
+        new = [index for index in range(len(block)) if index not in again]
         if new:
             self._runs.append((hashes[new], np.array(numbers, dtype=np.int64)[new]))
             self._merge()
@@ -175,7 +175,7 @@ class _SeenDocuments:
         while count and len(self._runs[count - 1][0]) < 2 * size:
             count -= 1
             size += len(self._runs[count][0])
-        hashes, numbers = (np.concatenate(parts) for parts in zip(*self._runs[count:], strict=True))
+        hashes, numbers = (np.concatenate(arrays) for arrays in zip(*self._runs[count:], strict=True))
         order = np.argsort(hashes[:, 0])
         self._runs[count:] = [(hashes[order], numbers[order])]
 
@@ -196,13 +196,13 @@ def _encodable(text: str) -> bool:
     return True
 
 
-def same_text(stated: str, found: str) -> bool:
+def same_text(stated: str, characters: str) -> bool:
     r"""Compare the text that a file states for a mention with its characters; kinds and ends of white space are alike.
 
     >>> same_text("hip fracture", "hip\nfracture")
     True
     """
-    return stated == found or _with_blanks(stated) == _with_blanks(found)
+    return stated == characters or _with_blanks(stated) == _with_blanks(characters)
 
 
 def _with_blanks(text: str) -> str:

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 
-from cuihop.added_names import without_added_names
-from cuihop.graph import ConceptGraph, Direction
+from cuihop.graph import ConceptGraph
+from cuihop.graph_wrapper import without_added_names
+from cuihop.measures.nearness import Nearness
+from cuihop.resources.arrays import Bool, Int32, Int64
 from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
 
 _FARTHEST = 5  # the largest number of hops that is counted by itself, beyond those of near concepts
 
@@ -27,12 +25,7 @@ _PAIRS_A_BLOCK = 1 << 20  # bounds the memory: 40 MB of numbers
 
 @dataclass(frozen=True, slots=True)
 class NumberedText:
-    """The concepts of a text, by number.
-
-    Attributes:
-        true: distinct true concepts, each with its alternatives, any of which is right.
-        predicted: distinct predicted concepts.
-    """
+    """Numbers of the distinct concepts of a text; of a true one all its alternatives, any of which is right."""
 
     true: Sequence[tuple[int, ...]]
     predicted: Sequence[int]
@@ -43,7 +36,7 @@ class ScoredConcepts:
     """The concepts of one side of all texts, each with the nearest concept of the other side.
 
     Attributes, the first four of shape (concepts,):
-        texts: int32, place of the text.
+        texts: int32, index of the text.
         concepts: int32, number of the concept; of alternatives the nearest, of equally near ones the first.
         hops: int32, to the nearest concept of the other side: 0 for the same, `BEYOND` for none within `farthest`.
         nearest: int32, number of that concept, of equally near ones the first; -1 for none.
@@ -59,47 +52,63 @@ class ScoredConcepts:
     def __len__(self) -> int:
         return len(self.texts)
 
-    def where(self, which: npt.NDArray[np.bool_]) -> ScoredConcepts:
-        """Some of the concepts; ``which`` has the shape (concepts,)."""
-        texts, concepts, hops, nearest = (each[which] for each in (self.texts, self.concepts, self.hops, self.nearest))
-        return ScoredConcepts(texts, concepts, hops, nearest, self.farthest)
 
-    def count(self, which: npt.NDArray[np.bool_], texts: int) -> Int64:
-        """The number of some concepts in each text."""
-        return np.bincount(self.texts[which], minlength=texts)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MatchedConcepts:
+    """True and predicted concepts of texts or images, each with the nearest concept of the other side.
 
+    Attributes:
+        texts: their number.
+        concepts: names of their numbers. held: the number of those in the graph, which come first.
+        nearness: n, λ and direction; n is 0 if only the same concept matches.
+    """
 
-def matches_of_texts(true: ScoredConcepts, predicted: ScoredConcepts, texts: int, n: int) -> Int64:
-    """The fields of `cuihop.measures.MatchCounts` of each text, shape (texts, 6). Near is within n hops."""
-    sides = true, predicted
-    everything = [side.count(side.hops >= 0, texts) for side in sides]
-    same = [side.count(side.hops == 0, texts) for side in sides]
-    near = [side.count((side.hops > 0) & (side.hops <= n), texts) for side in sides]
-    return np.stack([*everything, *same, *near], axis=1)
+    texts: int
+    true: ScoredConcepts
+    predicted: ScoredConcepts
+    concepts: Sequence[str]
+    held: int
+    nearness: Nearness
+
+    def of_texts(self, n: int | None = None, among: Bool | None = None) -> Int64:
+        """The fields of `cuihop.measures.MatchCounts` of each text, shape (texts, 6).
+
+        Args:
+            n: the most hops of near concepts; by default that of the nearness.
+            among: shape (concepts,), true for each that counts; all by default.
+        """
+        columns = []
+        for first, last in ((0, BEYOND), (0, 0), (1, self.nearness.n if n is None else n)):
+            for side in (self.true, self.predicted):
+                counted = (side.hops >= first) & (side.hops <= last)
+                if among is not None:
+                    counted &= among[side.concepts]
+                columns.append(np.bincount(side.texts[counted], minlength=self.texts))
+        return np.stack(columns, axis=1)
+
+    def of_concepts(self) -> Int64:
+        """The fields of `MatchCounts` of each concept, without near ones, shape (concepts, 6)."""
+        true, predicted, right = (
+            np.bincount(numbers, minlength=len(self.concepts))
+            for numbers in (self.true.concepts, self.predicted.concepts, self.true.concepts[self.true.hops == 0])
+        )
+        return np.stack([true, predicted, right, right, 0 * right, 0 * right], axis=1)
 
 
 def nearest_concepts(
-    texts: Sequence[NumberedText],
-    names: Sequence[str],
-    held: int,
-    graph: ConceptGraph | None,
-    *,
-    direction: Direction,
-    n: int,
-) -> tuple[ScoredConcepts, ScoredConcepts]:
+    texts: Sequence[NumberedText], names: Sequence[str], held: int, graph: ConceptGraph | None, nearness: Nearness
+) -> MatchedConcepts:
     """The true and the predicted concepts of all texts, with their hops to the nearest of the other side.
 
     Args:
-        texts: the concepts of each text.
         names: of the concepts, by number. held: the first concepts, which the graph holds.
         graph: the source of distances; without one a concept matches only itself.
-        direction: direction of the hops from a true concept to a predicted one.
-        n: of the measures. Nearest concepts are sought beyond n, up to 5 hops, or as far as a neighbour dictionary
-            reaches.
+        nearness: direction of the hops from a true concept to a predicted one, and n. Nearest concepts are sought
+            beyond n, up to 5 hops, or as far as a neighbour dictionary reaches.
     """
     source = None if graph is None else without_added_names(graph)
     reach = min(source.hops, _FARTHEST) if isinstance(source, NeighbourDictionary) else _FARTHEST
-    bound = max(n, reach)
+    bound = max(nearness.n, reach)
 
     def distances(pairs: Int64) -> Int32:
         """Hops of distinct pairs, each the number of the true concept times the concepts, plus the predicted one."""
@@ -108,8 +117,10 @@ def nearest_concepts(
         searched = np.flatnonzero((first < held) & (second < held) & (first != second))
         if graph is not None and len(searched):
             ends = zip(first[searched].tolist(), second[searched].tolist(), strict=True)
-            found = graph.distances([(names[a], names[b]) for a, b in ends], direction=direction, max_hops=bound)
-            hops[searched] = np.where(found.reached, found.hops, BEYOND)
+            answers = graph.distances(
+                [(names[a], names[b]) for a, b in ends], direction=nearness.direction, max_hops=bound
+            )
+            hops[searched] = np.where(answers.reached, answers.hops, BEYOND)
         return hops
 
     blocks = [_nearest_of_block(texts[a:b], a, len(names), distances) for a, b in _blocks(texts)]
@@ -118,17 +129,19 @@ def nearest_concepts(
         of_text, concepts, hops, nearest = np.hstack([block[side] for block in blocks])
         return ScoredConcepts(of_text, concepts, hops, nearest, bound)
 
-    return scored(0), scored(1)
+    return MatchedConcepts(
+        texts=len(texts), true=scored(0), predicted=scored(1), concepts=names, held=held, nearness=nearness
+    )
 
 
 def _blocks(texts: Sequence[NumberedText]) -> Iterator[tuple[int, int]]:
     """Texts, first and one past the last, whose pairs of concepts fit a block; at least one block."""
     first, pairs = 0, 0
-    for place, text in enumerate(texts):
+    for index, text in enumerate(texts):
         pairs += sum(map(len, text.true)) * len(text.predicted)
         if pairs >= _PAIRS_A_BLOCK:
-            yield first, place + 1
-            first, pairs = place + 1, 0
+            yield first, index + 1
+            first, pairs = index + 1, 0
     yield first, len(texts)
 
 
@@ -148,20 +161,20 @@ def _nearest_of_block(
     begins, ends = (bounds[side][group_text[group_of]] for side in (slice(0, -1), slice(1, None)))
     ours = np.repeat(np.arange(len(true)), ends - begins)  # a pair for each predicted concept of the same text
     theirs = np.arange(len(ours)) + np.repeat(ends - np.cumsum(ends - begins), ends - begins)
-    distinct, places = np.unique(true[ours] * concepts + predicted[theirs], return_inverse=True)
-    hops = distances(distinct)[places]
+    distinct, pair_indices = np.unique(true[ours] * concepts + predicted[theirs], return_inverse=True)
+    hops = distances(distinct)[pair_indices]
     first_of_group = np.searchsorted(group_of, np.arange(len(groups)))
     pair_of_true = _nearest_pairs(hops, group_of[ours], len(groups))
     pair_of_predicted = _nearest_pairs(hops, theirs, len(predicted))
 
     def columns(pair: Int64, text: Int64, own: Int64, own_of: Int64, other_of: Int64) -> Int32:
         paired = pair >= 0
-        found = np.full((4, len(pair)), -1, dtype=np.int32)
-        found[0], found[1], found[2] = text + first_text, own, BEYOND
-        found[1, paired], found[2, paired] = own_of[pair[paired]], hops[pair[paired]]
-        near = found[2] < BEYOND
-        found[3, near] = other_of[pair[near]]
-        return found
+        rows = np.full((4, len(pair)), -1, dtype=np.int32)
+        rows[0], rows[1], rows[2] = text + first_text, own, BEYOND
+        rows[1, paired], rows[2, paired] = own_of[pair[paired]], hops[pair[paired]]
+        near = rows[2] < BEYOND
+        rows[3, near] = other_of[pair[near]]
+        return rows
 
     return (
         columns(pair_of_true, group_text, true[first_of_group], true[ours], predicted[theirs]),
@@ -174,7 +187,7 @@ def _numbers(values: Iterable[int]) -> Int64:
 
 
 def _nearest_pairs(hops: Int32, owner: Int64, owners: int) -> Int64:
-    """The place of the pair of fewest hops of each owner, of equal ones the first; -1 for an owner without pairs."""
+    """The index of the first pair of fewest hops of each owner; -1 for an owner without pairs."""
     keys = hops.astype(np.int64) << 32 | np.arange(len(hops))
     smallest = np.full(owners, _NONE)
     np.minimum.at(smallest, owner, keys.astype(np.uint64))

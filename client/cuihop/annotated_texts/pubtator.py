@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from cuihop.annotated_texts.documents import AnnotatedDocument, DocumentRows, GoldMention, same_text
 from cuihop.errors import InputError
 from cuihop.files.input_file import InputFile
-from cuihop.files.records import RowFault
-from cuihop.files.text_lines import quoted
+from cuihop.files.records import RowErrors
+from cuihop.files.text_lines import joined, quoted
 
 _TITLE = re.compile(r"([^|\t]+)\|t\|(.*)", re.DOTALL)
 _ABSTRACT = re.compile(r"([^|\t]+)\|a\|(.*)", re.DOTALL)
@@ -31,21 +31,18 @@ def separated_identifiers(text: str) -> tuple[str, ...]:
     >>> separated_identifiers(" D001943|D010051")
     ('D001943', 'D010051')
     """
-    parts = (part.strip() for part in _SEPARATORS.split(text))
-    return tuple(dict.fromkeys(part for part in parts if part not in _NO_CONCEPT))
+    fields = (field.strip() for field in _SEPARATORS.split(text))
+    return tuple(dict.fromkeys(field for field in fields if field not in _NO_CONCEPT))
 
 
 def pubtator_rows(file: InputFile, lines: Iterable[str]) -> DocumentRows:
     """Documents of a file. The text is the title, a line feed and the abstract; the title alone without an abstract.
 
-    Args:
-        file: the input. lines: all its lines.
-
     Raises:
         InputError: when it is read: names the line.
     """
-    form = ", ".join(filter(None, (file.compression, "PubTator")))
-    return DocumentRows(file.name, form, _documents(file.name, lines), RowFault(file.name, ("identifier", "text")))
+    form = joined(file.compression, "PubTator")
+    return DocumentRows(file.name, form, _documents(file.name, lines), RowErrors(file.name, ("identifier", "text")))
 
 
 def _documents(file: str, lines: Iterable[str]) -> Iterator[tuple[int, AnnotatedDocument]]:
@@ -85,16 +82,16 @@ def _mention(fields: list[str], identifier: str, text: str, file: str, line: int
         )  # fmt: skip
     _check_document(fields[0], identifier, file, line)
     start, end = (_offset(fields, column, file, line) for column in (1, 2))
-    found = text[start:end]
-    if not (start < end <= len(text) and same_text(fields[3], found)):
+    characters = text[start:end]
+    if not (start < end <= len(text) and same_text(fields[3], characters)):
         raise InputError(
             "the text of a mention is not at its place", file=file, line=line, column=4,
-            found=f"{quoted(fields[3])}, and in the document {quoted(found)}",
+            found=f"{quoted(fields[3])}, and in the document {quoted(characters)}",
             expected=f"the characters {start:,} to {end:,} of title, line feed and abstract",
             advice="Offsets count characters (code points) from 0.",
         )  # fmt: skip
     cuis = separated_identifiers(fields[_COLUMN_OF_CONCEPTS]) if len(fields) > _COLUMN_OF_CONCEPTS else ()
-    return GoldMention(start, end, found, cuis, fields[4].strip() or None)
+    return GoldMention(start, end, characters, cuis, fields[4].strip() or None)
 
 
 def _offset(fields: list[str], column: int, file: str, line: int) -> int:
@@ -107,9 +104,9 @@ def _offset(fields: list[str], column: int, file: str, line: int) -> int:
     return int(text)
 
 
-def _check_document(found: str, expected: str, file: str, line: int) -> None:
-    if found.strip() != expected:
+def _check_document(stated: str, expected: str, file: str, line: int) -> None:
+    if stated.strip() != expected:
         raise InputError(
-            "a line of another document", file=file, line=line, column=1, found=quoted(found.strip()),
+            "a line of another document", file=file, line=line, column=1, found=quoted(stated.strip()),
             expected=f"{quoted(expected)}, whose title stands above",
         )  # fmt: skip

@@ -10,9 +10,8 @@ from typing import Literal, TypeAlias
 from cuihop.annotated_texts.bioc import LARGEST_COLLECTION, bioc_rows, is_bioc
 from cuihop.annotated_texts.brat import brat_rows, is_brat
 from cuihop.annotated_texts.documents import AnnotatedDocument, DocumentRows
-from cuihop.annotated_texts.mention_tables import mention_rows
 from cuihop.annotated_texts.pubtator import is_pubtator, pubtator_rows
-from cuihop.annotated_texts.text_tables import Header, line_rows, looks_like_text_table, table_rows
+from cuihop.annotated_texts.tables import Header, line_rows, looks_like_text_table, mention_rows, table_rows
 from cuihop.errors import InputError, checked_choice
 from cuihop.files.input_file import STANDARD_INPUT, InputFile, Readable, opened_input
 from cuihop.files.text_lines import decoded_lines
@@ -52,7 +51,7 @@ def open_texts(
         form: see `FORMATS`; recognised by default, by the ending of the name and the first line.
         id_column, text_column: names of the columns of a table, or with ``header="no"`` their numbers from 1. Without
             them, those with usual names are taken; of two columns without such names the first is the identifier.
-        header: of CSV; ``auto`` takes the first line of two columns for a header where one of its names is usual.
+        header: of CSV; ``auto`` takes the first line of two columns for a header if one of its names is usual.
 
     Raises:
         InputError: the input cannot be read, or not in this format; or when its rows are read: names the line or row.
@@ -61,14 +60,14 @@ def open_texts(
     def table(file: InputFile, text: _First) -> DocumentRows:
         return table_rows(file, text, (id_column, text_column), header)
 
-    found = _rows(source, form, table, looks_like_text_table)
-    chosen = (id_column, text_column, None if header == "auto" else header)
-    if chosen != (None, None, None) and found.form.rpartition(", ")[2] in _WITHOUT_COLUMNS:
+    rows = _rows(source, form, table, looks_like_text_table)
+    requested = (id_column, text_column, None if header == "auto" else header)
+    if requested != (None, None, None) and rows.form.rpartition(", ")[2] in _WITHOUT_COLUMNS:
         raise InputError(
-            "columns are chosen of a format without columns", file=found.source, found=found.form,
+            "columns are chosen of a format without columns", file=rows.source, found=rows.form,
             expected=FORMATS["table"], advice="--format table reads it as a table.",
         )  # fmt: skip
-    return found
+    return rows
 
 
 def read_documents(source: Readable, *, form: Format | None = None) -> list[AnnotatedDocument]:
@@ -81,8 +80,8 @@ def read_documents(source: Readable, *, form: Format | None = None) -> list[Anno
     Raises:
         InputError: names the file, the line, row or field, what was found and what was expected.
     """
-    found = _rows(source, form, mention_rows, lambda first: True)
-    return list(chain.from_iterable(found.blocks()))
+    rows = _rows(source, form, mention_rows, lambda first: True)
+    return list(chain.from_iterable(rows.blocks()))
 
 
 _WITHOUT_COLUMNS = frozenset({"plain lines", "PubTator", "BioC JSON"})
@@ -118,9 +117,9 @@ def _rows(
         "pubtator": lambda: pubtator_rows(file, text[1]),
         "bioc": lambda: bioc_rows(file, text[1]),
     }
-    found = readers[kind]()
-    found.progress = lambda: file.progress
-    return found
+    rows = readers[kind]()
+    rows.progress = lambda: file.progress
+    return rows
 
 
 def _recognised(path: Path, first: str, head: str, is_table: Callable[[str], bool]) -> Format:

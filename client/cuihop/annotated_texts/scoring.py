@@ -1,44 +1,34 @@
-"""Predicted annotations of texts, scored against the true ones: mentions, concepts, and near misses."""
+"""Predicted annotations of texts, scored against the true ones: mentions, concepts, and near misses; with counts."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from cuihop.annotated_texts.concept_numbers import ConceptNumbers, numbered_concepts
 from cuihop.annotated_texts.documents import AnnotatedDocument, same_text
-from cuihop.annotated_texts.identifier_map import IdentifierMap
-from cuihop.annotated_texts.nearest_concepts import (
-    NumberedText,
-    ScoredConcepts,
-    matches_of_texts,
-    nearest_concepts,
-)
-from cuihop.annotated_texts.scoring_counts import AnnotationCounts, account_of_annotations, identifier_counts
+from cuihop.annotated_texts.mention_identifiers import IdentifierMap, numbered_concepts, occurrences
+from cuihop.annotated_texts.nearest_concepts import MatchedConcepts, NumberedText, nearest_concepts
+from cuihop.collection.image_rows import cause_of_strange_name
 from cuihop.collection.shared_concepts import account_of_shared, check_one_vocabulary
-from cuihop.errors import InputError
+from cuihop.errors import InputError, first_few
+from cuihop.evaluation.counts import IdentifierCount
 from cuihop.evaluation.result import Details, MeasuredQueries
 from cuihop.files.content_digest import content_digest
-from cuihop.files.likely_causes import cause_of_strange_name
-from cuihop.files.text_lines import counted, quoted
-from cuihop.graph import ConceptGraph
-from cuihop.measures.match_counts import MatchCounts, precision_recall_f1
+from cuihop.files.text_lines import counted, direction_text, quoted
+from cuihop.graph import ConceptGraph, Release
+from cuihop.measures.f1 import MatchCounts, SpanMatch, precision_recall_f1, span_counts
 from cuihop.measures.measure import Measure
 from cuihop.measures.nearness import Nearness
-from cuihop.measures.span_f1 import SpanMatch, span_counts
-from cuihop.resources.versions import versions
-
-Int64 = npt.NDArray[np.int64]
+from cuihop.measures.resolution import ResolvedConcepts
+from cuihop.resources.arrays import Int64
+from cuihop.resources.optional_packages import versions
 
 SPANS, OVERLAP = Measure("span-F1"), Measure("span-F1", options=(("match", "overlap"),))
 CONCEPTS, NEAR = Measure("document-F1"), Measure("nn-F1")
-
-_TrueSpan: TypeAlias = tuple[int, int, tuple[int, ...]]
-_PredictedSpan: TypeAlias = tuple[int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,75 +50,106 @@ class TextCollection:
         Raises:
             InputError: two have the same identifier.
         """
-        found: dict[str, AnnotatedDocument] = {}
+        by_identifier: dict[str, AnnotatedDocument] = {}
         for text in texts:
-            if text.identifier in found:
+            if text.identifier in by_identifier:
                 raise InputError(
                     "two texts of one identifier", file=None if source == "memory" else source,
                     found=quoted(text.identifier), expected="each identifier once",
                 )  # fmt: skip
-            found[text.identifier] = text
-        return cls(found, source, form)
+            by_identifier[text.identifier] = text
+        return cls(by_identifier, source, form)
 
     @property
     def has_spans(self) -> bool:
-        """True where every mention has its place in the text."""
+        """True if every mention has its position in the text."""
         return all(mention.start >= 0 for text in self.texts.values() for mention in text.mentions)
 
     @property
     def account(self) -> str:
         """Summary of the input, in one line."""
         mentions = sum(len(text.mentions) for text in self.texts.values())
-        parts = counted(len(self.texts), "text"), counted(mentions, "mention"), self.form
-        return f"{self.source}: {', '.join(filter(None, parts))}"
+        details = counted(len(self.texts), "text"), counted(mentions, "mention"), self.form
+        return f"{self.source}: {', '.join(filter(None, details))}"
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationCounts:
+    """Counts of a scoring.
+
+    Attributes:
+        texts: of the gold annotations.
+        without_predictions: texts without a predicted mention; nothing is found in them.
+        not_in_gold: texts of the predictions that the gold annotations do not have; left out.
+        empty: texts without a true and without a predicted concept; scored 1.
+        true_mentions, predicted_mentions: with a concept, in the texts that are scored; each of several concepts of a
+            mention counts.
+        composite: true mentions of several concepts.
+        without_concept: true mentions without a concept; left out.
+        true_concepts, predicted_concepts: of all texts, each counted once in a text.
+        identifiers: distinct identifiers of both annotations; occurrences: of their mentions.
+        true_identifiers, true_occurrences: those of the gold annotations alone.
+        unmapped: true identifiers that neither the map nor the graph has.
+        without_prefix: identifiers compared without their prefix.
+        unknown, retired: identifiers that match only themselves: not in the graph; retired without an exact successor.
+        merged: retired identifiers that were replaced by their successors.
+    """
+
+    texts: int
+    without_predictions: int
+    not_in_gold: int
+    empty: int
+    true_mentions: int
+    predicted_mentions: int
+    composite: int
+    without_concept: int
+    true_concepts: int
+    predicted_concepts: int
+    identifiers: int
+    occurrences: int
+    true_identifiers: int
+    true_occurrences: int
+    unmapped: IdentifierCount
+    without_prefix: IdentifierCount
+    unknown: IdentifierCount
+    retired: IdentifierCount
+    merged: IdentifierCount
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class AnnotationScores(MeasuredQueries):
+class AnnotationScores(MeasuredQueries, MatchedConcepts):
     """The result of `score_annotations`: F1 of each text under each measure.
 
     Its `counts` are `AnnotationCounts`.
 
     Attributes:
         matches: int64, shape (texts, 6), for each measure: the fields of `MatchCounts`.
-        true, predicted: the concepts of all texts, with the nearest concept of the other side.
-        concepts: names of their numbers. held: the number of those in the graph, which come first.
-        nearness: n, λ and direction.
     """
 
     matches: Mapping[Measure, Int64]
-    true: ScoredConcepts
-    predicted: ScoredConcepts
-    concepts: Sequence[str]
-    held: int
-    nearness: Nearness
 
     def weight(self, measure: Measure) -> float:
         """The weight of a near concept."""
-        return _weight(measure, self.nearness)
+        return self.nearness.lam if measure == NEAR else 0.0
 
     def micro(self, measure: Measure) -> MatchCounts:
         """The counts of all texts together."""
         return MatchCounts(*self.matches[measure].sum(axis=0).tolist())
 
-    def each(self, measure: Measure) -> list[MatchCounts]:
-        """The counts of each text."""
-        return [MatchCounts(*row) for row in self.matches[measure].tolist()]
-
     def account(self) -> list[str]:
         """A line on the reading of each input; then everything out of the ordinary, and how it was treated."""
-        treated = account_of_annotations(self.counts, self.parameters, self.release)
-        return [*super().account(), *treated, *self.account_of_shared()]
+        treated = notes_on_annotations(self.counts, self.parameters, self.release)
+        return [*super().account(), *treated, *self.notes_on_shared()]
 
-    def account_of_shared(self) -> Iterator[str]:
+    def notes_on_shared(self) -> Iterator[str]:
         """A line, if the two sides have no concept in common."""
         return account_of_shared(self.true.concepts.tolist(), self.predicted.concepts.tolist())
 
     def _beside(self) -> Iterator[tuple[str, Any]]:
         measure = NEAR if NEAR in self.matches else CONCEPTS
-        for place, name in enumerate(MatchCounts._fields):
+        for column, name in enumerate(MatchCounts._fields):
             if measure == NEAR or not name.startswith("near"):
-                yield name, self.matches[measure][:, place]
+                yield name, self.matches[measure][:, column]
 
 
 def score_annotations(
@@ -143,7 +164,7 @@ def score_annotations(
     """Score predicted mentions and concepts of texts.
 
     ``span-F1``: mentions of the same characters and concept; with ``match=overlap``, mentions of the same concept that
-    share a character; both matched one to one, and left out where a side states no places. ``document-F1``: the
+    share a character; both matched one to one, and left out if a side states no places. ``document-F1``: the
     concepts of each text. ``nn-F1``: the same where a near concept counts λ; it needs a graph. Each concept of a
     mention of several counts as a mention of its own.
 
@@ -153,7 +174,7 @@ def score_annotations(
         graph: resolves identifiers, and gives the distances.
         nearness: n, λ, and direction from a true concept to a predicted one; the weight is constant. An identifier
             that the graph does not hold matches only itself, unless ``unknown`` is ``error``.
-        identifiers: translates the identifiers of ``gold``; where one has several concepts, any of them is right.
+        identifiers: translates the identifiers of ``gold``; if one has several concepts, any of them is right.
         leave_out_unmapped: leave out true mentions whose identifier neither the map nor the graph has; otherwise
             nothing finds them.
 
@@ -171,26 +192,28 @@ def score_annotations(
     sources = gold.source, predicted.source
     numbers = numbered_concepts(gold.texts.values(), others, graph, identifiers, sources, nearness.unknown)
     if graph is None:
-        written = [{numbers.names[n] for found in numbers.true.values() for n in found},
+        written = [{numbers.names[n] for numbered in numbers.true.values() for n in numbered},
                    {numbers.names[n] for n in numbers.predicted.values()}]  # fmt: skip
         check_one_vocabulary(written[0], written[1], sources)
     left_out = numbers.unmapped if leave_out_unmapped else frozenset[str]()
-    true_spans = [_true_spans(text, numbers, left_out) for text in gold.texts.values()]
-    predicted_spans = [_predicted_spans(text, numbers) for text in others]
+    true_spans = [_spans(text, numbers.true, left_out) for text in gold.texts.values()]
+    predicted_spans = [_spans(text, numbers.predicted) for text in others]
     texts = [
         NumberedText(sorted({concepts for *_, concepts in ours}), sorted({concept for *_, concept in theirs}))
         for ours, theirs in zip(true_spans, predicted_spans, strict=True)
     ]
-    true, guessed = nearest_concepts(
-        texts, numbers.names, numbers.held, graph, direction=nearness.direction, n=nearness.n
-    )
-    matches = {CONCEPTS: matches_of_texts(true, guessed, len(texts), 0)}
+    matched = nearest_concepts(texts, numbers.names, numbers.held, graph, nearness)
+    matches = {CONCEPTS: matched.of_texts(n=0)}
     if gold.has_spans and predicted.has_spans:
-        spans = {SPANS: _span_matches(true_spans, predicted_spans, "strict"),
-                 OVERLAP: _span_matches(true_spans, predicted_spans, "overlap")}  # fmt: skip
-        matches = spans | matches
+        sides = list(zip(true_spans, predicted_spans, strict=True))
+        kinds: dict[Measure, SpanMatch] = {SPANS: "strict", OVERLAP: "overlap"}
+        matches = {
+            measure: np.array([span_counts(ours, theirs, match) for ours, theirs in sides], dtype=np.int64)
+            for measure, match in kinds.items()
+        } | matches
     if graph is not None:
-        matches[NEAR] = matches_of_texts(true, guessed, len(texts), nearness.n)
+        matches[NEAR] = matched.of_texts()
+    true_times = occurrences(gold.texts.values())
     counts = AnnotationCounts(
         texts=len(texts),
         without_predictions=sum(not spans for spans in predicted_spans),
@@ -198,14 +221,22 @@ def score_annotations(
         empty=sum(not text.true and not text.predicted for text in texts),
         true_mentions=sum(map(len, true_spans)),
         predicted_mentions=sum(map(len, predicted_spans)),
-        true_concepts=len(true),
-        predicted_concepts=len(guessed),
-        **identifier_counts(list(gold.texts.values()), others, numbers),
+        true_concepts=len(matched.true),
+        predicted_concepts=len(matched.predicted),
+        composite=sum(len(mention.cuis) > 1 for text in gold.texts.values() for mention in text.mentions),
+        without_concept=sum(not mention.cuis for text in gold.texts.values() for mention in text.mentions),
+        true_identifiers=len(true_times),
+        true_occurrences=true_times.total(),
+        **identifier_counts(
+            numbers.resolved, true_times + occurrences(others), unmapped=numbers.unmapped, without_prefix=numbers.bare
+        ),
     )
     return AnnotationScores(
         measures=tuple(matches),
         queries=tuple(gold.texts),
-        values=np.stack([precision_recall_f1(rows, _weight(m, nearness))[:, 2] for m, rows in matches.items()], axis=1),
+        values=np.stack(
+            [precision_recall_f1(rows, nearness.lam if m == NEAR else 0.0)[:, 2] for m, rows in matches.items()], axis=1
+        ),
         release=None if graph is None else graph.release,
         versions=versions("cuihop", "numpy"),
         details=Details(
@@ -222,11 +253,7 @@ def score_annotations(
             },
         ),
         matches=matches,
-        true=true,
-        predicted=guessed,
-        concepts=numbers.names,
-        held=numbers.held,
-        nearness=nearness,
+        **vars(matched),
     )
 
 
@@ -255,32 +282,11 @@ def _check_texts(gold: TextCollection, predicted: TextCollection) -> None:
                 )  # fmt: skip
 
 
-def _true_spans(text: AnnotatedDocument, numbers: ConceptNumbers, left_out: Collection[str]) -> list[_TrueSpan]:
-    """Distinct mentions of one concept each, by place."""
-    return sorted(
-        {
-            (mention.start, mention.end, numbers.true[identifier])
-            for mention in text.mentions
-            for identifier in mention.cuis
-            if identifier not in left_out
-        }
-    )
-
-
-def _predicted_spans(text: AnnotatedDocument, numbers: ConceptNumbers) -> list[_PredictedSpan]:
-    return sorted({(m.start, m.end, numbers.predicted[identifier]) for m in text.mentions for identifier in m.cuis})
-
-
-def _span_matches(
-    true: Sequence[list[_TrueSpan]], predicted: Sequence[list[_PredictedSpan]], match: SpanMatch
-) -> Int64:
-    counts = (span_counts(ours, theirs, match) for ours, theirs in zip(true, predicted, strict=True))
-    return np.array(list(counts), dtype=np.int64)
-
-
-def _weight(measure: Measure, nearness: Nearness) -> float:
-    """The weight of a near concept under a measure."""
-    return nearness.lam if measure == NEAR else 0.0
+def _spans(
+    text: AnnotatedDocument, numbers: Mapping[str, Any], left_out: Collection[str] = ()
+) -> list[tuple[int, int, Any]]:
+    """Distinct mentions of one concept each, by position: start, end, and the numbers of the concept."""
+    return sorted({(m.start, m.end, numbers[each]) for m in text.mentions for each in m.cuis if each not in left_out})
 
 
 def _sources(
@@ -298,3 +304,69 @@ def _sources(
             "map": None if identifiers is None else identifiers.digest,
         },
     }
+
+
+def identifier_counts(resolved: ResolvedConcepts, times: Counter[str], **others: Iterable[str]) -> dict[str, Any]:
+    """Fields of counts about the identifiers of both sides, with their occurrences; ``others`` are of further kinds."""
+    kinds = {**others, "unknown": resolved.unknown, "retired": resolved.retired, "merged": resolved.merged}
+    return {
+        "identifiers": len(times),
+        "occurrences": times.total(),
+        **{
+            kind: IdentifierCount(tuple(sorted(identifiers)), sum(times[each] for each in identifiers))
+            for kind, identifiers in kinds.items()
+        },
+    }
+
+
+def notes_on_annotations(
+    counts: AnnotationCounts, parameters: Mapping[str, Any], release: Release | None
+) -> Iterator[str]:
+    """Lines about everything out of the ordinary, and how it was treated."""
+    yield (
+        f"{counted(counts.texts, 'text')}: {counts.true_mentions:,} true and {counts.predicted_mentions:,} predicted "
+        f"mentions, {counts.true_concepts:,} true and {counts.predicted_concepts:,} predicted concepts"
+    )
+    if "span-F1" not in parameters["measures"]:
+        yield "mentions without places: only the concepts of each text are scored"
+    if release is None:
+        yield "without a graph: no near misses, and identifiers are compared as they are written"
+    else:
+        yield f"n = {parameters['n']}, λ = {parameters['lambda']}, hops {direction_text(parameters['direction'])}"
+        yield f"release {release.name}, digest {release.digest[:12]}"
+    if counts.without_predictions:
+        yield f"{counted(counts.without_predictions, 'text')} without a prediction: nothing is found there"
+    if counts.not_in_gold:
+        yield f"{counted(counts.not_in_gold, 'text')} of the predictions not in the gold annotations: left out"
+    if counts.empty:
+        yield f"{counted(counts.empty, 'text')} without a true and without a predicted concept: scored 1"
+    if counts.composite:
+        yield f"{counted(counts.composite, 'true mention')} of several concepts: each concept counts"
+    if counts.without_concept:
+        yield f"{counted(counts.without_concept, 'true mention')} without a concept: left out"
+    treated = "left out" if parameters["leave_out_unmapped"] else "nothing finds them"
+    unmapped = (counts.unmapped, f"of the gold annotations neither in the map nor in the graph: {treated}")
+    yield from _notes_on_kinds([unmapped], counts.true_identifiers, counts.true_occurrences)
+    yield from notes_on_identifiers(counts, (counts.without_prefix, "compared without their prefix"))
+
+
+def notes_on_identifiers(
+    counts: Any, *others: tuple[IdentifierCount, str], merged: str = "retired, replaced by their successors"
+) -> Iterator[str]:
+    """A line about each kind of identifiers that there is; ``merged`` is the treatment of those with a successor."""
+    kinds = (
+        *others,
+        (counts.unknown, "not in the graph: match only themselves"),
+        (counts.retired, "retired without an exact successor: match only themselves"),
+        (counts.merged, merged),
+    )
+    return _notes_on_kinds(kinds, counts.identifiers, counts.occurrences)
+
+
+def _notes_on_kinds(kinds: Iterable[tuple[IdentifierCount, str]], identifiers: int, occurrences: int) -> Iterator[str]:
+    for kind, meaning in kinds:
+        if kind.distinct:
+            yield (
+                f"{kind.distinct:,} of {counted(identifiers, 'identifier')}, {kind.occurrences:,} of "
+                f"{counted(occurrences, 'occurrence')}, {meaning} ({first_few(list(kind.identifiers))})"
+            )

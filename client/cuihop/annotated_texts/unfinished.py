@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import xxhash
 
-from cuihop.errors import InputError, OutputError
+from cuihop.errors import InputError, output_errors
 from cuihop.files.written_files import check_output
+from cuihop.resources.arrays import Float64
 from cuihop.resources.checkpoint import Checkpoint, FinishedBlock
 
-_ADVICE = "Delete {}, and the same command begins anew."
+_ADVICE = "Delete {}, and the same command starts again."
 _CHUNK = 1 << 20
 _HALF = 1 << 32  # a float64 holds half of a 64-bit hash exactly
 
@@ -27,14 +27,13 @@ class FinishedPart:
     """The state after a block.
 
     Attributes:
-        blocks: number of finished blocks.
         digest: 64 bits: of the inputs up to there.
         counts: float64: sums that the next blocks add to.
     """
 
     blocks: int
     digest: int
-    counts: npt.NDArray[np.float64]
+    counts: Float64
 
 
 class UnfinishedFiles:
@@ -58,6 +57,7 @@ class UnfinishedFiles:
         self.path = targets[0].with_name(f"{targets[0].name}.unfinished")
         for written in (self.path, *self.parts):
             check_output(written)
+        self._writing = partial(output_errors, f"{self.parts[0]}: not written")
         self._checkpoint = Checkpoint(self.path, depends)
         self._hashes = [xxhash.xxh3_64() for _ in targets]
         self._sizes = [0] * len(targets)
@@ -93,10 +93,10 @@ class UnfinishedFiles:
                 rest = memoryview(content)
                 while rest:
                     rest = rest[file.write(rest) :]
-        for place, content in enumerate(contents):
-            self._hashes[place].update(content)
-            self._sizes[place] += len(content)
-        hashes = [half for found in self._hashes for half in divmod(found.intdigest(), _HALF)]
+        for index, content in enumerate(contents):
+            self._hashes[index].update(content)
+            self._sizes[index] += len(content)
+        hashes = [half for content_hash in self._hashes for half in divmod(content_hash.intdigest(), _HALF)]
         values = [*divmod(finished.digest, _HALF), *finished.counts, *self._sizes, *hashes]
         block = FinishedBlock(0, finished.blocks, np.zeros(1, dtype=np.int64), np.array([values], dtype=np.float64))
         self._checkpoint.add(block)
@@ -119,9 +119,9 @@ class UnfinishedFiles:
             raise self._damaged(self.path)
         sums, rest = values[2 : 2 + counts], values[2 + counts :]
         self._sizes = [int(size) for size in rest[:files]]
-        for place, part in enumerate(self.parts):
-            stated = _joined(rest[files + 2 * place :])
-            if not _hash_of(part, self._sizes[place], self._hashes[place]) or self._hashes[place].intdigest() != stated:
+        for index, part in enumerate(self.parts):
+            stated = _joined(rest[files + 2 * index :])
+            if not _hash_of(part, self._sizes[index], self._hashes[index]) or self._hashes[index].intdigest() != stated:
                 raise self._damaged(part)
         return FinishedPart(block.number, _joined(values), sums.copy())
 
@@ -131,20 +131,13 @@ class UnfinishedFiles:
             advice=_ADVICE.format(self.path),
         )  # fmt: skip
 
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise OutputError(f"{self.parts[0]}: not written: {error.strerror or error}") from error
 
-
-def _joined(halves: npt.NDArray[np.float64]) -> int:
+def _joined(halves: Float64) -> int:
     return int(halves[0]) * _HALF + int(halves[1])
 
 
 def _hash_of(path: Path, size: int, into: xxhash.xxh3_64) -> bool:
-    """Hash the first bytes of a file; false where there are fewer."""
+    """Hash the first bytes of a file; false if there are fewer."""
     try:
         with path.open("rb") as file:
             while size and (content := file.read(min(size, _CHUNK))):

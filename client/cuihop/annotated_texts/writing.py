@@ -1,4 +1,4 @@
-"""Concepts and mentions of texts in bytes: the CSV that ``cuihop evaluate`` reads, and spans in four formats."""
+"""Concepts and mentions of texts: the CSV that ``cuihop evaluate`` reads, spans in four formats, and tables."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from cuihop.annotated_texts.documents import AnnotatedDocument
 from cuihop.annotation.mentions import RULES, Annotations, Mention, Term
 from cuihop.annotation.options import CONTEXTS, Context
 from cuihop.errors import InputError
 from cuihop.files.text_lines import quoted
 from cuihop.identifiers import looks_like_identifier
+from cuihop.notebooks.table import Table
 
 SpansFormat: TypeAlias = Literal["csv", "jsonl", "pubtator", "brat"]
 
@@ -83,7 +85,7 @@ def span_rows(form: SpansFormat, identifiers: Sequence[str], annotations: Annota
 
 
 class _Span(NamedTuple):
-    """A mention with a place in the list of terms, so that the fields of a term are made once."""
+    """A mention with the index of its term: the fields of a term are made once."""
 
     start: int
     end: int
@@ -116,14 +118,14 @@ def _spans(annotations: Annotations) -> Iterator[list[_Span]]:
 
 
 def _contexts(bits: int) -> tuple[Context, ...]:
-    return tuple(context for place, context in enumerate(CONTEXTS) if bits >> place & 1)
+    return tuple(context for bit, context in enumerate(CONTEXTS) if bits >> bit & 1)
 
 
 def _csv(rows: Iterable[Sequence[Any]]) -> bytes:
     listed = list(rows)
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(listed)
-    if "\r" in text.getvalue():  # which Python quotes only where it is part of the line's end
+    if "\r" in text.getvalue():  # which Python quotes only if it is part of the line's end
         text = io.StringIO()
         plain = csv.writer(text, lineterminator="\n")
         quoting = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
@@ -137,7 +139,7 @@ def _csv_spans(identifiers: Sequence[str], annotations: Annotations) -> bytes:
     return _csv(
         (
             identifier, span.start, span.end, span.text, *terms[span.term], span.rule, ";".join(span.context),
-            ";".join(terms[place][0] for place in span.candidates),
+            ";".join(terms[number][0] for number in span.candidates),
         )
         for identifier, spans in zip(identifiers, _spans(annotations), strict=True)
         for span in spans
@@ -148,7 +150,7 @@ def _json_spans(identifiers: Sequence[str], annotations: Annotations) -> bytes:
     terms = [asdict(term) for term in annotations.vocabulary]
 
     def fields_of_span(span: _Span) -> dict[str, Any]:
-        candidates = [terms[place] for place in span.candidates]
+        candidates = [terms[term] for term in span.candidates]
         values = (
             span.start, span.end, span.text, *terms[span.term].values(), span.rule, span.context, candidates
         )  # fmt: skip
@@ -172,7 +174,8 @@ def _pubtator_spans(identifiers: Sequence[str], annotations: Annotations) -> byt
             )  # fmt: skip
         title, _, abstract = text.partition("\n")
         lines += (
-            f"{identifier}|{kind}|{_LINE_BREAKS.sub(' ', part)}" for kind, part in (("t", title), ("a", abstract))
+            f"{identifier}|{kind}|{_LINE_BREAKS.sub(' ', text_line)}"
+            for kind, text_line in (("t", title), ("a", abstract))
         )
         lines += (
             f"{identifier}\t{span.start}\t{span.end}\t{_BREAKS.sub(' ', span.text)}\t{_CONCEPT}\t{cuis[span.term]}"
@@ -200,28 +203,25 @@ def _brat_spans(identifiers: Sequence[str], annotations: Annotations) -> bytes:
 def _brat_mention(number: int, span: _Span, terms: Sequence[Term]) -> str:
     """Lines of a mention: span, concept, contexts, and a note of the rest."""
     term = terms[span.term]
-    parts = list(_BETWEEN_BREAKS.finditer(span.text))
-    places = ";".join(f"{span.start + part.start()} {span.start + part.end()}" for part in parts)
-    text = _BREAKS.sub(" ", " ".join(part[0] for part in parts))
+    lines = list(_BETWEEN_BREAKS.finditer(span.text))
+    offsets = ";".join(f"{span.start + line.start()} {span.start + line.end()}" for line in lines)
+    text = _BREAKS.sub(" ", " ".join(line[0] for line in lines))
     database = "UMLS" if looks_like_identifier(term.cui) else "ontology"
     facts = {
         "matched": term.matched, "sabs": ";".join(term.sabs), "rule": span.rule,
-        "candidates": ";".join(terms[place].cui for place in span.candidates),
+        "candidates": ";".join(terms[index].cui for index in span.candidates),
     }  # fmt: skip
     notes = ", ".join(f"{name} {_BREAKS.sub(' ', value)}" for name, value in facts.items() if value)
-    contexts = "".join(f"A{number}{place}\t{name.capitalize()} T{number}\n" for place, name in enumerate(span.context))
+    contexts = "".join(f"A{number}{index}\t{name.capitalize()} T{number}\n" for index, name in enumerate(span.context))
     return (
-        f"T{number}\t{_CONCEPT} {places}\t{text}\n"
+        f"T{number}\t{_CONCEPT} {offsets}\t{text}\n"
         f"N{number}\tReference T{number} {database}:{term.cui}\t{_BREAKS.sub(' ', term.name or term.matched)}\n"
         f"{contexts}#{number}\tAnnotatorNotes T{number}\t{notes}\n"
     )
 
 
 def unfold_brat(lines: Iterable[bytes], folder: Path) -> None:
-    """Write two files for each text into a folder: its text, and its mentions.
-
-    Args:
-        lines: what `span_rows` gives. folder: exists, and is empty.
+    """Write two files for each text of `span_rows` into an empty folder: its text, and its mentions.
 
     Raises:
         OSError: the operating system refused; two texts have one name where upper and lower case are alike.
@@ -237,3 +237,36 @@ def unfold_brat(lines: Iterable[bytes], folder: Path) -> None:
 _WRITERS: Mapping[SpansFormat, Callable[[Sequence[str], Annotations], bytes]] = {
     "csv": _csv_spans, "jsonl": _json_spans, "pubtator": _pubtator_spans, "brat": _brat_spans,
 }  # fmt: skip
+
+
+def mention_table(documents: Iterable[AnnotatedDocument]) -> Table:
+    """A row for each concept of each mention that has its position: identifier, start, end, concept, text and type.
+
+    >>> from cuihop.annotated_texts import GoldMention
+    >>> veins = GoldMention(0, 5, "Veins", ("C0042449",))
+    >>> print(mention_table([AnnotatedDocument("1", None, (veins,))]).csv(), end="")
+    ID,start,end,cui,text,type
+    1,0,5,C0042449,Veins,
+    """
+    rows = [
+        (document.identifier, mention.start, mention.end, cui, mention.text, mention.type)
+        for document in documents
+        for mention in document.mentions
+        if mention.start >= 0
+        for cui in mention.cuis
+    ]
+    return Table(("ID", "start", "end", "cui", "text", "type"), rows, "mentions", "Mentions of concepts.")
+
+
+def concept_table(documents: Iterable[AnnotatedDocument]) -> Table:
+    """A row for each document: identifier and concepts, each once, ascending, with ``;`` between them.
+
+    >>> print(concept_table([AnnotatedDocument("1", None)]).csv(), end="")
+    ID,CUIs
+    1,
+    """
+    rows = [
+        (document.identifier, ";".join(sorted({cui for mention in document.mentions for cui in mention.cuis})))
+        for document in documents
+    ]
+    return Table(("ID", "CUIs"), rows, "concepts", "Concepts of documents.")

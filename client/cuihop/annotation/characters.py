@@ -1,17 +1,17 @@
-"""Characters of texts and names: their folded letters, and what separates tokens.
+"""Characters of texts and names: their code points, their folded letters, and the separators of tokens.
 
 A token is a run of letters and digits. Letters are folded: lower case, without diacritics, ligatures and wide letters
-apart (Unicode NFKD), a Greek letter as its English name. Combining marks and soft hyphens are passed over.
+apart (Unicode NFKD), a Greek letter as its English name. Combining marks and soft hyphens are skipped.
 """
 
 from __future__ import annotations
 
 import threading
 import unicodedata
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop._kernels.shared import (
     APOSTROPHE,
@@ -25,6 +25,7 @@ from cuihop._kernels.shared import (
     SPACE,
     UNKNOWN,
 )
+from cuihop.resources.arrays import Int64, UInt8, UInt32
 
 _APOSTROPHES = frozenset("'`´ʹʼˈ‘’′＇")
 _DASHES = frozenset("-‐‑‒–−﹣－")
@@ -35,7 +36,7 @@ _SEVERAL_ROOM = 1 << 16  # numbers and letters of all characters with several; a
 
 @lru_cache(maxsize=1 << 12)
 def folded_letters(character: str) -> str | None:
-    """Folded letters of a character, perhaps none; ``None`` where it is no letter or digit.
+    """Folded letters of a character, perhaps none; ``None`` if it is no letter or digit.
 
     >>> folded_letters("É"), folded_letters("β"), folded_letters("ﬁ"), folded_letters("-")
     ('e', 'beta', 'fi', None)
@@ -58,21 +59,21 @@ class CharacterClasses:
 
     Attributes:
         classes: uint8, shape (1114112,): a kind and bits, see `cuihop._kernels.shared`; 0 is not classified yet.
-        folds: uint32, shape (1114112,): the folded letter, or the place of several in the next array.
+        folds: uint32, shape (1114112,): the folded letter, or the index of several in the next array.
         several: uint32: their number, and the letters.
 
     Compiled code reads the arrays while other threads fill them: they never move, and the class is written last.
     """
 
     def __init__(self) -> None:
-        self.classes: npt.NDArray[np.uint8] = np.zeros(_CODE_POINTS, dtype=np.uint8)
-        self.folds: npt.NDArray[np.uint32] = np.zeros(_CODE_POINTS, dtype=np.uint32)
-        self.several: npt.NDArray[np.uint32] = np.zeros(_SEVERAL_ROOM, dtype=np.uint32)
+        self.classes: UInt8 = np.zeros(_CODE_POINTS, dtype=np.uint8)
+        self.folds: UInt32 = np.zeros(_CODE_POINTS, dtype=np.uint32)
+        self.several: UInt32 = np.zeros(_SEVERAL_ROOM, dtype=np.uint32)
         self._filled = 0
         self._lock = threading.Lock()
         self.classify(np.arange(256, dtype=np.uint32))
 
-    def classify(self, codes: npt.NDArray[np.uint32]) -> None:
+    def classify(self, codes: UInt32) -> None:
         """Fill in the classes of these code points."""
         with self._lock:
             for code in np.unique(codes[self.classes[codes] == UNKNOWN]).tolist():
@@ -105,3 +106,15 @@ class CharacterClasses:
         if character.isspace():
             kind |= SPACE
         self.classes[code] = kind
+
+
+def coded(texts: Sequence[str] | Iterable[str]) -> tuple[UInt32, Int64]:
+    """Code points of a batch of texts, uint32, and the bounds of the texts among them, int64, shape (texts + 1,).
+
+    >>> codes, bounds = coded(["ab", "", "é"])
+    >>> codes.tolist(), bounds.tolist()
+    ([97, 98, 233], [0, 2, 2, 3])
+    """
+    texts = list(texts)
+    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    return codes, np.cumsum([0, *map(len, texts)], dtype=np.int64)

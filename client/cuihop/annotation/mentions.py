@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import Literal, TypeAlias, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.annotation.options import CONTEXTS, Context
+from cuihop.resources.arrays import Int32, Int64, UInt8
 
 __all__ = ["RULES", "Annotation", "Annotations", "Mention", "Rule", "Term", "Vocabulary", "joined_bounds"]
 
@@ -39,7 +39,7 @@ class Term:
         cui: the concept.
         name: its preferred name; ``None`` if the release gives none.
         matched: the name that matched.
-        sabs: the vocabularies of that name, sorted; empty where the release does not record them.
+        sabs: the vocabularies of that name, sorted; empty if the release does not record them.
     """
 
     cui: str
@@ -79,11 +79,12 @@ class Mention:
     """A mention of a concept in a text.
 
     Attributes:
-        start, end: the characters ``text[start:end]``, counted from 0.
-        text: these characters.
-        cui, name, matched, sabs: see `Term`.
-        rule: see `RULES`.
-        context: see `CONTEXTS`; empty for a plain statement.
+        start: the first character, from 0. A character is a code point of Unicode.
+        end: the character after the last one.
+        text: the characters of the mention.
+        cui, name, matched, sabs: as in `Term`.
+        rule: a rule of `RULES`.
+        context: contexts of `CONTEXTS`; empty for a plain statement.
         candidates: all concepts of the mention, best first, this one included; empty unless requested.
     """
 
@@ -136,33 +137,33 @@ class Annotations(Sequence[Annotation]):
         texts: as given.
         indptr: int64, shape (texts + 1,); text i has the mentions ``indptr[i]`` up to ``indptr[i + 1]``.
         starts, ends: int32, shape (mentions,): characters of the text.
-        terms: int32, shape (mentions,): places in `vocabulary`.
-        rules: uint8, shape (mentions,): places in `RULES`.
+        terms: int32, shape (mentions,): indices in `vocabulary`.
+        rules: uint8, shape (mentions,): indices in `RULES`.
         marks: the contexts, or a call that gives them at their first use.
         vocabulary: the terms.
         candidates: None unless requested; otherwise bounds, int64, shape (mentions + 1,), and the candidates of all
-            mentions, best first, int32, as places in `vocabulary`.
-        left_out: number of mentions left out by their context; ``None`` where the graph does not count them.
+            mentions, best first, int32, as indices in `vocabulary`.
+        left_out: number of mentions left out by their context; ``None`` if the graph does not count them.
     """
 
     texts: Sequence[str]
-    indptr: npt.NDArray[np.int64]
-    starts: npt.NDArray[np.int32]
-    ends: npt.NDArray[np.int32]
-    terms: npt.NDArray[np.int32]
-    rules: npt.NDArray[np.uint8]
-    marks: npt.NDArray[np.uint8] | Callable[[], npt.NDArray[np.uint8]]
+    indptr: Int64
+    starts: Int32
+    ends: Int32
+    terms: Int32
+    rules: UInt8
+    marks: UInt8 | Callable[[], UInt8]
     vocabulary: Vocabulary
-    candidates: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] | None = None
+    candidates: tuple[Int64, Int32] | None = None
     left_out: int | None = None
 
     @classmethod
     def of(cls, annotations: Sequence[Annotation]) -> Annotations:
         """The columns of these annotations."""
-        places: dict[Term, int] = {}
+        index_of: dict[Term, int] = {}
 
         def place(term: Term) -> int:
-            return places.setdefault(term, len(places))
+            return index_of.setdefault(term, len(index_of))
 
         mentions = [mention for annotation in annotations for mention in annotation]
         terms = [place(Term(m.cui, m.name, m.matched, m.sabs)) for m in mentions]
@@ -176,47 +177,47 @@ class Annotations(Sequence[Annotation]):
             terms=np.array(terms, dtype=np.int32),
             rules=np.array([_RULES.index(mention.rule) for mention in mentions], dtype=np.uint8),
             marks=np.array([sum(1 << _CONTEXTS.index(c) for c in m.context) for m in mentions], dtype=np.uint8),
-            vocabulary=Vocabulary(list(places)),
+            vocabulary=Vocabulary(list(index_of)),
             candidates=(bounds, np.array(candidates, dtype=np.int32)) if candidates else None,
         )
 
     @classmethod
-    def joined(cls, parts: Sequence[Annotations]) -> Annotations:
+    def joined(cls, batches: Sequence[Annotations]) -> Annotations:
         """The annotations of several batches as those of one, in their order."""
-        if len(parts) == 1:
-            return parts[0]
-        places: dict[Term, int] = {}
-        new_places = [
-            np.array([places.setdefault(term, len(places)) for term in part.vocabulary], dtype=np.int32)
-            for part in parts
+        if len(batches) == 1:
+            return batches[0]
+        index_of: dict[Term, int] = {}
+        new_indices = [
+            np.array([index_of.setdefault(term, len(index_of)) for term in batch.vocabulary], dtype=np.int32)
+            for batch in batches
         ]
         candidates = None
-        if any(part.candidates is not None for part in parts):
-            of_parts = [part.candidates or (np.zeros(len(part.terms) + 1, np.int64), _NONE) for part in parts]
-            joined = [new[listed] for new, (_, listed) in zip(new_places, of_parts, strict=True)]
-            candidates = joined_bounds([bounds for bounds, _ in of_parts]), np.concatenate([_NONE, *joined])
-        terms = [new[part.terms] for new, part in zip(new_places, parts, strict=True)]
+        if any(batch.candidates is not None for batch in batches):
+            candidates_of = [batch.candidates or (np.zeros(len(batch.terms) + 1, np.int64), _NONE) for batch in batches]
+            joined = [new[listed] for new, (_, listed) in zip(new_indices, candidates_of, strict=True)]
+            candidates = joined_bounds([bounds for bounds, _ in candidates_of]), np.concatenate([_NONE, *joined])
+        terms = [new[batch.terms] for new, batch in zip(new_indices, batches, strict=True)]
         return cls(
-            texts=[text for part in parts for text in part.texts],
-            indptr=joined_bounds([part.indptr for part in parts]),
-            starts=np.concatenate([_NONE, *(part.starts for part in parts)]),
-            ends=np.concatenate([_NONE, *(part.ends for part in parts)]),
+            texts=[text for batch in batches for text in batch.texts],
+            indptr=joined_bounds([batch.indptr for batch in batches]),
+            starts=np.concatenate([_NONE, *(batch.starts for batch in batches)]),
+            ends=np.concatenate([_NONE, *(batch.ends for batch in batches)]),
             terms=np.concatenate([_NONE, *terms]),
-            rules=np.concatenate([np.empty(0, np.uint8), *(part.rules for part in parts)]),
-            marks=np.concatenate([np.empty(0, np.uint8), *(part.contexts for part in parts)]),
-            vocabulary=Vocabulary(list(places)),
+            rules=np.concatenate([np.empty(0, np.uint8), *(batch.rules for batch in batches)]),
+            marks=np.concatenate([np.empty(0, np.uint8), *(batch.contexts for batch in batches)]),
+            vocabulary=Vocabulary(list(index_of)),
             candidates=candidates,
         )
 
     @cached_property
-    def contexts(self) -> npt.NDArray[np.uint8]:
-        """Contexts, uint8, shape (mentions,): bit i for the context at place i of `CONTEXTS`."""
+    def contexts(self) -> UInt8:
+        """Contexts, uint8, shape (mentions,): bit i for the context at index i of `CONTEXTS`."""
         return self.marks() if callable(self.marks) else self.marks
 
     def concept_lists(self) -> list[list[str]]:
         """The concepts of each text, each once, ascending."""
         cui_of = self.vocabulary.cuis
-        cuis = [cui_of[place] for place in self.terms.tolist()]
+        cuis = [cui_of[term] for term in self.terms.tolist()]
         bounds = self.indptr.tolist()
         return [sorted(set(cuis[begin:end])) for begin, end in pairwise(bounds)]
 
@@ -248,19 +249,19 @@ class Annotations(Sequence[Annotation]):
         term, contexts = self.vocabulary[int(self.terms[m])], int(self.contexts[m])
         others: tuple[Term, ...] = ()
         if self.candidates is not None:
-            bounds, places = self.candidates
-            others = tuple(self.vocabulary[place] for place in places[bounds[m] : bounds[m + 1]].tolist())
+            bounds, indices = self.candidates
+            others = tuple(self.vocabulary[index] for index in indices[bounds[m] : bounds[m + 1]].tolist())
         return Mention(
             start, end, text[start:end], term.cui, term.name, term.matched, term.sabs, _RULES[self.rules[m]],
             tuple(context for i, context in enumerate(_CONTEXTS) if contexts >> i & 1), others,
         )  # fmt: skip
 
 
-def joined_bounds(parts: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+def joined_bounds(batches: Sequence[Int64]) -> Int64:
     """Bounds of rows that follow one another, from the bounds of each part."""
-    return np.cumsum(np.concatenate([np.zeros(1, np.int64), *(np.diff(bounds) for bounds in parts)]))
+    return np.cumsum(np.concatenate([np.zeros(1, np.int64), *(np.diff(bounds) for bounds in batches)]))
 
 
-_NONE: npt.NDArray[np.int32] = np.empty(0, np.int32)
+_NONE: Int32 = np.empty(0, np.int32)
 _RULES = tuple(RULES)
 _CONTEXTS = tuple(CONTEXTS)

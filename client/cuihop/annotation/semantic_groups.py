@@ -19,7 +19,6 @@ class SemanticGroup:
 
     Attributes:
         code: four letters.
-        name: in words.
         types: its semantic types, the name of each by its identifier (TUI).
     """
 
@@ -74,7 +73,7 @@ PROC | Procedures | T060 Diagnostic Procedure; T065 Educational Activity; T058 H
 
 
 def _group(line: str) -> SemanticGroup:
-    code, name, types = (part.strip() for part in line.split("|"))
+    code, name, types = (field.strip() for field in line.split("|"))
     return SemanticGroup(code, name, dict(entry.strip().split(" ", 1) for entry in types.split(";")))
 
 
@@ -99,7 +98,7 @@ def selected_types(requested: Sequence[str], held: Sequence[tuple[str, str]]) ->
         held: the types of the release, pairs of identifier and name.
 
     Returns:
-        places in ``held``. Of a group, the types that the release holds.
+        indices in ``held``; a group stands for its types that the release holds.
 
     Raises:
         InputError: unknown, or the release holds no such type.
@@ -107,7 +106,7 @@ def selected_types(requested: Sequence[str], held: Sequence[tuple[str, str]]) ->
     >>> selected_types(["disorders"], [("T017", "Anatomical Structure"), ("T047", "Disease or Syndrome")])
     frozenset({1})
     """
-    places = {code: place for place, (code, _) in enumerate(held)}
+    index_of = {code: index for index, (code, _) in enumerate(held)}
     names = _names(held)
     by_key = {_key(name): codes for name, codes in names.items()}
     selected: set[int] = set()
@@ -115,10 +114,10 @@ def selected_types(requested: Sequence[str], held: Sequence[tuple[str, str]]) ->
         codes = by_key.get(_key(text))
         if codes is None:
             raise _unknown(text, names)
-        found = {places[code] for code in codes if code in places}
-        if not found:
+        indices = {index_of[code] for code in codes if code in index_of}
+        if not indices:
             raise _not_held(text, held)
-        selected |= found
+        selected |= indices
     return frozenset(selected)
 
 

@@ -7,15 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from cuihop.annotation.characters import CharacterClasses, folded_letters
-from cuihop.annotation.code_points import coded
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-UInt32 = npt.NDArray[np.uint32]
-UInt64 = npt.NDArray[np.uint64]
+from cuihop.annotation.characters import CharacterClasses, coded, folded_letters
+from cuihop.resources.arrays import Int32, Int64, UInt32, UInt64
 
 _FIRST_WORDS = 1 << 14
 _MOST_WORDS = 1 << 20  # of a table; a fuller one is emptied
@@ -58,29 +52,24 @@ class Tokeniser:
         self._table = np.zeros((2, _FIRST_WORDS), dtype=np.uint64)
 
     def tokens(self, bounds: Int64, text: UInt32) -> Tokens:
-        """Tokens of texts given as code points.
-
-        Args:
-            bounds: int64, shape (texts + 1,): of each text in the next array.
-            text: uint32: the code points of all.
-        """
+        """Tokens of texts, from the bounds of each among the code points of all."""
         from cuihop._kernels import tokens as kernels
 
         characters = self.characters
         unknown = np.ones(1, dtype=np.uint8)
         while unknown[0]:
             unknown[0] = 0
-            found = kernels.tokens_of(bounds, text, characters.classes, characters.folds, characters.several, unknown)
+            tokens = kernels.tokens_of(bounds, text, characters.classes, characters.folds, characters.several, unknown)
             if unknown[0]:
                 characters.classify(text)
-        token_bounds, places, keys = found
+        token_bounds, offsets, keys = tokens
         missing = np.empty(1, dtype=np.int64)
         while len(missing):
             table = self._table
             missing = kernels.form_keys(keys, table[0], table[1])
             if len(missing):
-                self._add(missing, bounds, text, Tokens(token_bounds, places, keys))
-        return Tokens(token_bounds, places, keys)
+                self._add(missing, bounds, text, Tokens(token_bounds, offsets, keys))
+        return Tokens(token_bounds, offsets, keys)
 
     def _add(self, missing: Int64, bounds: Int64, text: UInt32, tokens: Tokens) -> None:
         """Add the forms of words that the table does not hold."""

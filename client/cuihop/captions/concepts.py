@@ -9,16 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.annotated_texts.documents import AnnotatedDocument, GoldMention
-from cuihop.annotated_texts.nearest_concepts import matches_of_texts
 from cuihop.annotated_texts.scoring import AnnotationScores, TextCollection, score_annotations
 from cuihop.annotation.semantic_groups import MEDCON, SEMANTIC_GROUPS
 from cuihop.annotation.texts import blocks_of_texts
-from cuihop.captions.reading import Captions, check_same_images, numbered_rows
+from cuihop.captions.reading import Captions
 from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.collection.image_rows import ImageRows
 from cuihop.errors import InputError
-from cuihop.files.records import RowFault, Unit
+from cuihop.files.records import RowErrors
 from cuihop.graph import ConceptGraph
-from cuihop.measures.match_counts import MatchCounts
+from cuihop.measures.f1 import MatchCounts
 from cuihop.measures.measure import Measure
 from cuihop.measures.nearness import Nearness
 from cuihop.resources.cores import in_order
@@ -45,10 +45,9 @@ class CaptionConcepts:
             InputError: an image is unknown, named with its row, or one is missing.
         """
         for side in (self.references, self.predictions):
-            unit: Unit = "line" if side.unit == "line" else "row"
-            fault = RowFault(side.source, ("image", "concepts"), unit)
-            rows = dict(zip(side, side.places, strict=True)) if side.places else numbered_rows(side)
-            check_same_images(captions, rows, fault)
+            rows = ImageRows(RowErrors(side.source, ("image", "concepts"), side.unit), side)
+            rows.update(zip(side, side.rows, strict=False))
+            rows.check_same(captions, captions.source)
 
 
 def caption_concepts(
@@ -67,8 +66,10 @@ def caption_concepts(
     texts = list(captions.values())
     blocks = list(blocks_of_texts(texts, _TEXTS_A_BLOCK, _CHARACTERS_A_BLOCK))
     listed: list[list[str]] = []
-    for found in in_order(lambda block: graph.annotate_many(texts[block]).concept_lists(), blocks, resources.threads):
-        listed += found
+    for block_concepts in in_order(
+        lambda block: graph.annotate_many(texts[block]).concept_lists(), blocks, resources.threads
+    ):
+        listed += block_concepts
         if resources.progress is not None:
             resources.progress(len(listed), len(texts))
     concepts = ImageConcepts.of(dict(zip(captions, listed, strict=True)))
@@ -78,12 +79,9 @@ def caption_concepts(
 def score_concepts(
     concepts: CaptionConcepts, captions: Captions, graph: ConceptGraph | None, nearness: Nearness
 ) -> AnnotationScores:
-    """The concepts of all captions, each with the nearest concept of the other side.
+    """The concepts of all captions in the order of the references, each with the nearest concept of the other side.
 
-    Args:
-        concepts: of both sides. captions: the references, whose order the result has.
-        graph: resolves identifiers, and gives the distances; without one a concept matches only itself.
-        nearness: n: the largest number of hops. direction: from a concept of the reference.
+    Without a graph a concept matches only itself.
     """
     concepts.check_images(captions)
     true, predicted = (
@@ -103,23 +101,18 @@ def _documents(concepts: ImageConcepts, images: Iterable[str]) -> list[Annotated
 def concept_values(
     scores: AnnotationScores, measure: Measure, nearness: Nearness, graph: ConceptGraph | None
 ) -> npt.NDArray[np.float64]:
-    """The values of a measure on concepts, float64, shape (captions,); 0 where neither side has a concept.
+    """The values of a measure on concepts, float64, shape (captions,); 0 if neither side has a concept.
 
     Args:
-        scores: the result of `score_concepts`.
         measure: ``concept-F1``, ``MEDCON`` or ``nn-concept-F1``. nearness: its n and λ, unless it has its own.
-        graph: has the semantic types that MEDCON needs.
-
-    Raises:
-        InputError: MEDCON without semantic types.
+        graph: has the semantic types that MEDCON needs; without them it is an `InputError`.
     """
-    sides, n, lam = (scores.true, scores.predicted), 0, 0.0
+    among, n, lam = None, 0, 0.0
     if measure.family == "nn-concept-F1":
         n, lam = int(measure.values.get("n", nearness.n)), float(measure.values.get("λ", nearness.lam))
     elif measure.family == "MEDCON":
-        in_groups = _in_medcon(scores.concepts[: scores.held], len(scores.concepts), graph)
-        sides = sides[0].where(in_groups[sides[0].concepts]), sides[1].where(in_groups[sides[1].concepts])
-    counts = (MatchCounts(*row) for row in matches_of_texts(*sides, len(scores.queries), n).tolist())
+        among = _in_medcon(scores.concepts[: scores.held], len(scores.concepts), graph)
+    counts = (MatchCounts(*row) for row in scores.of_texts(n, among).tolist())
     return np.array([each.f1(lam) if each.true or each.predicted else 0.0 for each in counts], dtype=np.float64)
 
 

@@ -8,23 +8,21 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
-from cuihop.captions.reading import Captions, check_same_images, numbered_rows
-from cuihop.collection.columns import IMAGE_NAMES
-from cuihop.collection.concept_rows import check_image
+from cuihop.captions.reading import Captions
+from cuihop.collection.concept_rows import IMAGE_NAMES
+from cuihop.collection.image_rows import ImageRows, index_of_names
 from cuihop.errors import InputError
 from cuihop.files.input_file import Readable, opened_input
-from cuihop.files.records import Records, RowFault
-from cuihop.files.text_lines import counted, quoted
+from cuihop.files.records import Records, RowErrors
+from cuihop.files.text_lines import counted, joined, quoted
 from cuihop.measures.family import limits_text
-from cuihop.measures.measure import Measure, measures_named
-from cuihop.measures.registry import FAMILIES
-
-Float64 = npt.NDArray[np.float64]
+from cuihop.measures.measure import FAMILIES, Measure, measures_named
+from cuihop.resources.arrays import Float64
 
 _EXPECTED = "the column of the images, then a column for each measure, such as ID,BERTScore,BLEURT"
 _ROUNDING = 1e-9
+_NO_FILE = RowErrors(None, ("image",), "row")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,21 +33,20 @@ class ExternalScores:
         images: their names.
         columns: measure → float64, shape (images,), finite.
         source: the file, or another origin. form: how it was read.
-        rows: image → its row. fault: makes the error about one of them.
+        rows: image → its row; empty if it stands in no file.
     """
 
     images: tuple[str, ...]
     columns: Mapping[Measure, Float64]
     source: str = "memory"
     form: str = ""
-    rows: Mapping[str, int] = field(default_factory=dict)
-    fault: RowFault = field(default_factory=lambda: RowFault(None, ("image",), "row"))
+    rows: ImageRows = field(default_factory=lambda: ImageRows(_NO_FILE))
 
     @property
     def account(self) -> str:
         """Summary of the input, in one line."""
         named = ", ".join(map(str, self.columns))
-        return f"{self.source}: {', '.join(filter(None, (counted(len(self.images), 'image'), named, self.form)))}"
+        return f"{self.source}: {joined(counted(len(self.images), 'image'), named, self.form)}"
 
     def of_images(self, references: Captions) -> dict[Measure, Float64]:
         """The columns in the order of the references.
@@ -57,9 +54,9 @@ class ExternalScores:
         Raises:
             InputError: an image is unknown, named with its row, or one is missing.
         """
-        check_same_images(references, self.rows or numbered_rows(self.images), self.fault)
-        places = {image: place for place, image in enumerate(self.images)}
-        order = [places[image] for image in references]
+        (self.rows or ImageRows(_NO_FILE, self.images)).check_same(references, references.source)
+        indices = index_of_names(self.images)
+        order = [indices[image] for image in references]
         return {measure: column[order] for measure, column in self.columns.items()}
 
     @classmethod
@@ -81,78 +78,75 @@ class ExternalScores:
             raise InputError("the file is empty", file=records.source, expected=_EXPECTED)
         plain = [name.strip().lower() for name in records.names]
         image = next((plain.index(name) for name in IMAGE_NAMES if name in plain), 0)
-        places = [place for place in range(len(plain)) if place != image]
-        measures = [_measure(records, records.names[place].strip()) for place in places]
+        columns = [index for index in range(len(plain)) if index != image]
+        measures = [_measure(records, records.names[index].strip()) for index in columns]
         if not measures or len(set(measures)) < len(measures):
-            raise records.fault(
+            raise records.error(
                 "a measure stands twice" if measures else "no measure", quoted(", ".join(records.names)), _EXPECTED
             )
-        fault = records.row_fault([image, *places])
-        rows, values = dict[str, int](), list[list[float]]()
-        for row, name, numbers in _rows(records, image, places, measures, fault):
-            check_image(name, row, rows.get(name), fault)
-            rows[name] = row
+        rows, values = ImageRows(records.row_errors([image, *columns])), list[list[float]]()
+        for row, name, numbers in _rows(records, image, columns, measures, rows.error):
+            rows.add(name, row)
             values.append(numbers)
         if not rows:
-            raise fault.empty("value", _EXPECTED)
-        table = np.array(values, dtype=np.float64)
-        columns = {measure: table[:, place] for place, measure in enumerate(measures)}
-        return cls(tuple(rows), columns, records.source, records.form, rows, fault)
+            raise rows.error.empty("value", _EXPECTED)
+        scores = dict(zip(measures, np.array(values, dtype=np.float64).T, strict=True))
+        return cls(tuple(rows), scores, records.source, records.form, rows)
 
 
 def _measure(records: Records, name: str) -> Measure:
     """The measure of a column."""
     try:
-        (found,) = measures_named(name)
+        (measure,) = measures_named(name)
     except (InputError, ValueError):
-        found = None
-    if found is None or found.kind != "caption":
-        raise records.fault(
+        measure = None
+    if measure is None or measure.kind != "caption":
+        raise records.error(
             "a column that is no measure of captions", quoted(name), "a measure that cuihop measures lists",
             f"external(name={name}) is a column of any name.",
         )  # fmt: skip
-    return found
+    return measure
 
 
 def _rows(
-    records: Records, image: int, places: Sequence[int], measures: Sequence[Measure], fault: RowFault
+    records: Records, image: int, columns: Sequence[int], measures: Sequence[Measure], row_error: RowErrors
 ) -> Iterator[tuple[int, str, list[float]]]:
     """Row, image and values of each image."""
     limits = [FAMILIES[measure.family].limits for measure in measures]
 
-    def refuse(row: int, column: int, found: object) -> NoReturn:
+    def refuse(row: int, column: int, value: object) -> NoReturn:
         expected = f"a number{limits_text(*limits[column])}"
-        hundredth, (low, high) = _number(found) / 100, limits[column]
-        advice = f"A value in percent is divided by 100: {hundredth:g}." if low <= hundredth <= high else None
-        raise fault("not a value of the measure", row, column + 1, quoted(str(found)) or "nothing", expected, advice)
+        hundredth, (low, high) = _number(value) / 100, limits[column]
+        hint = f"A value in percent is divided by 100: {hundredth:g}." if low <= hundredth <= high else None
+        raise row_error("not a value of the measure", row, column + 1, quoted(str(value)) or "nothing", expected, hint)
 
-    for row, name, given in _given(records, image, places, fault):
-        numbers = [_number(value) for value in given]
+    for row, name, fields in _fields(records, image, columns, row_error):
+        numbers = [_number(value) for value in fields]
         for column, (number, (low, high)) in enumerate(zip(numbers, limits, strict=True)):
             if not low - _ROUNDING <= number <= high + _ROUNDING or not math.isfinite(number):
-                refuse(row, column, given[column])
+                refuse(row, column, fields[column])
         yield row, name, numbers
 
 
-def _given(
-    records: Records, image: int, places: Sequence[int], fault: RowFault
+def _fields(
+    records: Records, image: int, columns: Sequence[int], row_error: RowErrors
 ) -> Iterator[tuple[int, str, Sequence[Any]]]:
     """Row, image and fields of each image."""
     if records.table is None:
         for row, fields in records.rows():
             if not isinstance(fields[image], str):
-                raise fault("not the name of an image", row, 0, quoted(repr(fields[image])), "a text")
-            yield row, fields[image].strip(), [fields[place] for place in places]
+                raise row_error("not the name of an image", row, 0, quoted(repr(fields[image])), "a text")
+            yield row, fields[image].strip(), [fields[index] for index in columns]
         return
     for first, batch in records.table.batches():
         names, codes = records.table.texts(first, batch, image)
-        columns = [records.table.numbers(first, batch, place).tolist() for place in places]
-        for row, (code, *numbers) in enumerate(zip(codes.tolist(), *columns, strict=True), start=first):
+        by_column = [records.table.numbers(first, batch, index).tolist() for index in columns]
+        for row, (code, *numbers) in enumerate(zip(codes.tolist(), *by_column, strict=True), start=first):
             yield row, names[code].strip(), numbers
 
 
 def _number(value: object) -> float:
-    """The number of a field; NaN where it holds none."""
+    """The number of a field; NaN if it holds none."""
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         try:
             return float(value)

@@ -36,18 +36,17 @@ def mean_scores(
 
     Args:
         scores: the result of a scoring.
-        confidence: of the intervals. resamples: number of resamples. seed: the same gives the same.
-        threads: number of threads; ``None`` is one for each core. The numbers do not depend on it.
+        confidence, resamples, seed, threads: as in `cuihop.evaluation.group_means`.
 
     Raises:
         InputError: a parameter is out of its range.
     """
     checked_resampling(resamples, confidence, seed)
-    found = []
+    means = []
     for measure, column in zip(scores.measures, scores.values.T, strict=True):
         interval = mean_interval(column, confidence=confidence, resamples=resamples, seed=seed, threads=threads)
-        found.append(MeanScore(str(measure), mean_of(column.tolist()) or 0.0, *interval))
-    return found
+        means.append(MeanScore(str(measure), mean_of(column.tolist()) or 0.0, *interval))
+    return means
 
 
 def mean_table(means: Mapping[str, Sequence[MeanScore]], confidence: float) -> Table:
@@ -59,8 +58,8 @@ def mean_table(means: Mapping[str, Sequence[MeanScore]], confidence: float) -> T
         means: name of a system → its means. A system without a measure has an empty cell there.
         confidence: of the intervals.
     """
-    measures = list(dict.fromkeys(each.measure for found in means.values() for each in found))
-    by_name = {name: {each.measure: each for each in found} for name, found in means.items()}
+    measures = list(dict.fromkeys(each.measure for scores in means.values() for each in scores))
+    by_name = {name: {each.measure: each for each in scores} for name, scores in means.items()}
     ranked = sorted(by_name, key=lambda name: -by_name[name][measures[0]].mean if measures[0] in by_name[name] else 1)
     rows = [(name, *(_cell(by_name[name].get(measure)) for measure in measures)) for name in ranked]
     best = {measure: max(by[measure].mean for by in by_name.values() if measure in by) for measure in measures}
@@ -78,5 +77,5 @@ def mean_table(means: Mapping[str, Sequence[MeanScore]], confidence: float) -> T
     return Table(header, rows, "captions", caption, bold=bold)
 
 
-def _cell(found: MeanScore | None) -> str:
-    return "" if found is None else f"{number_text(found.mean)} ({span_of(found.low, found.high)})"
+def _cell(score: MeanScore | None) -> str:
+    return "" if score is None else f"{number_text(score.mean)} ({span_of(score.low, score.high)})"

@@ -5,64 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.annotated_texts.nearest_concepts import matches_of_texts
-from cuihop.annotated_texts.scoring import AnnotationScores
-from cuihop.annotated_texts.scoring_counts import AnnotationCounts, account_of_identifiers
-from cuihop.captions.blocks import CaptionBlocks, TextBlocks
-from cuihop.captions.composites import Official, components, composite
+from cuihop.annotated_texts.scoring import AnnotationCounts, AnnotationScores, notes_on_identifiers
+from cuihop.captions.blocks import CaptionBlocks, TextBlocks, bleu_values, corpus_bleu, rouge_values
 from cuihop.captions.concepts import CaptionConcepts, caption_concepts, concept_values, score_concepts
 from cuihop.captions.external_scores import ExternalScores
-from cuihop.captions.normalisation import CaptionText, compared_text
-from cuihop.captions.reading import Captions, check_same_images, depends_on_captions, numbered_rows
-from cuihop.captions.text_scores import bleu_values, corpus_bleu, rouge_values
-from cuihop.errors import InputError, checked_choice
+from cuihop.captions.reading import Captions, depends_on_captions
+from cuihop.captions.rules import CaptionRules, components
+from cuihop.errors import InputError
 from cuihop.evaluation.result import Details, MeasuredQueries
 from cuihop.files.text_lines import counted, direction_text
 from cuihop.graph import ConceptGraph
-from cuihop.measures.caption_measures import COMPOSITES, CONCEPT_FAMILIES, EXTERNAL, MODEL_FAMILIES
+from cuihop.measures.caption_measures import COMPOSITES, CONCEPT_FAMILIES, EXTERNAL, MODEL_FAMILIES, ROUGE_FAMILIES
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.nearness import Nearness
-from cuihop.measures.rouge import ROUGE_FAMILIES
+from cuihop.resources.arrays import Float64
+from cuihop.resources.optional_packages import versions
 from cuihop.resources.resources import Resources
-from cuihop.resources.versions import versions
-
-Float64 = npt.NDArray[np.float64]
 
 _ROUGE, _CONCEPTS, _MODELS, _COMPOSITES = (
     frozenset(family.name for family in families)
     for families in (ROUGE_FAMILIES, CONCEPT_FAMILIES, (*MODEL_FAMILIES, EXTERNAL), COMPOSITES)
 )
-
-
-@dataclass(frozen=True, slots=True)
-class CaptionRules:
-    """Rules of a scoring of captions.
-
-    Attributes:
-        text: form in which words are compared: see `CaptionText`.
-        official: the edition of ImageCLEFmedical caption whose program decides; see `cuihop.captions.components`.
-
-    Raises:
-        InputError: a value is not one of its choices, or the program's rules are requested for captions as given.
-    """
-
-    text: CaptionText = "imageclef"
-    official: Official | None = None
-
-    def __post_init__(self) -> None:
-        checked_choice("text", self.text, CaptionText, "unknown form of captions")
-        if self.official is None:
-            return
-        if self.official not in get_args(Official) or self.text != "imageclef":
-            raise InputError(
-                "no rules of the organisers", column="official", found=f"{self.official!r} with text={self.text!r}",
-                expected=f"{' or '.join(get_args(Official))}, with text='imageclef'",
-            )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +43,7 @@ class CaptionCounts:
         both_empty: images whose two captions are empty; every measure computed here scores them 1.
         not_computed: name of a composite → the measures that it lacks.
         corpus: name of a measure → its value of all captions together.
-        concepts: counts of the concepts of all captions; ``None`` where no measure needs them.
+        concepts: counts of the concepts of all captions; ``None`` if no measure needs them.
         without_concepts: images without a concept on either side; measures of concepts score them 0, unless both
             captions are empty.
     """
@@ -97,7 +65,7 @@ class CaptionScores(MeasuredQueries):
     Its `counts` are `CaptionCounts`.
 
     Attributes:
-        concepts: the concepts of all captions, with the nearest concept of the other side; ``None`` where no measure
+        concepts: the concepts of all captions, with the nearest concept of the other side; ``None`` if no measure
             needs them. `cuihop.annotated_texts.near_misses` lists the near misses.
         signatures: name of a measure → the signature by which sacrebleu states how its value of all captions arose.
     """
@@ -139,14 +107,8 @@ class CaptionScores(MeasuredQueries):
             yield f"release {self.release.name}, digest {self.release.digest[:12]}"
         if self.counts.without_concepts:
             yield f"{counted(self.counts.without_concepts, 'image')} without a concept on either side: 0 by concepts"
-        kinds = (
-            (counts.without_prefix, "compared without their prefix"),
-            (counts.unknown, "not in the graph: match only themselves"),
-            (counts.retired, "retired without an exact successor: match only themselves"),
-            (counts.merged, "retired, replaced by their successors"),
-        )
-        yield from self.concepts.account_of_shared() if self.concepts is not None else ()
-        yield from account_of_identifiers(kinds, counts.identifiers, counts.occurrences)
+        yield from self.concepts.notes_on_shared() if self.concepts is not None else ()
+        yield from notes_on_identifiers(counts, (counts.without_prefix, "compared without their prefix"))
         if any(measure.family == "MEDCON" for measure in self.measures) and counts.unknown.distinct:
             yield "MEDCON leaves out identifiers that are not in the graph: they have no semantic type"
 
@@ -187,29 +149,29 @@ def score_captions(
         ModuleNotFoundError: BLEU, and sacrebleu is not installed.
     """
     references, predictions = Captions.of(references, "references"), Captions.of(predictions, "predictions")
-    check_same_images(references, predictions.rows or numbered_rows(predictions), predictions.fault)
-    given: dict[Measure, Float64] = {}
+    predictions.check_images(references)
+    external: dict[Measure, Float64] = {}
     for source in scores:
         for measure, column in source.of_images(references).items():
-            if measure in given:
+            if measure in external:
                 raise InputError(
                     "a measure stands in two inputs", file=source.source, column=str(measure), expected="each once"
                 )
-            given[measure] = column
-    work = _Scoring(
-        references, predictions, graph, rules, concepts, given, nearness, CaptionBlocks(resources or Resources())
+            external[measure] = column
+    scoring = _Scoring(
+        references, predictions, graph, rules, concepts, external, nearness, CaptionBlocks(resources or Resources())
     )
-    wanted = work.default_measures() if measures is None else _checked(measures)
-    work.wanted = tuple(dict.fromkeys((*wanted, *given)))
-    found = {measure: work.column(measure) for measure in work.wanted}
-    columns = {measure: column for measure, column in found.items() if column is not None}
+    requested = scoring.default_measures() if measures is None else _checked(measures)
+    scoring.requested = tuple(dict.fromkeys((*requested, *external)))
+    values = {measure: scoring.column(measure) for measure in scoring.requested}
+    columns = {measure: column for measure, column in values.items() if column is not None}
     if not columns:
-        lacking = next(iter(work.not_computed.items()))
+        lacking = next(iter(scoring.not_computed.items()))
         raise InputError(
             f"{lacking[0]} cannot be computed", column="measures", found=f"no {' and no '.join(lacking[1])}",
             expected="a column of each, from --scores",
         )  # fmt: skip
-    return work.result(columns, scores)
+    return scoring.result(columns, scores)
 
 
 def score_words_of_shard(
@@ -222,32 +184,30 @@ def score_words_of_shard(
 ) -> None:
     """Compute the values by words that `score_captions` needs of the captions of a shard, into files of blocks.
 
-    Args:
-        measures: as in `score_captions`; those by concepts, which are soon computed for all, are left out.
-        references, predictions, rules: as in `score_captions`. blocks: with the shard and its folder.
+    Measures by concepts, which are soon computed for all, are left out.
     """
-    check_same_images(references, predictions.rows or numbered_rows(predictions), predictions.fault)
-    work = _Scoring(references, predictions, None, rules, None, {}, Nearness(unknown="isolated"), blocks)
-    wanted = work.default_measures() if measures is None else _checked(measures)
-    parts = (
-        part
-        for measure in wanted
-        for part in (components(measure.family, rules.official) if measure.family in _COMPOSITES else [measure])
+    predictions.check_images(references)
+    scoring = _Scoring(references, predictions, None, rules, None, {}, Nearness(unknown="isolated"), blocks)
+    requested = scoring.default_measures() if measures is None else _checked(measures)
+    needed = (
+        component
+        for measure in requested
+        for component in (components(measure.family, rules.official) if measure.family in _COMPOSITES else [measure])
     )
-    for measure in dict.fromkeys(parts):
+    for measure in dict.fromkeys(needed):
         if measure.family not in _MODELS | _CONCEPTS:
-            work.by_words(measure)
+            scoring.by_words(measure)
 
 
 def _checked(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
-    found = measures_named(measures)
-    for measure in found:
+    checked = measures_named(measures)
+    for measure in checked:
         if measure.kind != "caption":
             raise InputError(
                 "not a measure of captions", column="measures", found=str(measure),
                 expected="one that cuihop measures lists for captions, such as ROUGE-1",
             )  # fmt: skip
-    return found
+    return checked
 
 
 class _Scoring:
@@ -255,14 +215,14 @@ class _Scoring:
 
     def __init__(
         self, references: Captions, predictions: Captions, graph: ConceptGraph | None, rules: CaptionRules,
-        concepts: CaptionConcepts | None, given: Mapping[Measure, Float64], nearness: Nearness,
+        concepts: CaptionConcepts | None, external: Mapping[Measure, Float64], nearness: Nearness,
         blocks: CaptionBlocks,
     ) -> None:  # fmt: skip
         self.references, self.predictions, self.graph, self.rules = references, predictions, graph, rules
-        self.given, self.nearness, self.blocks = given, nearness, blocks
-        self._columns: dict[Measure, Float64] = dict(given)
+        self.external, self.nearness, self.blocks = external, nearness, blocks
+        self._columns: dict[Measure, Float64] = dict(external)
         self._concepts = concepts
-        self.wanted: tuple[Measure, ...] = ()
+        self.requested: tuple[Measure, ...] = ()
         self.concept_scores: AnnotationScores | None = None
         self.not_computed: dict[str, tuple[str, ...]] = {}
         self.corpus: dict[str, float] = {}
@@ -271,9 +231,9 @@ class _Scoring:
     @cached_property
     def texts(self) -> tuple[list[str], list[str]]:
         """The captions of both sides in the form that is compared, in the order of the references."""
-        text = self.rules.text
-        ours = [compared_text(caption, text) for caption in self.references.values()]
-        return ours, [compared_text(self.predictions[image], text) for image in self.references]
+        text = self.rules.compared_text
+        ours = [text(caption) for caption in self.references.values()]
+        return ours, [text(self.predictions[image]) for image in self.references]
 
     @cached_property
     def both_empty(self) -> npt.NDArray[np.bool_]:
@@ -288,8 +248,8 @@ class _Scoring:
         names = ["ROUGE-1"]
         names += ["concept-F1"] if self.has_concepts else []
         names += [] if self.graph is None else ["nn-concept-F1"]
-        composites = measures_named([family.name for family in COMPOSITES]) if self.given else ()
-        return (*measures_named(names), *self.given, *composites)
+        composites = measures_named([family.name for family in COMPOSITES]) if self.external else ()
+        return (*measures_named(names), *self.external, *composites)
 
     def column(self, measure: Measure) -> Float64 | None:
         """The values of a measure; ``None`` of a composite that lacks a component."""
@@ -301,16 +261,20 @@ class _Scoring:
         return self._columns[measure]
 
     def _composite(self, measure: Measure) -> Float64 | None:
-        parts = {part: self._component(part) for part in components(measure.family, self.rules.official)}
-        absent = tuple(str(part) for part, column in parts.items() if column is None)
+        column_of = {
+            component: self._component(component) for component in components(measure.family, self.rules.official)
+        }
+        absent = tuple(str(component) for component, column in column_of.items() if column is None)
         if absent:
             self.not_computed[str(measure)] = absent
             return None
-        return composite([column for column in parts.values() if column is not None])
+        return np.asarray(
+            np.mean([column for column in column_of.values() if column is not None], axis=0), dtype=np.float64
+        )
 
-    def _component(self, part: Measure) -> Float64 | None:
-        lacking = part.family in _MODELS or (part.family in _CONCEPTS and not self.has_concepts)
-        return None if lacking and part not in self._columns else self.column(part)
+    def _component(self, measure: Measure) -> Float64 | None:
+        lacking = measure.family in _MODELS or (measure.family in _CONCEPTS and not self.has_concepts)
+        return None if lacking and measure not in self._columns else self.column(measure)
 
     def _computed(self, measure: Measure) -> Float64:
         if measure.family in _MODELS:
@@ -356,17 +320,19 @@ class _Scoring:
         return concept_values(self.concept_scores, measure, self.nearness, self.graph)
 
     def _scored_concepts(self, concepts: CaptionConcepts) -> AnnotationScores:
-        nearness = replace(self.nearness, n=max([self.nearness.n, *(int(m.values.get("n", 0)) for m in self.wanted)]))
+        nearness = replace(
+            self.nearness, n=max([self.nearness.n, *(int(m.values.get("n", 0)) for m in self.requested)])
+        )
         return score_concepts(concepts, self.references, self.graph, nearness)
 
     def result(self, columns: Mapping[Measure, Float64], scores: Sequence[ExternalScores]) -> CaptionScores:
-        found = self.concept_scores
+        concepts = self.concept_scores
         inputs = {"references": self.references.account, "predictions": self.predictions.account}
-        if found is not None and self._concepts is not None:
+        if concepts is not None and self._concepts is not None:
             inputs |= {
                 "reference concepts": self._concepts.references.account, "concepts": self._concepts.predictions.account
             }  # fmt: skip
-        inputs |= {f"scores {place}": source.account for place, source in enumerate(scores, start=1)}
+        inputs |= {f"scores {number}": source.account for number, source in enumerate(scores, start=1)}
         counts = CaptionCounts(
             captions=len(self.references),
             empty_references=self.references.empty,
@@ -374,34 +340,34 @@ class _Scoring:
             both_empty=int(self.both_empty.sum()),
             not_computed=self.not_computed,
             corpus=self.corpus,
-            concepts=None if found is None else found.counts,
-            without_concepts=0 if found is None else self._without_concepts(found),
+            concepts=None if concepts is None else concepts.counts,
+            without_concepts=0 if concepts is None else self._without_concepts(concepts),
         )
         return CaptionScores(
             measures=tuple(columns),
             queries=tuple(self.references),
             values=np.array(list(columns.values())).T,
-            release=None if found is None else found.release,
+            release=None if concepts is None else concepts.release,
             versions=versions("cuihop", "numpy", *(["sacrebleu"] if self.corpus else [])),
             details=Details(counts, self._parameters(columns), inputs),
-            concepts=found,
+            concepts=concepts,
             signatures=self.signatures,
         )
 
-    def _without_concepts(self, found: AnnotationScores) -> int:
-        counts = matches_of_texts(found.true, found.predicted, len(self.references), 0)
+    def _without_concepts(self, scores: AnnotationScores) -> int:
+        counts = scores.of_texts(n=0)
         return int((~counts[:, :2].any(axis=1) & ~self.both_empty).sum())
 
     def _parameters(self, columns: Iterable[Measure]) -> dict[str, Any]:
-        found = self.concept_scores
-        computable = sorted(str(m) for m in self.given if m.family not in _MODELS | _COMPOSITES)
-        concepts = None if found is None or self._concepts is None else self._concepts.references.digest
+        scores = self.concept_scores
+        computable = sorted(str(m) for m in self.external if m.family not in _MODELS | _COMPOSITES)
+        concepts = None if scores is None or self._concepts is None else self._concepts.references.digest
         return {
             "measures": [str(measure) for measure in columns],
             "text": self.rules.text,
             "official": self.rules.official,
             "read from scores": computable or None,
-            **(self.nearness.fields() if found is not None and self.graph is not None else {}),
+            **(self.nearness.fields() if scores is not None and self.graph is not None else {}),
             "references": self.references.source,
             "predictions": self.predictions.source,
             "digests": {"references": self.references.digest, "reference concepts": concepts},

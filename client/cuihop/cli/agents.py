@@ -5,12 +5,11 @@ from __future__ import annotations
 import signal
 import threading
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from cuihop.addresses import is_remote_address
 from cuihop.cli.graph_option import GraphOptions
+from cuihop.cli.option_groups import option, option_group
 from cuihop.errors import ReleaseMismatch
 from cuihop.graph import ConceptGraph
 from cuihop.resources.optional_packages import installed_by
@@ -20,13 +19,12 @@ if TYPE_CHECKING:
     from cuihop.agents.tools import AgentTool
 
 
-def mcp(
-    graph: GraphOptions,
-    no_names: Annotated[
-        bool,
-        typer.Option("--no-names", help="Leave out names, synonyms and definitions, and refuse searches by name."),
-    ] = False,
-) -> None:
+@option_group
+class _Options(GraphOptions):
+    no_names: bool = option("Leave out names, synonyms and definitions, and refuse searches by name.", default=False)
+
+
+def mcp(options: _Options) -> None:
     """Serve tools to a language-model agent (Model Context Protocol, standard input and output).
 
     An agent's client starts this command. Answers go to the provider of its model; names of UMLS are licensed.
@@ -37,17 +35,12 @@ def mcp(
         from cuihop.agents.server import serve_standard_streams
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that waits for input would hold the process
-    with _Graphs(graph, names=not no_names) as graphs:
+    with _Graphs(options, names=not options.no_names) as graphs:
         anyio.run(serve_standard_streams, graphs.answer)
 
 
 class _Graphs:
-    """The graph of the command, opened again where its release has been replaced.
-
-    Args:
-        source: address and vocabularies of the graph.
-        names: False hides names.
-    """
+    """The graph of the command, opened again after its release was replaced; ``names=False`` hides names."""
 
     def __init__(self, source: GraphOptions, *, names: bool) -> None:
         self._source = source
@@ -77,7 +70,7 @@ class _Graphs:
         return self._opened.enter_context(self._source.opened())
 
     def _sees_names(self, graph: ConceptGraph) -> bool:
-        """True where names may be read: a service may hide them from the key."""
+        """True if names may be read: a service may hide them from the key."""
         if not self._names or not is_remote_address(self._source.graph):
             return self._names
         from cuihop.remote.graph import RemoteGraph

@@ -4,76 +4,52 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
 import typer
 
-from cuihop.annotated_texts.bulk import AnnotationAccount, annotate_texts, unfinished_path
+from cuihop.annotated_texts.bulk import AnnotationSummary, annotate_texts, unfinished_path
 from cuihop.annotated_texts.documents import DocumentRows
 from cuihop.annotated_texts.reading import Format, open_texts
-from cuihop.annotated_texts.text_tables import Header
+from cuihop.annotated_texts.tables import Header
 from cuihop.annotated_texts.writing import SPANS_ENDINGS, SpansFormat, spans_form_of
 from cuihop.annotation.mentions import Annotation
 from cuihop.annotation.options import CONTEXTS, AnnotationOptions, Context, Disambiguation
-from cuihop.answer_fields import annotation_fields, with_release
+from cuihop.answer_fields import fields_of, with_release
 from cuihop.cli.command_files import CSV, FileForm
-from cuihop.cli.evaluation_options import file_option
-from cuihop.cli.graph_option import GraphOption, opened_graph
-from cuihop.cli.output import JsonOption, console, note, print_json, print_table, progress
-from cuihop.cli.run_options import ThreadsOption
+from cuihop.cli.graph_option import AddressOptions
+from cuihop.cli.option_groups import JsonOptions, argument, file_option, option, option_group
+from cuihop.cli.output import console, note, print_json, print_table, progress
+from cuihop.cli.run_options import ThreadsOptions
 from cuihop.errors import InputError
 from cuihop.files.input_file import STANDARD_INPUT
 from cuihop.files.text_lines import counted, decoded_lines
 from cuihop.graph import ConceptGraph
 from cuihop.notebooks.table import Table
+from cuihop.operations.answers import AnnotationRow
 from cuihop.resources.resources import Resources
 
 _MOST_STOPPED = 100_000
 _SPANS = FileForm("mentions", tuple(SPANS_ENDINGS))
 
 
-@dataclass(frozen=True, kw_only=True)
-class _TextOptions:
+@option_group
+class _TextOptions(JsonOptions):
     """Texts to read, and files to write."""
 
-    texts: Annotated[
-        Path | None,
-        typer.Argument(
-            help="Texts: CSV, TSV, JSON Lines, Parquet, plain lines, PubTator, BRAT or BioC JSON; - for stdin.",
-            show_default=False,
-        ),
-    ] = None
-    text: Annotated[str | None, typer.Option("--text", help="A single text, in place of a file.")] = None
-    output: Annotated[
-        Path | None, file_option("--output", "-o", help="File for the concepts, ID and CUIs; - for stdout."), CSV
-    ] = None
-    spans: Annotated[
-        Path | None, file_option("--spans", help="File for all mentions; of BRAT a new folder."), _SPANS
-    ] = None
-    spans_format: Annotated[
-        SpansFormat | None,
-        file_option("--spans-format", help="Format of the mentions.", show_default="by the ending"),
-    ] = None
-    format: Annotated[
-        Format | None, file_option("--format", help="Format of the texts.", show_default="recognised")
-    ] = None
-    id_column: Annotated[
-        str | None,
-        file_option(
-            "--id-column", show_default="id, image, pmid, …; or the first of two", help="Column of the identifiers."
-        ),
-    ] = None
-    text_column: Annotated[
-        str | None,
-        file_option(
-            "--text-column", show_default="caption, text, …; or the second of two", help="Column of the texts."
-        ),
-    ] = None
-    header: Annotated[Header, file_option("--header", help="Header of CSV: recognised, present or absent.")] = "auto"
-    json: JsonOption = False
+    texts: Path | None = argument(
+        "Texts: CSV, TSV, JSON Lines, Parquet, plain lines, PubTator, BRAT or BioC JSON; - for stdin.", default=None
+    )
+    text: str | None = option("A single text, in place of a file.")
+    output: Path | None = file_option("File for the concepts, ID and CUIs; - for stdout.", "-o", mark=CSV)
+    spans: Path | None = file_option("File for all mentions; of BRAT a new folder.", mark=_SPANS)
+    spans_format: SpansFormat | None = file_option("Format of the mentions.", shown="by the ending")
+    format: Format | None = file_option("Format of the texts.", shown="recognised")
+    id_column: str | None = file_option("Column of the identifiers.", shown="id, image, pmid, …; or the first of two")
+    text_column: str | None = file_option("Column of the texts.", shown="caption, text, …; or the second of two")
+    header: Header = file_option("Header of CSV: recognised, present or absent.", default="auto")
 
     def __post_init__(self) -> None:
         if (self.texts is None) == (self.text is None):
@@ -83,53 +59,32 @@ class _TextOptions:
             raise typer.BadParameter("--output, --spans, --format and columns go with a file of texts")
 
 
-_name_option = partial(typer.Option, rich_help_panel="Names")
-_mention_option = partial(typer.Option, rich_help_panel="Mentions")
+_name_option = partial(option, panel="Names")
+_mention_option = partial(option, panel="Mentions")
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_group
 class _MentionOptions:
     """Names that match, and mentions that are kept."""
 
-    semantic_type: Annotated[
-        list[str] | None,
-        _name_option(
-            "--semantic-type", show_default="all",
-            help="Semantic type or group, by code or name; MEDCON for its types. Repeatable.",
-        ),
-    ] = None  # fmt: skip
-    sab: Annotated[
-        list[str] | None,
-        _name_option("--sab", help="Vocabulary whose names match. Repeatable.", show_default="all"),
-    ] = None
-    stop: Annotated[
-        Path | None,
-        _name_option("--stop", help="File of names and identifiers that never match, one in each line."),
-    ] = None
-    general: Annotated[bool, _name_option("--general", help="Match names that are too general as well.")] = False
-    correct_spelling: Annotated[
-        bool, _name_option("--correct-spelling", help="Match a word that no name has as the nearest one.")
-    ] = False
-    longest: Annotated[
-        bool, _mention_option("--longest/--all", help="The longest match at each place, or every match.")
-    ] = True
-    disambiguate: Annotated[
-        Disambiguation,
-        _mention_option(
-            "--disambiguate",
-            help="Choice among several concepts: by rank of the name, or by hops to the other concepts of the text.",
-        ),
-    ] = "rank"
-    candidates: Annotated[bool, _mention_option("--candidates", help="List all concepts of ambiguous mentions.")] = (
-        False
+    semantic_type: list[str] | None = _name_option(
+        "Semantic type or group, by code or name; MEDCON for its types. Repeatable.", shown="all"
     )
-    leave_out: Annotated[
-        list[str] | None,
-        _mention_option(
-            "--leave-out", show_default="none",
-            help=f"Context whose mentions are left out: {', '.join(CONTEXTS)}. Repeatable.",
-        ),
-    ] = None  # fmt: skip
+    sab: list[str] | None = _name_option("Vocabulary whose names match. Repeatable.", shown="all")
+    stop: Path | None = _name_option("File of names and identifiers that never match, one in each line.")
+    general: bool = _name_option("Match names that are too general as well.", "--general", default=False)
+    correct_spelling: bool = _name_option(
+        "Match a word that no name has as the nearest one.", "--correct-spelling", default=False
+    )
+    longest: bool = _mention_option("The longest match at each place, or every match.", "--longest/--all", default=True)
+    disambiguate: Disambiguation = _mention_option(
+        "Choice among several concepts: by rank of the name, or by hops to the other concepts of the text.",
+        default="rank",
+    )
+    candidates: bool = _mention_option("List all concepts of ambiguous mentions.", "--candidates", default=False)
+    leave_out: list[str] | None = _mention_option(
+        f"Context whose mentions are left out: {', '.join(CONTEXTS)}. Repeatable.", shown="none"
+    )
 
     def read(self) -> AnnotationOptions:
         """The options, with the names of the file of ``--stop``."""
@@ -141,15 +96,13 @@ class _MentionOptions:
         )  # fmt: skip
 
 
-def annotate(
-    source: _TextOptions, graph: GraphOption, mentions: _MentionOptions, threads: ThreadsOption = None
-) -> None:
+def annotate(source: _TextOptions, graph: AddressOptions, mentions: _MentionOptions, run: ThreadsOptions) -> None:
     """Find the concepts of texts by the names of the graph: the file that cuihop evaluate --concepts reads.
 
-    An interrupted run goes on where it stopped: OUTPUT.unfinished.
+    An interrupted run resumes from OUTPUT.unfinished.
     """
     options = mentions.read()
-    with opened_graph(graph) as opened:
+    with graph.opened() as opened:
         if source.texts is None:
             _print_mentions(opened, opened.annotate(str(source.text), options), source.json)
             return
@@ -159,28 +112,16 @@ def annotate(
             source.texts, form=source.format, id_column=source.id_column, text_column=source.text_column,
             header=source.header,
         )  # fmt: skip
-        spans_form = None if source.spans is None else spans_form_of(source.spans, source.spans_format)
-        files = _Files(source.output, source.spans, spans_form)
-        _annotate_file(opened, rows, files, options, threads, source.json)
-
-
-@dataclass(frozen=True)
-class _Files:
-    """Files to write: concepts, and mentions in a format."""
-
-    concepts: Path
-    spans: Path | None
-    spans_form: SpansFormat | None
-
-    @property
-    def to_stdout(self) -> bool:
-        return str(self.concepts) == STANDARD_INPUT
+        _annotate_file(opened, rows, source, source.output, options, run.threads)
 
 
 def _annotate_file(
-    graph: ConceptGraph, rows: DocumentRows, files: _Files, options: AnnotationOptions, threads: int | None, json: bool
-) -> None:
-    if files.to_stdout and (json or files.spans is not None):
+    graph: ConceptGraph, rows: DocumentRows, source: _TextOptions, output: Path, options: AnnotationOptions,
+    threads: int | None,
+) -> None:  # fmt: skip
+    spans_form = "csv" if source.spans is None else spans_form_of(source.spans, source.spans_format)
+    to_stdout = str(output) == STANDARD_INPUT
+    if to_stdout and (source.json or source.spans is not None):
         raise typer.BadParameter("--json and --spans need --output FILE")
     try:
         with progress() as bar:
@@ -190,31 +131,31 @@ def _annotate_file(
             def report(done: int, size: int) -> None:
                 bar.update(task, description=label[bool(size)], completed=done, total=size or None)
 
-            account = annotate_texts(
-                rows, graph, sys.stdout.buffer if files.to_stdout else files.concepts, spans=files.spans,
-                spans_form=files.spans_form or "csv", options=options, resources=Resources(threads, progress=report),
+            summary = annotate_texts(
+                rows, graph, sys.stdout.buffer if to_stdout else output, spans=source.spans, spans_form=spans_form,
+                options=options, resources=Resources(threads, progress=report),
             )  # fmt: skip
     except BaseException:
-        left = unfinished_path(files.concepts)
+        left = unfinished_path(output)
         if left.exists():
             note(f"finished texts are in {left}; the same command goes on from there")
         raise
     sys.stdout.flush()
-    _print_account(graph, account, files, options, json)
+    _print_summary(graph, summary, source, options)
 
 
-def _print_account(
-    graph: ConceptGraph, account: AnnotationAccount, files: _Files, options: AnnotationOptions, json: bool
+def _print_summary(
+    graph: ConceptGraph, summary: AnnotationSummary, source: _TextOptions, options: AnnotationOptions
 ) -> None:
-    if account.warning is not None:
-        note(f"warning: {account.warning}")
-    if json:
+    if summary.warning is not None:
+        note(f"warning: {summary.warning}")
+    if source.json:
         fields = {
-            **account.fields(),
+            **summary.fields(),
             "options": dataclasses.asdict(options),
-            "inputs": {"texts": account.summary},
-            "output": str(files.concepts),
-            "spans": None if files.spans is None else str(files.spans),
+            "inputs": {"texts": summary.of_input},
+            "output": str(source.output),
+            "spans": None if source.spans is None else str(source.spans),
         }
         print_json(with_release(graph.release, fields))
         return
@@ -224,23 +165,23 @@ def _print_account(
         if getattr(options, field.name) != field.default
     }
     lines = [
-        account.summary,
-        f"{counted(account.mentions, 'mention')} of {counted(account.concepts, 'concept')}; "
-        f"{counted(account.without_concepts, 'text')} without a concept",
+        summary.of_input,
+        f"{counted(summary.mentions, 'mention')} of {counted(summary.concepts, 'concept')}; "
+        f"{counted(summary.without_concepts, 'text')} without a concept",
     ]
-    if account.left_out_by_context is not None and options.leave_out:
-        lines.append(f"{counted(account.left_out_by_context, 'mention')} left out by context")
-    if account.ambiguous is not None:
-        lines.append(f"{counted(account.ambiguous, 'ambiguous mention')}")
-    if account.resumed:
-        lines.append(f"{counted(account.resumed, 'text')} finished by the run before")
+    if summary.left_out_by_context is not None and options.leave_out:
+        lines.append(f"{counted(summary.left_out_by_context, 'mention')} left out by context")
+    if summary.ambiguous is not None:
+        lines.append(f"{counted(summary.ambiguous, 'ambiguous mention')}")
+    if summary.resumed:
+        lines.append(f"{counted(summary.resumed, 'text')} finished by the run before")
     lines.append(
         "options: " + (", ".join(f"{name} {_value_text(value)}" for name, value in changed.items()) or "as by default")
     )
     lines.append(f"release {graph.release.name}, digest {graph.release.digest[:12]}")
     for line in lines:
         note(line)
-    for name, path in (("Concepts", files.concepts), ("Mentions", files.spans)):
+    for name, path in (("Concepts", source.output), ("Mentions", source.spans)):
         if path is not None and str(path) != STANDARD_INPUT:
             console().print(f"{name}: {path}")
 
@@ -253,7 +194,7 @@ def _value_text(value: Any) -> str:
 
 def _print_mentions(graph: ConceptGraph, annotation: Annotation, json: bool) -> None:
     if json:
-        print_json(with_release(graph.release, annotation_fields(annotation)))
+        print_json(with_release(graph.release, fields_of(AnnotationRow(annotation.mentions))))
         return
     if not annotation:
         note("no name of the graph stands in this text")
@@ -269,22 +210,18 @@ def _print_mentions(graph: ConceptGraph, annotation: Annotation, json: bool) -> 
     columns = (
         "characters", "text", "concept", "name", "matched", "vocabularies", "rule", "context", "candidates",
     )  # fmt: skip
-    used = [place for place in range(len(columns)) if any(row[place] for row in rows)]
+    used = [column for column in range(len(columns)) if any(row[column] for row in rows)]
     print_table(Table([columns[n] for n in used], [[row[n] for n in used] for row in rows]))
 
 
 def _stopped(path: Path | None) -> tuple[str, ...]:
-    """Names and identifiers of a file, one in each line.
-
-    Raises:
-        InputError: it cannot be read, holds none, or more than a stop list may.
-    """
+    """Names and identifiers of a file, one in each line; refuses one without any, or with too many for a stop list."""
     if path is None:
         return ()
-    found = tuple(dict.fromkeys(filter(None, map(str.strip, decoded_lines(path)))))
-    if not 0 < len(found) <= _MOST_STOPPED:
+    names = tuple(dict.fromkeys(filter(None, map(str.strip, decoded_lines(path)))))
+    if not 0 < len(names) <= _MOST_STOPPED:
         raise InputError(
-            "not a stop list", file=path, found=counted(len(found), "name"),
+            "not a stop list", file=path, found=counted(len(names), "name"),
             expected=f"1 to {_MOST_STOPPED:,} names or identifiers, one in each line",
         )  # fmt: skip
-    return found
+    return names

@@ -9,67 +9,55 @@ from typing import Annotated, Any
 import typer
 
 import cuihop
+from cuihop.cli import EXIT_CODES
 from cuihop.cli.command_files import checked_files
-from cuihop.cli.exit_codes import EXIT_CODES
 from cuihop.cli.option_groups import with_flat_options
 
 COMMANDS_GROUP = "cuihop.commands"
 """Entry-point group: a function with typer annotations becomes the sub-command of the entry point's name, and a
 `typer.Typer` a sub-command with commands of its own."""
 
-_OWN = {
-    "distance": "distance:distance",
-    "similarity": "similarity:similarity",
-    "all-similarities": "all_similarities:all_similarities",
-    "path": "paths:path",
-    "neighbours": "paths:neighbours",
-    "ancestors": "paths:ancestors",
-    "descendants": "paths:descendants",
-    "common-ancestors": "paths:common_ancestors",
-    "search": "concepts:search",
-    "concept": "concepts:concept",
-    "annotate": "annotate:annotate",
-    "names": "names:names_of_concepts",
-    "nn-iou": "nn_iou:nn_iou",
-    "explain": "explain:explain",
-    "evaluate": "evaluate:evaluate_ranking",
-    "study": "study:study",
-    "compare": "compare:compare_systems",
-    "merge": "merge:merge",
-    "pool": "pool:pool",
-    "fuse": "fuse:fuse_runs",
-    "measures": "measures:measures",
-    "concept-detection": "detection:concept_detection",
-    "irma-error": "irma:irma_error",
-    "score-annotations": "score_annotations:score_annotated_texts",
-    "agreement": "agreement:agreement_with_people",
-    "verify-vectors": "verify_vectors:verify_vectors",
-    "captions": "captions:caption_scores",
-    "index": "index:index",
-    "info": "info:info",
-    "mcp": "agents:mcp",
+_PANELS: dict[str, dict[str, str | None]] = {
+    "Ask the graph": {
+        "search": "concepts:search",
+        "concept": "concepts:concept",
+        "names": "concepts:names_of_concepts",
+        "annotate": "annotate:annotate",
+        "distance": "paths:distance",
+        "similarity": "similarity:similarity",
+        "all-similarities": "all_similarities:all_similarities",
+        "path": "paths:path",
+        "neighbours": "paths:neighbours",
+        "ancestors": "paths:ancestors",
+        "descendants": "paths:descendants",
+        "common-ancestors": "paths:common_ancestors",
+    },
+    "Evaluate retrieval": {
+        "nn-iou": "nn_iou:nn_iou",
+        "evaluate": "evaluate:evaluate_ranking",
+        "compare": "compare:compare_systems",
+        "merge": "merge:merge",
+        "explain": "explain:explain",
+        "study": "study:study",
+        "pool": "runs:pool",
+        "fuse": "runs:fuse_runs",
+        "measures": "measures:measures",
+        "concept-detection": "imageclef:concept_detection",
+        "irma-error": "imageclef:irma_error",
+        "score-annotations": "score_annotations:score_annotated_texts",
+        "captions": "captions:caption_scores",
+        "agreement": "agreement:agreement_with_people",
+        "verify-vectors": "measures:verify_vectors",
+    },
+    "Load and look": {"demo": None, "load": None, "info": "snapshots:info", "index": "snapshots:index"},
+    "Run a service": {"check": None, "serve": None, "keys": None, "warm": None, "mcp": "agents:mcp"},
+    "Neo4j": {"store": None, "releases": None, "query": None, "snapshot": None},
 }
-"""Command → module of this package and function."""
+"""Panel of the help → its commands, in the order of the help → module of this package and function; ``None`` if an
+entry point has it."""
 
-_PANEL_OF = {
-    name: panel
-    for panel, names in {
-        "Ask the graph": (
-            "search", "concept", "names", "annotate", "distance", "similarity", "all-similarities", "path",
-            "neighbours", "ancestors", "descendants", "common-ancestors",
-        ),
-        "Evaluate retrieval": (
-            "nn-iou", "evaluate", "compare", "merge", "explain", "study", "pool", "fuse", "measures",
-            "concept-detection", "irma-error", "score-annotations", "captions", "agreement", "verify-vectors",
-        ),
-        "Load and look": ("demo", "load", "info", "index"),
-        "Run a service": ("check", "serve", "keys", "warm", "mcp"),
-        "Neo4j": ("store", "releases", "query", "snapshot"),
-    }.items()
-    for name in names
-}  # fmt: skip
-"""Command → the panel of the help that lists it, in the order of the help."""
-
+_PANEL_OF = {name: panel for panel, names in _PANELS.items() for name in names}
+_OWN = {name: value for names in _PANELS.values() for name, value in names.items() if value is not None}
 _ALIASES = {"neighbors": "neighbours"}
 
 _EPILOG = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, _, meaning in EXIT_CODES) + "."
@@ -78,9 +66,8 @@ _EPILOG = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, _, meaning in
 def application(only: str | None = None) -> typer.Typer:
     """The command line.
 
-    Args:
-        only: name of the requested command. The others are then left out, since their imports can take longer than the
-            answer. Without it, or where no command has this name, every installed command is there.
+    With ``only``, the name of a command, the others are left out: their imports can take longer than the answer.
+    Without it, or if no command has this name, every installed command is there.
     """
     app = typer.Typer(
         name="cuihop",

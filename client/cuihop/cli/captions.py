@@ -2,128 +2,162 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
 
 import typer
 
-from cuihop.annotated_texts.score_tables import (
-    NearMiss,
-    false_positives_by_hops,
-    hops_table,
-    miss_table,
-    near_misses,
-)
 from cuihop.captions.blocks import CaptionBlocks
-from cuihop.captions.composites import Official
 from cuihop.captions.concepts import CaptionConcepts, caption_concepts
 from cuihop.captions.external_scores import ExternalScores
-from cuihop.captions.normalisation import CaptionText
 from cuihop.captions.reading import Captions
-from cuihop.captions.score_tables import MeanScore, mean_scores, mean_table
-from cuihop.captions.scoring import CaptionRules, CaptionScores, score_captions, score_words_of_shard
-from cuihop.cli.caption_models import ModelOptions, Models
+from cuihop.captions.rules import CaptionRules, CaptionText, Official
+from cuihop.captions.score_tables import mean_scores, mean_table
+from cuihop.captions.scoring import CaptionScores, score_captions, score_words_of_shard
 from cuihop.cli.command_files import CSV, FileUse
 from cuihop.cli.compared_systems import named_files
-from cuihop.cli.evaluation_options import (
-    GroupOptions,
-    IntervalOptions,
-    ReportOptions,
-    file_option,
-    measure_option,
-    measures_option,
-)
-from cuihop.cli.graph_option import ConstantNearnessOptions, NamesOption, OptionalGraphOptions
-from cuihop.cli.output import JsonOption, path_text, print_json, print_table, write_and_show
+from cuihop.cli.evaluation_options import MEASURE_HELP, GroupOptions, IntervalOptions, ReportOptions
+from cuihop.cli.graph_option import ConstantNearnessOptions, NamesOptions, OptionalGraphOptions
+from cuihop.cli.option_groups import JsonOptions, argument, file_option, measure_option, option, option_group
 from cuihop.cli.run_options import CAPTIONS, RunOptions
-from cuihop.cli.scored_systems import ScoredSystems, first_rows, predictions_named
+from cuihop.cli.system_report import SystemReport, predictions_named
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.comparison.comparison import Comparison
-from cuihop.evaluation.groups import GroupMean, group_means, group_table
 from cuihop.graph import ConceptGraph
 from cuihop.measures.measure import Measure, measures_named
-from cuihop.notebooks.table import Table
 from cuihop.resources.optional_packages import SACREBLEU
 from cuihop.resources.resources import Resources
 
-_VALUES = "Values of each caption"
+_SIMILARITY = "similarity"
+
+_model_option = partial(option, panel="Models")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _InputOptions:
+@option_group
+class ModelOptions:
+    """Models, and embeddings of images and captions."""
+
+    model: list[str] | None = _model_option(
+        "Model of BERTScore, BLEURT, AlignScore or similarity, from a folder. Nothing is fetched.",
+        metavar="MEASURE=FOLDER",
+        mark=FileUse.READS,
+    )
+    images: Path | None = _model_option(
+        "For similarity: folder of pictures named after the images; or their embeddings, .npz or .npy."
+    )
+    caption_embeddings: list[str] | None = _model_option(
+        "For similarity without a model: embeddings of a system's captions, .npz or .npy.",
+        metavar="SYSTEM=FILE",
+        mark=FileUse.READS,
+    )
+    bertscore_layer: int | None = _model_option(
+        "Layer of the model that BERTScore compares.", min=1, shown="40 of DeBERTa-xlarge, else the last"
+    )
+    device: str = _model_option("Device of torch, such as cuda.", default="cpu")
+
+
+class Models:
+    """Folder of each family of measures, and embeddings of the captions of systems of these names.
+
+    Options that do not go together are refused, as is a model whose package is missing.
+    """
+
+    def __init__(
+        self, systems: Iterable[str], options: ModelOptions, captions: Mapping[str, Sequence[Path]], threads: int | None
+    ) -> None:
+        self._options, self._threads = options, threads
+        folders: dict[str, Path] = {}
+        if options.model:
+            from cuihop.adapters.caption_models import MODEL_MEASURES
+
+            families = [*MODEL_MEASURES, _SIMILARITY]
+            for family, path in named_files(options.model, "--model"):
+                if family not in families or family in folders:
+                    raise typer.BadParameter(f"--model takes MEASURE=FOLDER, each of {', '.join(families)} once")
+                folders[family] = path
+        if options.images is None and (captions or _SIMILARITY in folders):
+            raise typer.BadParameter("similarity needs --images")
+        if options.images is not None and bool(captions) == (_SIMILARITY in folders):
+            raise typer.BadParameter("--images goes with either --model similarity=FOLDER or --caption-embeddings")
+        if captions and any(len(captions.get(system, ())) != 1 for system in systems):
+            raise typer.BadParameter("--caption-embeddings SYSTEM=FILE is needed once for each system")
+        if options.bertscore_layer is not None and "BERTScore" not in folders:
+            raise typer.BadParameter("--bertscore-layer goes with --model BERTScore=FOLDER")
+        if folders:
+            from cuihop.adapters.caption_models import PACKAGES_OF_MODELS
+            from cuihop.adapters.local_models import check_folder
+
+            for family, folder in folders.items():
+                check_folder(folder, family)
+                for package in PACKAGES_OF_MODELS[family]:
+                    package.check()
+        self._folders, self._captions = folders, {name: paths[0] for name, paths in captions.items()}
+
+    def scores(
+        self, system: str, references: Captions, predictions: Captions, rules: CaptionRules,
+        measures: Sequence[Measure], blocks: CaptionBlocks,
+    ) -> list[ExternalScores]:  # fmt: skip
+        """Values of a system's captions by each model."""
+        options, images = self._options, self._options.images
+        if not self._folders and images is None:
+            return []
+        from cuihop.adapters.caption_models import Pictures, model_scores, similarity_scores
+        from cuihop.adapters.local_models import ModelRun
+
+        run = ModelRun(options.device, threads=self._threads, layer=options.bertscore_layer, blocks=blocks)
+        scores = [
+            model_scores(family, references, predictions, folder, rules=rules, run=run, measures=measures)
+            for family, folder in self._folders.items()
+            if family != _SIMILARITY
+        ]
+        if images is not None:
+            pictures = Pictures(self._folders.get(_SIMILARITY), images, self._captions.get(system))
+            scores.append(similarity_scores(references, predictions, pictures, official=rules.official, run=run))
+        return scores
+
+
+@option_group
+class _InputOptions(NamesOptions):
     """Captions, files of concepts and values, columns, and rules."""
 
-    references: Annotated[Path, typer.Argument(help="Reference captions: image and caption.", show_default=False)]
-    predictions: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="PREDICTIONS", show_default=False,
-            help="Predicted captions of the same images, each FILE or NAME=FILE.",
-        ),
-        FileUse.READS,
-    ]  # fmt: skip
-    reference_concepts: Annotated[
-        Path | None,
-        file_option(
-            "--reference-concepts", show_default="found by the names of the graph",
-            help="Concepts of the reference captions: images and C1;C2.",
-        ),
-    ] = None  # fmt: skip
-    concepts: Annotated[
-        list[str] | None,
-        file_option(
-            "--concepts", metavar="SYSTEM=FILE",
-            help="Concepts of a system's captions, by the same extractor as those of the references.",
-        ),
-        FileUse.READS,
-    ] = None  # fmt: skip
-    scores: Annotated[
-        list[str] | None,
-        file_option(
-            "--scores", metavar="SYSTEM=FILE",
-            help="Values of a system that another program computed: image, and a column for each measure.",
-        ),
-        FileUse.READS,
-    ] = None  # fmt: skip
-    image_column: Annotated[
-        str | None, file_option("--image-column", help="Column of the images in files of captions.")
-    ] = None
-    caption_column: Annotated[str | None, file_option("--caption-column", help="Column of the captions.")] = None
-    measure: Annotated[
-        list[str] | None,
-        measures_option("ROUGE-1; with concepts concept-F1, with a graph nn-concept-F1; and all of --scores"),
-    ] = None
-    text: Annotated[
-        CaptionText,
-        measure_option(
-            "--text",
-            help="Words in lower case, with “number” for digits and without punctuation; or as they are given.",
-        ),
-    ] = "imageclef"
-    official: Annotated[
-        Official | None,
-        measure_option(
-            "--official",
-            help="Rules of ImageCLEFmedical's program of this year, where they differ from those of its paper.",
-        ),
-    ] = None
-    names: NamesOption = None
+    references: Path = argument("Reference captions: image and caption.")
+    predictions: list[str] = argument(
+        "Predicted captions of the same images, each FILE or NAME=FILE.", metavar="PREDICTIONS", mark=FileUse.READS
+    )
+    reference_concepts: Path | None = file_option(
+        "Concepts of the reference captions: images and C1;C2.", shown="found by the names of the graph"
+    )
+    concepts: list[str] | None = file_option(
+        "Concepts of a system's captions, by the same extractor as those of the references.",
+        metavar="SYSTEM=FILE", mark=FileUse.READS,
+    )  # fmt: skip
+    scores: list[str] | None = file_option(
+        "Values of a system that another program computed: image, and a column for each measure.",
+        metavar="SYSTEM=FILE", mark=FileUse.READS,
+    )  # fmt: skip
+    image_column: str | None = file_option("Column of the images in files of captions.")
+    caption_column: str | None = file_option("Column of the captions.")
+    measure: list[str] | None = measure_option(
+        MEASURE_HELP, "-m", shown="ROUGE-1; with concepts concept-F1, with a graph nn-concept-F1; and all of --scores"
+    )
+    text: CaptionText = measure_option(
+        "Words in lower case, with “number” for digits and without punctuation; or as they are given.",
+        default="imageclef",
+    )
+    official: Official | None = measure_option(
+        "Rules of ImageCLEFmedical's program of this year, where they differ from those of its paper."
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _OutputOptions(ReportOptions):
-    output: Annotated[
-        Path | None, file_option("--output", "-o", help="File for the values of captions, as CSV."), CSV
-    ] = None
-    rows: Annotated[int, typer.Option("--rows", min=0, help="Rows of near misses.")] = 10
-    json: JsonOption = False
+@option_group
+class _OutputOptions(JsonOptions, ReportOptions):
+    output: Path | None = file_option("File for the values of captions, as CSV.", "-o", mark=CSV)
+    rows: int = option("Rows of near misses.", default=10, min=0)
 
 
 def caption_scores(
     context: typer.Context,
-    inputs_of: _InputOptions,
+    inputs: _InputOptions,
     graph: OptionalGraphOptions,
     near: ConstantNearnessOptions,
     models_of: ModelOptions,
@@ -137,117 +171,74 @@ def caption_scores(
     Several systems are ranked, and compared as by cuihop compare.
     """
     job = run.job(context)
-    files = predictions_named(inputs_of.predictions, "PREDICTIONS")
+    files = predictions_named(inputs.predictions, "PREDICTIONS")
     tests = intervals.of_tests(run.threads)
-    measures = measures_named(inputs_of.measure) if inputs_of.measure else None
+    measures = measures_named(inputs.measure) if inputs.measure else None
     if any(each.family == "BLEU" for each in measures or ()):
         SACREBLEU.check()
     embeddings = _by_system(models_of.caption_embeddings, "--caption-embeddings", files)
-    models = Models.of(files, models_of, embeddings, run.threads)
-    inputs = _Inputs.read(files, inputs_of)
+    models = Models(files, models_of, embeddings, run.threads)
+    read = partial(
+        Captions.read, image_column=inputs.image_column, caption_column=inputs.caption_column,
+        official=inputs.official is not None,
+    )  # fmt: skip
+    references = read(inputs.references)
+    external = {
+        name: [ExternalScores.read(path) for path in paths]
+        for name, paths in _by_system(inputs.scores, "--scores", files).items()
+    }
+    concepts = _concepts_of_files(inputs, files)
+    predictions = {name: read(path) for name, path in files.items()}
     labels = groups.read_groups()
-    rules = CaptionRules(inputs_of.text, inputs_of.official)
-    results: dict[str, _Result] = {}
+    rules = CaptionRules(inputs.text, inputs.official)
     if job.shard is not None:
-        total = len(inputs.references)
-        with job.open_shard(job.shard.of_positions(total), total) as part, part.progress_bars() as bar_of:
-            for name, captions in inputs.predictions.items():
-                blocks = CaptionBlocks(part.resources(CAPTIONS, bar_of(name)), job.shard)
-                models.scores(name, inputs.references, captions, rules, measures or (), blocks)
-                score_words_of_shard(inputs.references, captions, measures=measures, rules=rules, blocks=blocks)
+        with job.open_shard(len(references)) as shard_job, shard_job.progress_bars() as bar_of:
+            for name, captions in predictions.items():
+                blocks = CaptionBlocks(shard_job.resources(CAPTIONS, bar_of(name)), job.shard)
+                models.scores(name, references, captions, rules, measures or (), blocks)
+                score_words_of_shard(references, captions, measures=measures, rules=rules, blocks=blocks)
         return
-    with graph.opened(inputs_of.names) as opened, job.progress_bars() as bar_of:
+    with graph.opened(inputs.names) as opened:
+        with job.progress_bars() as bar_of:
 
-        def resources(label: str) -> Resources:
-            return job.resources(CAPTIONS, bar_of(label))
+            def resources(label: str) -> Resources:
+                return job.resources(CAPTIONS, bar_of(label))
 
-        found_in = inputs.concepts_of(measures, opened, resources)
-        for name, captions in inputs.predictions.items():
-            blocks = CaptionBlocks(resources(f"models read {name}"))
-            by_models = models.scores(name, inputs.references, captions, rules, measures or (), blocks)
-            found = score_captions(
-                inputs.references, captions, opened, measures=measures, rules=rules, concepts=found_in.get(name),
-                scores=(*inputs.scores.get(name, ()), *by_models),
-                nearness=near.nearness, resources=resources(f"{name} scored"),
-            )  # fmt: skip
-            means = [group_means(found, labels, label, **tests) for label in groups.by or ()]
-            results[name] = _Result.of(found, mean_scores(found, **tests), means, opened)
-    systems = ScoredSystems.of({name: result.found for name, result in results.items()}, **tests)
-    tables = _tables(results, systems.comparison, intervals.confidence, outputs.rows)
-
-    def show(written: Mapping[str, Path]) -> None:
-        if outputs.json:
-            print_json({
-                "systems": [{"system": name, **result.fields(outputs.rows)} for name, result in results.items()],
-                **systems.fields(),
-                "per_query": path_text(written.get(_VALUES)),
-            })  # fmt: skip
-            return
-        for place, table in enumerate(tables):
-            print_table(table, table.caption if place and table.name != "differences" else None)
-        systems.print_account(written)
-
-    files_to_write = systems.outputs(
-        (_VALUES, outputs.output), tables, report=outputs.report, cards=outputs.cards, plot=outputs.plot
-    )
-    write_and_show(files_to_write, show)
+            if opened is not None and not concepts:
+                concepts = _concepts(references, predictions, measures, opened, resources)
+            results: dict[str, CaptionScores] = {}
+            for name, captions in predictions.items():
+                blocks = CaptionBlocks(resources(f"models read {name}"))
+                by_models = models.scores(name, references, captions, rules, measures or (), blocks)
+                results[name] = score_captions(
+                    references, captions, opened, measures=measures, rules=rules, concepts=concepts.get(name),
+                    scores=(*external.get(name, ()), *by_models),
+                    nearness=near.nearness, resources=resources(f"{name} scored"),
+                )  # fmt: skip
+        report = SystemReport(results, outputs.rows, tests)
+        means = {name: mean_scores(each, **tests) for name, each in results.items()}
+        report.add("scores", means, lambda rows: mean_table(rows, intervals.confidence))
+        report.add_groups(labels, groups.by)
+        report.add_matches({name: each.concepts for name, each in results.items()}, opened, "captions", types=False)
+    report.write(("Values of each caption", "per_query", outputs.output), outputs, json=outputs.json)
     job.finish()
 
 
-@dataclass(frozen=True)
-class _Inputs:
-    """Everything that is read.
-
-    Attributes:
-        references: the captions. predictions: name of a system → its captions.
-        concepts: name of a system → concepts from files. scores: name of a system → values computed elsewhere.
-    """
-
-    references: Captions
-    predictions: Mapping[str, Captions]
-    concepts: Mapping[str, CaptionConcepts]
-    scores: Mapping[str, Sequence[ExternalScores]]
-
-    @classmethod
-    def read(cls, files: Mapping[str, Path], options: _InputOptions) -> _Inputs:
-        """Read the files.
-
-        Raises:
-            typer.BadParameter: an option names no system, or concepts of one side are missing.
-            InputError: names the file and its line or row.
-        """
-
-        def captions(path: Path) -> Captions:
-            return Captions.read(
-                path, image_column=options.image_column, caption_column=options.caption_column,
-                official=options.official is not None,
-            )  # fmt: skip
-
-        true = captions(options.references)
-        columns_of = {name: [ExternalScores.read(path) for path in paths]
-                      for name, paths in _by_system(options.scores, "--scores", files).items()}  # fmt: skip
-        concepts = _concepts_of_files(options, files)
-        return cls(true, {name: captions(path) for name, path in files.items()}, concepts, columns_of)
-
-    def concepts_of(
-        self, measures: Sequence[Measure] | None, graph: ConceptGraph | None, resources: Callable[[str], Resources]
-    ) -> Mapping[str, CaptionConcepts]:
-        """Name of a system → concepts of both sides: from files, or by the names of the graph if a measure needs them.
-
-        Args:
-            measures: those requested. graph: the graph. resources: of a piece of work, by its label.
-        """
-        needed = measures is None or any(m.family in _WITH_CONCEPTS for m in measures)
-        if self.concepts or graph is None or not needed:
-            return self.concepts
-        true = caption_concepts(self.references, graph, resources("references searched for concepts"))
-        return {
-            name: CaptionConcepts(true, caption_concepts(captions, graph, resources(f"{name} searched for concepts")))
-            for name, captions in self.predictions.items()
-        }
+def _concepts(
+    references: Captions, predictions: Mapping[str, Captions], measures: Sequence[Measure] | None,
+    graph: ConceptGraph, resources: Callable[[str], Resources],
+) -> Mapping[str, CaptionConcepts]:  # fmt: skip
+    """Name of a system → concepts of both sides by the names of the graph; empty if no measure needs them."""
+    if measures is not None and not any(measure.family in _WITH_CONCEPTS for measure in measures):
+        return {}
+    true = caption_concepts(references, graph, resources("references searched for concepts"))
+    return {
+        name: CaptionConcepts(true, caption_concepts(captions, graph, resources(f"{name} searched for concepts")))
+        for name, captions in predictions.items()
+    }
 
 
-def _concepts_of_files(options: _InputOptions, files: Mapping[str, Path]) -> dict[str, CaptionConcepts]:
+def _concepts_of_files(options: _InputOptions, files: Mapping[str, Path]) -> Mapping[str, CaptionConcepts]:
     """Name of a system → concepts of the references and of its captions; without files there are none."""
     concepts = _by_system(options.concepts, "--concepts", files)
     if options.reference_concepts is None and not concepts:
@@ -261,58 +252,12 @@ def _concepts_of_files(options: _InputOptions, files: Mapping[str, Path]) -> dic
 _WITH_CONCEPTS = frozenset({"concept-F1", "MEDCON", "nn-concept-F1", "factuality", "overall"})
 
 
-def _by_system(given: Sequence[str] | None, option: str, systems: Mapping[str, Path]) -> dict[str, list[Path]]:
+def _by_system(texts: Sequence[str] | None, option: str, systems: Mapping[str, Path]) -> dict[str, list[Path]]:
     """Name of each system → its files; a single system needs no name."""
-    found: dict[str, list[Path]] = {}
-    for name, path in named_files(given or (), option):
+    files: dict[str, list[Path]] = {}
+    for name, path in named_files(texts or (), option):
         system = next(iter(systems)) if name is None and len(systems) == 1 else name
         if system is None or system not in systems:
             raise typer.BadParameter(f"{option} takes SYSTEM=FILE; systems: {', '.join(systems)}")
-        found.setdefault(system, []).append(path)
-    return found
-
-
-@dataclass(frozen=True)
-class _Result:
-    """The scores of one system; without a graph there are no near misses."""
-
-    found: CaptionScores
-    means: Sequence[MeanScore]
-    groups: Sequence[Sequence[GroupMean]]
-    misses: Sequence[NearMiss] = ()
-    by_hops: Mapping[str, int] | None = None
-
-    @classmethod
-    def of(
-        cls, found: CaptionScores, means: Sequence[MeanScore], groups: Sequence[Sequence[GroupMean]],
-        graph: ConceptGraph | None,
-    ) -> _Result:  # fmt: skip
-        if found.concepts is None or graph is None:
-            return cls(found, means, groups)
-        misses = near_misses(found.concepts, graph)
-        return cls(found, means, groups, misses, false_positives_by_hops(found.concepts))
-
-    def fields(self, rows: int) -> dict[str, Any]:
-        """Everything but the values of each caption, ready for JSON."""
-        return {
-            "scores": [asdict(each) for each in self.means],
-            "by": [asdict(each) for some in self.groups for each in some],
-            "near_misses": [asdict(miss) for miss in self.misses[:rows]],
-            "false_positives_by_hops": None if self.by_hops is None else dict(self.by_hops),
-            **self.found.summary(),
-        }
-
-
-def _tables(results: Mapping[str, _Result], comparison: Comparison | None, confidence: float, rows: int) -> list[Table]:
-    """The means; those by label; then the differences of several systems, or the near misses of one."""
-    tables = [mean_table({name: result.means for name, result in results.items()}, confidence)]
-    for name, result in results.items():
-        for some in result.groups:
-            table = group_table(some, confidence)
-            tables.append(table if comparison is None else replace(table, caption=f"{name}: {table.caption}"))
-    if comparison is not None:
-        return [*tables, comparison.table()]
-    (result,) = results.values()
-    if result.by_hops is not None:
-        tables.append(hops_table(result.by_hops))
-    return [*tables, *first_rows(miss_table(result.misses, "captions"), rows)]
+        files.setdefault(system, []).append(path)
+    return files

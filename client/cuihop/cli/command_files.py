@@ -1,7 +1,7 @@
 """The files that a command reads and writes, by its annotations.
 
-Before the work, refuse an output that cannot be written, an ending that says another form than the one that is written,
-and a file or an option that needs a package that is not installed.
+Before a command runs, refuse an output that cannot be written, an ending that contradicts the form that is written, and
+a file or an option that needs a package that is not installed.
 """
 
 from __future__ import annotations
@@ -40,8 +40,7 @@ class FileForm:
     """The form of a file to write, as further metadata of the parameter that names it.
 
     Attributes:
-        name: in words. endings: of the names of such files. by_ending: the ending selects among several forms;
-            otherwise a name without an ending has this form, too.
+        by_ending: the ending selects among several forms; otherwise a name without an ending has this form, too.
         packages: what the endings need that the base installation does not bring.
     """
 
@@ -51,11 +50,7 @@ class FileForm:
     packages: Mapping[str, OptionalPackage] = field(default_factory=dict)
 
     def check(self, path: Path, option: str) -> None:
-        """Refuse a name whose ending says another form. Digits, as of a version, say none.
-
-        Raises:
-            InputError: names the endings that are known. ModuleNotFoundError: a package for the form is missing.
-        """
+        """Refuse a name whose ending says another form, or needs a missing package. Digits of a version say none."""
         ending = path.suffix.lower()
         says_none = ending[1:].isdecimal() or ending in ("", ".")
         if ending in self.endings or (says_none and not self.by_ending):
@@ -105,8 +100,8 @@ def _marks(command: Callable[..., Any], kind: type[Mark]) -> dict[str, Mark]:
 
 def _types(hint: Any) -> Iterator[Any]:
     yield hint
-    for part in typing.get_args(hint):
-        yield from _types(part)
+    for argument in typing.get_args(hint):
+        yield from _types(argument)
 
 
 def checked_files(command: Callable[..., None]) -> Callable[..., None]:
@@ -116,24 +111,24 @@ def checked_files(command: Callable[..., None]) -> Callable[..., None]:
         return command
 
     @functools.wraps(command)
-    def checked(**given: Any) -> None:
-        read = [path for name, use in uses.items() if use is FileUse.READS for path in _named(given.get(name))]
-        if _standard_inputs(given[name] for name, use in uses.items() if use is FileUse.READS) > 1:
+    def checked(**values: Any) -> None:
+        read = [path for name, use in uses.items() if use is FileUse.READS for path in _named(values.get(name))]
+        if _standard_inputs(values[name] for name, use in uses.items() if use is FileUse.READS) > 1:
             raise InputError(
                 "standard input is named twice", found=STANDARD_INPUT, expected=f"{STANDARD_INPUT} once",
                 advice="Give a file or another pipe, such as <(zcat run.gz).",
             )  # fmt: skip
-        for package in (packages[name] for name in packages if given.get(name)):
+        for package in (packages[name] for name in packages if values.get(name)):
             package.check()
         for text in read:
             _check_package(text)
         if FileUse.WRITES not in uses.values() and FileUse.WRITES_FOLDER not in uses.values():
-            command(**given)
+            command(**values)
             return
-        written = {name: given[name] for name, use in uses.items() if use is not FileUse.READS and given.get(name)}
+        written = {name: values[name] for name, use in uses.items() if use is not FileUse.READS and values.get(name)}
         with protected_inputs(read):
             _check(written, forms)
-            command(**given)
+            command(**values)
 
     return checked
 
@@ -145,7 +140,7 @@ def _standard_inputs(values: Iterable[object]) -> int:
 
 
 def _named(value: object) -> Iterator[str]:
-    """The files that an argument may name, with the index beside each."""
+    """The files that an argument may name, each with its index."""
     from cuihop.snapshot.distance_index import index_path
 
     for text in value if isinstance(value, list) else [value]:
@@ -154,16 +149,12 @@ def _named(value: object) -> Iterator[str]:
         elif isinstance(text, str):
             for name in (text, text.partition("=")[2].strip(), text.removeprefix("snapshot:")):
                 yield name
-                if Path(name).name:  # "." has none, and no index beside it
+                if Path(name).name:  # "." has none, and no index
                     yield os.fspath(index_path(name))
 
 
 def _check_package(text: str) -> None:
-    """Refuse a file or an address that needs a package that is not installed.
-
-    Raises:
-        ModuleNotFoundError: the message names the extra that brings it.
-    """
+    """Refuse a file or an address that needs a package that is not installed; the message names the extra."""
     if is_neo4j_address(text):
         NEO4J.check()
     elif (scheme := (scheme_of(text) or "").lower()) in _OF_SERVICES:
@@ -173,12 +164,7 @@ def _check_package(text: str) -> None:
 
 
 def _check(written: dict[str, Path], forms: dict[str, FileForm]) -> None:
-    """Refuse outputs that cannot be written; without a form, a folder.
-
-    Raises:
-        InputError: two files are one, one is read, or its ending says another form.
-        OutputError: see `cuihop.files.written_files.check_output`.
-    """
+    """Refuse two outputs of one name, one that is read, whose ending says another form, or that cannot be written."""
     targets: dict[Path, str] = {}
     for name, path in written.items():
         if str(path) == STANDARD_INPUT:  # standard output

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -21,35 +19,23 @@ from cuihop.cli.compared_systems import (
     write_cards,
 )
 from cuihop.cli.evaluation_options import (
+    MEASURE_HELP,
     EvaluationOptions,
     GroupOptions,
     IntervalOptions,
     ReportOptions,
     SystemOptions,
-    file_option,
-    measure_option,
-    measures_option,
-    test_option,
 )
-from cuihop.cli.output import (
-    JsonOption,
-    Output,
-    console,
-    note,
-    path_text,
-    print_json,
-    print_table,
-    print_written,
-    write_and_show,
-)
+from cuihop.cli.option_groups import JsonOptions, argument, file_option, measure_option, option_group, test_option
+from cuihop.cli.output import Output, note, print_json, print_lines, print_table, write_and_show
 from cuihop.cli.run_options import BY_RANK, EVALUATION, Job, MemoryRunOptions
-from cuihop.cli.scored_systems import account_lines
-from cuihop.cli.system_tables import QueryGroups, RankedSystems, SystemLabels
+from cuihop.cli.system_report import RankedSystems, SystemLabels, group_fields, groups_of_cards, joint_notes
 from cuihop.collection.dataset import Dataset
 from cuihop.comparison.comparison import compare
 from cuihop.comparison.score_card import ScoreCard
+from cuihop.comparison.system_groups import query_group_table
 from cuihop.evaluation.result import Evaluation
-from cuihop.files.array_file import is_array
+from cuihop.files.arrays import is_array
 from cuihop.files.input_file import InputFile
 from cuihop.graph import ConceptGraph
 from cuihop.measures import Measure, measures_named
@@ -59,96 +45,68 @@ from cuihop.resources.progress import Progress
 _VALUES = "Values of each query"
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_group
 class _SystemOptions(SystemOptions):
-    best: Annotated[
-        int | None,
-        measure_option(
-            "--best", min=0, show_default="all",
-            help="With --by-system: list only this number of systems of each group, the best by the first measure.",
-        ),
-    ] = None  # fmt: skip
-    worst: Annotated[
-        int | None,
-        measure_option(
-            "--worst", min=0, show_default="all", help="Beside --best: this number of the worst of each group."
-        ),
-    ] = None
+    systems: list[str] = argument(
+        "Two or more, each FILE or NAME=FILE: rankings, as for cuihop evaluate, or score cards.",
+        metavar="SYSTEM", mark=FileUse.READS,
+    )  # fmt: skip
+    best: int | None = measure_option(
+        "With --by-system: list only this number of systems of each group, the best by the first measure.",
+        min=0, shown="all",
+    )  # fmt: skip
+    worst: int | None = measure_option("Beside --best: this number of the worst of each group.", min=0, shown="all")
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_group
 class _RankingOptions(EvaluationOptions):
     """Conditions under which the rankings are evaluated."""
 
-    corpus_embeddings: Annotated[
-        list[str] | None,
-        file_option(
-            "--corpus-embeddings", metavar="NAME=FILE",
-            help="With --corpus: embeddings of the corpus for a system of embeddings. May be repeated.",
-        ),
-        FileUse.READS,
-    ] = None  # fmt: skip
-    measure: Annotated[list[str] | None, measures_option("those of the cards, or else nn-CUI@5,10,30")] = None
-    by_rank: Annotated[
-        list[str] | None,
-        measure_option(
-            "--measure-by-rank",
-            help="Also the mean of this measure with the rankings ordered by their ranks, such as AP.",
-        ),
-    ] = None
+    corpus_embeddings: list[str] | None = file_option(
+        "With --corpus: embeddings of the corpus for a system of embeddings. May be repeated.",
+        metavar="NAME=FILE", mark=FileUse.READS,
+    )  # fmt: skip
+    measure: list[str] | None = measure_option(MEASURE_HELP, "-m", shown="those of the cards, or else nn-CUI@5,10,30")
+    by_rank: list[str] | None = measure_option(
+        "Also the mean of this measure with the rankings ordered by their ranks, such as AP.", "--measure-by-rank"
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_group
 class _TestOptions(IntervalOptions):
-    tests: Annotated[bool, test_option("--tests/--no-tests", help="Test differences of systems.")] = True
-    against: Annotated[
-        str | None,
-        test_option(
-            "--against", metavar="NAME", help="Baseline: compare all others with this system, instead of every pair."
-        ),
-    ] = None
+    tests: bool = test_option("Test differences of systems.", "--tests/--no-tests", default=True)
+    against: str | None = test_option(
+        "Baseline: compare all others with this system, instead of every pair.", metavar="NAME"
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _OutputOptions(ReportOptions):
-    output: Annotated[
-        Path | None,
-        file_option("--output", "-o", help="File for the values of each query, side by side, as CSV."),
-        CSV,
-    ] = None
-    json: JsonOption = False
+@option_group
+class _OutputOptions(JsonOptions, ReportOptions):
+    output: Path | None = file_option("File for the values of each query, side by side, as CSV.", "-o", mark=CSV)
 
 
 _OF_COMPARING = {
-    "systems", "measure", "threads",
+    "measure", "threads",
     *(field.name for group in (_SystemOptions, GroupOptions, _TestOptions, _OutputOptions)
       for field in dataclasses.fields(group) if field.name != "cards"),
 }  # fmt: skip
-"""Parameters that have a use where every system is a score card."""
+"""Parameters that have a use if every system is a score card."""
 
 
 def compare_systems(
     context: typer.Context,
-    systems: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SYSTEM", show_default=False,
-            help="Two or more, each FILE or NAME=FILE: rankings, as for cuihop evaluate, or score cards.",
-        ),
-        FileUse.READS,
-    ],
+    labels_of_systems: _SystemOptions,
     options: _RankingOptions,
     groups: GroupOptions,
-    labels_of_systems: _SystemOptions,
     tests: _TestOptions,
     outputs: _OutputOptions,
     run: MemoryRunOptions,
-) -> None:  # fmt: skip
+) -> None:
     """Compare systems on the same queries, from rankings or score cards: differences, intervals, tests, wins.
 
     Rankings are evaluated first, all under the options given. Cards have to match one another, and the options.
     """
-    named = systems_named(systems)
+    named = systems_named(labels_of_systems.systems)
     check_card_names(outputs.cards, named)
     labelled = SystemLabels.read(labels_of_systems.system_labels, labels_of_systems.by_system)
     rankings = {name: system for name, system in named.items() if isinstance(system, InputFile)}
@@ -163,8 +121,8 @@ def compare_systems(
     if rankings:
         measures, data = _measures(options, rankings, stored_cards), options.dataset()
         if job.shard is not None:
-            with job.open_shard_of(data, by_position=any(map(is_array, rankings.values()))) as part:
-                _evaluated(rankings, options, measures, data, part)
+            with job.open_shard(data, by_position=any(map(is_array, rankings.values()))) as shard_job:
+                _evaluated(rankings, options, measures, data, shard_job)
             return
         evaluations, means_by_rank = _evaluated(rankings, options, measures, data, job)
     new_cards = {name: ScoreCard.of(evaluation, name) for name, evaluation in evaluations.items()}
@@ -177,33 +135,30 @@ def compare_systems(
         comparison.cards, comparison.measures, means_by_rank, labelled, labels_of_systems.best, labels_of_systems.worst
     )
     labels = groups.read_groups(options.read_labels(options.images(), options, options.unknown) if groups.by else None)
-    query_groups = QueryGroups.of(comparison.cards, comparison.measures, labels, groups.by, **of_tests)
+    by_label = groups_of_cards(comparison.cards, comparison.measures, labels, groups.by, of_tests)
     in_order = labelled.labels is not None or bool(means_by_rank)
     tables = [
         *(ranked.tables() if in_order else [comparison.means()]),
-        *query_groups.tables(),
+        *(query_group_table(means, tests.confidence) for means in by_label.values()),
         *([comparison.table()] if tests.tests else []),
     ]
     if len({str(sorted(card.versions.items())) for card in comparison.cards.values()}) > 1:
         note("the cards were written by different versions of the software; --json lists them")
 
-    def show(written: Mapping[str, Path]) -> None:
+    def show(written: Mapping[str, str]) -> None:
         if outputs.json:
-            per_query = path_text(written.get(_VALUES))
-            print_json({**comparison.summary(), **ranked.fields(), **query_groups.fields(), "per_query": per_query})
+            per_query = written.get(_VALUES)
+            print_json(
+                {**comparison.summary(), **ranked.fields(), "by": group_fields(by_label), "per_query": per_query}
+            )
             return
         for index, table in enumerate(tables):
             last = index == len(tables) - 1 and tests.tests
             print_table(table, table.caption if table.name.startswith("by_") else None, names=3 if last else 2)
         accounts = {name: evaluation.account() for name, evaluation in evaluations.items()}
         accounts |= {name: list(card.inputs.values()) for name, card in stored_cards.items()}
-        for line in (
-            *(comparison.account_of_tests() if in_order else comparison.account()),
-            *labelled.account,
-            *account_lines(accounts),
-        ):
-            console().print(line)
-        print_written(written)
+        of_comparison = comparison.notes_on_tests() if in_order else comparison.account()
+        print_lines([*of_comparison, *labelled.account, *joint_notes(accounts)], written)
 
     files: list[Output] = [
         (_VALUES, outputs.output, comparison.to_csv),
@@ -253,7 +208,7 @@ def _evaluated(
 
 
 def _refuse_unused(context: typer.Context) -> None:
-    """Refuse options of an evaluation where there is nothing to evaluate."""
+    """Refuse options of an evaluation if there is nothing to evaluate."""
     unused = sorted(
         max(option.opts, key=len)
         for option in context.command.params

@@ -16,11 +16,11 @@ from cuihop.cli.output import note
 from cuihop.cli.run_options import EVALUATION, Job
 from cuihop.collection.dataset import Dataset
 from cuihop.comparison.score_card import ScoreCard, is_score_card, system_name
-from cuihop.errors import InputError, OutputError
+from cuihop.errors import InputError, OutputError, output_errors
 from cuihop.evaluation.evaluate import evaluate_each, evaluate_shard
 from cuihop.evaluation.judge import depth_of
 from cuihop.evaluation.result import Evaluation
-from cuihop.files.array_file import is_array
+from cuihop.files.arrays import is_array
 from cuihop.files.input_file import InputFile
 from cuihop.graph import ConceptGraph
 from cuihop.measures import Measure
@@ -33,60 +33,45 @@ NamedRankings: TypeAlias = Iterable[tuple[str, Ranking | RankingInBlocks]]
 RankingsOf: TypeAlias = Callable[[ConceptGraph | None, Job, Callable[[str], Progress]], NamedRankings]
 
 
-def named_files(given: Sequence[str], option: str) -> list[tuple[str | None, Path]]:
-    """Names and files, from NAME=FILE, or from FILE alone, which has no name.
-
-    Raises:
-        typer.BadParameter: a name or a file is missing, or a file is given twice.
-    """
-    found: list[tuple[str | None, Path]] = []
-    for text in given:
+def named_files(texts: Sequence[str], option: str) -> list[tuple[str | None, Path]]:
+    """Names and files, from NAME=FILE, or from FILE alone, which has no name; refuses one that is given twice."""
+    named: list[tuple[str | None, Path]] = []
+    for text in texts:
         name, equals, file = (part.strip() for part in text.partition("="))
         if not equals or Path(text).exists():  # a file's own name may hold =
-            found.append((None, Path(text)))
+            named.append((None, Path(text)))
         elif name and file:
-            found.append((name, Path(file)))
+            named.append((name, Path(file)))
         else:
             raise typer.BadParameter(f"{option}: {text!r} is neither FILE nor NAME=FILE")
-        if any(path.resolve() == found[-1][1].resolve() for _, path in found[:-1]):
-            raise typer.BadParameter(f"{option}: {str(found[-1][1])!r} is given twice")
-    return found
+        if any(path.resolve() == named[-1][1].resolve() for _, path in named[:-1]):
+            raise typer.BadParameter(f"{option}: {str(named[-1][1])!r} is given twice")
+    return named
 
 
-def systems_named(given: Sequence[str]) -> dict[str, ScoreCard | InputFile]:
-    """Name of each system → its card, or the open file of its ranking.
+def systems_named(texts: Sequence[str]) -> dict[str, ScoreCard | InputFile]:
+    """Name of each system → its card, or the open file of its ranking; refuses fewer than two, and two of one name.
 
     The name comes from the command line, or else from the card, or else from the file, without folder and suffix.
-
-    Raises:
-        typer.BadParameter: two systems have one name, or there are fewer than two.
-        InputError: a file cannot be read, or is a card with faults.
     """
-    found: dict[str, ScoreCard | InputFile] = {}
-    for name, path in named_files(given, "SYSTEM"):
+    systems: dict[str, ScoreCard | InputFile] = {}
+    for name, path in named_files(texts, "SYSTEM"):
         file = InputFile(path)
         system = ScoreCard.read(file) if is_score_card(file) else file
         own = system.system if isinstance(system, ScoreCard) else system_name(path.name)
-        if (name or own) in found:
+        if (name or own) in systems:
             raise typer.BadParameter(f"two systems are called {name or own!r}: NAME=FILE gives one another name")
-        found[name or own] = system
-    if len(found) < 2:
+        systems[name or own] = system
+    if len(systems) < 2:
         raise typer.BadParameter("two or more systems are needed")
-    return found
+    return systems
 
 
 def rankings_of_files(
     files: Mapping[str, InputFile], options: EvaluationOptions, measures: Sequence[Measure], data: Dataset, job: Job,
     corpus_embeddings: Mapping[str, Path],
 ) -> Iterator[tuple[str, Ranking | RankingInBlocks]]:  # fmt: skip
-    """Read the rankings of systems one by one: of the images with concepts, else of what judgements or labels name.
-
-    Args:
-        files: name of each system → its file. corpus_embeddings: name of a system of embeddings → those of the corpus.
-
-    Raises:
-        typer.BadParameter: there are neither concepts nor judgements nor labels.
-    """
+    """Read the rankings of systems one by one: of images with concepts, else of what judgements or labels name."""
     depth, corpus = depth_of(measures), None if data.corpus is None else tuple(data.corpus)
     if data.queries is None and data.qrels is None and data.labels is None:
         raise typer.BadParameter("give --concepts, --qrels or --labels: relevance has to come from one of them")
@@ -110,14 +95,15 @@ def evaluations_of(
 
     Args:
         rankings: makes the rankings, from the open graph, the job and its progress bars.
-        in_blocks: some ranking is made in blocks. checkpoint: name of the file of finished blocks.
-
-    Raises:
-        typer.BadParameter: options do not go together.
-        CuihopError: as `cuihop.evaluate_each`.
+        in_blocks: at least one ranking is made in blocks. checkpoint: name of the file of finished blocks.
     """
     if data.queries is None:
-        check_without_concepts(measures)
+        for measure in measures:
+            if measure.kind == "concepts":
+                raise InputError(
+                    "a measure by concepts without concepts", column="measures", found=str(measure),
+                    expected="the concepts of the images: --concepts FILE",
+                )  # fmt: skip
         if not in_blocks:
             if job.checkpoint is not None:
                 option = "--checkpoint" if job.opened is None else "--shard"
@@ -143,11 +129,7 @@ def evaluations_of(
 
 
 def embeddings_of_corpus(texts: Sequence[str], files: Mapping[str, InputFile]) -> dict[str, Path]:
-    """Name of a system of embeddings → the embeddings of the corpus, from NAME=FILE.
-
-    Raises:
-        typer.BadParameter: a name is that of no array, or stands twice.
-    """
+    """Name of a system of embeddings → the embeddings of the corpus, from NAME=FILE, once for an array."""
     arrays = {name for name, file in files.items() if is_array(file)}
     embeddings: dict[str, Path] = {}
     for name, path in named_files(texts, "--corpus-embeddings"):
@@ -160,37 +142,17 @@ def embeddings_of_corpus(texts: Sequence[str], files: Mapping[str, InputFile]) -
     return embeddings
 
 
-def check_without_concepts(measures: Iterable[Measure]) -> None:
-    """Refuse measures that need the concepts of the images."""
-    for measure in measures:
-        if measure.kind == "concepts":
-            raise InputError(
-                "a measure by concepts without concepts", column="measures", found=str(measure),
-                expected="the concepts of the images: --concepts FILE",
-            )  # fmt: skip
-
-
 def check_card_names(folder: Path | None, systems: Iterable[str]) -> None:
-    """Refuse before the work a name of a system that cannot be that of its card's file; without a folder any may be.
-
-    Raises:
-        OutputError: names the system.
-    """
+    """Refuse early a name of a system that cannot be that of its card's file; without a folder all are allowed."""
     for name in systems if folder is not None else ():
         if Path(name).name != name or "\0" in name:
             raise OutputError(f"{folder}: no score card can be called {name!r}; NAME=FILE gives another name")
 
 
 def write_cards(folder: Path, cards: Mapping[str, ScoreCard]) -> None:
-    """Write a file for each card, under the name of its system.
-
-    Raises:
-        OutputError: the folder cannot be created, a name cannot be that of a file, or a file cannot be written.
-    """
+    """Write a file for each card, under the name of its system; an `OutputError` says what cannot be written."""
     check_card_names(folder, cards)
-    try:
+    with output_errors(f"{folder}: not a folder for score cards"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{folder}: not a folder for score cards: {error.strerror or error}") from error
     for name, card in cards.items():
         card.write(folder / f"{name}.json")

@@ -1,18 +1,36 @@
-"""``cuihop search`` and ``cuihop concept``: concepts by name, and the content of a concept."""
+"""``cuihop search``, ``concept`` and ``names``: concepts by name, their content, and the names of those of a file."""
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated
+from pathlib import Path
 
 import typer
 
-from cuihop.answer_fields import fields_of, search_fields, with_release
-from cuihop.cli.graph_option import GraphOption, GraphOptions, note_merged, opened_graph
-from cuihop.cli.output import JsonOption, note, print_json, print_table
+from cuihop.answer_fields import fields_of
+from cuihop.cli.command_files import CSV
+from cuihop.cli.graph_option import (
+    AddressOptions,
+    GraphOptions,
+    NamesOptions,
+    OptionalAddressOptions,
+    note_merged,
+    opened_graph,
+    printed_as_json,
+)
+from cuihop.cli.option_groups import ColumnOptions, JsonOptions, argument, option, option_group
+from cuihop.cli.output import note, print_table
+from cuihop.collection.concept_tables import ConceptList, ConceptNames, read_concept_file
+from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.errors import first_few
+from cuihop.files.input_file import STANDARD_INPUT
+from cuihop.files.written_files import write_whole
 from cuihop.graph import Concept
+from cuihop.measures.resolution import ResolvedConcepts, resolved_concepts
 from cuihop.notebooks.table import Table
+from cuihop.operations.answers import SearchAnswer
 
 _OTHERWISE = {
     "form": "spelt otherwise, in another form, or written together or apart",
@@ -22,17 +40,29 @@ _OTHERWISE = {
 """Remark above hits whose best match is of this kind."""
 
 
-def search(
-    text: Annotated[str, typer.Argument(help="Words of a name, or an identifier.", show_default=False)],
-    graph: GraphOption,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Maximum number of concepts.")] = 10,
-    json: JsonOption = False,
-) -> None:
+@option_group
+class _SearchOptions(JsonOptions, AddressOptions):
+    text: str = argument("Words of a name, or an identifier.")
+    limit: int = option("Maximum number of concepts.", default=10, min=1)
+
+
+@option_group
+class _ConceptOptions(JsonOptions, GraphOptions):
+    cui: str = argument("Identifier of a concept.")
+
+
+@option_group
+class _NamesOptions(NamesOptions, OptionalAddressOptions, ColumnOptions):
+    concepts: Path = argument("Images and their concepts, C1;C2, or one identifier a line; - for standard input.")
+    output: Path | None = option("File for the table; standard output by default.", "-o", mark=CSV)
+
+
+def search(options: _SearchOptions) -> None:
     """Find concepts by name or synonym."""
-    with opened_graph(graph) as opened:
-        hits = opened.search(text, limit=limit)
-        if json:
-            print_json(with_release(opened.release, search_fields(hits)))
+    text = options.text
+    with options.opened() as opened:
+        hits = opened.search(text, limit=options.limit)
+        if printed_as_json(options, opened, fields_of(SearchAnswer(tuple(hits)))):
             return
         names = [hit.name or "(no name)" for hit in hits]
         repeated = len(set(names)) < len(names)
@@ -51,39 +81,34 @@ def search(
 def _about(names: Sequence[str], concepts: Sequence[Concept]) -> list[str]:
     """Texts that distinguish concepts of one name: semantic types or vocabularies; if these are alike, counts too."""
     texts = [", ".join(name for _, name in one.semantic_types) or ", ".join(one.sabs) for one in concepts]
-    found = Counter(zip(names, texts, strict=True))
+    counts = Counter(zip(names, texts, strict=True))
     return [
         text
-        if found[name, text] == 1
+        if counts[name, text] == 1
         else f"{text}; parents: {one.parents}, children: {one.children}".removeprefix("; ")
         for name, text, one in zip(names, texts, concepts, strict=True)
     ]
 
 
-def concept(
-    cui: Annotated[str, typer.Argument(help="Identifier of a concept.", show_default=False)],
-    graph: GraphOptions,
-    json: JsonOption = False,
-) -> None:
+def concept(options: _ConceptOptions) -> None:
     """Show a concept: names, semantic types, vocabularies, definitions, parents and children."""
-    with graph.opened() as opened:
-        found = opened.concepts([cui])[0]
+    cui = options.cui
+    with options.opened() as opened:
+        one = opened.concepts([cui])[0]
         parents = opened.ancestors(cui, hops=1)
         children = opened.descendants(cui, hops=1, limit=20)
-        if json:
-            fields = {**fields_of(found), "parent_cuis": [n.cui for n in parents]}
-            print_json(with_release(opened.release, fields, parents.merged))
+        fields = {**fields_of(one), "parent_cuis": [n.cui for n in parents]}
+        if printed_as_json(options, opened, fields, parents.merged):
             return
-        note_merged(parents.merged)
         rows = [
-            ("concept", found.cui),
-            ("name", found.name or "(no name)"),
-            ("synonyms", "\n".join(found.synonyms) or "none"),
-            ("semantic types", "\n".join(f"{code} {name}" for code, name in found.semantic_types) or "none given"),
-            ("vocabularies", ", ".join(found.sabs) or "none given"),
+            ("concept", one.cui),
+            ("name", one.name or "(no name)"),
+            ("synonyms", "\n".join(one.synonyms) or "none"),
+            ("semantic types", "\n".join(f"{code} {name}" for code, name in one.semantic_types) or "none given"),
+            ("vocabularies", ", ".join(one.sabs) or "none given"),
         ]
-        if found.definitions:
-            rows.append(("definitions", "\n".join(f"{each.text} ({each.sab})" for each in found.definitions)))
+        if one.definitions:
+            rows.append(("definitions", "\n".join(f"{each.text} ({each.sab})" for each in one.definitions)))
         for title, hood in (("parents", parents), ("children", children)):
             names = opened.names([n.cui for n in hood])
             lines = [f"{n.cui} {name or '(no name)'}" for n, name in zip(hood, names, strict=True)]
@@ -91,3 +116,58 @@ def concept(
                 lines.append(f"… and {hood.total - len(hood):,} more")
             rows.append((title, "\n".join(lines) or "none"))
     print_table(Table((), rows))
+
+
+def distinct_concepts(read: ImageConcepts | ConceptList) -> frozenset[str]:
+    """The concepts of a file, each once."""
+    return frozenset(read.concepts if isinstance(read, ConceptList) else frozenset().union(*read.values()))
+
+
+def names_of_concepts(options: _NamesOptions) -> None:
+    """Add preferred names to the concepts of a file: CSV with a row for each image and concept.
+
+    A concept without a name has an empty field, as has an image without concepts.
+    """
+    if options.graph is None and options.names is None:
+        raise typer.BadParameter("give --graph (or CUIHOP_GRAPH), --names, or both")
+    read = read_concept_file(options.concepts, **options.columns)
+    distinct = sorted(distinct_concepts(read))
+    added = None if options.names is None else ConceptNames.read(options.names)
+    resolution, named = resolved_concepts(distinct, None), dict[str, str | None](added or {})
+    if options.graph is not None:
+        with opened_graph(options.graph) as opened:
+            resolution = resolved_concepts(distinct, opened, "isolated", read.place_of)
+            held = sorted(set(resolution.concept.values()) - resolution.isolated)
+            named |= {cui: name for cui, name in zip(held, opened.names(held), strict=True) if name is not None}
+    named = {cui: named.get(resolution.concept[cui]) or named.get(cui) for cui in distinct}
+    if isinstance(read, ConceptList):
+        table = Table(("concept", "name"), [(cui, named[cui]) for cui in read.concepts])
+    else:
+        rows = [
+            (image, cui, named[cui] if cui else None)
+            for image, listed in read.items()
+            for cui in (sorted(listed) or [""])
+        ]
+        table = Table(("image", "concept", "name"), rows)
+    if options.output is None or str(options.output) == STANDARD_INPUT:  # standard output
+        sys.stdout.write(table.csv())
+    else:
+        write_whole(options.output, table.csv())
+    note(read.account)
+    _note_counts(named, resolution, added)
+
+
+def _note_counts(named: dict[str, str | None], resolution: ResolvedConcepts, added: ConceptNames | None) -> None:
+    """Note the number of named, unknown and retired concepts, and the first of those without a name."""
+    if added is not None:
+        note(added.account)
+    note_merged(resolution.merged)
+    without = [cui for cui, name in named.items() if name is None]
+    counts = [f"{len(named):,} distinct concepts: {len(named) - len(without):,} with a name, {len(without):,} without"]
+    if resolution.unknown:
+        counts.append(f"{len(resolution.unknown):,} unknown in the graph")
+    if resolution.retired:
+        counts.append(f"{len(resolution.retired):,} retired without a successor")
+    note("; ".join(counts))
+    if without:
+        note(f"without a name: {first_few(without)}")

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import get_args
 
 import typer
 
 from cuihop.cli.command_files import CSV, JSON
 from cuihop.cli.compared_systems import NamedRankings, evaluations_of, rankings_of_files
-from cuihop.cli.evaluation_options import (
-    CorpusEmbeddingsOption,
-    EvaluationOptions,
-    GroupOptions,
-    PlotOption,
-    file_option,
-    measure_option,
-)
-from cuihop.cli.output import JsonOption, Output, path_text, print_json, write_and_show
-from cuihop.cli.print_evaluation import print_evaluation
+from cuihop.cli.evaluation_options import EvaluationOptions, GroupOptions, PlotOptions
+from cuihop.cli.option_groups import JsonOptions, file_option, measure_option, option_group
+from cuihop.cli.output import Output, print_json, print_lines, print_table, write_and_show
 from cuihop.cli.run_options import RANKING, Job, MemoryRunOptions
 from cuihop.collection.dataset import Dataset
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.evaluation.groups import group_means, group_table
 from cuihop.evaluation.judge import depth_of
-from cuihop.files.array_file import is_array
+from cuihop.files.arrays import is_array
 from cuihop.files.input_file import opened_input
 from cuihop.graph import ConceptGraph
 from cuihop.measures import Measure, measures_named
@@ -38,45 +31,29 @@ from cuihop.resources.progress import Progress
 _VALUES = "Values of each query"
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_group
 class _RankingOptions:
     """Source of the ranking: a file, or a baseline."""
 
-    ranking: Annotated[
-        Path | None,
-        file_option(
-            "--ranking",
-            help="TREC run; CSV or Parquet (query, document, score or rank); .npy of row numbers or embeddings.",
-        ),
-    ] = None
-    baseline: Annotated[
-        str | None,
-        file_option("--baseline", help="Instead of --ranking: iou, nn-iou, bm, tf-idf, random or random:SEED."),
-    ] = None
-    corpus_embeddings: CorpusEmbeddingsOption = None
+    ranking: Path | None = file_option(
+        "TREC run; CSV or Parquet (query, document, score or rank); .npy of row numbers or embeddings."
+    )
+    baseline: str | None = file_option("Instead of --ranking: iou, nn-iou, bm, tf-idf, random or random:SEED.")
+    corpus_embeddings: Path | None = file_option("Embeddings of the corpus, with --corpus.")
 
     def __post_init__(self) -> None:
         if (self.ranking is None) == (self.baseline is None):
             raise typer.BadParameter("give either --ranking FILE or --baseline")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _OutputOptions:
-    output: Annotated[
-        Path | None, file_option("--output", "-o", help="File for the values of each query, as CSV."), CSV
-    ] = None
-    card: Annotated[
-        Path | None, file_option("--card", help="File for a score card, for cuihop compare."), JSON
-    ] = None  # fmt: skip
-    system: Annotated[str | None, file_option("--system", help="With --card: the name of the system.")] = None
-    plot: PlotOption = None
-    worst: Annotated[
-        int,
-        measure_option(
-            "--worst", min=0, help="Also list this many queries with the smallest values of the first measure."
-        ),
-    ] = 0
-    json: JsonOption = False
+@option_group
+class _OutputOptions(JsonOptions, PlotOptions):
+    output: Path | None = file_option("File for the values of each query, as CSV.", "-o", mark=CSV)
+    card: Path | None = file_option("File for a score card, for cuihop compare.", mark=JSON)
+    system: str | None = file_option("With --card: the name of the system.")
+    worst: int = measure_option(
+        "Also list this many queries with the smallest values of the first measure.", default=0, min=0
+    )
 
 
 def evaluate_ranking(
@@ -109,22 +86,24 @@ def evaluate_ranking(
 
     in_blocks = file is None or is_array(file)
     if job.shard is not None:
-        with job.open_shard_of(data, by_position=file is not None and in_blocks) as part:
-            evaluations_of(rankings, options, measures, data, part, in_blocks=in_blocks)
+        with job.open_shard(data, by_position=file is not None and in_blocks) as of_shard:
+            evaluations_of(rankings, options, measures, data, of_shard, in_blocks=in_blocks)
         return
     (evaluation,) = evaluations_of(rankings, options, measures, data, job, in_blocks=in_blocks).values()
     means = [group_means(evaluation, labels, label, threads=run.threads) for label in groups.by or ()]
     worst = evaluation.worst(outputs.worst) if outputs.worst else None
 
-    def show(written: Mapping[str, Path]) -> None:
+    def show(written: Mapping[str, str]) -> None:
         if not outputs.json:
-            tables = [group_table(each) for each in means]
-            print_evaluation(evaluation, [*tables, *filter(None, [worst])], written)
+            print_table(evaluation.table())
+            for table in (*map(group_table, means), *filter(None, [worst])):
+                print_table(table, table.caption)
+            print_lines(evaluation.account(), written)
             return
         rows = [] if worst is None else worst.rows
         print_json({
             **evaluation.summary(), "worst": [row[0] for row in rows],
-            "by": [asdict(mean) for each in means for mean in each], "per_query": path_text(written.get(_VALUES)),
+            "by": [asdict(mean) for each in means for mean in each], "per_query": written.get(_VALUES),
         })  # fmt: skip
 
     files: list[Output] = [

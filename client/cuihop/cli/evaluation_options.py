@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from cuihop.cli.command_files import PICTURE, REPORT, FileUse
-from cuihop.cli.graph_option import (
-    FILES_PANEL,
-    NearnessOptions,
-    OptionalGraphOptions,
-    advised_on_unknown,
-)
+from cuihop.cli.graph_option import NearnessOptions, OptionalGraphOptions, advised_on_unknown
+from cuihop.cli.option_groups import ColumnOptions, file_option, measure_option, option_group, test_option
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Judgements, grades_in_words
@@ -28,103 +22,44 @@ from cuihop.graph import ConceptGraph
 from cuihop.measures.resolution import Unknown
 from cuihop.rankings.ranking import Order, QueryImage, Similarity, Ties
 
-MEASURES_PANEL = "Measures"
-TESTS_PANEL = "Tests"
 
-file_option = partial(typer.Option, rich_help_panel=FILES_PANEL)
-measure_option = partial(typer.Option, rich_help_panel=MEASURES_PANEL)
-test_option = partial(typer.Option, rich_help_panel=TESTS_PANEL)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ColumnOptions:
-    """Columns of files of concepts."""
-
-    image_column: Annotated[
-        str | None,
-        file_option(
-            "--image-column", show_default="the first of two; image_id, ID or image of more",
-            help="Column of the images in files of concepts.",
-        ),
-    ] = None  # fmt: skip
-    concept_column: Annotated[
-        str | None,
-        file_option(
-            "--concept-column", show_default="the second of two; CUIs, cui or concepts of more",
-            help="Column of the concepts in files of concepts.",
-        ),
-    ] = None  # fmt: skip
-
-    @property
-    def columns(self) -> dict[str, str | None]:
-        """As arguments of `ImageConcepts.read`."""
-        return {"image_column": self.image_column, "concept_column": self.concept_column}
-
-
-@dataclass(frozen=True, kw_only=True)
+@option_group
 class CollectionOptions:
     """Files of a collection: concepts of the images, and judgements."""
 
-    concepts: Annotated[
-        Path | None, file_option("--concepts", help="Concepts of the query images, C1;C2: CSV or Parquet.")
-    ] = None
-    corpus: Annotated[
-        Path | None,
-        file_option("--corpus", help="Concepts of the images of the corpus; the queries themselves by default."),
-    ] = None
-    qrels: Annotated[Path | None, file_option("--qrels", help="Judgements for AP, nDCG@K, …: TREC or Parquet.")] = None
-    grades: Annotated[
-        str,
-        file_option(
-            "--grades", metavar="WORD=GRADE,…", help="Grades of judgements in words. Numbers are read as they are."
-        ),
-    ] = "DR=2,PR=1,NR=0"
+    concepts: Path | None = file_option("Concepts of the query images, C1;C2: CSV or Parquet.")
+    corpus: Path | None = file_option("Concepts of the images of the corpus; the queries themselves by default.")
+    qrels: Path | None = file_option("Judgements for AP, nDCG@K, …: TREC or Parquet.")
+    grades: str = file_option(
+        "Grades of judgements in words. Numbers are read as they are.", default="DR=2,PR=1,NR=0", metavar="WORD=GRADE,…"
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_group
 class LabelOptions(ColumnOptions):
-    """Source of the labels: one of three, or none.
+    """Source of the labels, one of three or none; refuses several, and an agreement without any."""
 
-    Raises:
-        typer.BadParameter: there are several sources, or an agreement without any.
-    """
-
-    labels: Annotated[
-        Path | None,
-        file_option(
-            "--labels", help="Labels for P@K(a), nDCG@K(a+b), …: CSV or Parquet, image and a column for each label."
-        ),
-    ] = None
-    label_concepts: Annotated[
-        Path | None,
-        file_option(
-            "--label-concepts",
-            help="Instead of --labels: ImageCLEF's manual concepts, which give modality and organ.",
-        ),
-    ] = None
-    label_classes: Annotated[
-        list[str] | None,
-        file_option(
-            "--label-classes", metavar="NAME=FILE",
-            help="Instead of --labels: classes of a label and their concepts (class,concept), for the images of "
-            "--concepts. May be repeated.",
-        ),
-        FileUse.READS,
-    ] = None  # fmt: skip
-    class_descendants: Annotated[
-        bool,
-        file_option(
-            "--class-descendants/--no-class-descendants",
-            help="With --label-classes and --graph: the concepts below those of a class belong to it, too.",
-        ),
-    ] = True
-    label_agreement: Annotated[
-        Agreement,
-        measure_option(
-            "--label-agreement",
-            help="Images agree in a label when their values are equal, or when they share a class: a part between ';'.",
-        ),
-    ] = "equal"
+    labels: Path | None = file_option(
+        "Labels for P@K(a), nDCG@K(a+b), …: CSV or Parquet, image and a column for each label."
+    )
+    label_concepts: Path | None = file_option(
+        "Instead of --labels: ImageCLEF's manual concepts, which give modality and organ."
+    )
+    label_classes: list[str] | None = file_option(
+        "Instead of --labels: classes of a label and their concepts (class,concept), for the images of "
+        "--concepts. May be repeated.",
+        metavar="NAME=FILE",
+        mark=FileUse.READS,
+    )
+    class_descendants: bool = file_option(
+        "With --label-classes and --graph: the concepts below those of a class belong to it, too.",
+        "--class-descendants/--no-class-descendants",
+        default=True,
+    )
+    label_agreement: Agreement = measure_option(
+        "Images agree in a label when their values are equal, or when they share a class: a part between ';'.",
+        default="equal",
+    )
 
     def __post_init__(self) -> None:
         sources = (self.labels is not None, self.label_concepts is not None, bool(self.label_classes))
@@ -173,89 +108,73 @@ def _classes(texts: Sequence[str]) -> dict[str, LabelClasses]:
     return classes
 
 
-OrderOption = Annotated[
-    Order,
-    measure_option(
-        "--order",
-        help="Column that orders a ranking with both: score, as trec_eval; or rank, each once for a query.",
-    ),
-]
+@option_group
+class TiesOptions:
+    """Order of equal scores."""
+
+    ties: Ties = measure_option(
+        "Order of equal scores: by name ascending, or as trec_eval (single precision, name descending).", default="name"
+    )
 
 
-TiesOption = Annotated[
-    Ties,
-    measure_option(
-        "--ties",
-        help="Order of equal scores: by name ascending, or as trec_eval (single precision, name descending).",
-    ),
-]
+@option_group
+class ColumnOrderOptions:
+    """Column that orders a ranking."""
+
+    order: Order = measure_option(
+        "Column that orders a ranking with both: score, as trec_eval; or rank, each once for a query.", default="score"
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
-class OrderOptions:
-    """Order of the rankings of files."""
+@option_group
+class ArrayOptions:
+    """Similarity of the rows of an array."""
 
-    ties: TiesOption = "name"
-    order: OrderOption = "score"
-
-
-SimilarityOption = Annotated[
-    Similarity | None,
-    measure_option(
-        "--similarity", show_default="cosine for floating point",
-        help="Similarity of a .npy file: cosine or product of embeddings, or Hamming distance of codes.",
-    ),
-]  # fmt: skip
-CorpusEmbeddingsOption = Annotated[
-    Path | None, file_option("--corpus-embeddings", help="Embeddings of the corpus, with --corpus.")
-]
+    similarity: Similarity | None = measure_option(
+        "Similarity of a .npy file: cosine or product of embeddings, or Hamming distance of codes.",
+        shown="cosine for floating point",
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_group
 class QueryOptions:
     """Treatment of empty ideals, and of queries that the corpus holds."""
 
-    empty_ideal: Annotated[
-        EmptyIdeal,
-        measure_option(
-            "--empty-ideal", help="Queries without any gain or relevant image in the corpus: score 0, or skip."
-        ),
-    ] = "zero"
-    query_image: Annotated[
-        QueryImage,
-        measure_option(
-            "--query-image",
-            help="A query that the corpus holds: leave it out of its own ranking and ideal, or count it there.",
-        ),
-    ] = "exclude"
+    empty_ideal: EmptyIdeal = measure_option(
+        "Queries without any gain or relevant image in the corpus: score 0, or skip.", default="zero"
+    )
+    query_image: QueryImage = measure_option(
+        "A query that the corpus holds: leave it out of its own ranking and ideal, or count it there.",
+        default="exclude",
+    )
 
 
-def measures_option(default: str) -> Any:
-    """The option of the measures; its help shows the default in these words."""
-    return measure_option(
-        "--measure", "-m", help="Name, several K with commas; may be repeated. cuihop measures lists the names.",
-        show_default=default,
-    )  # fmt: skip
+MEASURE_HELP = "Name, several K with commas; may be repeated. cuihop measures lists the names."
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_group
 class MeasureOptions:
     """The measures, and the queries that have no value."""
 
-    measure: Annotated[list[str] | None, measures_option("nn-CUI@5,10,30")] = None
-    missing: Annotated[
-        Missing, measure_option("--missing", help="Queries without a ranking: refuse, score 0, or skip.")
-    ] = "error"
+    measure: list[str] | None = measure_option(MEASURE_HELP, "-m", shown="nn-CUI@5,10,30")
+    missing: Missing = measure_option("Queries without a ranking: refuse, score 0, or skip.", default="error")
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_group
 class EvaluationOptions(
-    OrderOptions, QueryOptions, NearnessOptions, MeasureOptions, OptionalGraphOptions, LabelOptions, CollectionOptions
+    ArrayOptions,
+    ColumnOrderOptions,
+    TiesOptions,
+    QueryOptions,
+    NearnessOptions,
+    MeasureOptions,
+    OptionalGraphOptions,
+    LabelOptions,
+    CollectionOptions,
 ):  # the last is the first in the help
     """Conditions under which rankings are evaluated: the collection, the graph, the measures."""
 
-    hops: Annotated[int, measure_option("--hops", "-n", min=0, help="Hop threshold n of near concepts.")] = 1
-    similarity: SimilarityOption = None
+    hops: int = measure_option("Hop threshold n of near concepts.", "-n", default=1, min=0)
 
     def __post_init__(self) -> None:
         LabelOptions.__post_init__(self)
@@ -277,24 +196,16 @@ class EvaluationOptions(
         return {"missing": self.missing, "empty_ideal": self.empty_ideal, "query_image": self.query_image}
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_group
 class GroupOptions:
     """Labels of the queries, whose values have means of their own."""
 
-    by: Annotated[
-        list[str] | None,
-        measure_option(
-            "--by", metavar="LABEL",
-            help="Also the means over the queries of each value of this label, with intervals. May be repeated.",
-        ),
-    ] = None  # fmt: skip
-    groups: Annotated[
-        Path | None,
-        file_option(
-            "--groups", show_default="the labels given",
-            help="Labels of the queries for --by: CSV or Parquet, query and a column for each label.",
-        ),
-    ] = None  # fmt: skip
+    by: list[str] | None = measure_option(
+        "Also the means over the queries of each value of this label, with intervals. May be repeated.", metavar="LABEL"
+    )
+    groups: Path | None = file_option(
+        "Labels of the queries for --by: CSV or Parquet, query and a column for each label.", shown="the labels given"
+    )
 
     def read_groups(self, labels: Labels | None = None) -> Labels | None:
         """The labels of ``--groups``, or else those that decide relevance; refuses ``--by`` without either."""
@@ -309,61 +220,56 @@ class GroupOptions:
         return labels
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_group
 class SystemOptions:
     """Labels of the systems, whose values are summarised."""
 
-    system_labels: Annotated[
-        Path | None,
-        file_option(
-            "--systems",
-            help="Labels of the systems, such as group and medium: CSV or Parquet, system and a column for each label.",
-        ),
-    ] = None
-    by_system: Annotated[
-        list[str] | None,
-        measure_option(
-            "--by-system", metavar="LABEL",
-            help="Also ranks, minimum, maximum, mean and median over the systems of each value of this label. "
-            "May be repeated.",
-        ),
-    ] = None  # fmt: skip
+    system_labels: Path | None = file_option(
+        "Labels of the systems, such as group and medium: CSV or Parquet, system and a column for each label.",
+        "--systems",
+    )
+    by_system: list[str] | None = measure_option(
+        "Also ranks, minimum, maximum, mean and median over the systems of each value of this label. May be repeated.",
+        metavar="LABEL",
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_group
 class IntervalOptions:
     """Resamples of tests and intervals."""
 
-    resamples: Annotated[
-        int, test_option("--resamples", min=1, help="Resamples of bootstrap and randomisation test.")
-    ] = 10_000
-    confidence: Annotated[float, test_option("--confidence", help="Confidence level of the intervals.")] = 0.95
-    seed: Annotated[int, test_option("--seed", min=0, help="Seed of the resamples.")] = 0
+    resamples: int = test_option("Resamples of bootstrap and randomisation test.", default=10_000, min=1)
+    confidence: float = test_option("Confidence level of the intervals.", default=0.95)
+    seed: int = test_option("Seed of the resamples.", default=0, min=0)
 
     def of_tests(self, threads: int | None) -> dict[str, Any]:
         """As arguments of `cuihop.compare`."""
         return {"resamples": self.resamples, "confidence": self.confidence, "seed": self.seed, "threads": threads}
 
 
-PlotOption = Annotated[
-    Path | None, file_option("--plot", help="File for a figure of the result: .svg, .png or .pdf."), PICTURE
-]
-CardsOption = Annotated[
-    Path | None,
-    file_option("--cards", metavar="FOLDER", help="Folder for a score card of each system."),
-    FileUse.WRITES_FOLDER,
-]
-ReportOption = Annotated[
-    Path | None,
-    file_option("--report", help="File for the tables, for a paper: Markdown (.md) or LaTeX (.tex)."),
-    REPORT,
-]
+@option_group
+class PlotOptions:
+    """File for the figure of a result."""
+
+    plot: Path | None = file_option("File for a figure of the result: .svg, .png or .pdf.", mark=PICTURE)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReportOptions:
+@option_group
+class CardsOptions:
+    """Folder for the score cards of several systems."""
+
+    cards: Path | None = file_option(
+        "Folder for a score card of each system.", metavar="FOLDER", mark=FileUse.WRITES_FOLDER
+    )
+
+
+@option_group
+class TablesOptions(CardsOptions):
+    """Files for the tables and the score cards of several systems."""
+
+    report: Path | None = file_option("File for the tables, for a paper: Markdown (.md) or LaTeX (.tex).", mark=REPORT)
+
+
+@option_group
+class ReportOptions(PlotOptions, TablesOptions):
     """Files for the tables, the score cards and the figure of several systems."""
-
-    report: ReportOption = None
-    cards: CardsOption = None
-    plot: PlotOption = None

@@ -5,95 +5,87 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
 import typer
 
-from cuihop.added_names import GraphWithNames
+from cuihop.answer_fields import with_release
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.output import note
-from cuihop.collection.concept_names import ConceptNames
+from cuihop.cli.option_groups import JsonOptions, option, option_group
+from cuihop.cli.output import note, print_json
+from cuihop.collection.concept_tables import ConceptNames
 from cuihop.connection import connect
 from cuihop.errors import ConceptError, InvalidCui, first_few
 from cuihop.graph import ConceptGraph, Direction
-from cuihop.measures.near_weight import IntrinsicContent, Weight
-from cuihop.measures.nearness import Nearness
+from cuihop.graph_wrapper import GraphWithNames
+from cuihop.measures.nearness import IntrinsicContent, Nearness, Weight
 from cuihop.measures.resolution import Unknown
 
-FILES_PANEL = "Files"
 
-GraphOption = Annotated[
-    str,
-    typer.Option(
-        "--graph", "-g", envvar="CUIHOP_GRAPH", show_default=False,
-        help="Graph: path of a snapshot or neighbour dictionary, grpc://HOST:PORT or https://HOST of a service, "
+@option_group
+class AddressOptions:
+    """The address of a graph."""
+
+    graph: str = option(
+        "Graph: path of a snapshot or neighbour dictionary, grpc://HOST:PORT or https://HOST of a service, "
         "bolt://HOST:PORT of a Neo4j server, or neo4j://HOST of a cluster.",
-    ),
-    FileUse.READS,
-]  # fmt: skip
-DirectionOption = Annotated[
-    Direction,
-    typer.Option(
-        "--direction",
-        "-d",
-        help="Direction of the hops: each either way; to parents; to children; or all to parents or all to children.",
-    ),
-]
-MaxHopsOption = Annotated[
-    int | None, typer.Option("--max-hops", min=0, help="Bound of the search; a longer distance counts as no path.")
-]
-NamesOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--names", show_default=False,
-        help="Names of concepts where the graph has none: two columns of CSV or TSV, concept and name.",
-    ),
-]  # fmt: skip
+        "-g", required=True, envvar="CUIHOP_GRAPH", mark=FileUse.READS,
+    )  # fmt: skip
+
+    def opened(self) -> ConceptGraph:
+        """Open the graph; see `opened_graph`."""
+        return opened_graph(self.graph)
 
 
-OptionalGraphOption = Annotated[
-    str | None,
-    typer.Option(
-        "--graph", "-g", envvar="CUIHOP_GRAPH", rich_help_panel=FILES_PANEL, show_default=False,
-        help="Graph, where a measure needs one: path of a snapshot, address of a service, or bolt://HOST:PORT.",
-    ),
-    FileUse.READS,
-]  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True)
+@option_group
 class _WithinOptions:
-    within_sab: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--within-sab", metavar="SAB", show_default=False,
-            help="Count only edges that this vocabulary of the graph asserts. May be repeated: those of any of them.",
-        ),
-    ] = None  # fmt: skip
+    within_sab: list[str] | None = option(
+        "Count only edges that this vocabulary of the graph asserts. May be repeated: those of any of them.",
+        metavar="SAB",
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
-class GraphOptions(_WithinOptions):
+@option_group
+class GraphOptions(_WithinOptions, AddressOptions):
     """The graph of a command, and the vocabularies whose edges alone count."""
 
-    graph: GraphOption
-
-    def opened(self, names: Path | None = None) -> ConceptGraph:
+    def opened(self) -> ConceptGraph:
         """Open the graph; see `opened_graph`."""
-        return opened_graph(self.graph, names, self.within_sab)
+        return opened_graph(self.graph, within_sabs=self.within_sab)
 
 
-@dataclass(frozen=True, kw_only=True)
-class OptionalGraphOptions(_WithinOptions):
-    """The graph of a command that may have none.
+@option_group
+class NamesOptions:
+    """Names of concepts from a file."""
 
-    Raises:
-        typer.BadParameter: vocabularies without a graph.
-    """
+    names: Path | None = option(
+        "Names of concepts where the graph has none: two columns of CSV or TSV, concept and name."
+    )
 
-    graph: OptionalGraphOption = None
+
+@option_group
+class NamedGraphOptions(NamesOptions, GraphOptions):
+    """The graph of a command, with names of concepts from a file."""
+
+    def opened(self) -> ConceptGraph:
+        """Open the graph; see `opened_graph`."""
+        return opened_graph(self.graph, self.names, self.within_sab)
+
+
+@option_group
+class OptionalAddressOptions:
+    """The address of a graph, if there is one."""
+
+    graph: str | None = option(
+        "Graph, where a measure needs one: path of a snapshot, address of a service, or bolt://HOST:PORT.",
+        "-g", envvar="CUIHOP_GRAPH", panel="Files", mark=FileUse.READS,
+    )  # fmt: skip
+
+
+@option_group
+class OptionalGraphOptions(_WithinOptions, OptionalAddressOptions):
+    """The graph of a command that may have none; refuses vocabularies without a graph."""
 
     def __post_init__(self) -> None:
         if self.graph is None and self.within_sab:
@@ -104,55 +96,54 @@ class OptionalGraphOptions(_WithinOptions):
         return nullcontext() if self.graph is None else opened_graph(self.graph, names, self.within_sab)
 
 
-@dataclass(frozen=True, kw_only=True)
-class NearnessOptions:
+@option_group
+class DirectionOptions:
+    """Direction of the hops."""
+
+    direction: Direction = option(
+        "Direction of the hops: each either way; to parents; to children; or all to parents or all to children.",
+        "-d", default="any",
+    )  # fmt: skip
+
+
+@option_group
+class SearchOptions(DirectionOptions):
+    """Direction and bound of a search for distances."""
+
+    max_hops: int | None = option("Bound of the search; a longer distance counts as no path.", min=0)
+
+
+@option_group
+class NearnessOptions(DirectionOptions):
     """Hop threshold, and the weight of near concepts."""
 
-    hops: Annotated[int, typer.Option("--hops", "-n", min=0, help="Hop threshold n of near concepts.")] = 1
-    lam: Annotated[
-        float | None,
-        typer.Option(
-            "--lambda", min=0.0, max=1.0, show_default="0.5; 1 for Lin and Wu-Palmer",
-            help="Weight λ of a near concept.",
-        ),
-    ] = None  # fmt: skip
-    weight: Annotated[
-        Weight,
-        typer.Option(
-            "--weight",
-            help="Weight of a near concept: constant, λ; hops, λ to the power of its hops; Lin or Wu-Palmer, λ times "
-            "its similarity over the hierarchy.",
-        ),
-    ] = "constant"
-    ic: Annotated[IntrinsicContent, typer.Option("--ic", help="Information content of the weight Lin.")] = "Sanchez"
-    direction: DirectionOption = "any"
-    unknown: Annotated[
-        Unknown,
-        typer.Option(
-            "--unknown",
-            help="Identifiers that are not in the graph: refuse them, let each match only itself, or leave them out.",
-        ),
-    ] = "error"
+    hops: int = option("Hop threshold n of near concepts.", "-n", default=1, min=0)
+    lam: float | None = option(
+        "Weight λ of a near concept.", "--lambda", min=0.0, max=1.0, shown="0.5; 1 for Lin and Wu-Palmer"
+    )
+    weight: Weight = option(
+        "Weight of a near concept: constant, λ; hops, λ to the power of its hops; Lin or Wu-Palmer, λ times its "
+        "similarity over the hierarchy.",
+        default="constant",
+    )
+    ic: IntrinsicContent = option("Information content of the weight Lin.", default="Sanchez")
+    unknown: Unknown = option(
+        "Identifiers that are not in the graph: refuse them, let each match only itself, or leave them out.",
+        default="error",
+    )
 
     @property
     def nearness(self) -> Nearness:
-        """The checked values.
-
-        Raises:
-            InputError: a value is out of its range.
-        """
+        """The checked values; refuses one that is out of its range."""
         return Nearness(self.hops, self.lam, self.direction, self.unknown, self.weight, self.ic)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ConstantNearnessOptions:
+@option_group
+class ConstantNearnessOptions(DirectionOptions):
     """Hop threshold, direction, and one weight for all near concepts."""
 
-    hops: Annotated[
-        int, typer.Option("--hops", "-n", min=0, help="Hop threshold n of near concepts.", rich_help_panel="Measures")
-    ] = 1
-    lam: Annotated[float, typer.Option("--lambda", min=0.0, max=1.0, help="Weight λ of a near concept.")] = 0.5
-    direction: DirectionOption = "any"
+    hops: int = option("Hop threshold n of near concepts.", "-n", default=1, min=0, panel="Measures")
+    lam: float = option("Weight λ of a near concept.", "--lambda", default=0.5, min=0.0, max=1.0)
 
     @property
     def nearness(self) -> Nearness:
@@ -163,10 +154,7 @@ class ConstantNearnessOptions:
 def opened_graph(
     address: str, names: Path | None = None, within_sabs: Sequence[str] | None = None
 ) -> ConceptGraph:  # fmt: skip
-    """Open the graph at an address.
-
-    Args:
-        names: names of concepts, where the graph has none. within_sabs: vocabularies whose edges alone count.
+    """Open the graph at an address; ``names`` are for concepts that have none there, ``within_sabs`` whose edges count.
 
     Raises:
         InputError, SnapshotError, GraphUnavailable: see `cuihop.connection.connect` and `ConceptGraph.within`.
@@ -197,6 +185,17 @@ def advised_on_unknown() -> Iterator[None]:
             "--unknown drop leaves them out"
         )
         raise
+
+
+def printed_as_json(
+    options: JsonOptions, graph: ConceptGraph, fields: Mapping[str, Any], merged: Mapping[str, str] | None = None
+) -> bool:
+    """Print the fields of an answer if the options request JSON; otherwise only note the retired identifiers."""
+    if options.json:
+        print_json(with_release(graph.release, fields, merged))
+    else:
+        note_merged(merged or {})
+    return options.json
 
 
 def note_merged(merged: Mapping[str, str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ from cuihop.cli.output import note
 from cuihop.cli.run_options import OF_A_RUN
 from cuihop.errors import InputError
 from cuihop.files.text_lines import quoted
-from cuihop.resources.shard_folder import ShardRecord, check_one_division, check_same_job, records_in
+from cuihop.resources.shard import ShardRecord, check_one_division, check_same_job, shard_folders
 
 MERGED = ("evaluate", "compare", "study", "captions")
 """The commands with ``--shard``."""
@@ -22,9 +23,7 @@ MERGED = ("evaluate", "compare", "study", "captions")
 
 def merge(
     context: typer.Context,
-    folder: Annotated[
-        Path, typer.Argument(help="The folder that --checkpoint named for every shard.", show_default=False)
-    ],
+    folder: Annotated[Path, typer.Argument(help="The folder that --checkpoint named for every shard.")],
 ) -> None:
     """Run the command of finished shards on their blocks: the output of one process, to the last bit.
 
@@ -49,21 +48,17 @@ def merge(
 
 
 def finished_shards(folder: Path) -> list[ShardRecord]:
-    """The records of all shards of a job, by number.
-
-    Raises:
-        InputError: there is none, or some are missing, unfinished, cut off, of another job or of no command.
-    """
-    found = records_in(folder)
-    if not found:
+    """The records of all shards of a job, by number; refuses a job of which one is missing, unfinished or cut off."""
+    folders = [(path, ShardRecord.read(path)) for path in shard_folders(folder)]
+    if not folders:
         raise InputError("no shards", file=folder, found="no folder such as 1-of-8",
                          expected="the folder that --checkpoint named, with --shard")  # fmt: skip
-    check_one_division(folder, (path for path, _ in found))
-    count = int(found[0][0].name.rpartition("-")[2])
-    first = next((record for _, record in found if record is not None), None)
+    check_one_division(folder, (path for path, _ in folders))
+    count = int(folders[0][0].name.rpartition("-")[2])
+    first = next((record for _, record in folders if record is not None), None)
     reasons: dict[int, str] = dict.fromkeys(range(1, count + 1), "missing")
     records = []
-    for path, record in found:
+    for path, record in folders:
         number = int(path.name.partition("-")[0])
         reasons[number] = "not finished"
         if record is None or first is None:
@@ -96,23 +91,18 @@ def _ranges(numbers: Sequence[int]) -> str:
     >>> _ranges([3, 5, 6, 7])
     '3,5-7'
     """
-    parts: list[list[int]] = []
-    for number in numbers:
-        if parts and number == parts[-1][-1] + 1:
-            parts[-1][1:] = [number]
-        else:
-            parts.append([number])
-    return ",".join("-".join(map(str, part)) for part in parts)
+    runs = ([number for _, number in run] for _, run in groupby(enumerate(numbers), lambda each: each[1] - each[0]))
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
 
 
-def _arguments(app: typer.Typer, command: str, given: Mapping[str, Any]) -> Iterator[str]:
+def _arguments(app: typer.Typer, command: str, recorded: Mapping[str, Any]) -> Iterator[str]:
     """The recorded arguments as a command line."""
     group: Any = typer.main.get_command(app)
     parameters = {parameter.name: parameter for parameter in group.commands[command].params}
-    strange = sorted(name for name in given if name not in parameters or name in OF_A_RUN)
+    strange = sorted(name for name in recorded if name not in parameters or name in OF_A_RUN)
     if strange:
         raise InputError(f"cuihop {command} has no such argument", column="field arguments", found=quoted(strange[0]))
-    for name, value in sorted(given.items(), key=lambda each: parameters[each[0]].param_type_name):
+    for name, value in sorted(recorded.items(), key=lambda each: parameters[each[0]].param_type_name):
         parameter = parameters[name]
         values = [str(each) for each in value] if isinstance(value, list) else [str(value)]
         if parameter.param_type_name == "argument":

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json as json_text
+import json
+import re
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from cuihop.cli.command_files import SNAPSHOT, TSV
-from cuihop.cli.output import JsonOption, note, print_json, print_table
-from cuihop.cli.print_difference import print_difference
-from cuihop.cli.query_parameters import parameters_of_options, separated_parameters
+from cuihop.cli.option_groups import JsonOptions, argument, option, option_group
+from cuihop.cli.output import note, print_json, print_table
 from cuihop.errors import InputError
 from cuihop.files.input_file import STANDARD_INPUT
 from cuihop.files.text_lines import whole_text
@@ -21,76 +22,130 @@ from cuihop.notebooks.table import Table
 
 if TYPE_CHECKING:
     from cuihop.neo4j_graph.connection import Neo4jConnection
+    from cuihop.snapshot.release_difference import ReleaseDifference
 
-_SERVER = (
+SERVER = (
     "The Neo4j server, such as bolt://localhost:7687, or neo4j://HOST for a cluster. User and password: NEO4J_USER, "
     "and NEO4J_PASSWORD or NEO4J_PASSWORD_FILE."
 )
-ServerOption = Annotated[str, typer.Option("--server", "-s", envvar="CUIHOP_NEO4J", help=_SERVER, show_default=False)]
-NumberArgument = Annotated[
-    int, typer.Argument(help="Number of the release, as `cuihop releases list` shows it.", show_default=False)
-]
-
-
 _LARGEST_FILE = 1 << 20  # more than a query may have: its own bound names what is too large
+_LINE = re.compile(r"[ \t]*:param\b(?P<assignment>[^\n]*)", re.IGNORECASE)
+_ASSIGNMENT = re.compile(r"\s*(?P<name>[^\W\d]\w*)\s*(?:=>|:)\s*(?P<value>.*?)\s*;?\s*")
+_STRING = re.compile(r"""'((?:[^'\\]|\\.)*)'|"(?:[^"\\]|\\.)*\"""")
+_ESCAPED_QUOTE = re.compile(r"\\(')|(\\.)|(\")")
 
 
-def query(
-    server: ServerOption,
-    text: Annotated[
-        str | None, typer.Argument(help="Cypher, or - to read it from standard input.", show_default=False)
-    ] = None,
-    file: Annotated[Path | None, typer.Option("--file", help="File with the Cypher; - is standard input.")] = None,
-    parameter: Annotated[
-        list[str] | None,
-        typer.Option("--param", "-p", metavar="NAME=VALUE", help="A parameter; JSON, or else text. May be repeated."),
-    ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Maximum number of rows.")] = 100,
-    timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Time limit in seconds.")] = 30.0,
-    form: Annotated[Literal["table", "csv", "json"], typer.Option("--format", "-f", help="Output format.")] = "table",
-) -> None:
+@option_group
+class _ServerOptions:
+    """The Neo4j server."""
+
+    server: str = option(SERVER, "-s", required=True, envvar="CUIHOP_NEO4J")
+
+    def connected(self) -> Neo4jConnection:
+        """Open a connection."""
+        from cuihop.neo4j_graph.connection import Neo4jConnection  # the driver takes long to import
+
+        return Neo4jConnection.open(self.server)
+
+
+@option_group
+class QueryOptions(_ServerOptions):
+    """A query, its parameters and its bounds."""
+
+    text: str | None = argument("Cypher, or - to read it from standard input.", default=None)
+    file: Path | None = option("File with the Cypher; - is standard input.")
+    parameter: list[str] | None = option(
+        "A parameter; JSON, or else text. May be repeated.", "--param", "-p", metavar="NAME=VALUE"
+    )
+    limit: int = option("Maximum number of rows.", default=100, min=1)
+    timeout: float = option("Time limit in seconds.", default=30.0, min=0.1)
+    form: Literal["table", "csv", "json"] = option("Output format.", "--format", "-f", default="table")
+
+
+def query(options: QueryOptions) -> None:
     """Run a read-only Cypher query on a Neo4j database. docs/cypher.md has queries to start from.
 
     Lines `:param NAME => VALUE` before the query set parameters, as in Neo4j Browser; --param wins over them.
     """
-    from cuihop.neo4j_graph.connection import Neo4jConnection
     from cuihop.neo4j_graph.curator_query import curator_query
 
-    parameters, cypher = separated_parameters(_query_text(text, file))
-    parameters |= parameters_of_options(parameter or [])
-    with Neo4jConnection.open(server) as connection:
-        answer = curator_query(connection, cypher, parameters, limit=limit, timeout=timeout)
-    if form == "json":
-        rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+    parameters, cypher = separated_parameters(_query_text(options.text, options.file))
+    parameters |= parameters_of_options(options.parameter or [])
+    with options.connected() as connection:
+        answer = curator_query(connection, cypher, parameters, limit=options.limit, timeout=options.timeout)
+    if options.form == "json":
         result = {
-            "rows": rows,
+            "rows": [dict(zip(answer.columns, row, strict=True)) for row in answer.rows],
             "truncated": answer.truncated,
             "notifications": [asdict(remark) for remark in answer.notifications],
         }
-        json_text.dump(result, sys.stdout, indent=2, ensure_ascii=False)
-        sys.stdout.write("\n")
+        sys.stdout.write(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
     else:
         table = Table(answer.columns, [[_cell(value) for value in row] for row in answer.rows])
-        if form == "csv":
+        if options.form == "csv":
             sys.stdout.write(table.csv())
         else:
             print_table(table)
     for remark in answer.notifications:
-        place = "" if remark.line is None else f"line {remark.line}, column {remark.column}: "
-        note(f"{remark.severity}: {place}{remark.message}")
+        location = "" if remark.line is None else f"line {remark.line}, column {remark.column}: "
+        note(f"{remark.severity}: {location}{remark.message}")
     if answer.truncated:
-        note(f"only the first {limit:,} rows; --limit shows more")
+        note(f"only the first {options.limit:,} rows; --limit shows more")
+
+
+def parameters_of_options(texts: Sequence[str]) -> dict[str, Any]:
+    """Values of ``NAME=VALUE``: JSON, or else text; refuses a text without name or equals sign."""
+    values: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise InputError("--param: not a parameter", found=repr(text), expected="NAME=VALUE")
+        try:
+            values[name] = json.loads(value)
+        except json.JSONDecodeError:
+            values[name] = value
+    return values
+
+
+def separated_parameters(text: str) -> tuple[dict[str, Any], str]:
+    r"""Values of the lines ``:param NAME => VALUE`` of a query, and the query with these lines empty.
+
+    A value is a string, a number, ``true``, ``false``, ``null`` or a list of these; the error of another has its line.
+
+    >>> separated_parameters(":param cui => 'C0006121';\nRETURN $cui")
+    ({'cui': 'C0006121'}, '\nRETURN $cui')
+    """
+    values: dict[str, Any] = {}
+    lines = text.split("\n")
+    for index, line in enumerate(lines):
+        match = _LINE.fullmatch(line.rstrip("\r"))
+        if match is not None:
+            assignment = _ASSIGNMENT.fullmatch(match["assignment"])
+            try:
+                if assignment is None:
+                    raise ValueError
+                values[assignment["name"]] = json.loads(_STRING.sub(_as_json, assignment["value"]))
+            except ValueError:
+                raise InputError(
+                    "not a parameter", line=index + 1, found=repr(line.strip())[:100],
+                    expected=":param NAME => a string, a number, true, false, null or a list of these",
+                ) from None  # fmt: skip
+            lines[index] = ""
+    return values, "\n".join(lines)
+
+
+def _as_json(string: re.Match[str]) -> str:
+    if string[1] is None:  # in double quotes, as in JSON
+        return string[0]
+    inner = _ESCAPED_QUOTE.sub(lambda match: match[1] or match[2] or '\\"', string[1])
+    return f'"{inner}"'
 
 
 def _query_text(text: str | None, file: Path | None) -> str:
-    """The query: an argument, or the text of a file or of standard input.
-
-    Raises:
-        InputError: both or neither, or the file is no text.
-    """
+    """The query: an argument, or the text of a file or of standard input; refuses both and neither."""
     if (text is None) == (file is None):
-        found = "neither" if text is None else "both"
-        raise InputError("the query is an argument or a file", found=found, expected="Cypher, or --file FILE")
+        stated = "neither" if text is None else "both"
+        raise InputError("the query is an argument or a file", found=stated, expected="Cypher, or --file FILE")
     if file is None and text != STANDARD_INPUT:
         return str(text)
     return whole_text(file or STANDARD_INPUT, _LARGEST_FILE)
@@ -99,7 +154,7 @@ def _query_text(text: str | None, file: Path | None) -> str:
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else json_text.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 releases = typer.Typer(
@@ -109,123 +164,145 @@ releases = typer.Typer(
 )
 
 
+@option_group
+class _ListOptions(JsonOptions, _ServerOptions):
+    """The server whose releases are listed."""
+
+
+@option_group
+class _ReleaseOptions(_ListOptions):
+    number: int = argument("Number of the release, as `cuihop releases list` shows it.")
+
+
+@option_group
+class _CompareOptions(_ListOptions):
+    old: int = argument("Number of the old release.")
+    new: int = argument("Number of the new release.")
+    output: Path | None = option("File for every single change.", "-o", mark=TSV)
+
+
 @releases.command("list")
-def list_releases(server: ServerOption, json: JsonOption = False) -> None:
+def list_releases(options: _ListOptions) -> None:
     """List the releases, with their states."""
-    with _connected(server) as connection:
-        _list(connection, json)
+    with options.connected() as connection:
+        _list(connection, options)
 
 
 @releases.command()
-def switch(number: NumberArgument, server: ServerOption, json: JsonOption = False) -> None:
+def switch(options: _ReleaseOptions) -> None:
     """Make a release the one that readers get."""
     from cuihop.neo4j_graph.releases import switch_to
 
-    with _connected(server) as connection:
-        switch_to(connection, number)
-        note(f"readers get release {number}")
-        _list(connection, json)
+    with options.connected() as connection:
+        switch_to(connection, options.number)
+        _list(connection, options, f"readers get release {options.number}")
 
 
 @releases.command()
-def rollback(server: ServerOption, json: JsonOption = False) -> None:
+def rollback(options: _ListOptions) -> None:
     """Go back to the release that was active before."""
     from cuihop.neo4j_graph.releases import roll_back
 
-    with _connected(server) as connection:
+    with options.connected() as connection:
         left, number = roll_back(connection)
-        note(f"readers went back from release {left} to release {number}")
-        _list(connection, json)
+        _list(connection, options, f"readers went back from release {left} to release {number}")
 
 
 @releases.command("remove")
-def remove_release(number: NumberArgument, server: ServerOption, json: JsonOption = False) -> None:
+def remove_release(options: _ReleaseOptions) -> None:
     """Remove a release that readers do not get."""
     from cuihop.neo4j_graph.releases import remove
 
-    with _connected(server) as connection:
-        remove(connection, number)
-        note(f"release {number} is removed")
-        _list(connection, json)
+    with options.connected() as connection:
+        remove(connection, options.number)
+        _list(connection, options, f"release {options.number} is removed")
 
 
 @releases.command()
-def repair(server: ServerOption, json: JsonOption = False) -> None:
+def repair(options: _ListOptions) -> None:
     """Make missing constraints and indexes of the schema again."""
-    from cuihop.neo4j_graph.schema import install_schema
+    from cuihop.neo4j_graph.releases import install_schema
 
-    with _connected(server) as connection:
+    with options.connected() as connection:
         install_schema(connection)
-        note("constraints and indexes are in place")
-        _list(connection, json)
+        _list(connection, options, "constraints and indexes are in place")
 
 
 @releases.command()
-def compare(
-    old: Annotated[int, typer.Argument(help="Number of the old release.", show_default=False)],
-    new: Annotated[int, typer.Argument(help="Number of the new release.", show_default=False)],
-    server: ServerOption,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="File for every single change."), TSV] = None,
-    json: JsonOption = False,
-) -> None:
+def compare(options: _CompareOptions) -> None:
     """Compare two releases: concepts and edges, in all and by source vocabulary."""
     from cuihop.neo4j_graph.projection import snapshot_sections
     from cuihop.snapshot.release_difference import release_difference
 
-    with _connected(server) as connection:
-        difference = release_difference(snapshot_sections(connection, old), snapshot_sections(connection, new))
-    if output is not None:
-        difference.write(output)
-    if json:
+    with options.connected() as connection:
+        sections = [snapshot_sections(connection, number) for number in (options.old, options.new)]
+        difference = release_difference(*sections)
+    if options.output is not None:
+        difference.write(options.output)
+    if options.json:
         print_json({"old": difference.old, "new": difference.new, **difference.to_json()})
         return
     print_difference(difference)
-    if output is not None:
-        note(f"every change is in {output}")
+    if options.output is not None:
+        note(f"every change is in {options.output}")
 
 
-def _connected(server: str) -> Neo4jConnection:
-    from cuihop.neo4j_graph.connection import Neo4jConnection  # the driver takes long to import
+def print_difference(difference: ReleaseDifference) -> None:
+    """Print the changes in all, and those of each source vocabulary that changed."""
+    counts = [(change, f"{count:,}") for change, count in difference.counts().items()]
+    print_table(Table(("change", "count"), counts), title=f"From {difference.old} to {difference.new}")
+    changed = [one for one in difference.vocabularies if one.added or one.removed]
+    if changed:
+        header = ("vocabulary", "edges before", "edges after", "added", "removed")
+        rows = [(one.sab, *(f"{count:,}" for count in (one.old, one.new, one.added, one.removed))) for one in changed]
+        print_table(Table(header, rows), title="Source vocabularies that changed", numbers=range(1, 5))
+    same = [one.sab for one in difference.vocabularies if one not in changed]
+    if same:
+        note(f"source vocabularies with the same edges: {', '.join(same)}")
 
-    return Neo4jConnection.open(server)
 
-
-def _list(connection: Neo4jConnection, json: bool) -> None:
+def _list(connection: Neo4jConnection, options: _ListOptions, done: str = "") -> None:
+    """Note what was done, and print the releases."""
     from cuihop.neo4j_graph.releases import stored_releases
 
-    found = stored_releases(connection)
-    if json:
-        print_json({"releases": [asdict(release) for release in found]})
+    if done:
+        note(done)
+    stored = stored_releases(connection)
+    if options.json:
+        print_json({"releases": [asdict(release) for release in stored]})
         return
-    if not found:
+    if not stored:
         note("the database holds no release; load one with: cuihop store")
         return
     rows = []
-    for stored in found:
-        state = f"loading, {stored.loaded:.0%} done" if stored.state == "loading" else stored.state
+    for each in stored:
+        state = f"loading, {each.loaded:.0%} done" if each.state == "loading" else each.state
         rows.append((
-            str(stored.number), stored.release.name, f"{state}, active" if stored.active else state,
-            f"{stored.release.concepts:,}", f"{stored.release.edges:,}", stored.release.digest[:12],
+            str(each.number), each.release.name, f"{state}, active" if each.active else state,
+            f"{each.release.concepts:,}", f"{each.release.edges:,}", each.release.digest[:12],
         ))  # fmt: skip
     print_table(Table(("number", "release", "state", "concepts", "is_a edges", "digest"), rows))
 
 
-def snapshot(
-    server: Annotated[str, typer.Option("--from", envvar="CUIHOP_NEO4J", help=_SERVER, show_default=False)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Path of the snapshot.", show_default=False), SNAPSHOT],
-    release: Annotated[int | None, typer.Option("--release", help="Number; the active release by default.")] = None,
-) -> None:
-    """Write a release of a Neo4j database as a snapshot file."""
-    from cuihop.neo4j_graph.connection import Neo4jConnection
-    from cuihop.neo4j_graph.projection import snapshot_sections
-    from cuihop.neo4j_graph.schema import check_schema
-    from cuihop.snapshot.writer import write_snapshot
+@option_group
+class _SnapshotOptions(_ServerOptions):
+    server: str = option(SERVER, "--from", required=True, envvar="CUIHOP_NEO4J")
+    output: Path = option("Path of the snapshot.", "-o", required=True, mark=SNAPSHOT)
+    release: int | None = option("Number; the active release by default.")
 
-    with Neo4jConnection.open(server) as connection:
-        number = release if release is not None else check_schema(connection).active
+
+def snapshot(options: _SnapshotOptions) -> None:
+    """Write a release of a Neo4j database as a snapshot file."""
+    from cuihop.neo4j_graph.projection import snapshot_sections
+    from cuihop.neo4j_graph.releases import check_schema
+
+    with options.connected() as connection:
+        number = options.release if options.release is not None else check_schema(connection).active
         if number is None:
             raise InputError("the database has no active release", advice="See: cuihop releases list")
         sections = snapshot_sections(connection, number)
-    write_snapshot(output, sections)
+    sections.save(options.output)
     facts = sections.meta["release"]
-    note(f"{output}: {facts['name']}, {facts['concepts']:,} concepts, {facts['edges']:,} edges, digest as loaded")
+    note(
+        f"{options.output}: {facts['name']}, {facts['concepts']:,} concepts, {facts['edges']:,} edges, digest as loaded"
+    )

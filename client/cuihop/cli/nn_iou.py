@@ -3,58 +3,57 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated
 
-import typer
-
-from cuihop.added_names import names_of
-from cuihop.answer_fields import relevance_fields, with_release
+from cuihop.answer_fields import fields_of
 from cuihop.cli.graph_option import (
-    GraphOptions,
-    NamesOption,
+    NamedGraphOptions,
     NearnessOptions,
     advised_on_unknown,
     note_dropped,
-    note_merged,
     note_upper_case,
+    printed_as_json,
 )
-from cuihop.cli.output import JsonOption, console, hops_text, note, print_json, print_table
+from cuihop.cli.option_groups import JsonOptions, argument, option_group
+from cuihop.cli.output import console, hops_text, note, print_table
 from cuihop.files.text_lines import direction_text
+from cuihop.graph_wrapper import names_of
 from cuihop.identifiers import concept_set
 from cuihop.measures import ConceptOverlap, concept_overlap
-from cuihop.measures.near_weight import arithmetic_text, earned_text, nearness_text
+from cuihop.measures.nearness import arithmetic_text, earned_text, nearness_text
 from cuihop.measures.resolution import check_some_known
 from cuihop.notebooks.table import Table
+from cuihop.operations.answers import RelevanceAnswer
 
 
-def nn_iou(
-    a: Annotated[str, typer.Argument(help="Concepts of one image: 'C1;C2'.", show_default=False)],
-    b: Annotated[str, typer.Argument(help="Concepts of the other image.", show_default=False)],
-    graph: GraphOptions,
-    near: NearnessOptions,
-    names: NamesOption = None,
-    json: JsonOption = False,
-) -> None:
+@option_group
+class _Options(JsonOptions, NearnessOptions, NamedGraphOptions):
+    a: str = argument("Concepts of one image: 'C1;C2'.")
+    b: str = argument("Concepts of the other image.")
+
+
+def nn_iou(options: _Options) -> None:
     """Compute IoU and nn-IoU of two concept sets, and list the near concepts."""
-    with graph.opened(names) as opened, advised_on_unknown():
+    a, b = options.a, options.b
+    with options.opened() as opened, advised_on_unknown():
         overlap = concept_overlap(
-            a, b, opened, near.hops, near.lam, near.direction, unknown=near.unknown, weight=near.weight, ic=near.ic
-        )
-        check_some_known(overlap.resolved, Counter((*concept_set(a), *concept_set(b))), opened)
-        held = sorted((overlap.A | overlap.B) - overlap.resolved.isolated)
-        named = names_of(opened, held, overlap.resolved.isolated)
-        release = opened.release
-    if json:
-        sets = {"A": sorted(overlap.A), "B": sorted(overlap.B), "names": named}
+            a, b, opened, options.hops, options.lam, options.direction, unknown=options.unknown,
+            weight=options.weight, ic=options.ic,
+        )  # fmt: skip
         resolved = overlap.resolved
-        outside = {"unknown": resolved.unknown, "retired": resolved.retired, "upper_case": dict(resolved.upper_case)}
-        print_json(with_release(release, {**relevance_fields(overlap), **sets, **outside}, resolved.merged))
-        return
-    note_upper_case(overlap.resolved.upper_case)
-    note_merged(overlap.resolved.merged)
-    if overlap.resolved.isolated:
-        note(f"not in the graph, so each matches only itself: {', '.join(sorted(overlap.resolved.isolated))}")
-    note_dropped(overlap.resolved.dropped)
+        check_some_known(resolved, Counter((*concept_set(a), *concept_set(b))), opened)
+        held = sorted((overlap.A | overlap.B) - resolved.isolated)
+        named = names_of(opened, held, resolved.isolated)
+        fields = {
+            **fields_of(RelevanceAnswer.of(overlap)), "A": sorted(overlap.A), "B": sorted(overlap.B), "names": named,
+            "unknown": resolved.unknown, "retired": resolved.retired, "upper_case": dict(resolved.upper_case),
+        }  # fmt: skip
+        if not options.json:
+            note_upper_case(resolved.upper_case)
+        if printed_as_json(options, opened, fields, resolved.merged):
+            return
+    if resolved.isolated:
+        note(f"not in the graph, so each matches only itself: {', '.join(sorted(resolved.isolated))}")
+    note_dropped(resolved.dropped)
     _show(overlap, named)
 
 
@@ -70,7 +69,7 @@ def _show(overlap: ConceptOverlap, names: dict[str, str | None]) -> None:
             rows.append((named(cui), side, "1", "in both"))
         elif cui in near:
             # The distance always goes from A to B, also for a concept of B.
-            because = ", ".join(f"{hops_text(w.hops)} {_WAY[side]} {named(w.cui)}" for w in near[cui].witnesses)
+            because = ", ".join(f"{hops_text(w.hops)} {_PREPOSITION[side]} {named(w.cui)}" for w in near[cui].witnesses)
             earned = earned_text(near[cui].strength, overlap.lam, overlap.weight)
             rows.append((named(cui), side, earned, because))
         else:
@@ -86,4 +85,4 @@ def _show(overlap: ConceptOverlap, names: dict[str, str | None]) -> None:
     screen.print(f"nn-IoU  {overlap.nn_iou:.4f}  = {arithmetic}   ({parameters})")
 
 
-_WAY = {"A": "to", "B": "from"}
+_PREPOSITION = {"A": "to", "B": "from"}

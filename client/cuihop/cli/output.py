@@ -8,9 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
-
-import typer
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cuihop.files.text_lines import counted
 from cuihop.notebooks.table import Table
@@ -24,8 +22,6 @@ _WIDTH_OF_FILES = 160  # a pipe or a file has no width of its own
 Output: TypeAlias = tuple[str, Path | None, Callable[[Path], object]]
 """Title of a file, its path if it is requested, and the function that writes it."""
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-
 
 def console(*, error: bool = False) -> Console:
     """A console that prints text literally: names may hold square brackets."""
@@ -38,7 +34,7 @@ def console(*, error: bool = False) -> Console:
 
 
 def print_table(
-    given: Table,
+    table: Table,
     title: str | None = None,
     *,
     names: int | None = None,
@@ -48,11 +44,8 @@ def print_table(
     """Print a table.
 
     Args:
-        given: the table.
-        title: text above it.
-        names: number of columns that may fold; all by default.
-        numbers: places of columns that end flush right.
-        total: the last row is a sum; a line stands above it.
+        title: text above it. names: number of columns that may fold; all by default.
+        numbers: indices of columns that are flush right. total: the last row is a sum; a line stands above it.
     """
     from rich import box
     from rich.table import Table as ScreenTable
@@ -60,16 +53,16 @@ def print_table(
 
     heading = title and Text(title)
     screen_table = ScreenTable(title=heading, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    for place, column in enumerate(given.header or ("", "")):
-        screen_table.add_column(Text(column), overflow="fold", justify="right" if place in numbers else "left")
-    screen_table.show_header = bool(given.columns)
+    for index, column in enumerate(table.header or ("", "")):
+        screen_table.add_column(Text(column), overflow="fold", justify="right" if index in numbers else "left")
+    screen_table.show_header = bool(table.columns)
     if names is not None:
         screen_table.padding = (0, 1, 0, 0)  # 100 columns are enough for all but the longest names
         for folded in screen_table.columns[names:]:
             folded.no_wrap = True
-    for place, row in enumerate(given.rows):
-        cells = [Text(cell, "bold") if (place, at) in given.bold else cell for at, cell in enumerate(row)]
-        screen_table.add_row(*cells, end_section=total and place == len(given.rows) - 2)
+    for index, row in enumerate(table.rows):
+        cells = [Text(cell, "bold") if (index, at) in table.bold else cell for at, cell in enumerate(row)]
+        screen_table.add_row(*cells, end_section=total and index == len(table.rows) - 2)
     console().print(screen_table)
 
 
@@ -79,36 +72,27 @@ def print_json(value: Mapping[str, Any]) -> None:
     sys.stdout.write("\n")
 
 
-def write_and_show(outputs: Iterable[Output], show: Callable[[Mapping[str, Path]], None]) -> None:
-    """Write the requested files, and show the result; what was computed is shown if a file cannot be written, too.
-
-    Args:
-        outputs: the files.
-        show: prints the result, and the titles and paths of the files that were written.
-    """
-    written: dict[str, Path] = {}
+def write_and_show(outputs: Iterable[Output], show: Callable[[Mapping[str, str]], None]) -> None:
+    """Write the requested files, and show the result with their titles and paths, even if one cannot be written."""
+    written: dict[str, str] = {}
     try:
         for title, path, write in outputs:
             if path is not None:
                 write(path)
-                written[title] = path
+                written[title] = str(path)
     finally:
         show(written)
 
 
-def print_written(written: Mapping[str, Path]) -> None:
-    """Print a line for each file that was written: its title and its path."""
-    for title, path in written.items():
-        console().print(f"{title}: {path}")
-
-
-def path_text(path: Path | None) -> str | None:
-    """A path for JSON; ``None`` without one."""
-    return None if path is None else str(path)
+def print_lines(lines: Iterable[str], written: Mapping[str, str] | None = None) -> None:
+    """Print lines, and one for each file that was written: its title and its path."""
+    screen = console()
+    for line in (*lines, *(f"{title}: {path}" for title, path in (written or {}).items())):
+        screen.print(line)
 
 
 def note(text: str) -> None:
-    """Print a remark beside the result, on standard error."""
+    """Print a remark on standard error."""
     console(error=True).print(text, style="yellow")
 
 
@@ -142,26 +126,24 @@ def print_error(text: str) -> None:
 
 def progress() -> Progress:
     """A progress bar on standard error; silent where that is not a terminal."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich import progress as rich
 
     screen = console(error=True)
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-        console=screen,
-        transient=True,
-        disable=not screen.is_terminal,
-    )
+    kinds = (rich.BarColumn, rich.MofNCompleteColumn, rich.TaskProgressColumn, rich.TimeRemainingColumn)
+    columns = (rich.TextColumn("{task.description}"), *(kind() for kind in kinds))
+    return rich.Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal)
+
+
+@contextmanager
+def progress_bars() -> Iterator[Callable[[str], Callable[[int, int], None]]]:
+    """Progress bars on standard error: the value maps the label of a bar to its callback of done and total."""
+    with progress() as bar:
+
+        def bar_of(label: str) -> Callable[[int, int], None]:
+            task = bar.add_task(label, total=None)
+            return lambda done, total: bar.update(task, completed=done, total=total)
+
+        yield bar_of
 
 
 def hops_text(hops: int | None, max_hops: int | None = None) -> str:

@@ -1,187 +1,189 @@
-"""``cuihop path``, ``neighbours``, ``ancestors``, ``descendants``, ``common-ancestors``: the graph around a concept."""
+"""``cuihop distance``, ``path``, ``neighbours``, ``ancestors``, ``descendants``, ``common-ancestors``."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from cuihop.answer_fields import common_ancestors_fields, neighbourhood_fields, path_fields, with_release
+from cuihop.answer_fields import common_ancestors_fields, fields_of, with_release
 from cuihop.cli.command_files import DICTIONARY
-from cuihop.cli.evaluation_options import ColumnOptions
-from cuihop.cli.graph_option import DirectionOption, GraphOptions, MaxHopsOption, note_merged
-from cuihop.cli.output import JsonOption, console, hops_text, note, print_json, print_table
+from cuihop.cli.graph_option import DirectionOptions, GraphOptions, SearchOptions, printed_as_json
+from cuihop.cli.option_groups import ColumnOptions, JsonOptions, argument, option, option_group
+from cuihop.cli.output import console, hops_text, note, print_json, print_table
+from cuihop.cli.pairs import PairAnswers, PairsOptions, print_answers_of_file, upper_case_pair
 from cuihop.files.text_lines import counted, direction_text
 from cuihop.graph import MOST_PATHS, ConceptGraph, Direction, Neighbourhood, Path, Step
 from cuihop.notebooks.table import Table
+from cuihop.operations.answers import DistanceAnswer, NeighbourhoodAnswer, PathAnswer
+from cuihop.operations.requests import DistanceRequest
 
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-CuiArgument = Annotated[str, typer.Argument(help="Identifier of a concept.", show_default=False)]
-TreeOption = Annotated[bool, typer.Option("--tree", help="Draw a tree: ↑ leads to a parent, ↓ to a child.")]
-BoundOption = Annotated[
-    int | None, typer.Option("--hops", min=0, help="Bound in hops; no bound by default.", show_default=False)
-]
+_ARROWS = {"parent": "↑", "child": "↓"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class _ListOptions:
-    """Form of a list of concepts."""
-
-    limit: Annotated[
-        int, typer.Option("--limit", min=0, help="Concepts to list at most; the total is always given.")
-    ] = 100
-    tree: TreeOption = False
-    json: JsonOption = False
+@option_group
+class _PairOptions(JsonOptions, GraphOptions):
+    a: str = argument("Identifier of a concept.")
+    b: str = argument("Identifier of a concept.")
 
 
-def path(
-    a: CuiArgument,
-    b: CuiArgument,
-    graph: GraphOptions,
-    direction: DirectionOption = "any",
-    max_hops: MaxHopsOption = None,
-    which: Annotated[
-        int, typer.Option("--which", min=1, help="Rank of the path among all shortest ones, by identifiers.")
-    ] = 1,
-    tree: TreeOption = False,
-    json: JsonOption = False,
-) -> None:
+@option_group
+class _DistanceOptions(SearchOptions, PairsOptions, GraphOptions):
+    a: str | None = argument("Identifier of a concept.", default=None)
+    b: str | None = argument("Identifier of another concept.", default=None)
+
+
+@option_group
+class _TreeOptions:
+    tree: bool = option("Draw a tree: ↑ leads to a parent, ↓ to a child.", default=False)
+
+
+@option_group
+class _PathOptions(_TreeOptions, SearchOptions, _PairOptions):
+    which: int = option("Rank of the path among all shortest ones, by identifiers.", default=1, min=1)
+
+
+@option_group
+class _CommonOptions(_PairOptions):
+    limit: int = option("Concepts to list at most; the total is always given.", default=20, min=0)
+
+
+@option_group
+class _ListOptions(JsonOptions, _TreeOptions, GraphOptions):
+    limit: int = option("Concepts to list at most; the total is always given.", default=100, min=0)
+
+
+@option_group
+class _BoundOptions(_ListOptions):
+    cui: str = argument("Identifier of a concept.")
+    hops: int | None = option("Bound in hops; no bound by default.", min=0)
+
+
+@option_group
+class _NeighbourOptions(DirectionOptions, _ListOptions, ColumnOptions):
+    cui: str | None = argument("Identifier of a concept.", default=None)
+    concepts: list[FilePath] | None = option(
+        "Instead of a concept: concepts of images, or a list of identifiers. May be repeated."
+    )
+    output: FilePath | None = option(
+        "With --concepts: file for the neighbour dictionary, which --graph takes in place of the graph.",
+        "-o", mark=DICTIONARY,
+    )  # fmt: skip
+    hops: int = option("Bound in hops.", default=1, min=0)
+
+
+def distance(options: _DistanceOptions) -> None:
+    """Print the distance in hops between two concepts, or for every pair of a file."""
+    options.check(options.a, options.b)
+    direction, max_hops = options.direction, options.max_hops
+    with options.opened() as opened:
+        if options.pairs is not None:
+
+            def answers(pairs: Sequence[tuple[str, str]]) -> PairAnswers:
+                distances = opened.distances(pairs, direction=direction, max_hops=max_hops)
+                texts = ["" if hops is None else str(hops) for hops in distances]
+                return PairAnswers(texts, int(distances.reached.sum()), distances.merged)
+
+            print_answers_of_file(opened, options, ["hops"], answers, ("reached", "no_path"))
+            return
+        a, b = upper_case_pair(options.a, options.b)
+        answer = opened.distances([(a, b)], direction=direction, max_hops=max_hops)
+        fields = fields_of(DistanceAnswer.of_hops(answer[0], DistanceRequest(a, b, direction, max_hops)))
+        if printed_as_json(options, opened, fields, answer.merged):
+            return
+        name_a, name_b = (f" {name}" if name else "" for name in opened.names([a, b]))
+        text = hops_text(answer[0], max_hops)
+        console().print(f"{text} between {a}{name_a} and {b}{name_b} ({direction_text(direction)})")
+
+
+def path(options: _PathOptions) -> None:
     """Show a shortest path, and the number of them; of several, the first in the order of identifiers."""
-    with graph.opened() as opened:
-        found = opened.path(a, b, direction=direction, max_hops=max_hops, which=which)
-        cuis = () if found is None else found.cuis
-        names = opened.names(cuis)
-        if json:
-            fields = path_fields(found, names, a, b, direction, max_hops)
-            print_json(with_release(opened.release, fields, None if found is None else found.merged))
+    a, b, direction, max_hops = options.a, options.b, options.direction, options.max_hops
+    with options.opened() as opened:
+        shortest = opened.path(a, b, direction=direction, max_hops=max_hops, which=options.which)
+        names = opened.names(() if shortest is None else shortest.cuis)
+        fields = fields_of(PathAnswer.of((shortest, names), DistanceRequest(a, b, direction, max_hops)))
+        if printed_as_json(options, opened, fields, None if shortest is None else shortest.merged):
             return
     screen = console()
-    if found is None:
+    if shortest is None:
         screen.print(f"{hops_text(None, max_hops)} from {a} to {b} ({direction_text(direction)})")
         return
-    note_merged(found.merged)
-    screen.print(f"{hops_text(found.hops)} ({direction_text(direction)}){_rank_text(found)}")
-    if tree:
-        screen.print(_path_tree(found, names))
+    screen.print(f"{hops_text(shortest.hops)} ({direction_text(direction)}){_rank_text(shortest)}")
+    if options.tree:
+        root = branch = _branch(shortest.start, names[0])
+        for step, name in zip(shortest.steps, names[1:], strict=True):  # each hop is indented by one step more
+            branch = branch.add(_branch(step.cui, name, step))
+        screen.print(root)
         return
-    signs = {"parent": "↑ parent", "child": "↓ child"}
-    rows = [("", found.start, names[0] or "(no name)", "")]
+    rows = [("", shortest.start, names[0] or "(no name)", "")]
     rows += [
-        (signs[step.relation], step.cui, name or "(no name)", ", ".join(step.sabs))
-        for step, name in zip(found.steps, names[1:], strict=True)
+        (f"{_ARROWS[step.relation]} {step.relation}", step.cui, name or "(no name)", ", ".join(step.sabs))
+        for step, name in zip(shortest.steps, names[1:], strict=True)
     ]
     print_table(Table(("", "concept", "name", "asserted by"), rows))
 
 
-def neighbours(
-    cui: Annotated[str | None, typer.Argument(help="Identifier of a concept.", show_default=False)] = None,
-    *,
-    graph: GraphOptions,
-    columns: ColumnOptions,
-    listing: _ListOptions,
-    concepts: Annotated[
-        list[FilePath] | None,
-        typer.Option(
-            "--concepts", show_default=False,
-            help="Instead of a concept: concepts of images, or a list of identifiers. May be repeated.",
-        ),
-    ] = None,
-    output: Annotated[
-        FilePath | None,
-        typer.Option(
-            "--output", "-o", show_default=False,
-            help="With --concepts: file for the neighbour dictionary, which --graph takes in place of the graph.",
-        ),
-        DICTIONARY,
-    ] = None,
-    hops: Annotated[int, typer.Option("--hops", min=0, help="Bound in hops.")] = 1,
-    direction: DirectionOption = "any",
-) -> None:  # fmt: skip
+def neighbours(options: _NeighbourOptions) -> None:
     """List the concepts within --hops of a concept, or write those of all concepts of files as a neighbour dictionary.
 
     The list has the nearest first. The dictionary holds which concepts of the files lie within --hops of one another.
     """
-    if concepts or output is not None:
-        if cui is not None or not concepts or output is None:
-            raise typer.BadParameter("give one concept, or --concepts FILE with --output FILE")
-        from cuihop.cli.neighbour_dictionary import write_neighbour_dictionary
-
-        write_neighbour_dictionary(concepts, columns.columns, graph, hops, direction, output, listing.json)
-        return
-    if cui is None:
+    if (options.cui is None) == (not options.concepts) or (options.output is None) != (not options.concepts):
         raise typer.BadParameter("give one concept, or --concepts FILE with --output FILE")
-    _show_neighbourhood(cui, graph, hops, direction, listing)
+    if options.cui is not None:
+        _show_neighbourhood(options.cui, options, options.hops, options.direction)
+    elif options.concepts and options.output is not None:
+        _write_dictionary(options, options.concepts, options.output)
 
 
-def ancestors(
-    cui: CuiArgument,
-    graph: GraphOptions,
-    listing: _ListOptions,
-    hops: BoundOption = None,
-) -> None:
+def ancestors(options: _BoundOptions) -> None:
     """List the ancestors of a concept, nearest first."""
-    _show_neighbourhood(cui, graph, hops, "up", listing)
+    _show_neighbourhood(options.cui, options, options.hops, "up")
 
 
-def descendants(
-    cui: CuiArgument,
-    graph: GraphOptions,
-    listing: _ListOptions,
-    hops: BoundOption = None,
-) -> None:
+def descendants(options: _BoundOptions) -> None:
     """List the descendants of a concept, nearest first."""
-    _show_neighbourhood(cui, graph, hops, "down", listing)
+    _show_neighbourhood(options.cui, options, options.hops, "down")
 
 
-def _show_neighbourhood(
-    cui: str, graph: GraphOptions, hops: int | None, direction: Direction, listing: _ListOptions
-) -> None:
-    with graph.opened() as opened:
-        hood: Neighbourhood = opened.neighbours([cui], hops=hops, direction=direction, limit=listing.limit)[0]
+def _show_neighbourhood(cui: str, options: _ListOptions, hops: int | None, direction: Direction) -> None:
+    with options.opened() as opened:
+        hood: Neighbourhood = opened.neighbours([cui], hops=hops, direction=direction, limit=options.limit)[0]
         names = opened.names([n.cui for n in hood])
-        if listing.json:
-            fields = {**neighbourhood_fields(hood), "hops": hops, "direction": direction}
-            for row, name in zip(fields["neighbours"], names, strict=True):
-                row["name"] = name
-            print_json(with_release(opened.release, fields, hood.merged))
+        fields = fields_of(NeighbourhoodAnswer.of_first([hood]))
+        for row, name in zip(fields["neighbours"], names, strict=True):
+            row["name"] = name
+        if printed_as_json(options, opened, fields, hood.merged):
             return
-        drawn = _neighbourhood_tree(opened, hood, names) if listing.tree else None
-    note_merged(hood.merged)
+        tree = _neighbourhood_tree(opened, hood, names) if options.tree else None
     where = {"any": "around", "up": "above", "down": "below", "vertical": "above or below"}[direction]
     bound = "" if hops is None else f", within {counted(hops, 'hop')}"
     console().print(f"{counted(hood.total, 'concept')} {where} {hood.cui}{bound}")
-    if drawn is not None:
-        console().print(drawn)
+    if tree is not None:
+        console().print(tree)
     elif hood.neighbours:
         rows = [(str(each.hops), each.cui, name or "(no name)") for each, name in zip(hood, names, strict=True)]
         print_table(Table(("hops", "concept", "name"), rows))
-    if hood.truncated:
-        note(f"the nearest {len(hood):,} of {hood.total:,} are listed; --limit lists more")
+    _note_limit(len(hood), hood.total)
 
 
-def common_ancestors(
-    a: CuiArgument,
-    b: CuiArgument,
-    graph: GraphOptions,
-    limit: Annotated[
-        int, typer.Option("--limit", min=0, help="Concepts to list at most; the total is always given.")
-    ] = 20,
-    json: JsonOption = False,
-) -> None:
+def common_ancestors(options: _CommonOptions) -> None:
     """List the common ancestors of two concepts, nearest first."""
-    with graph.opened() as opened:
+    a, b, limit = options.a, options.b, options.limit
+    with options.opened() as opened:
         shared = opened.common_ancestors(a, b)
         names = opened.names([ancestor.cui for ancestor in shared[:limit]])
         merged = {r.requested: r.cui for r in opened.resolve([a, b]) if r.status == "merged" and r.cui}
-        if json:
-            print_json(with_release(opened.release, common_ancestors_fields(shared, names, a, b, limit), merged))
+        fields = common_ancestors_fields(shared, names, a, b, limit)
+        if printed_as_json(options, opened, fields, merged):
             return
-        note_merged(merged)
     console().print(f"{counted(len(shared), 'concept')} above both {a} and {b}")
     if shared:
         rows = [
@@ -189,8 +191,12 @@ def common_ancestors(
             for ancestor, name in zip(shared, names, strict=False)
         ]
         print_table(Table(("hops from a", "hops from b", "concept", "name"), rows))
-    if len(shared) > limit:
-        note(f"the nearest {limit:,} of {len(shared):,} are listed; --limit lists more")
+    _note_limit(len(names), len(shared))
+
+
+def _note_limit(listed: int, total: int) -> None:
+    if listed < total:
+        note(f"the nearest {listed:,} of {total:,} are listed; --limit lists more")
 
 
 def _rank_text(path: Path) -> str:
@@ -200,47 +206,67 @@ def _rank_text(path: Path) -> str:
     return f", {path.which:,} of {'at least ' if path.total == MOST_PATHS else ''}{path.total:,} shortest paths"
 
 
-def _tree(text: str) -> Tree:
+def _branch(cui: str, name: str | None, step: Step | None = None) -> Tree:
     from rich.text import Text
     from rich.tree import Tree
 
-    return Tree(Text(text))
-
-
-def _line(cui: str, name: str | None, step: Step | None = None) -> str:
-    sign = "" if step is None else ("↑ " if step.relation == "parent" else "↓ ")
+    sign = "" if step is None else f"{_ARROWS[step.relation]} "
     sabs = "" if step is None or not step.sabs else f"  ({', '.join(step.sabs)})"
-    return f"{sign}{cui} {name or '(no name)'}{sabs}"
-
-
-def _path_tree(path: Path, names: Sequence[str | None]) -> Tree:
-    """A path, each hop indented by one step more.
-
-    Args:
-        path: the path.
-        names: names of its concepts, in their order.
-    """
-    root = here = _tree(_line(path.start, names[0]))
-    for step, name in zip(path.steps, names[1:], strict=True):
-        here = here.add(_tree(_line(step.cui, name, step)))
-    return root
+    return Tree(Text(f"{sign}{cui} {name or '(no name)'}{sabs}"))
 
 
 def _neighbourhood_tree(graph: ConceptGraph, hood: Neighbourhood, names: Sequence[str | None]) -> Tree:
     """A neighbourhood, each concept under its predecessor on `ConceptGraph.path` from the centre.
 
     The beginning of such a path is itself such a path, so all of them together are a tree.
-
-    Args:
-        graph: gives one path to each neighbour.
-        hood: the neighbourhood, nearest first.
-        names: names of its concepts, in their order.
     """
-    root = _tree(_line(hood.cui, graph.names([hood.cui])[0]))
+    root = _branch(hood.cui, graph.names([hood.cui])[0])
     branches = {hood.cui: root}
     for neighbour, name in zip(hood, names, strict=True):
         path = graph.path(hood.cui, neighbour.cui, direction=hood.direction)
         if path is not None:
-            branch = branches[path.cuis[-2]].add(_tree(_line(neighbour.cui, name, path.steps[-1])))
-            branches[neighbour.cui] = branch
+            branches[neighbour.cui] = branches[path.cuis[-2]].add(_branch(neighbour.cui, name, path.steps[-1]))
     return root
+
+
+def _write_dictionary(options: _NeighbourOptions, files: Sequence[FilePath], output: FilePath) -> None:
+    """Write the neighbour dictionary of all concepts of the files, and print its content."""
+    from cuihop.cli.concepts import distinct_concepts
+    from cuihop.collection.concept_tables import read_concept_file
+    from cuihop.measures.resolution import resolved_concepts
+    from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
+
+    read = [read_concept_file(file, **options.columns) for file in files]
+    identifiers = frozenset().union(*map(distinct_concepts, read))
+
+    def location_of(concept: str) -> str | None:
+        return next((location for each in read if (location := each.place_of(concept)) is not None), None)
+
+    started = time.perf_counter()
+    with options.opened() as opened:
+        resolved_concepts(identifiers, opened, "isolated", location_of)  # a malformed one is an error with its location
+        dictionary = NeighbourDictionary.of(
+            opened, identifiers, hops=options.hops, direction=options.direction, files=[file.name for file in files]
+        )
+    dictionary.save(output)
+    seconds, size = time.perf_counter() - started, output.stat().st_size
+    release = dictionary.release
+    merged = {answer.requested: answer.cui for answer in dictionary.others.values() if answer.cui is not None}
+    fields = {**dictionary.facts, "inputs": [each.account for each in read], "output": str(output), "bytes": size}
+    if options.json:
+        print_json(with_release(release, fields, merged))
+        return
+    facts = dictionary.facts["neighbour_dictionary"]
+    rows = [
+        ("release", f"{release.name}, digest {release.digest[:12]}"),
+        *(("read", each.account) for each in read),
+        ("concepts", f"{facts['concepts']:,} in the graph"),
+        ("retired", f"{facts['merged']:,} taken for successors, {facts['retired']:,} without one"),
+        ("unknown", f"{facts['unknown']:,}"),
+        ("ordered pairs",
+         f"{facts['pairs']:,} within {counted(options.hops, 'hop')}, {direction_text(options.direction)}"),
+        ("written", f"{output}, {size:,} bytes, in {seconds:.1f} s"),
+    ]  # fmt: skip
+    print_table(Table((), rows))
+    console().print(f"It is used as a graph: --graph {output}")
+    note("it holds identifiers and relations of the release: pass it only to people with its licence")

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cuihop.cli.graph_option import note_dropped, note_merged, note_upper_case
-from cuihop.cli.output import console, hops_text, note, print_table
+from cuihop.cli.output import console, hops_text, note, print_lines, print_table
 from cuihop.files.text_lines import counted, direction_text
-from cuihop.measures.near_weight import earned_text, nearness_text, weight_text
+from cuihop.measures.nearness import earned_text, nearness_text, weight_text
 from cuihop.notebooks.table import Table
 
 if TYPE_CHECKING:
@@ -25,13 +25,12 @@ _OUTSIDE = {
     "retired": "retired without a successor: matches only itself",
 }
 _TIES_LISTED = 3
-_WHOLE_LINES = 100_000
+_UNBROKEN = 100_000
 
 
 def print_inputs(inputs: Mapping[str, str]) -> None:
     """Print the form and the size of each input, a line each."""
-    for account in inputs.values():
-        console().print(account)
+    print_lines(inputs.values())
 
 
 def print_pair(result: Explanation) -> None:
@@ -52,12 +51,13 @@ def print_pair(result: Explanation) -> None:
             for concept in concepts:
                 leaf = branch.add(_concept_text(result, concept), style=None if concept.earned else "dim")
                 if concept.path:
-                    leaf.add(_path_text(concept))
-    # A tree would be cut at the width of the screen: its lines are wrapped there, and whole in a file.
-    whole = console()
-    if not whole.is_terminal:
-        whole.width = _WHOLE_LINES
-    whole.print(tree, soft_wrap=False)
+                    steps = (f"{_ARROWS[step.relation]} {step.name or step.cui}" for step in concept.path)
+                    leaf.add(" ".join(steps).strip())
+    # A tree would be cut at the width of the screen: its lines are wrapped there, and unbroken in a file.
+    unbroken = console()
+    if not unbroken.is_terminal:
+        unbroken.width = _UNBROKEN
+    unbroken.print(tree, soft_wrap=False)
     screen.print(
         f"({result.shared} shared + {weight_text(result.weight, result.ic)} · {result.near} near) / "
         f"{result.union} in the union; {_nearness_text(result)}"
@@ -97,16 +97,11 @@ def _nearness_text(result: Explanation) -> str:
     return nearness_text(result.n, f"{result.lam:g}", result.weight, result.ic, direction_text(result.direction))
 
 
-def _path_text(concept: ExplainedConcept) -> str:
-    steps = (f"{_ARROWS[step.relation]} {step.name or step.cui}" for step in concept.path)
-    return " ".join(steps).strip()
-
-
 def _show_release(screen: Console, result: Explanation) -> None:
     screen.print(f"release {result.release.name}, digest {result.release.digest[:12]}")
 
 
-def print_pair_sensitivity(found: PairSensitivity, result: Explanation) -> None:
+def print_pair_sensitivity(varied: PairSensitivity, result: Explanation) -> None:
     """Print nn-IoU for each n and λ, with and without hubs; the requested setting is marked."""
     screen = console()
 
@@ -114,16 +109,16 @@ def print_pair_sensitivity(found: PairSensitivity, result: Explanation) -> None:
         mark = " *" if (setting.hubs, setting.n, setting.lam) == (None, result.n, result.lam) else ""
         return f"{setting.nn_iou:.4f}{mark}"
 
-    _show_grid("nn-IoU", found.settings, cell, lambda s: str(s.near))
-    for children in dict.fromkeys(setting.hubs for setting in found.settings if setting.hubs is not None):
-        for n in dict.fromkeys(setting.n for setting in found.settings):
-            lost = [f"{x.cui} {x.name or ''}".rstrip() for x in found.lost if (x.hubs, x.n) == (children, n)]
+    _show_grid("nn-IoU", varied.settings, cell, lambda s: str(s.near))
+    for children in dict.fromkeys(setting.hubs for setting in varied.settings if setting.hubs is not None):
+        for n in dict.fromkeys(setting.n for setting in varied.settings):
+            lost = [f"{x.cui} {x.name or ''}".rstrip() for x in varied.lost if (x.hubs, x.n) == (children, n)]
             if lost:
                 screen.print(
                     f"without hubs (> {children:,} children) no longer near within {hops_text(n)}: {'; '.join(lost)}"
                 )
-    if found.hubs:
-        hubs = [f"{hub.cui} {hub.name or ''} ({hub.children:,} children)" for hub in found.hubs]
+    if varied.hubs:
+        hubs = [f"{hub.cui} {hub.name or ''} ({hub.children:,} children)" for hub in varied.hubs]
         screen.print(f"hubs among the concepts: {'; '.join(hubs)}")
 
 
@@ -194,7 +189,7 @@ def _through(near: ExplainedConcept | None) -> str:
 
 
 def _verdict(result: QueryExplanation) -> str:
-    """The order of the two images, beside the order that the request supposes."""
+    """The order of the two images, compared with the order that the request supposes."""
     above, below = result.nn_iou_above, result.nn_iou_below
     if result.difference > 0:
         return f"{result.above} ranks above {result.below} for {result.query}: it gains {result.difference:.4f} more"
@@ -237,7 +232,7 @@ def _show_ranked(screen: Console, result: QueryExplanation, ranked: RankedPair) 
         note(f"the ranking lists {counted(ranked.length, 'image')} for the query")
 
 
-def print_query_sensitivity(found: QuerySensitivity, result: QueryExplanation) -> None:
+def print_query_sensitivity(varied: QuerySensitivity, result: QueryExplanation) -> None:
     """Print gains and ideal ranks of both images for each n and λ, and nn-CUI@K where there is a ranking."""
 
     def marked(setting: QuerySetting, text: str) -> str:
@@ -245,15 +240,14 @@ def print_query_sensitivity(found: QuerySensitivity, result: QueryExplanation) -
         return text + (" *" if here else "")
 
     def gains(setting: QuerySetting) -> str:
-        sign = (
-            ">" if setting.gain_above > setting.gain_below else "<" if setting.gain_above < setting.gain_below else "="
-        )
-        return marked(setting, f"{setting.gain_above:.4f} {sign} {setting.gain_below:.4f}")
+        above, below = setting.gain_above, setting.gain_below
+        sign = ">" if above > below else "<" if above < below else "="
+        return marked(setting, f"{above:.4f} {sign} {below:.4f}")
 
     def ranks(setting: QuerySetting) -> str:
         return marked(setting, f"{setting.rank_above:,} / {setting.rank_below:,}")
 
-    _show_grid(f"nn-IoU of {result.above} and of {result.below}", found.settings, gains)
-    _show_grid("their ranks in the ideal ranking", found.settings, ranks)
+    _show_grid(f"nn-IoU of {result.above} and of {result.below}", varied.settings, gains)
+    _show_grid("their ranks in the ideal ranking", varied.settings, ranks)
     if result.ranked is not None:
-        _show_grid(f"nn-CUI@{found.k}", found.settings, lambda s: marked(s, f"{s.ndcg or 0.0:.4f}"))
+        _show_grid(f"nn-CUI@{varied.k}", varied.settings, lambda s: marked(s, f"{s.ndcg or 0.0:.4f}"))

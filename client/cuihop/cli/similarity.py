@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import typer
 
-from cuihop.added_names import names_of
-from cuihop.answer_fields import set_similarity_fields, similarity_fields, with_release
-from cuihop.cli.graph_option import GraphOptions, NamesOption, note_merged, note_upper_case
-from cuihop.cli.information_content import Content, ContentOptions
-from cuihop.cli.output import JsonOption, console, hops_text, print_json, print_table
-from cuihop.cli.pairs_file import PairAnswers
-from cuihop.cli.pairs_options import PairsOptions, print_answers_of_file, upper_case_pair
+from cuihop.answer_fields import set_similarity_fields, similarity_fields
+from cuihop.cli.graph_option import NamedGraphOptions, note_upper_case, printed_as_json
+from cuihop.cli.option_groups import argument, option, option_group
+from cuihop.cli.output import console, hops_text, print_table
+from cuihop.cli.pairs import PairAnswers, PairsOptions, print_answers_of_file, upper_case_pair
+from cuihop.collection.concept_tables import ConceptCounts
 from cuihop.graph import ConceptGraph, Release
+from cuihop.graph_wrapper import names_of
 from cuihop.identifiers import concept_set, in_upper_case
 from cuihop.notebooks.table import Table
 from cuihop.similarity.hierarchy import CommonSubsumer, HierarchyFacts, PairSimilarity, Placement
 from cuihop.similarity.options import (
     DISTANCES,
+    INFORMATION_CONTENTS,
     SIMILARITY_MEASURES,
+    InformationContent,
     SimilarityMeasure,
     SimilarityOptions,
     named_measure,
@@ -29,59 +32,80 @@ from cuihop.similarity.options import (
 _PAIRS_AT_ONCE = 5_000
 _VIRTUAL_ROOT = "virtual root"
 
-MeasureOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--measure", "-m", help=f"Measure, also repeated: {', '.join(SIMILARITY_MEASURES)}. All by default.",
-        show_default=False,
-    ),
-]  # fmt: skip
+
+@option_group
+class ContentOptions:
+    """Information content, and counts of concepts in a corpus."""
+
+    ic: InformationContent | None = option(
+        "Information content: Sanchez (the default) or Seco, of the graph; corpus, of --counts or of the service."
+    )
+    counts: Path | None = option(
+        "Occurrences of concepts, for --ic corpus: two columns, concept and count; or images and their concepts."
+    )
+
+    def content(self, graph: ConceptGraph) -> Content:
+        """The information content; counts without ``--ic`` are for ``corpus``."""
+        if self.counts is None:
+            return Content(self.ic or "Sanchez", {})
+        if self.ic not in (None, "corpus"):
+            raise typer.BadParameter(f"--counts goes with --ic corpus, not with {self.ic}")
+        used, summary = ConceptCounts.read(self.counts).used_in(graph)
+        return Content("corpus", used, summary)
 
 
-def similarity(
-    a: Annotated[str | None, typer.Argument(help="Concept, or a set of them: 'C1;C2'.", show_default=False)] = None,
-    b: Annotated[str | None, typer.Argument(help="The other concept or set.", show_default=False)] = None,
-    *,
-    graph: GraphOptions,
-    content_options: ContentOptions,
-    files: PairsOptions,
-    measure: MeasureOption = None,
-    names: NamesOption = None,
-    json: JsonOption = False,
-) -> None:
+@dataclass(frozen=True)
+class Content:
+    """Information content, with counts of concepts that the graph holds, and their summary."""
+
+    ic: InformationContent
+    counts: Mapping[str, float]
+    counts_summary: str = ""
+
+    @property
+    def summary(self) -> str:
+        """The information content in one line."""
+        of_counts = f"; {self.counts_summary}" if self.counts_summary else ""
+        return f"information content {self.ic}: {INFORMATION_CONTENTS[self.ic]}{of_counts}"
+
+
+@option_group
+class _Options(PairsOptions, ContentOptions, NamedGraphOptions):
+    a: str | None = argument("Concept, or a set of them: 'C1;C2'.", default=None)
+    b: str | None = argument("The other concept or set.", default=None)
+    measure: list[str] | None = option(
+        f"Measure, also repeated: {', '.join(SIMILARITY_MEASURES)}. All by default.", "-m"
+    )
+
+
+def similarity(options: _Options) -> None:
     """Print the similarity of two concepts over the hierarchy, of two sets, or of every pair of a file."""
-    measures = list(dict.fromkeys(map(named_measure, measure or SIMILARITY_MEASURES)))
-    files.check(a, b)
-    with graph.opened(names) as opened:
-        content = content_options.content(opened)
-        if files.pairs is not None:
-            _of_file(opened, files, measures, content, json=json)
-        elif ";" in f"{a}{b}":
-            _of_sets(opened, str(a), str(b), measures, content, json=json)
+    measures = list(dict.fromkeys(map(named_measure, options.measure or SIMILARITY_MEASURES)))
+    options.check(options.a, options.b)
+    with options.opened() as opened:
+        content = options.content(opened)
+        if options.pairs is not None:
+            _of_file(opened, options, measures, content)
+        elif ";" in f"{options.a}{options.b}":
+            _of_sets(opened, options, measures, content)
         else:
-            _of_pair(opened, *upper_case_pair(a, b), measures, content, json=json)
+            _of_pair(opened, options, measures, content)
 
 
-def _of_file(
-    graph: ConceptGraph,
-    files: PairsOptions,
-    measures: Sequence[SimilarityMeasure],
-    content: Content,
-    *,
-    json: bool,
-) -> None:
+def _of_file(graph: ConceptGraph, options: _Options, measures: Sequence[SimilarityMeasure], content: Content) -> None:
     hierarchy = graph.hierarchy
 
-    def answers(some: Sequence[tuple[str, str]]) -> PairAnswers:
-        found = hierarchy.pairs(some, ic=content.ic, counts=content.counts)
-        merged = {old: new for pair in found for old, new in pair.merged.items()}
-        valued = sum(all(pair.values[m] is not None for m in measures) for pair in found)
-        return PairAnswers([_columns(pair, measures) for pair in found], valued, merged)
+    def answers(pairs: Sequence[tuple[str, str]]) -> PairAnswers:
+        answers = hierarchy.pairs(pairs, ic=content.ic, counts=content.counts)
+        merged = {old: new for pair in answers for old, new in pair.merged.items()}
+        valued = sum(all(pair.values[m] is not None for m in measures) for pair in answers)
+        return PairAnswers([_columns(pair, measures) for pair in answers], valued, merged)
 
     columns = [*measures, "most_informative_common_ancestor"]
-    outcome = ("with_value", "without_value")
-    print_answers_of_file(graph, files, columns, answers, outcome, json=json, block=_PAIRS_AT_ONCE)
-    _print_account(hierarchy.facts(), content, graph.release, error=True)
+    print_answers_of_file(
+        graph, options, columns, answers, ("with_value", "without_value"), block=_PAIRS_AT_ONCE
+    )  # fmt: skip
+    _print_summary(hierarchy.facts(), content, graph.release, error=True)
 
 
 def _columns(pair: PairSimilarity, measures: Sequence[SimilarityMeasure]) -> str:
@@ -89,52 +113,42 @@ def _columns(pair: PairSimilarity, measures: Sequence[SimilarityMeasure]) -> str
     return "\t".join([*texts, pair.most_informative.cui or _VIRTUAL_ROOT])
 
 
-def _of_pair(
-    graph: ConceptGraph, a: str, b: str, measures: Sequence[SimilarityMeasure], content: Content, *, json: bool
-) -> None:
-    hierarchy = graph.hierarchy
-    pair, facts = hierarchy.pair(a, b, ic=content.ic, counts=content.counts), hierarchy.facts()
+def _of_pair(graph: ConceptGraph, options: _Options, measures: Sequence[SimilarityMeasure], content: Content) -> None:
+    a, b = upper_case_pair(options.a, options.b)
+    pair, facts = graph.hierarchy.pair(a, b, ic=content.ic, counts=content.counts), graph.hierarchy.facts()
     subsumers = [*pair.lowest, pair.deepest, pair.nearest, pair.most_informative]
     cuis = list(dict.fromkeys(cui for cui in (pair.a.cui, pair.b.cui, *(each.cui for each in subsumers)) if cui))
     named = names_of(graph, cuis)
-    if json:
-        fields = {**similarity_fields(pair, facts, measures), "names": named}
-        print_json(with_release(graph.release, fields, pair.merged))
+    fields = {**similarity_fields(pair, facts, measures), "names": named}
+    if printed_as_json(options, graph, fields, pair.merged):
         return
-    note_merged(pair.merged)
     _print_values(measures, pair.values)
-    _print_places(pair, named)
+    _print_placements(pair, named)
     _print_subsumers(pair, named)
-    _print_account(facts, content, graph.release)
+    _print_summary(facts, content, graph.release)
 
 
-def _of_sets(
-    graph: ConceptGraph, a: str, b: str, measures: Sequence[SimilarityMeasure], content: Content, *, json: bool
-) -> None:
-    hierarchy, sets = graph.hierarchy, (concept_set(a), concept_set(b))
+def _of_sets(graph: ConceptGraph, options: _Options, measures: Sequence[SimilarityMeasure], content: Content) -> None:
+    hierarchy, sets = graph.hierarchy, (concept_set(str(options.a)), concept_set(str(options.b)))
     upper = {cui: in_upper_case(cui) for cui in sorted(sets[0] | sets[1]) if cui != in_upper_case(cui)}
     first, second = ({upper.get(cui, cui) for cui in concepts} for concepts in sets)
-    found = {m: _set_similarity(graph, first, second, m, content) for m in measures}
-    values, facts = {m: value for m, (value, _) in found.items()}, hierarchy.facts()
-    merged = next(iter(found.values()))[1]
-    if json:
-        print_json(with_release(graph.release, set_similarity_fields(first, second, values, content.ic, facts), merged))
+    values: dict[SimilarityMeasure, float | None] = {}
+    merged: Mapping[str, str] = {}
+    for m in measures:
+        answer = hierarchy.set_similarities([(first, second)], SimilarityOptions(m, content.ic, content.counts))
+        values[m], merged = answer[0], answer.merged
+    facts = hierarchy.facts()
+    if not options.json:
+        note_upper_case(upper)
+    fields = set_similarity_fields(first, second, values, content.ic, facts)
+    if printed_as_json(options, graph, fields, merged):
         return
-    note_upper_case(upper)
-    note_merged(merged)
     _print_values(measures, values)
     console().print(
         f"{len(first)} and {len(second)} concepts; simUI and simGIC of the united ancestors, the others as best-match "
         "average"
     )
-    _print_account(facts, content, graph.release)
-
-
-def _set_similarity(
-    graph: ConceptGraph, a: Collection[str], b: Collection[str], measure: SimilarityMeasure, content: Content
-) -> tuple[float | None, Mapping[str, str]]:
-    found = graph.hierarchy.set_similarities([(a, b)], SimilarityOptions(measure, content.ic, content.counts))
-    return found[0], found.merged
+    _print_summary(facts, content, graph.release)
 
 
 def _number(value: float | None) -> str:
@@ -146,12 +160,12 @@ def _print_values(measures: Sequence[SimilarityMeasure], values: Mapping[Similar
     print_table(Table(("measure", "value", "formula"), rows), numbers=[1])
 
 
-def _print_places(pair: PairSimilarity, named: Mapping[str, str | None]) -> None:
-    def row(place: Placement) -> tuple[str, ...]:
-        numbers = (place.depth, place.shortest_depth, place.height, place.ancestors, place.descendants, place.leaves)
-        cycle = f", in a cycle of {len(place.cycle)}" if place.cycle else ""
-        name = f"{place.cui} {named.get(place.cui) or ''}".rstrip() + cycle
-        return (name, *(f"{number:,}" for number in numbers), _number(place.ic))
+def _print_placements(pair: PairSimilarity, named: Mapping[str, str | None]) -> None:
+    def row(at: Placement) -> tuple[str, ...]:
+        numbers = (at.depth, at.shortest_depth, at.height, at.ancestors, at.descendants, at.leaves)
+        cycle = f", in a cycle of {len(at.cycle)}" if at.cycle else ""
+        name = f"{at.cui} {named.get(at.cui) or ''}".rstrip() + cycle
+        return (name, *(f"{number:,}" for number in numbers), _number(at.ic))
 
     header = ("concept", "depth", "shortest depth", "height", "ancestors", "descendants", "leaves", "IC")
     print_table(Table(header, [row(pair.a), row(pair.b)]), numbers=range(1, 8))
@@ -176,8 +190,8 @@ def _print_subsumers(pair: PairSimilarity, named: Mapping[str, str | None]) -> N
     print_table(Table(header, rows), numbers=[2, 3])
 
 
-def _print_account(facts: HierarchyFacts, content: Content, release: Release, *, error: bool = False) -> None:
+def _print_summary(facts: HierarchyFacts, content: Content, release: Release, *, error: bool = False) -> None:
     screen = console(error=error)
-    screen.print(content.account)
+    screen.print(content.summary)
     screen.print(f"hierarchy: {facts.account}")
     screen.print(f"release {release.name}, digest {release.digest[:12]}")

@@ -10,94 +10,69 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Any, get_args
 
 import typer
 
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.evaluation_options import LabelOptions, OrderOption, QueryOptions, file_option, measure_option
+from cuihop.cli.evaluation_options import ColumnOrderOptions, LabelOptions, QueryOptions
 from cuihop.cli.graph_option import GraphOptions, NearnessOptions, advised_on_unknown
-from cuihop.cli.output import JsonOption, console, note, print_json, print_table, progress
-from cuihop.cli.run_options import RESOURCES_PANEL, Job, MemoryRunOptions
+from cuihop.cli.option_groups import JsonOptions, argument, file_option, measure_option, option, option_group
+from cuihop.cli.output import note, print_json, print_lines, print_table, progress_bars
+from cuihop.cli.run_options import RESOURCES_PANEL, Job, MemoryRunOptions, resumable
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.files.array_file import is_array
+from cuihop.files.arrays import is_array
 from cuihop.files.input_file import InputFile
 from cuihop.files.text_lines import counted
 from cuihop.graph import ConceptGraph
 from cuihop.resources.cores import cores
-from cuihop.resources.progress import Progress
-from cuihop.resources.versions import versions
+from cuihop.resources.optional_packages import versions
 from cuihop.study.ablation import ablation, ablation_passes
 from cuihop.study.checkpoint import StudyCheckpoint
 from cuihop.study.cost import costs
-from cuihop.study.cross_evaluation import cross_evaluation, evaluate_rankings_of_shard
+from cuihop.study.cross_evaluation import OWN, cross_evaluation, evaluate_rankings_of_shard
 from cuihop.study.difference import differences, near_concepts
 from cuihop.study.inputs import Part, ProgressOf, StudyInputs
 from cuihop.study.plots import check_plots
-from cuihop.study.rankings import OWN
 from cuihop.study.report import cost_table
-from cuihop.study.writing import MARK, StudyResults, tables_of, whole_folder, write_study
+from cuihop.study.tables import StudyResults, tables_of
+from cuihop.study.writing import MARK, replaced_study, write_study
 
 
-@dataclass(frozen=True, kw_only=True)
-class _ImageOptions(LabelOptions, NearnessOptions, QueryOptions):
-    """The labels of the images, and the parameters of the measures."""
+@option_group
+class _ImageOptions(ColumnOrderOptions, LabelOptions, NearnessOptions, QueryOptions, GraphOptions):
+    """The images, the graph, the labels, and the parameters of the measures."""
 
-    labels: Annotated[
-        Path | None, file_option("--labels", help="Labels of the images: CSV, image and a column for each label.")
-    ] = None
-    label_concepts: Annotated[
-        Path | None,
-        file_option("--label-concepts", help="Instead of --labels: ImageCLEF's manual concepts of modality and organ."),
-    ] = None
-    embeddings: Annotated[
-        list[str] | None,
-        file_option(
-            "--embeddings", metavar="NAME=FILE",
-            help="Embeddings (.npy, ranked by cosine), or a ranking, as for evaluate. May be repeated.",
-        ),
-        FileUse.READS,
-    ] = None  # fmt: skip
-    hops: Annotated[
-        int, measure_option("--hops", "--n", "-n", min=0, help="Hop threshold n of near concepts.")
-    ] = 1  # fmt: skip
-    order: OrderOption = "score"
-    seed: Annotated[int, measure_option("--seed", min=0, help="Seed of all random draws.")] = 0
+    images: Path = argument("Concepts of the images: CSV, image and C1;C2.")
+    labels: Path | None = file_option("Labels of the images: CSV, image and a column for each label.")
+    label_concepts: Path | None = file_option("Instead of --labels: ImageCLEF's manual concepts of modality and organ.")
+    embeddings: list[str] | None = file_option(
+        "Embeddings (.npy, ranked by cosine), or a ranking, as for evaluate. May be repeated.",
+        metavar="NAME=FILE", mark=FileUse.READS,
+    )  # fmt: skip
+    hops: int = measure_option("Hop threshold n of near concepts.", "--hops", "--n", "-n", default=1, min=0)
+    seed: int = measure_option("Seed of all random draws.", default=0, min=0)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _OutputOptions:
+@option_group
+class _OutputOptions(JsonOptions):
     """Folder of the study, and its parts."""
 
-    out: Annotated[
-        Path,
-        file_option(
-            "--out", "-o", help="Folder for report, tables, figures, numbers: new or empty.", show_default=False
-        ),
-        FileUse.WRITES_FOLDER,
-    ]  # fmt: skip
-    overwrite: Annotated[bool, file_option("--overwrite", help="Replace an earlier study in that folder.")] = False
-    cards: Annotated[bool, file_option("--cards", help="Write a score card of each ranking.")] = False
-    plots: Annotated[bool, file_option("--plots/--no-plots", help="Draw figures.")] = True
-    only: Annotated[
-        list[str] | None,
-        measure_option("--only", help="One of tables, ablation and cost. May be repeated.", show_default="all parts"),
-    ] = None
-    timed_queries: Annotated[
-        int, measure_option("--timed-queries", min=1, help="Number of queries timed in plain Python.")
-    ] = 5
-    json: JsonOption = False
+    out: Path = file_option(
+        "Folder for report, tables, figures, numbers: new or empty.",
+        "-o", required=True, mark=FileUse.WRITES_FOLDER,
+    )  # fmt: skip
+    overwrite: bool = file_option("Replace an earlier study in that folder.", default=False)
+    cards: bool = file_option("Write a score card of each ranking.", default=False)
+    plots: bool = file_option("Draw figures.", "--plots/--no-plots", default=True)
+    only: list[str] | None = measure_option("One of tables, ablation and cost. May be repeated.", shown="all parts")
+    timed_queries: int = measure_option("Number of queries timed in plain Python.", default=5, min=1)
 
     def parts(self, *, labelled: bool) -> list[Part]:
-        """The parts to compute; without labels there is no ablation.
-
-        Raises:
-            typer.BadParameter: no such part, or an ablation without labels.
-        """
+        """The parts to compute; without labels there is no ablation, and to request one is refused."""
         if not set(self.only or []) <= set(get_args(Part)):
             raise typer.BadParameter(f"--only takes {', '.join(get_args(Part))}")
         if self.only and "ablation" in self.only and not labelled:
@@ -108,37 +83,24 @@ class _OutputOptions:
         ]  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_group
 class _RunOptions(MemoryRunOptions):
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            "--checkpoint", rich_help_panel=RESOURCES_PANEL,
-            help="Folder for finished parts: after an interrupt, the same command resumes from there.",
-        ),
-        FileUse.WRITES_FOLDER,
-    ] = None  # fmt: skip
+    checkpoint: Path | None = option(
+        "Folder for finished parts: after an interrupt, the same command resumes from there.",
+        panel=RESOURCES_PANEL, mark=FileUse.WRITES_FOLDER,
+    )  # fmt: skip
 
 
-def study(
-    context: typer.Context,
-    images: Annotated[
-        Path, typer.Argument(help="Concepts of the images: CSV, image and C1;C2.", show_default=False)
-    ],
-    graph: GraphOptions,
-    options: _ImageOptions,
-    outputs: _OutputOptions,
-    run: _RunOptions,
-) -> None:  # fmt: skip
+def study(context: typer.Context, options: _ImageOptions, outputs: _OutputOptions, run: _RunOptions) -> None:
     """Compare IoU, nn-IoU, BM, embeddings and baselines as the paper does: tables, ablation of n and λ, cost."""
     parts, out = outputs.parts(labelled=options.labelled), outputs.out
     if outputs.plots:
         check_plots()
     files = _embeddings(options.embeddings or [])
     if run.checkpoint is not None and run.checkpoint.absolute().is_relative_to(out.absolute()):
-        raise typer.BadParameter("--checkpoint must lie outside --out, which is written whole or not at all")
+        raise typer.BadParameter("--checkpoint must lie outside --out, which is written atomically")
     job = run.job(context)
-    read = ImageConcepts.read(images, **options.columns)
+    read = ImageConcepts.read(options.images, **options.columns)
 
     def inputs_with(job: Job, opened: ConceptGraph) -> StudyInputs:
         return StudyInputs(
@@ -150,28 +112,28 @@ def study(
     if job.shard is not None:
         vectors = any(is_array(file) for file in files.values())
         with (
-            job.open_shard_of(Dataset(read), by_position=vectors) as of_shard,
-            graph.opened() as opened,
+            job.open_shard(Dataset(read), by_position=vectors) as of_shard,
+            options.opened() as opened,
             of_shard.progress_bars() as bar_of,
             advised_on_unknown(),
         ):
             _compute_shard(inputs_with(of_shard, opened), parts, bar_of, of_shard)
         return
-    with whole_folder(out, overwrite=outputs.overwrite) as folder, graph.opened() as opened:
+    with replaced_study(out, overwrite=outputs.overwrite) as folder, options.opened() as opened:
         study_inputs = inputs_with(job, opened)
         label_table = study_inputs.labels
         started = datetime.now(UTC)
-        found, seconds, study_checkpoint = _found(study_inputs, parts, outputs.timed_queries, run.checkpoint)
+        results, seconds, study_checkpoint = _results(study_inputs, parts, outputs.timed_queries, run.checkpoint)
         machine = _machine(run.threads)
         before = time.perf_counter()
-        first = None if found.tables is None else next(iter(found.tables.evaluations.values()))
+        first = None if results.tables is None else next(iter(results.tables.evaluations.values()))
         inputs = {"concepts": read.account, **({} if label_table is None else {"labels": label_table.account})}
-        if found.tables is not None:
-            inputs |= {name: found.tables.evaluations[name].inputs["ranking"] for name in files}
+        if results.tables is not None:
+            inputs |= {name: results.tables.evaluations[name].inputs["ranking"] for name in files}
         own = [] if first is None else first.account()[len(first.inputs) :]
-        account = [*inputs.values(), *own]
+        notes = [*inputs.values(), *own]
         write_study(
-            folder, found, study_inputs, account, _machine_text(machine), plots=outputs.plots, cards=outputs.cards
+            folder, results, study_inputs, notes, _machine_text(machine), plots=outputs.plots, cards=outputs.cards
         )
         record = {
             "command": shlex.join(["cuihop", *sys.argv[1:]]),
@@ -182,23 +144,20 @@ def study(
             "files": sorted(path.name for path in folder.iterdir()),
         }
         (folder / MARK).write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        numbers = [number.plain() for number in found.long_rows(study_inputs)]
-        tables = tables_of(found, study_inputs)
+        numbers = [number.plain() for number in results.long_rows(study_inputs)]
+        tables = tables_of(results, study_inputs)
     study_checkpoint.finish()
     if outputs.json:
-        tested = [dataclasses.asdict(each) for each in found.differences]
+        tested = [dataclasses.asdict(each) for each in results.differences]
         print_json({**record, "out": str(out), "numbers": numbers, "differences": tested})
         return
     if label_table is None:
         note("without labels there is no precision, and no ablation")
-    if found.costs:
-        tables.append(cost_table(found.costs))
+    if results.costs:
+        tables.append(cost_table(results.costs))
     for each in tables:
         print_table(each, each.caption)
-    screen = console()
-    for line in account:
-        screen.print(line)
-    screen.print(f"Report, tables, figures and numbers: {out}")
+    print_lines(notes, {"Report, tables, figures and numbers": str(out)})
 
 
 def _compute_shard(study_inputs: StudyInputs, parts: Sequence[Part], bar_of: ProgressOf, job: Job) -> None:
@@ -210,22 +169,22 @@ def _compute_shard(study_inputs: StudyInputs, parts: Sequence[Part], bar_of: Pro
             ablation_passes(study_inputs, bar_of, checkpoint)
 
 
-def _embeddings(given: Sequence[str]) -> Mapping[str, InputFile]:
+def _embeddings(texts: Sequence[str]) -> Mapping[str, InputFile]:
     """Name → open file, from NAME=FILE."""
-    found: dict[str, InputFile] = {}
-    for text in given:
+    files: dict[str, InputFile] = {}
+    for text in texts:
         name, equals, path = (part.strip() for part in text.partition("="))
         if not (name and equals and path) or not name.isprintable():
             raise typer.BadParameter(f"--embeddings takes NAME=FILE, not {text!r}")
         if name.lower() in map(str.lower, OWN):
             raise typer.BadParameter(f"--embeddings: {name} is a ranking of the study itself; give it another name")
-        if name in found:
+        if name in files:
             raise typer.BadParameter(f"--embeddings names {name!r} twice")
-        found[name] = InputFile(path)
-    return found
+        files[name] = InputFile(path)
+    return files
 
 
-def _found(
+def _results(
     study_inputs: StudyInputs, parts: Sequence[Part], timed: int, checkpoint: Path | None
 ) -> tuple[StudyResults, dict[str, float], StudyCheckpoint]:
     """Results of the parts, the seconds of each, and the checkpoint to clear when they are written."""
@@ -237,31 +196,26 @@ def _found(
         yield
         seconds[part] = time.perf_counter() - before
 
-    found = StudyResults()
-    try:
-        with advised_on_unknown(), progress() as bar, StudyCheckpoint(checkpoint, study_inputs) as study_checkpoint:
-
-            def bar_of(label: str) -> Progress:
-                task = bar.add_task(label, total=None)
-                return lambda done, total: bar.update(task, completed=done, total=total)
-
-            if "tables" in parts:
-                with clocked("tables"):
-                    tables = cross_evaluation(study_inputs, bar_of, study_checkpoint)
-                    tested = differences(tables, study_inputs, bar_of)
-                    near = near_concepts(tables, study_inputs, bar_of)
-                    found = StudyResults(tables, tested, near)
-            if "ablation" in parts:
-                with clocked("ablation"):
-                    found = dataclasses.replace(found, ablation=list(ablation(study_inputs, bar_of, study_checkpoint)))
-            if "cost" in parts:
-                with clocked("cost"):
-                    found = dataclasses.replace(found, costs=costs(study_inputs, timed, bar_of))
-    except KeyboardInterrupt:
-        if checkpoint is not None:
-            note(f"finished parts are in {checkpoint}; the same command resumes from there")
-        raise
-    return found, seconds, study_checkpoint
+    results = StudyResults()
+    with (
+        resumable(checkpoint, "parts"),
+        advised_on_unknown(),
+        progress_bars() as bar_of,
+        StudyCheckpoint(checkpoint, study_inputs) as study_checkpoint,
+    ):
+        if "tables" in parts:
+            with clocked("tables"):
+                tables = cross_evaluation(study_inputs, bar_of, study_checkpoint)
+                tested = differences(tables, study_inputs, bar_of)
+                results = StudyResults(tables, tested, near_concepts(tables, study_inputs, bar_of))
+        if "ablation" in parts:
+            with clocked("ablation"):
+                rows = list(ablation(study_inputs, bar_of, study_checkpoint))
+                results = dataclasses.replace(results, ablation=rows)
+        if "cost" in parts:
+            with clocked("cost"):
+                results = dataclasses.replace(results, costs=costs(study_inputs, timed, bar_of))
+    return results, seconds, study_checkpoint
 
 
 def _machine(threads: int | None) -> dict[str, Any]:

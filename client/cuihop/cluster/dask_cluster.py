@@ -13,16 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
-from cuihop.cluster.mapped_work import written_work
-from cuihop.cluster.worker_task import ComputedBlocks, arithmetic, compute
+from cuihop.cluster.mapped_work import ComputedBlocks, arithmetic, compute, written_work
 from cuihop.errors import ClusterError, CuihopError, first_few
+from cuihop.resources.arrays import Float64
 from cuihop.resources.block_work import BlockWork
-from cuihop.resources.interruption import check_interruption
+from cuihop.resources.progress import check_interruption
 
-Results: TypeAlias = Generator[tuple[int, npt.NDArray[np.float64]], None, None]
+Results: TypeAlias = Generator[tuple[int, Float64], None, None]
 """Numbers of blocks with their values."""
 
 _SECONDS_OF_A_TASK = 2.0
@@ -40,8 +37,7 @@ class DaskCluster:
     Attributes:
         client: the connection, a ``distributed.Client``. address: of the scheduler.
         folder: receives the works; every machine sees it under this path.
-        wait: seconds that a job waits for a worker where none is left.
-        threads: of the worker with the most of them. account: the cluster in one line.
+        wait: seconds that a job waits for a worker where none is left. threads: of the worker with the most of them.
     """
 
     client: Any
@@ -51,21 +47,17 @@ class DaskCluster:
     threads: int
     account: str
 
-    def results(self, work: BlockWork, numbers: Sequence[int]) -> Results:
+    def results(self, job: BlockWork, numbers: Sequence[int]) -> Results:
         """Each of the blocks with its values, in the order in which they are finished, whatever worker dies.
-
-        Args:
-            work: can be pickled; it travels as a file. numbers: of its blocks.
 
         Raises:
             ClusterError: no worker is left, workers end again and again at the same blocks, or compute other bits.
-            OutputError: the work cannot be written into the folder.
             CuihopError: the error of a block.
         """
         if not numbers:
             return
-        with written_work(work, self.folder) as mapped:
-            tasks = _Tasks(self, deque(numbers), max(1, min(self.threads, work.threads)))
+        with written_work(job, self.folder) as mapped:
+            tasks = _Tasks(self, deque(numbers), max(1, min(self.threads, job.threads)))
             try:
                 while tasks.left or tasks.running:
                     tasks.submit(mapped)
@@ -96,8 +88,8 @@ class _Tasks:
         """Submit tasks until each worker has enough of them."""
         self._count_workers()
         while self.left and len(self.running) < _TASKS_AHEAD * self._workers:
-            blocks, wanted = [self.left.popleft()], self._blocks_of_a_task()
-            while self.left and len(blocks) < wanted and self._losses.keys().isdisjoint((blocks[0], self.left[0])):
+            blocks, size = [self.left.popleft()], self._blocks_of_a_task()
+            while self.left and len(blocks) < size and self._losses.keys().isdisjoint((blocks[0], self.left[0])):
                 blocks.append(self.left.popleft())
             self._submit(mapped, blocks)
 
@@ -112,11 +104,11 @@ class _Tasks:
 
     def _blocks_of_a_task(self) -> int:
         """As many as take some seconds; fewer near the end, so that all workers end together. One for each thread."""
-        wanted = 2 * self.threads
+        size = 2 * self.threads
         if self._block_seconds > 0:
-            wanted = round(_SECONDS_OF_A_TASK / self._block_seconds)
+            size = round(_SECONDS_OF_A_TASK / self._block_seconds)
         share = -(-len(self.left) // (_TASKS_AHEAD * self._workers))
-        return max(self.threads, min(wanted, share))
+        return max(self.threads, min(size, share))
 
     def finished(self) -> Iterator[Results]:
         """The results of tasks that end within a second."""
@@ -132,21 +124,21 @@ class _Tasks:
     def _values(self, future: Any, blocks: list[int]) -> Results:
         from distributed import KilledWorker
 
-        found, error = self._outcome(future)
+        values, error = self._outcome(future)
         if isinstance(error, KilledWorker):
             self._again(blocks, str(error.last_worker.address))
             return
         if error is not None:
             raise ClusterError(f"{_named(blocks)} failed on a worker: {type(error).__name__}: {error}") from error
-        if isinstance(found, CuihopError):
-            raise found
-        assert found is not None  # noqa: S101
+        if isinstance(values, CuihopError):
+            raise values
+        assert values is not None  # noqa: S101
         self._seen = time.monotonic()
-        self._block_seconds = found.seconds / len(blocks)
-        yield from zip(blocks, found.values, strict=True)
+        self._block_seconds = values.seconds / len(blocks)
+        yield from zip(blocks, values.values, strict=True)
 
     def _outcome(self, future: Any) -> tuple[ComputedBlocks | CuihopError | None, BaseException | None]:
-        """The result of a task, or its error. Where its worker has ended since, it is computed once more meanwhile."""
+        """The result of a task, or its error. If its worker has ended since, it is computed once more meanwhile."""
         while True:
             check_interruption()
             with _scheduler_errors(self.cluster):
@@ -176,19 +168,15 @@ class _Tasks:
         self.left.extendleft(reversed(blocks))
 
     def _count_workers(self) -> None:
-        """Look how many workers there are, once a second.
-
-        Raises:
-            ClusterError: there has been none for too long, or the scheduler is gone.
-        """
+        """Look how many workers there are, once a second; a `ClusterError` if there was none for too long."""
         now = time.monotonic()
         if now - self._looked < _LOOK:
             return
         with _scheduler_errors(self.cluster):
-            found = len(self.cluster.client.nthreads())
+            workers = len(self.cluster.client.nthreads())
         self._looked = now
-        self._workers = max(1, found)
-        if found:
+        self._workers = max(1, workers)
+        if workers:
             self._seen = now
         elif now - self._seen > self.cluster.wait:
             raise ClusterError(f"no worker is left in the cluster, and none came within {self.cluster.wait:g} seconds")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cuihop.cluster.dask_cluster import DaskCluster
-from cuihop.cluster.worker_task import PACKAGES, arithmetic
+from cuihop.cluster.mapped_work import PACKAGES, arithmetic
 from cuihop.errors import ClusterError, InputError
 from cuihop.files.text_lines import counted
 from cuihop.resources.cores import cores
@@ -69,25 +69,21 @@ def open_cluster(
         workers = _workers(client, wait)
         scheduler = client.scheduler.address
         threads = max(workers.values())
-        account = f"cluster {scheduler}: {counted(len(workers), 'worker')}, {counted(threads, 'thread')} each at most"
+        summary = f"cluster {scheduler}: {counted(len(workers), 'worker')}, {counted(threads, 'thread')} each at most"
         if client.dashboard_link and not local:
-            account += f", dashboard {client.dashboard_link}"
-        yield DaskCluster(client, scheduler, Path(folder or private), wait, threads, account)
+            summary += f", dashboard {client.dashboard_link}"
+        yield DaskCluster(client, scheduler, Path(folder or private), wait, threads, summary)
 
 
 def _parsed(address: str) -> tuple[int, str]:
-    """Number of processes to start, 0 for none, and the address of the scheduler.
-
-    Raises:
-        InputError: not such an address; the file is missing or is no scheduler file.
-    """
-    found = _LOCAL.fullmatch(address.strip())
-    if found is not None and int(found[1]) > 0:
-        return int(found[1]), ""
+    """Number of processes to start, 0 for none, and the address of the scheduler; refuses another address or file."""
+    match = _LOCAL.fullmatch(address.strip())
+    if match is not None and int(match[1]) > 0:
+        return int(match[1]), ""
     if _SCHEDULER.fullmatch(address.strip()):
         return 0, address.strip()
     path = Path(address)
-    if found is not None or "://" in address or not path.is_file():
+    if match is not None or "://" in address or not path.is_file():
         raise InputError("not a cluster", column="cluster", found=repr(address), expected=_EXPECTED)
     try:
         with path.open("rb") as file:
@@ -112,7 +108,7 @@ def _local_cluster(processes: int, folder: Path) -> Generator[Any, None, None]:
     del cryptography
     threads = max(1, cores() // processes)
     # Dask's HTTP servers, which ask for no certificate, have no page: every user of this machine could read them.
-    without_pages: dict[str, list[str]] = {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")}
+    without_pages: dict[str, list[str]] = {f"distributed.{role}.http.routes": [] for role in ("scheduler", "worker")}
     with _ignored_interrupts(), dask.config.set(without_pages):
         cluster = LocalCluster(
             n_workers=processes, threads_per_worker=threads, processes=True, host="127.0.0.1",
@@ -145,17 +141,14 @@ def _connected(target: Any) -> Generator[Any, None, None]:
             warnings.simplefilter("ignore")  # versions that bits depend on are compared below, as errors
             client = Client(target, timeout=_CONNECT, set_as_default=False, name="cuihop")
     except (OSError, ValueError, TypeError) as error:
-        raise ClusterError(f"{target}: no Dask scheduler can be reached: {_first_line(error)}") from error
+        (reason, *_) = (str(error).strip() or type(error).__name__).splitlines()
+        raise ClusterError(f"{target}: no Dask scheduler can be reached: {reason}") from error
     with client:
         yield client
 
 
 def _workers(client: Any, wait: float) -> dict[str, int]:
-    """Worker → threads, of the workers that are there; they have the versions of this process.
-
-    Raises:
-        ClusterError: none comes; one has other versions.
-    """
+    """Worker → threads, of the workers that are there; a `ClusterError` if none comes, or one has other versions."""
     with contextlib.suppress(TimeoutError):
         client.wait_for_workers(1, timeout=wait)
     workers: dict[str, int] = client.nthreads()
@@ -165,10 +158,10 @@ def _workers(client: Any, wait: float) -> dict[str, int]:
     of_workers = client.get_versions(packages=PACKAGES)["workers"]
     for worker in sorted(of_workers):
         for package in PACKAGES:
-            found = of_workers[worker]["packages"].get(package) or "not installed"
-            if found != ours[package]:
+            installed = of_workers[worker]["packages"].get(package) or "not installed"
+            if installed != ours[package]:
                 raise ClusterError(
-                    f"worker {worker}: {package} {found}, and {ours[package]} in this process. "
+                    f"worker {worker}: {package} {installed}, and {ours[package]} in this process. "
                     "Results depend on it to the last bit: install the same version everywhere."
                 )
     return workers
@@ -188,7 +181,3 @@ def _quiet() -> Generator[None, None, None]:
         gc.collect()  # asyncio logs an exception that nobody fetched when its task is collected
         for logger, level in zip(loggers, before, strict=True):
             logger.setLevel(level)
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -23,7 +23,7 @@ class Dataset:
     Args:
         queries: image → its concepts: the result of `ImageConcepts.read`, a mapping (``"C1;C2"`` or a collection of
             identifiers), or a DataFrame of two columns. Optional where judgements or labels name the queries.
-        corpus: the images that can be retrieved, given as the queries are; the queries themselves by default.
+        corpus: the images that can be retrieved, in any form of the queries; the queries themselves by default.
         qrels: query → document → grade, for measures without labels.
         labels: image → its labels, in any form of `Labels.of`, for measures with labels.
 

@@ -9,40 +9,37 @@ from functools import cached_property
 from typing import overload
 
 import numpy as np
-import numpy.typing as npt
 
-Int64 = npt.NDArray[np.int64]
+from cuihop.resources.arrays import Int32, Int64
 
 
 @dataclass(frozen=True, eq=False)
 class DistinctSets(Sequence[frozenset[str]]):
     """The set of each image, as a number among the distinct sets; a sequence of the images' sets.
 
-    Attributes:
-        distinct: the sets, in the order of the first image that has each.
-        of: int32, shape (images,): the set of each image.
+    ``distinct`` stand in the order of the first image that has each; ``of`` is int32, shape (images,).
     """
 
     distinct: tuple[frozenset[str], ...]
-    of: npt.NDArray[np.int32]
+    of: Int32
 
     @classmethod
     def of_images(cls, images: Iterable[Iterable[str]]) -> DistinctSets:
         """From the set of each image; as it is, where it is one already."""
         if isinstance(images, DistinctSets):
             return images
-        found: dict[frozenset[str], int] = {}
-        of = np.fromiter((found.setdefault(frozenset(image), len(found)) for image in images), dtype=np.int32)
-        return cls(tuple(found), of)
+        numbers: dict[frozenset[str], int] = {}
+        of = np.fromiter((numbers.setdefault(frozenset(image), len(numbers)) for image in images), dtype=np.int32)
+        return cls(tuple(numbers), of)
 
     def mapped(self, mapping: Callable[[frozenset[str]], frozenset[str]]) -> DistinctSets:
         """The mapped sets of the same images; distinct sets may become one. Called once for each distinct set."""
-        parts = DistinctSets.of_images(map(mapping, self.distinct))
-        return DistinctSets(parts.distinct, parts.of[self.of])
+        mapped = DistinctSets.of_images(map(mapping, self.distinct))
+        return DistinctSets(mapped.distinct, mapped.of[self.of])
 
-    def at(self, places: Int64) -> DistinctSets:
-        """The sets of the images at some places."""
-        of = self.of[places]
+    def at(self, indices: Int64) -> DistinctSets:
+        """The sets of the images with these indices."""
+        of = self.of[indices]
         used, first, numbers = np.unique(of, return_index=True, return_inverse=True)
         order = np.argsort(first)
         ranks = np.empty(len(used), dtype=np.int32)

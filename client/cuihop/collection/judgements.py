@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby, islice, repeat
 
 import numpy as np
-import numpy.typing as npt
 
-from cuihop.collection.columns import place_of_column
-from cuihop.collection.image_names import places_by_name
+from cuihop.collection.image_rows import index_of_names
+from cuihop.collection.tables import ReadMapping
 from cuihop.errors import InputError
 from cuihop.files.arrow_tables import ArrowStream, ArrowTable, is_table_object
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import InputFile, Readable, opened_input
-from cuihop.files.likely_causes import cause_of_columns
-from cuihop.files.records import Records, RowFault
-from cuihop.files.text_lines import columns, counted, decoded, line_blocks, quoted
+from cuihop.files.records import Records, RowErrors, cause_of_columns
+from cuihop.files.text_lines import columns, counted, decoded, joined, line_blocks, quoted
 from cuihop.measures.judged_rankings import Pools
+from cuihop.resources.arrays import Int64
 
 __all__ = ["GRADES_IN_WORDS", "LARGEST_GRADE", "Judgements", "grades_in_words"]
 
-Int64 = npt.NDArray[np.int64]
 
 _EXPECTED = "4 columns separated by white space: query iteration document grade"
 _GRADE = re.compile(rb"[+-]?[0-9]{1,9}")
@@ -45,64 +43,45 @@ def grades_in_words(text: str) -> dict[str, int]:
     Raises:
         InputError: a word or a grade is malformed, or a word stands twice.
     """
-    found: dict[str, int] = {}
-    for part in text.split(","):
-        word, _, grade = (each.strip() for each in part.partition("="))
+    grades: dict[str, int] = {}
+    for assignment in text.split(","):
+        word, _, grade = (each.strip() for each in assignment.partition("="))
         value = _grade(grade.encode(), {})
-        if not _WORD.fullmatch(word) or value is None or word in found:
+        if not _WORD.fullmatch(word) or value is None or word in grades:
             raise InputError(
                 "not grades in words", column="grades", found=quoted(text),
                 expected="words, each once, and whole numbers, such as DR=2,PR=1,NR=0",
             )  # fmt: skip
-        found[word] = value
-    return found
+        grades[word] = value
+    return grades
 
 
-@dataclass(frozen=True, eq=False)
-class Judgements(Mapping[str, Mapping[str, int]]):
+@dataclass(frozen=True, eq=False, repr=False)
+class Judgements(ReadMapping[Mapping[str, int]]):
     """Query → document → grade, queries in the order of the file.
 
     A grade of 1 or more is relevant, 0 is judged not relevant; a negative one counts as not judged, as in trec_eval.
-
-    Attributes:
-        grades: the mapping behind it.
-        source: the file, or another origin.
-        form: compression and form of an input that was not a plain text of TREC, and its grades in words.
     """
 
-    grades: Mapping[str, Mapping[str, int]]
-    source: str = "memory"
-    form: str = ""
-
-    def __getitem__(self, query: str) -> Mapping[str, int]:
-        return self.grades[query]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.grades)
-
-    def __len__(self) -> int:
-        return len(self.grades)
+    @property
+    def grades(self) -> Mapping[str, Mapping[str, int]]:
+        """The mapping behind it."""
+        return self.entries
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the content, whatever its file is called and in whatever order it stands there."""
-        return content_digest({query: dict(documents) for query, documents in self.grades.items()})
+        return content_digest({query: dict(documents) for query, documents in self.entries.items()})
 
-    def __repr__(self) -> str:
-        return f"<Judgements {self.account}>"
-
-    @cached_property
-    def account(self) -> str:
-        """Summary of the parsed input, in one line."""
-        queries = "1 query" if len(self) == 1 else f"{len(self):,} queries"
-        form = f", {self.form}" if self.form else ""
-        return f"{self.source}: {counted(sum(map(len, self.grades.values())), 'judgement')} for {queries}{form}"
+    def _facts(self) -> tuple[str, ...]:
+        queries = counted(len(self), "query", "queries")
+        return (f"{counted(sum(map(len, self.values())), 'judgement')} for {queries}",)
 
     @classmethod
     def read(cls, path: Readable, grades: Mapping[str, int] = GRADES_IN_WORDS) -> Judgements:
         """Read TREC qrels, ``query iteration document grade``, from a file, a pipe, or with ``-`` from standard input.
 
-        The second column is not used. Empty lines and lines that begin with ``#`` are passed over. JSON Lines, and
+        The second column is not used. Empty lines and lines that begin with ``#`` are skipped. JSON Lines, and
         Parquet, Arrow and Feather files, have the columns query, document and grade. Text may be compressed by gzip or
         zstd.
 
@@ -117,7 +96,7 @@ class Judgements(Mapping[str, Mapping[str, int]]):
         file = opened_input(path)
         if file.form == "table":
             return cls._of_table(file)
-        rows = _JudgementRows(RowFault(file.name, _COLUMNS))
+        rows = _JudgementRows(RowErrors(file.name, _COLUMNS))
         words = _Grades({word.encode(): grade for word, grade in grades.items()})
         form = [file.compression]
         blocks = line_blocks(file)
@@ -128,26 +107,26 @@ class Judgements(Mapping[str, Mapping[str, int]]):
         elif head is not None:
             for first, lines in chain([head], blocks):
                 rows.add(*_columns(file.name, first, lines, words))
-        return cls(rows.all_grades(_EXPECTED), file.name, ", ".join(filter(None, [*form, words.account])))
+        return cls(rows.all_grades(_EXPECTED), file.name, joined(*form, words.summary))
 
     @classmethod
-    def _of_table(cls, given: object) -> Judgements:
-        table = ArrowTable.of(given)
-        by_query, by_document, by_grade = places = [table.column(name) for name in _COLUMNS]
-        fault = RowFault(table.source, [table.names[place] for place in places], "row")
-        rows = _JudgementRows(fault)
+    def _of_table(cls, source: object) -> Judgements:
+        table = ArrowTable.of(source)
+        columns = [table.column(name) for name in _COLUMNS]
+        row_error = RowErrors(table.source, [table.names[column] for column in columns], "row")
+        rows = _JudgementRows(row_error)
         for first, batch in table.batches():
             queries, documents = (
                 [names[code].strip() for code in codes.tolist()]
-                for names, codes in (table.texts(first, batch, place) for place in (by_query, by_document))
+                for names, codes in (table.texts(first, batch, column) for column in columns[:2])
             )
-            grades = table.numbers(first, batch, by_grade)
+            grades = table.numbers(first, batch, columns[2])
             wrong = np.flatnonzero((grades != np.floor(grades)) | (grades < _SMALLEST_GRADE) | (grades > LARGEST_GRADE))
             if len(wrong):
-                raise fault("not a grade", first + int(wrong[0]), 2, f"{grades[wrong[0]]:g}", _EXPECTED_GRADE)
-            for place, names in enumerate((queries, documents)):
+                raise row_error("not a grade", first + int(wrong[0]), 2, f"{grades[wrong[0]]:g}", _EXPECTED_GRADE)
+            for column, names in enumerate((queries, documents)):
                 if "" in names:
-                    raise fault("a name is missing", first + names.index(""), place, "''", "a name")
+                    raise row_error("a name is missing", first + names.index(""), column, "''", "a name")
             rows.add(range(first, first + len(queries)), queries, documents, grades.astype(np.int64).tolist())
         return cls(rows.all_grades("query, document, grade"), table.source, table.form)
 
@@ -182,68 +161,60 @@ class Judgements(Mapping[str, Mapping[str, int]]):
     def _pools(self) -> Pools:
         """The pool of each query, and in the last row one of nothing."""
         flat = np.fromiter(
-            chain.from_iterable(documents.values() for documents in self.grades.values()), dtype=np.int64
+            chain.from_iterable(documents.values() for documents in self.entries.values()), dtype=np.int64
         )
-        owners = np.repeat(np.arange(len(self.grades)), [len(documents) for documents in self.grades.values()])
+        owners = np.repeat(np.arange(len(self.entries)), [len(documents) for documents in self.entries.values()])
         judged = flat >= 0
         if not judged.all():
             flat, owners = flat[judged], owners[judged]
         levels = np.flatnonzero(np.bincount(flat, minlength=1))
         of_grade = np.zeros(int(levels.max(initial=0)) + 1, dtype=np.int64)
         of_grade[levels] = np.arange(len(levels))
-        shape = len(self.grades) + 1, len(levels)
+        shape = len(self.entries) + 1, len(levels)
         counts = np.bincount(owners * len(levels) + of_grade[flat], minlength=shape[0] * shape[1])
         return Pools(levels[::-1].astype(np.float64), counts.reshape(shape)[:, ::-1])
 
     def pools(self, queries: Sequence[str]) -> tuple[Pools, Int64]:
-        """Pools of judged documents, and the place of each query's pool among them; see `JudgedRankings`."""
-        places = places_by_name(tuple(self.grades))
-        pool = np.fromiter((places.get(query, len(places)) for query in queries), dtype=np.int64, count=len(queries))
+        """Pools of judged documents, and the index of each query's pool among them; see `JudgedRankings`."""
+        rows = index_of_names(tuple(self.entries))
+        pool = np.fromiter((rows.get(query, len(rows)) for query in queries), dtype=np.int64, count=len(queries))
         return self._pools, pool
 
     def of_others(self, queries: Collection[str]) -> Judgements:
-        """Without what was judged of these queries themselves: they take no part in their own rankings."""
-        own = [query for query, documents in self.grades.items() if query in documents and query in queries]
+        """Without what was judged of these queries themselves: they are left out of their own rankings."""
+        own = [query for query, documents in self.entries.items() if query in documents and query in queries]
         if not own:
             return self
-        others = {query: {d: g for d, g in self.grades[query].items() if d != query} for query in own}
-        return Judgements({**self.grades, **others}, self.source, self.form)
+        others = {query: {d: g for d, g in self.entries[query].items() if d != query} for query in own}
+        return Judgements({**self.entries, **others}, self.source, self.form)
 
     def elsewhere(self, queries: Collection[str], corpus: Collection[str]) -> int:
         """Number of judgements that are not of one of these queries and an image of the corpus."""
         return sum(
             sum(document not in corpus for document in documents) if query in queries else len(documents)
-            for query, documents in self.grades.items()
+            for query, documents in self.entries.items()
         )
 
     def found(self, queries: Sequence[str], names: Iterable[Iterable[str]]) -> Int64:
         """Grades of the documents retrieved for these queries, one ranking after the other; -1 without a judgement."""
         nothing: Mapping[str, int] = {}
         of_each = (
-            map(self.grades.get(query, nothing).get, documents, repeat(-1))
+            map(self.entries.get(query, nothing).get, documents, repeat(-1))
             for query, documents in zip(queries, names, strict=True)
         )
         return np.fromiter(chain.from_iterable(of_each), dtype=np.int64)
 
 
 class _JudgementRows:
-    """Rows of queries, documents and grades, with one set of checks for every form of input.
+    """Rows of queries, documents and grades, with one set of checks for every form of input."""
 
-    Args:
-        fault: makes the error about a row.
-    """
-
-    def __init__(self, fault: RowFault) -> None:
-        self._fault = fault
+    def __init__(self, error: RowErrors) -> None:
+        self._error = error
         self._grades: dict[str, dict[str, int]] = {}
         self._rows: dict[str, list[Sequence[int]]] = {}  # of each query, as its documents stand in its grades
 
     def add(self, rows: Sequence[int], queries: Sequence[str], documents: Sequence[str], grades: Sequence[int]) -> None:
-        """The next rows, with the number of each.
-
-        Raises:
-            InputError: a document is judged twice for a query.
-        """
+        """The next rows, with the number of each; refuses a document that is judged twice for a query."""
         begin = 0
         for query, group in groupby(queries):
             end = begin + sum(1 for _ in group)
@@ -256,31 +227,23 @@ class _JudgementRows:
                 seen = dict(zip(islice(judged, before), earlier, strict=True))
                 for row, document in zip(rows[begin:end], documents[begin:end], strict=True):
                     if seen.setdefault(document, row) != row:
-                        place = f"{self._fault.unit} {seen[document]:,}"
-                        raise self._fault(
+                        earlier_row = f"{self._error.unit} {seen[document]:,}"
+                        raise self._error(
                             "a document is judged twice for a query", row, 1,
-                            f"{quoted(document)} for query {quoted(query)}, as in {place}",
+                            f"{quoted(document)} for query {quoted(query)}, as in {earlier_row}",
                             "each document once for a query",
                         )  # fmt: skip
             begin = end
 
     def all_grades(self, expected: str) -> dict[str, dict[str, int]]:
-        """Query → document → grade.
-
-        Raises:
-            InputError: there is no row.
-        """
+        """Query → document → grade; refuses an input without a row."""
         if not self._grades:
-            raise self._fault.empty("judgement", expected)
+            raise self._error.empty("judgement", expected)
         return self._grades
 
 
 class _Grades(dict[bytes, "int | None"]):
-    """Text of a grade → the grade; ``None`` of any other text.
-
-    Args:
-        words: word → grade, of grades in words.
-    """
+    """Text of a grade → the grade, also of grades in ``words``; ``None`` of any other text."""
 
     def __init__(self, words: Mapping[bytes, int]) -> None:
         super().__init__()
@@ -296,35 +259,35 @@ class _Grades(dict[bytes, "int | None"]):
         return f"{_EXPECTED_GRADE}, or {', '.join(word.decode() for word in self.words)}"
 
     @property
-    def account(self) -> str:
+    def summary(self) -> str:
         """The words that were read, and the grade of each."""
-        found = [f"{word.decode()} = {grade}" for word, grade in self.words.items() if word in self]
-        return f"grades in words: {', '.join(found)}" if found else ""
+        read = [f"{word.decode()} = {grade}" for word, grade in self.words.items() if word in self]
+        return f"grades in words: {', '.join(read)}" if read else ""
 
 
 def _add_json(rows: _JudgementRows, file: InputFile, blocks: Iterable[tuple[int, list[bytes]]], words: _Grades) -> None:
     """The rows of JSON Lines: objects with the keys query, document and grade."""
     numbered = ((n, raw) for first, block in blocks for n, raw in enumerate(block, start=first))
     records = Records.of(file, _EXPECTED, ("{", (decoded(raw, file.name, line) for line, raw in numbered)))
-    places = [place_of_column(records, name) for name in _COLUMNS]
-    fault = RowFault(file.name, _COLUMNS)
+    columns = [records.column(name) for name in _COLUMNS]
+    row_error = RowErrors(file.name, _COLUMNS)
     for line, values in records.rows():
-        query, document, grade = (values[place] for place in places)
-        for place, name in enumerate((query, document)):
+        query, document, grade = (values[column] for column in columns)
+        for column, name in enumerate((query, document)):
             if not isinstance(name, str) or not name.strip():
-                raise fault("a name is missing", line, place, quoted(repr(name)), "a name")
+                raise row_error("a name is missing", line, column, quoted(repr(name)), "a name")
         value = grade
         if isinstance(grade, str):
             value = words[grade.strip().encode()] if _WORD.fullmatch(grade.strip()) else None
         if not isinstance(value, int) or isinstance(value, bool) or not _SMALLEST_GRADE <= value <= LARGEST_GRADE:
-            raise fault("not a grade", line, 2, quoted(repr(grade)), words.expected)
+            raise row_error("not a grade", line, 2, quoted(repr(grade)), words.expected)
         rows.add([line], [query.strip()], [document.strip()], [value])
 
 
 def _columns(
     file: str, first: int, lines: list[bytes], words: _Grades
 ) -> tuple[Sequence[int], list[str], list[str], list[int]]:
-    """Numbers, queries, documents and grades of some lines, of which the first has this number."""
+    """Numbers, queries, documents and grades of lines; ``first`` is the number of the first line."""
     table = columns(lines, 4, (0, 2, 3))
     if table is not None:
         queries, documents, grades = table
@@ -341,7 +304,7 @@ def _columns(
 
 
 def _grade(text: bytes, words: Mapping[bytes, int]) -> int | None:
-    """The grade; ``None`` where it is none."""
+    """The grade; ``None`` for any other text."""
     if text in words:
         return words[text]
     return int(text) if _GRADE.fullmatch(text) and int(text) <= LARGEST_GRADE else None
@@ -371,8 +334,8 @@ def _row(file: str, line: int, raw: bytes, words: _Grades) -> tuple[str, str, in
 def _check_grades(judgements: Mapping[str, Mapping[str, int]]) -> None:
     for query, documents in judgements.items():
         for document, grade in documents.items():
-            whole = isinstance(grade, int | np.integer) and not isinstance(grade, bool)
-            if not whole or not _SMALLEST_GRADE <= grade <= LARGEST_GRADE:
+            is_integer = isinstance(grade, int | np.integer) and not isinstance(grade, bool)
+            if not is_integer or not _SMALLEST_GRADE <= grade <= LARGEST_GRADE:
                 raise InputError(
                     "not a grade", column=f"document {quoted(document)} of query {quoted(query)}", found=repr(grade),
                     expected=f"a whole number up to {LARGEST_GRADE:,}, of 9 digits at most",

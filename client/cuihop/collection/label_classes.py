@@ -9,9 +9,8 @@ from pathlib import Path
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.errors import InputError, first_few
 from cuihop.files.input_file import InputFile, Readable, opened_input
-from cuihop.files.likely_causes import cause_of_columns
-from cuihop.files.records import Records
-from cuihop.files.text_lines import counted, quoted
+from cuihop.files.records import Records, cause_of_columns
+from cuihop.files.text_lines import counted, joined, quoted
 from cuihop.graph import ConceptGraph
 from cuihop.identifiers import concept_set, identifier_fault, in_upper_case, looks_like_identifier
 from cuihop.measures.resolution import ResolvedConcepts, Unknown, resolved_concepts
@@ -53,36 +52,32 @@ class LabelClasses:
         """
         records = Records.of(opened_input(path), _EXPECTED)
         if len(records.names) != 2:
-            raise records.fault(
-                "not two columns", quoted(records.delimiter.join(records.names)), "two columns: class and concept",
+            raise records.error(
+                "not two columns", quoted(records.header), "two columns: class and concept",
                 cause_of_columns(records.names, 2, records.delimiter),
             )  # fmt: skip
-        swapped = looks_like_identifier(records.names[0].strip())
-        if swapped or looks_like_identifier(records.names[1].strip()):
-            raise records.fault(
-                "no header", quoted(records.delimiter.join(records.names)), "class,CUI in the first line"
-            )
-        found: dict[str, list[str]] = {}
+        if any(looks_like_identifier(name.strip()) for name in records.names):
+            raise records.error("no header", quoted(records.header), "class,CUI in the first line")
+        classes: dict[str, list[str]] = {}
         lines: dict[str, int] = {}
-        fault = records.row_fault([0, 1])
-        for row, (name, written) in records.texts([0, 1], "not a text", needed=(0, 1)):
+        row_error = records.row_errors([0, 1])
+        for row, (name, written) in records.texts([0, 1], needed=(0, 1)):
             if not name and not written:
                 continue
             if not name or ";" in name:
-                raise fault("not the name of a class", row, 0, quoted(name), "a text without ';'")
+                raise row_error("not the name of a class", row, 0, quoted(name), "a text without ';'")
             if not written:
-                raise fault("a class without a concept", row, 1, f"nothing beside {quoted(name)}", "an identifier")
-            if (wrong := identifier_fault(written)) is not None:
-                cause = "Are the columns swapped?" if looks_like_identifier(name) else None
-                raise fault(wrong.problem, row, 1, quoted(written), wrong.expected, cause or "One concept in each row.")
-            concept = in_upper_case(written)
-            if concept in found.setdefault(name, []):
-                raise fault("a concept stands twice in a class", row, 1, f"{concept} in {quoted(name)}", "each once")
-            found[name].append(concept)
+                raise row_error("a class without a concept", row, 1, f"nothing beside {quoted(name)}", "an identifier")
+            hint = "Are the columns swapped?" if looks_like_identifier(name) else "One concept in each row."
+            concept = row_error.checked_identifier(written, row, 1, hint)
+            if concept in classes.setdefault(name, []):
+                twice = f"{concept} in {quoted(name)}"
+                raise row_error("a concept stands twice in a class", row, 1, twice, "each once")
+            classes[name].append(concept)
             lines.setdefault(concept, row)
-        if not found:
-            raise fault.empty("class", _EXPECTED)
-        concepts = {name: tuple(listed) for name, listed in found.items()}
+        if not classes:
+            raise row_error.empty("class", _EXPECTED)
+        concepts = {name: tuple(listed) for name, listed in classes.items()}
         return cls(concepts, records.source, lines, records.unit, records.form)
 
     @classmethod
@@ -98,8 +93,8 @@ class LabelClasses:
             return cls.read(classes)
         if not isinstance(classes, Mapping) or not classes:
             raise InputError("not classes of a label", found=type(classes).__name__, expected="class → its concepts")
-        found = {name: tuple(sorted(map(in_upper_case, concept_set(given)))) for name, given in classes.items()}
-        for name, concepts in found.items():
+        checked = {name: tuple(sorted(map(in_upper_case, concept_set(listed)))) for name, listed in classes.items()}
+        for name, concepts in checked.items():
             if not isinstance(name, str) or not name or ";" in name:
                 raise InputError("not the name of a class", found=quoted(str(name)), expected="a text without ';'")
             if not concepts:
@@ -107,20 +102,20 @@ class LabelClasses:
             for concept in concepts:
                 if (wrong := identifier_fault(concept)) is not None:
                     raise InputError(wrong.problem, column=name, found=quoted(concept), expected=wrong.expected)
-        return cls(found)
+        return cls(checked)
 
     @property
     def account(self) -> str:
         """Summary of the parsed input, in one line."""
         held = [concept for concepts in self.concepts.values() for concept in concepts]
         several = len(held) - len(set(held))
-        twice = f", {counted(several, 'concept')} in several classes" if several else ""
-        form = f", {self.form}" if self.form else ""
+        concepts = counted(len(set(held)), "concept")
+        twice = f"{counted(several, 'concept')} in several classes" if several else ""
         classes = counted(len(self.concepts), "class", "classes")
-        return f"{self.source}: {classes} of {counted(len(set(held)), 'concept')}{twice}{form}"
+        return f"{self.source}: {joined(f'{classes} of {concepts}', twice, self.form)}"
 
     def place_of(self, concept: str) -> str | None:
-        """The first place of a concept: file and row; ``None`` where there is no file."""
+        """The first occurrence of a concept: file and row; ``None`` if there is no file."""
         return f"{self.source}, {self.unit} {self.lines[concept]:,}" if concept in self.lines else None
 
     def resolved(self, graph: ConceptGraph | None, unknown: Unknown) -> ResolvedConcepts:
@@ -130,8 +125,8 @@ class LabelClasses:
             InputError: the graph does not hold one of them, and ``unknown`` is ``error``; names its line.
         """
         identifiers = {concept for concepts in self.concepts.values() for concept in concepts}
-        found = resolved_concepts(identifiers, graph, "isolated", self.place_of)
-        strange = sorted(found.isolated, key=lambda concept: self.lines.get(concept, 0))
+        resolved = resolved_concepts(identifiers, graph, "isolated", self.place_of)
+        strange = sorted(resolved.isolated, key=lambda concept: self.lines.get(concept, 0))
         if strange and unknown == "error" and graph is not None:
             raise InputError(
                 "a class of a concept that the graph does not hold", file=self.source,
@@ -139,14 +134,11 @@ class LabelClasses:
                 expected=f"concepts of release {graph.release.name}",
                 advice="unknown='isolated' (--unknown isolated) lets such a concept match only itself.",
             )  # fmt: skip
-        return found
+        return resolved
 
 
 def classes_of_images(
-    images: Sequence[ImageConcepts],
-    labels: Mapping[str, LabelClasses],
-    graph: ConceptGraph | None,
-    unknown: Unknown,
+    images: Sequence[ImageConcepts], labels: Mapping[str, LabelClasses], graph: ConceptGraph | None, unknown: Unknown
 ) -> dict[str, dict[str, str]]:
     """Label → image → its classes, ascending and joined by ``;``; empty for an image without any.
 
@@ -159,13 +151,13 @@ def classes_of_images(
             ``error``.
     """
     identifiers = {concept for collection in images for concepts in collection.values() for concept in concepts}
-    places = (collection.place_of for collection in images)
+    sources = [collection.place_of for collection in images]
     of_images = resolved_concepts(
-        identifiers, graph, unknown, lambda concept: next(filter(None, (at(concept) for at in places)), None)
+        identifiers, graph, unknown, lambda concept: next(filter(None, (source(concept) for source in sources)), None)
     )
     of_labels = {name: classes.resolved(graph, unknown) for name, classes in labels.items()}
-    held = set(of_images.concept.values()).union(*(found.concept.values() for found in of_labels.values()))
-    isolated = of_images.isolated.union(*(found.isolated for found in of_labels.values()))
+    held = set(of_images.concept.values()).union(*(resolved.concept.values() for resolved in of_labels.values()))
+    isolated = of_images.isolated.union(*(resolved.isolated for resolved in of_labels.values()))
     above = _at_or_above(sorted(held - isolated), graph)
     columns: dict[str, dict[str, str]] = {}
     for name, classes in labels.items():
@@ -192,6 +184,6 @@ def _at_or_above(concepts: Sequence[str], graph: ConceptGraph | None) -> dict[st
     pack = graph.pack(concepts, hops=_FARTHEST, direction="up")
     bounds, indices = pack.indptr.tolist(), pack.indices.tolist()
     return {
-        concept: [concepts[place] for place in indices[first:last]]
+        concept: [concepts[index] for index in indices[first:last]]
         for concept, first, last in zip(concepts, bounds, bounds[1:], strict=False)
     }

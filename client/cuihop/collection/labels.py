@@ -10,29 +10,23 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from cuihop.collection.columns import place_of_column
-from cuihop.collection.concept_rows import check_image
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.image_names import places_by_name
+from cuihop.collection.image_rows import ImageRows, cause_of_strange_name, index_of_names
 from cuihop.collection.label_classes import LabelClasses, classes_of_images
 from cuihop.errors import InputError, checked_choice, first_few
 from cuihop.files.arrow_tables import is_table_object
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import Readable, opened_input
-from cuihop.files.likely_causes import cause_of_columns, cause_of_strange_name
-from cuihop.files.records import Records, RowFault
-from cuihop.files.text_lines import counted, quoted
+from cuihop.files.records import Records, cause_of_columns
+from cuihop.files.text_lines import counted, joined, quoted
 from cuihop.graph import ConceptGraph
 from cuihop.identifiers import MISSING_VALUES
 from cuihop.measures.resolution import Unknown
+from cuihop.resources.arrays import Int32, Int64, UInt64
 
 __all__ = ["MANUAL_LABELS", "UNLABELLED", "Agreement", "Labels"]
 
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-UInt64 = npt.NDArray[np.uint64]
 
 Agreement: TypeAlias = Literal["equal", "shared"]
 """Two images agree in a label when their values are equal, or when they share a class: one of the texts between the
@@ -63,7 +57,7 @@ class Labels:
     Attributes:
         columns: the labels. Every column has the same images.
         source: the file, or another origin.
-        images_account: of labels from concepts, the account of these.
+        images_account: of labels from concepts, the summary of these.
         form: compression, delimiter and column of images, where the input was not plain CSV with the images first.
         agreement: of two images, see `Agreement`.
     """
@@ -75,7 +69,7 @@ class Labels:
     agreement: Agreement = "equal"
 
     def with_agreement(self, agreement: Agreement) -> Labels:
-        """The same labels, in which images agree in this way.
+        """The same labels, with this agreement of images.
 
         Raises:
             InputError: there is no such agreement.
@@ -94,7 +88,7 @@ class Labels:
     @cached_property
     def _rows(self) -> dict[str, int]:
         """Image → its row in the file."""
-        return places_by_name(self.images)
+        return index_of_names(self.images)
 
     @cached_property
     def _codes(self) -> dict[tuple[str, ...], Int32]:
@@ -103,7 +97,7 @@ class Labels:
 
     @cached_property
     def _last_rows(self) -> list[tuple[tuple[str, ...], Int64]]:
-        """The last results of `rows`. A ranking is judged in parts, all of one corpus."""
+        """The last results of `rows`. A ranking is judged in chunks, all of one corpus."""
         return []
 
     @cached_property
@@ -178,35 +172,32 @@ class Labels:
         """Labels from rows of images and their labels in any form."""
         names = [name.strip() for name in records.names]
         if not names and records.table is None:
-            raise RowFault(records.source).empty("image", _EXPECTED)
+            raise records.row_errors([]).empty("image", _EXPECTED)
         if len(names) < 2 or not all(names) or len(set(names)) < len(names) or names[0].startswith("Unnamed:"):
             separator = ", " if records.unit == "row" else records.delimiter
-            raise records.fault(
+            raise records.error(
                 "not a header of labels" if records.unit == "line" else "not columns of labels",
                 quoted(separator.join(names)), "the image column and one for each label, each name once",
                 cause_of_columns(names, 2 if len(names) < 2 else len(names) - 1, records.delimiter),
             )  # fmt: skip
-        image_at = 0 if image_column is None else place_of_column(records, image_column)
-        fault, at = records.row_fault([image_at]), dict[str, int]()
-        columns: dict[str, dict[str, str]] = {name: {} for place, name in enumerate(names) if place != image_at}
-        stores = [(place, columns[name]) for place, name in enumerate(names) if place != image_at]
-        for row, fields in records.texts(range(len(names)), "not a label", needed=(image_at,)):
-            image = fields[image_at]
-            if not image or image in at:
-                if not any(fields):
-                    continue
-                check_image(image, row, at.get(image), fault)
-            at[image] = row
-            for place, column in stores:
-                if fields[place].lower() in _MISSING:
-                    raise records.row_fault([place])(
-                        "a missing value in place of a label", row, 0, quoted(fields[place]), "a label, or nothing"
+        key = 0 if image_column is None else records.column(image_column)
+        rows = ImageRows(records.row_errors([key]))
+        labels: dict[str, dict[str, str]] = {name: {} for index, name in enumerate(names) if index != key}
+        columns = [(index, labels[name]) for index, name in enumerate(names) if index != key]
+        for row, fields in records.texts(range(len(names)), "not a label", needed=(key,)):
+            image = fields[key]
+            if not image and not any(fields):
+                continue
+            rows.add(image, row)
+            for index, column in columns:
+                if fields[index].lower() in _MISSING:
+                    raise records.row_errors([index])(
+                        "a missing value in place of a label", row, 0, quoted(fields[index]), "a label, or nothing"
                     )
-                column[image] = fields[place]
-        if not at:
-            raise fault.empty("image", _EXPECTED)
-        form = ", ".join(filter(None, (records.form, f"images in {names[image_at]}" if image_at else "")))
-        return cls(columns, records.source, form=form)
+                column[image] = fields[index]
+        if not rows:
+            raise rows.error.empty("image", _EXPECTED)
+        return cls(labels, records.source, form=joined(records.form, f"images in {names[key]}" if key else ""))
 
     @classmethod
     def of_concepts(cls, images: ImageConcepts, groups: Mapping[str, frozenset[str]] = MANUAL_LABELS) -> Labels:
@@ -266,15 +257,15 @@ class Labels:
                 "no classes", column="classes", found="none", expected="label → classes and their concepts"
             )
         collections = [images] if isinstance(images, ImageConcepts) else list(images)
-        given = {name: LabelClasses.of(of_label) for name, of_label in classes.items()}
-        columns = classes_of_images(collections, given, graph, unknown)
+        labels = {name: LabelClasses.of(of_label) for name, of_label in classes.items()}
+        columns = classes_of_images(collections, labels, graph, unknown)
         below = "and all below it in the graph" if graph is not None else "alone, without those below it"
         sources = " and ".join(collection.source for collection in collections)
-        accounts = "; ".join(
+        summaries = "; ".join(
             f"{name} by {of_label.account}{_without_images(of_label.concepts, columns[name])}"
-            for name, of_label in given.items()
+            for name, of_label in labels.items()
         )
-        return cls(columns, f"classes of {sources}", form=f"{accounts}; a concept of a class counts {below}")
+        return cls(columns, f"classes of {sources}", form=f"{summaries}; a concept of a class counts {below}")
 
     def rows(self, images: Sequence[str]) -> Int64:
         """The row of each image: int64, shape (images,).
@@ -287,15 +278,15 @@ class Labels:
             if earlier[0] is images:
                 self._last_rows.sort(key=lambda entry: entry is earlier)  # the last to be forgotten
                 return earlier[1]
-        places = self._rows
-        rows = np.fromiter((places.get(image, -1) for image in images), dtype=np.int64, count=len(images))
+        at = self._rows
+        rows = np.fromiter((at.get(image, -1) for image in images), dtype=np.int64, count=len(images))
         if (rows < 0).any():
-            absent = list(dict.fromkeys(images[place] for place in np.flatnonzero(rows < 0).tolist()))
+            absent = list(dict.fromkeys(images[index] for index in np.flatnonzero(rows < 0).tolist()))
             raise InputError(
                 "images without a row of labels", file=self.source,
                 found=f"{len(absent):,}: {first_few(absent)}",
                 expected="a row for every query and every image of the corpus",
-                advice=cause_of_strange_name(absent[0], places),
+                advice=cause_of_strange_name(absent[0], at),
             )  # fmt: skip
         self._last_rows[:] = [*self._last_rows[-1:], (images, rows)]
         return rows
@@ -328,18 +319,18 @@ class Labels:
         """
         self._column(name)
         values = list(dict.fromkeys(filter(None, self.columns[name].values())))
-        parts = [{part.strip() for part in value.split(";")} - {""} for value in values]
-        numbers = {part: number for number, part in enumerate(sorted(set().union(*parts)))}
+        classes = [{name.strip() for name in value.split(";")} - {""} for value in values]
+        numbers = {name: number for number, name in enumerate(sorted(set().union(*classes)))}
         if len(numbers) > _MOST_CLASSES:
             raise InputError(
                 "too many classes of a label", file=self.source, column=name, found=f"{len(numbers):,}",
                 expected=f"at most {_MOST_CLASSES:,}", advice="With the agreement 'equal' there is no bound.",
             )  # fmt: skip
-        found = np.zeros((max(1, -(-len(numbers) // 64)), len(values) + 1), dtype=np.uint64)
-        for place, listed in enumerate(parts):
-            for part in listed:
-                found[numbers[part] // 64, place] |= np.uint64(1 << numbers[part] % 64)
-        return found
+        bits = np.zeros((max(1, -(-len(numbers) // 64)), len(values) + 1), dtype=np.uint64)
+        for column, listed in enumerate(classes):
+            for number in map(numbers.__getitem__, listed):
+                bits[number // 64, column] |= np.uint64(1 << number % 64)
+        return bits
 
     def _column(self, name: str) -> Int32:
         """The codes of one label."""
@@ -350,13 +341,13 @@ class Labels:
             numbers = {"": UNLABELLED}
             for value in column.values():
                 numbers.setdefault(value, len(numbers) - 1)
-            found = (numbers[column[image]] for image in self.images)
-            self._codes[name,] = np.fromiter(found, dtype=np.int32, count=len(column))
+            codes = (numbers[column[image]] for image in self.images)
+            self._codes[name,] = np.fromiter(codes, dtype=np.int32, count=len(column))
         return self._codes[name,]
 
 
 def _without_images(classes: Iterable[str], column: Mapping[str, str]) -> str:
-    """The classes that no image has, for the account; empty where there are none."""
+    """The classes that no image has, for the summary; empty if there are none."""
     seen = {name for value in set(column.values()) for name in value.split(";")}
     absent = [name for name in classes if name not in seen]
     return f", {counted(len(absent), 'class', 'classes')} without an image ({first_few(absent)})" if absent else ""

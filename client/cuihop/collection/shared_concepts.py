@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 
 from cuihop.errors import InputError
 from cuihop.files.text_lines import quoted
@@ -11,16 +11,10 @@ from cuihop.identifiers import in_upper_case, is_identifier
 
 
 def check_one_vocabulary(true: Collection[str], predicted: Collection[str], sources: tuple[str, str]) -> None:
-    """Refuse concepts that share none with the true ones, and are written in other forms: every value would be 0.
-
-    Args:
-        true, predicted: identifiers. sources: their files, for the error.
-
-    Raises:
-        InputError: names an example of both.
-    """
+    """Refuse concepts that share none with the true ones, and are written in other forms: every value would be 0."""
     ours, theirs = (sorted(filter(None, set(side))) for side in (true, predicted))
-    if not ours or not theirs or not set(ours).isdisjoint(theirs) or not _forms(ours).isdisjoint(_forms(theirs)):
+    forms = set(map(_form, ours))
+    if not ours or not theirs or not set(ours).isdisjoint(theirs) or not forms.isdisjoint(map(_form, theirs)):
         return
     raise InputError(
         "no predicted concept is a true one, and all are written in another form",
@@ -36,12 +30,8 @@ def account_of_shared(true: Collection[int], predicted: Collection[int]) -> Iter
         yield "no predicted concept is a true one of any text or image: are both of the same vocabulary?"
 
 
-def _forms(identifiers: Iterable[str]) -> set[str]:
-    """Forms of identifiers: CUI, the prefix of an ontology, another code, or a word."""
-    return {_form(identifier) for identifier in identifiers}
-
-
 def _form(identifier: str) -> str:
+    """The form of an identifier: CUI, the prefix of an ontology, another code, or a word."""
     if is_identifier(in_upper_case(identifier)):
         return "CUI"
     prefix, colon, _ = identifier.partition(":")

@@ -25,10 +25,10 @@ from cuihop.evaluation.means import mean_columns, number_text, p_text, signed_te
 from cuihop.evaluation.resampling import checked_resampling
 from cuihop.files.text_lines import quoted
 from cuihop.files.written_files import write_whole
-from cuihop.measures.measure import Measure, measures_named
-from cuihop.measures.registry import FAMILIES
+from cuihop.measures.measure import FAMILIES, Measure, measures_named
 from cuihop.notebooks.figures import comparison_figure, saved_figure
 from cuihop.notebooks.table import Table
+from cuihop.resources.arrays import Float64
 from cuihop.resources.optional_packages import installed_by
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "Difference", "compare", "is_error"]
 
-Float64 = npt.NDArray[np.float64]
 
 _CELLS_AT_ONCE = 1 << 24  # of queries and tests: 128 MB of differences
 _MOST_COLUMNS = 8  # of measures that fit a page
@@ -54,7 +53,7 @@ class Difference:
         queries: those that both were scored on.
         mean_baseline, mean_system: over these queries. difference: mean_system − mean_baseline.
         low, high: the confidence interval of the difference, by the paired bootstrap.
-        p_bootstrap, p_randomisation, p_student: two-sided; of Student's paired t-test ``None`` where all differences
+        p_bootstrap, p_randomisation, p_student: two-sided; of Student's paired t-test ``None`` if all differences
             are equal.
         p_holm: ``p_randomisation``, adjusted for all tests of the comparison.
         effect: the difference in units of the standard deviation of the queries' differences; ``None`` as p_student.
@@ -88,7 +87,7 @@ class Comparison:
     Attributes:
         differences: for each measure, each pair of systems. Holm's p adjusts for their number.
         cards: name of a system → its card. measures: their names.
-        against: the baseline of all others; ``None`` where every pair was compared, the earlier one as the baseline.
+        against: the baseline of all others; ``None`` if every pair was compared, the earlier one as the baseline.
             Without tests there are no differences.
         resamples, confidence, seed: of the tests.
     """
@@ -139,7 +138,7 @@ class Comparison:
         means = [card.means[measure] for card in self.cards.values()]
         numbers = [mean for mean in means if mean is not None]
         best = (min if is_error(measure) else max)(numbers, default=None)
-        return [place for place, mean in enumerate(means) if mean is not None and mean == best]
+        return [row for row, mean in enumerate(means) if mean is not None and mean == best]
 
     def _better(self) -> Iterator[tuple[str, str, str]]:
         """Measure, system, and another system that is worse, with Holm's p below 1 - confidence."""
@@ -149,14 +148,14 @@ class Comparison:
                 yield (d.measure, *(order if (d.difference > 0) != is_error(d.measure) else order[::-1]))
 
     def _letters(self) -> Mapping[str, str]:
-        """Name of each system → its superscript letter; empty texts where none is needed or there are too few."""
+        """Name of each system → its superscript letter; empty texts if none is needed or there are too few."""
         lettered = len(self.cards) <= len(_LETTERS) and any(self._better())
         return dict(zip(self.cards, _LETTERS, strict=False)) if lettered else dict.fromkeys(self.cards, "")
 
     def _worse(self, measure: str, system: str, letters: Mapping[str, str]) -> str:
         """Letters of the systems that are worse under a measure, in their order."""
-        found = {worse for name, better, worse in self._better() if (name, better) == (measure, system)}
-        return "".join(letter for name, letter in letters.items() if name in found)
+        worse_systems = {worse for name, better, worse in self._better() if (name, better) == (measure, system)}
+        return "".join(letter for name, letter in letters.items() if name in worse_systems)
 
     def _marks(self) -> list[str]:
         """The meaning of the marks in `means`."""
@@ -177,19 +176,19 @@ class Comparison:
             )
             for d in self.differences
         ]  # fmt: skip
-        tests = self.account_of_tests() or ["no pair was tested"]
+        tests = self.notes_on_tests() or ["no pair was tested"]
         return Table(header, rows, "differences", " ".join(["Differences of means.", *map(_sentence, tests)]))
 
     def account(self) -> list[str]:
         """Explanations of the tables, in plain words."""
-        return [*self._marks(), *self.account_of_tests()]
+        return [*self._marks(), *self.notes_on_tests()]
 
     def __str__(self) -> str:
         differences = ["", self.table().text()] if self.differences else []
         return "\n".join([self.means().text(), *differences, *self.account()])
 
-    def account_of_tests(self) -> list[str]:
-        """Explanations of the differences, in plain words; none where no pair was tested."""
+    def notes_on_tests(self) -> list[str]:
+        """Explanations of the differences, in plain words; empty if no pair was tested."""
         if not self.differences:
             return []
         queries = {row.queries for row in self.differences}
@@ -262,7 +261,7 @@ class Comparison:
         }
 
     def to_csv(self, path: str | Path) -> None:
-        """Write one row for each query, one column for each measure and system; whole or not at all.
+        """Write one row for each query, one column for each measure and system; an atomic write.
 
         Raises:
             OutputError: the disk is full, or the folder cannot be written.
@@ -341,18 +340,18 @@ def _tested(
     """The fields of `Difference` for each measure and pair of systems; all but Holm's p."""
     differences = np.array([columns[name, system] - columns[name, baseline] for name, baseline, system in tests]).T
     differences[np.abs(differences) <= _ROUNDING] = 0.0
-    found: dict[int, dict[str, Any]] = {}
-    for places, both in _same_queries(differences):
-        paired = np.ascontiguousarray(differences[both][:, places])
+    fields: dict[int, dict[str, Any]] = {}
+    for indices, both in _same_queries(differences):
+        paired = np.ascontiguousarray(differences[both][:, indices])
         if not len(paired):
-            name, *both_systems = tests[places[0]]
+            name, *both_systems = tests[indices[0]]
             raise InputError("no query was scored for both systems", column=name, found=", ".join(both_systems))
         exchanged = randomisation_tests(paired, resamples=resamples, seed=seed, threads=threads)
         resampled = paired_bootstraps(paired, confidence=confidence, resamples=resamples, seed=seed, threads=threads)
         student = student_tests(paired)
-        for column, place in enumerate(places):
-            name, baseline, system = tests[place]
-            found[place] = {
+        for column, index in enumerate(indices):
+            name, baseline, system = tests[index]
+            fields[index] = {
                 "measure": name, "baseline": baseline, "system": system, "queries": len(paired),
                 "mean_baseline": math.fsum(columns[name, baseline][both]) / len(paired),
                 "mean_system": math.fsum(columns[name, system][both]) / len(paired),
@@ -362,29 +361,29 @@ def _tested(
                 "p_student": student[column].p, "effect": student[column].effect,
                 **_outcomes(name, paired[:, column]),
             }  # fmt: skip
-    return [found[place] for place in range(len(tests))]
+    return [fields[index] for index in range(len(tests))]
 
 
 def _measures(cards: Sequence[ScoreCard], measures: str | Measure | Sequence[str | Measure] | None) -> tuple[str, ...]:
     shared = [name for name in cards[0].values if all(name in card.values for card in cards)]
-    wanted = shared if measures is None else [str(measure) for measure in measures_named(measures)]
-    absent = [name for name in wanted if name not in shared]
-    if absent or not wanted:
+    requested = shared if measures is None else [str(measure) for measure in measures_named(measures)]
+    absent = [name for name in requested if name not in shared]
+    if absent or not requested:
         raise InputError(
             "not a measure of every score card", column="measures", found=", ".join(absent) or "none in common",
             expected=", ".join(shared) or "cards of the same measures",
         )  # fmt: skip
-    return tuple(wanted)
+    return tuple(requested)
 
 
 def _same_queries(differences: Float64) -> Iterator[tuple[list[int], npt.NDArray[np.bool_]]]:
     """Columns that have the same queries, with these queries."""
     scored = ~np.isnan(differences)
-    places: dict[bytes, list[int]] = {}
-    for place, column in enumerate(scored.T):
-        places.setdefault(column.tobytes(), []).append(place)
-    for some in places.values():
-        yield some, scored[:, some[0]]
+    indices: dict[bytes, list[int]] = {}
+    for index, column in enumerate(scored.T):
+        indices.setdefault(column.tobytes(), []).append(index)
+    for columns in indices.values():
+        yield columns, scored[:, columns[0]]
 
 
 def _outcomes(measure: str, differences: Float64) -> dict[str, int]:
@@ -398,5 +397,5 @@ def _sentence(line: str) -> str:
 
 
 def is_error(measure: str) -> bool:
-    """True where smaller values are the better ones."""
+    """True if smaller values are the better ones."""
     return FAMILIES[measures_named(measure)[0].family].error

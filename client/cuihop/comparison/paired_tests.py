@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.evaluation.resampling import EXCHANGES, in_blocks, resampled_sums
+from cuihop.resources.arrays import Float64
 
 __all__ = [
     "PairedBootstrap",
@@ -26,7 +27,6 @@ __all__ = [
     "two_sided_p",
 ]
 
-Float64 = npt.NDArray[np.float64]
 
 _CELLS_A_PASS = 1 << 24  # columns that share their draws: 128 MB of differences or resampled means
 _TINY, _ENOUGH, _MOST_TERMS = 1e-300, 1e-15, 100_000  # of a continued fraction
@@ -39,8 +39,8 @@ def randomisation_tests(
     """The two-sided p-value of each mean difference, under random exchange of the two systems in each query.
 
     Each difference changes its sign at random; p is the share of assignments whose mean is at least as far from 0.
-    Where all 2^m assignments of the m differences that are not 0 are at most ``resamples``, each is tried once and p
-    is exact. Otherwise p = (1 + as far) / (1 + resamples) over random ones. Source: Fisher 1935; for retrieval,
+    If the 2^m assignments of the m differences that are not 0 are at most ``resamples``, each is tried once and p is
+    exact. Otherwise p = (1 + as far) / (1 + resamples) over random ones. Source: Fisher 1935; for retrieval,
     Smucker, Allan and Carterette 2007. Over thousands of queries it keeps its level, as bootstrap and t-test do, and
     Wilcoxon's and the sign test do not (Ihemelandu and Ekstrand 2023).
 
@@ -54,27 +54,27 @@ def randomisation_tests(
     [0.25]
     """
     queries, tests = differences.shape
-    found = [1.0] * tests
+    p_values = [1.0] * tests
     sampled = []
     for test in range(tests):
         nonzero = differences[differences[:, test] != 0.0, test]
         if len(nonzero) < 63 and 2 ** len(nonzero) <= resamples:
-            found[test] = _exact(nonzero)
+            p_values[test] = _exact(nonzero)
         else:
             sampled.append(test)
-    for some in _passes(sampled, max(queries, 1)):
-        part = differences[:, some]
-        totals, least = part.sum(axis=0), _far(part)
+    for tested in _passes(sampled, max(queries, 1)):
+        columns = differences[:, tested]
+        totals, least = columns.sum(axis=0), _far(columns)
 
         def reached(generator: np.random.Generator, rows: int) -> npt.NDArray[np.int64]:
-            drawn = np.frombuffer(generator.bytes(rows * -(-queries // 8)), dtype=np.uint8).reshape(rows, -1)
-            changed = np.unpackbits(drawn, axis=1, count=queries).astype(np.float64)
-            return np.asarray((np.abs(totals - 2.0 * (changed @ part)) >= least).sum(axis=0))  # noqa: B023 - called at once
+            random_bytes = np.frombuffer(generator.bytes(rows * -(-queries // 8)), dtype=np.uint8).reshape(rows, -1)
+            changed = np.unpackbits(random_bytes, axis=1, count=queries).astype(np.float64)
+            return np.asarray((np.abs(totals - 2.0 * (changed @ columns)) >= least).sum(axis=0))  # noqa: B023 - called at once
 
         counts = sum(in_blocks(reached, queries, resamples, (seed, EXCHANGES), threads))
-        for test, count in zip(some, np.asarray(counts).tolist(), strict=True):
-            found[test] = (1 + count) / (1 + resamples)
-    return found
+        for test, count in zip(tested, np.asarray(counts).tolist(), strict=True):
+            p_values[test] = (1 + count) / (1 + resamples)
+    return p_values
 
 
 def _exact(nonzero: Float64) -> float:
@@ -124,17 +124,17 @@ def paired_bootstraps(
     """
     queries, tests = differences.shape
     tail = (1.0 - confidence) / 2
-    found: list[PairedBootstrap] = []
-    for some in _passes(range(tests), max(queries, resamples)):
-        part = differences[:, some]
+    results: list[PairedBootstrap] = []
+    for tested in _passes(range(tests), max(queries, resamples)):
+        columns = differences[:, tested]
 
-        resampled = resampled_sums(part, resamples, seed, threads) / queries
-        observed = part.sum(axis=0) / queries
-        reached = (np.abs(resampled - observed) >= _far(part) / queries).sum(axis=0)
+        resampled = resampled_sums(columns, resamples, seed, threads) / queries
+        observed = columns.sum(axis=0) / queries
+        reached = (np.abs(resampled - observed) >= _far(columns) / queries).sum(axis=0)
         low, high = np.quantile(resampled, [tail, 1.0 - tail], axis=0)
         p_values = (1 + reached) / (1 + resamples)
-        found += map(PairedBootstrap, low.tolist(), high.tolist(), p_values.tolist())
-    return found
+        results += map(PairedBootstrap, low.tolist(), high.tolist(), p_values.tolist())
+    return results
 
 
 def _passes(tests: Sequence[int], cells: int) -> Iterator[list[int]]:
@@ -149,7 +149,7 @@ class StudentTest:
     """Student's test of a mean difference, and its effect size.
 
     Attributes:
-        p: two-sided, of Student's paired t-test; ``None`` where the differences have no spread.
+        p: two-sided, of Student's paired t-test; ``None`` if the differences have no spread.
         effect: the mean difference in units of the standard deviation of the differences; ``None`` as for p.
     """
 
@@ -171,15 +171,15 @@ def student_tests(differences: Float64) -> list[StudentTest]:
     2.0
     """
     queries = len(differences)
-    found = []
+    results = []
     for column in differences.T:
         mean = math.fsum(column) / queries
         spread = math.sqrt(math.fsum((column - mean) ** 2) / (queries - 1)) if queries > 1 else 0.0
         if spread <= _ROUNDING:
-            found.append(StudentTest(None, None))
+            results.append(StudentTest(None, None))
         else:
-            found.append(StudentTest(two_sided_p(mean / (spread / math.sqrt(queries)), queries - 1), mean / spread))
-    return found
+            results.append(StudentTest(two_sided_p(mean / (spread / math.sqrt(queries)), queries - 1), mean / spread))
+    return results
 
 
 def two_sided_p(t: float, freedom: int) -> float:
@@ -212,7 +212,7 @@ def _log(x: float, rest: float) -> float:
 
 
 def _fraction(a: float, b: float, x: float) -> float:
-    """The continued fraction of I_x(a, b), which converges where x < (a + 1) / (a + b + 2)."""
+    """The continued fraction of I_x(a, b), which converges if x < (a + 1) / (a + b + 2)."""
     c, d = 1.0, 1.0 / _not_zero(1.0 - (a + b) * x / (a + 1.0))
     value = d
     for m in range(1, _MOST_TERMS):
@@ -244,7 +244,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
     adjusted = [0.0] * len(p_values)
     largest = 0.0
-    for rank, place in enumerate(order):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        adjusted[place] = largest
+    for rank, index in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = largest
     return adjusted

@@ -18,7 +18,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.collection.image_names import places_by_name
+from cuihop.collection.image_rows import index_of_names
 from cuihop.errors import InputError
 from cuihop.evaluation.means import MeanQueries, mean_of, number_text
 from cuihop.evaluation.result import Details, MeasuredQueries
@@ -27,8 +27,7 @@ from cuihop.files.input_file import InputFile, Readable, opened_input
 from cuihop.files.text_lines import quoted, whole_text
 from cuihop.files.written_files import write_whole
 from cuihop.measures.family import limits_text
-from cuihop.measures.measure import measures_named
-from cuihop.measures.registry import FAMILIES
+from cuihop.measures.measure import FAMILIES, measures_named
 
 __all__ = ["ScoreCard", "is_score_card", "system_name"]
 
@@ -36,19 +35,8 @@ _ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")  # of a file; not the last 
 _RELEASE = ("digest", "sabs", "relations")
 _TIES = "ties"
 _PARAMETERS = (
-    *(
-        "n",
-        "lambda",
-        "weight",
-        "ic",
-        "direction",
-        "unknown",
-        "missing",
-        "empty_ideal",
-        "ideal",
-        "query_image",
-        _TIES,
-    ),  # of a ranking
+    *("n", "lambda", "weight", "ic", "direction", "unknown", "missing", "empty_ideal", "ideal"),
+    *("query_image", _TIES),  # of a ranking
     "label_agreement",
     *("official", "branching"),  # of detected concepts and codes
     *("text", "read from scores"),  # of captions
@@ -95,7 +83,7 @@ class ScoreCard:
         conditions |= {name: parameters.get(name) for name in _PARAMETERS}
         conditions |= {f"content of {name}": digest for name, digest in parameters.get("digests", {}).items()}
         named = system or system_name(str(parameters.get("ranking") or parameters.get("predictions") or "unnamed"))
-        columns = {str(m): evaluation.values[:, place] for place, m in enumerate(evaluation.measures)}
+        columns = {str(m): evaluation.values[:, column] for column, m in enumerate(evaluation.measures)}
         counts = {name: _number(value) for name, value in evaluation.summary()["counts"].items()}
         versions = {**evaluation.versions, **({"release": release["name"]} if release else {})}
         # As JSON gives them back: tuples are lists there.
@@ -119,7 +107,7 @@ class ScoreCard:
 
     @property
     def means(self) -> dict[str, float | None]:
-        """The mean of each measure over the queries that have a value; ``None`` where none has."""
+        """The mean of each measure over the queries that have a value; ``None`` if none has."""
         return dict(self._means)
 
     @cached_property
@@ -152,7 +140,7 @@ class ScoreCard:
         return json.dumps({**content, "sha256": content_digest(content)}, indent=1, ensure_ascii=False) + "\n"
 
     def write(self, path: str | Path) -> None:
-        """Write the card, whole or not at all.
+        """Write the card atomically.
 
         Raises:
             OutputError: the disk is full, or the folder cannot be written.
@@ -205,7 +193,7 @@ class ScoreCard:
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        return places_by_name(self.queries)
+        return index_of_names(self.queries)
 
 
 def system_name(source: str) -> str:
@@ -224,7 +212,7 @@ def _agree(name: str, ours: object, theirs: object) -> bool:
 
 
 def _number(count: Any) -> Any:
-    """The number of items, where a count lists them."""
+    """The number of items of a count that lists them."""
     if isinstance(count, list | tuple):
         return len(count)
     if isinstance(count, Mapping):
@@ -264,17 +252,15 @@ def is_score_card(file: InputFile) -> bool:
     return head[:1] == b"{" and not (b'"query"' in first and b'"document"' in first)
 
 
-def score_card_content(given: Readable) -> dict[str, Any]:
-    """The fields of the card in the file, each of its type, without the digest, which fits.
-
-    Raises:
-        InputError: names the file and the field.
-    """
-    file = opened_input(given)
+def score_card_content(path_or_file: Readable) -> dict[str, Any]:
+    """The fields of the card in the file, each of its type, without the digest, which fits; errors name the field."""
+    file = opened_input(path_or_file)
     path = file.name
 
-    def refuse(problem: str, field: str, found: object, expected: str) -> NoReturn:
-        raise InputError(problem, file=path, column=f"field {field}", found=quoted(str(found)), expected=expected)
+    def refuse(problem: str, field: str, content_of_field: object, expected: str) -> NoReturn:
+        raise InputError(
+            problem, file=path, column=f"field {field}", found=quoted(str(content_of_field)), expected=expected
+        )
 
     content = _json(file)
     if not isinstance(content, dict) or "score_card" not in content:
@@ -340,7 +326,7 @@ def _check_fields(content: Mapping[str, Any], refuse: Refuse) -> None:
         if not isinstance(version, str):
             refuse("not a version", f"versions, {quoted(name)}", json.dumps(version), "text")
     inputs = content.get("inputs", {})
-    if not isinstance(inputs, dict) or not all(isinstance(account, str) for account in inputs.values()):
+    if not isinstance(inputs, dict) or not all(isinstance(summary, str) for summary in inputs.values()):
         refuse("not of its type", "inputs", json.dumps(inputs), "input → how it was read")
     queries = content["queries"]
     seen: set[str] = set()
@@ -367,9 +353,9 @@ def _check_values(name: str, column: object, queries: int, refuse: Refuse) -> No
         refuse("not a value for each query", field, f"{len(column):,} values" if isinstance(column, list) else column,
                f"{queries:,} values")  # fmt: skip
     low, high = FAMILIES[measures_named(name)[0].family].limits
-    for place, value in enumerate(column):
+    for row, value in enumerate(column):
         if value is not None and not (isinstance(value, float) and low - _ROUNDING <= value <= high + _ROUNDING):
-            refuse("not a value", f"{field}, query {place + 1:,}", value, f"a number{limits_text(low, high)}, or null")
+            refuse("not a value", f"{field}, query {row + 1:,}", value, f"a number{limits_text(low, high)}, or null")
 
 
 def _check_means(means: Mapping[str, object], values: Mapping[str, list[float | None]], refuse: Refuse) -> None:
@@ -383,13 +369,13 @@ def _check_means(means: Mapping[str, object], values: Mapping[str, list[float | 
 
 def _check_mean_queries(behind: Mapping[str, Any], values: Mapping[str, list[float | None]], refuse: Refuse) -> None:
     if set(behind) != set(values):
-        found, expected = ", ".join(behind) or "none", ", ".join(values)
-        refuse("other measures than those of the values", "mean_queries", found, expected)
+        named, expected = ", ".join(behind) or "none", ", ".join(values)
+        refuse("other measures than those of the values", "mean_queries", named, expected)
     fields = {field.name for field in dataclasses.fields(MeanQueries)}
     for name, counts in behind.items():
         field, queries = f"mean_queries, {quoted(name)}", len(values[name])
-        whole = isinstance(counts, dict) and set(counts) == fields
-        if not whole or not all(type(count) is int and 0 <= count <= queries for count in counts.values()):
+        complete = isinstance(counts, dict) and set(counts) == fields
+        if not complete or not all(type(count) is int and 0 <= count <= queries for count in counts.values()):
             expected = f"{', '.join(sorted(fields))}: whole numbers, up to {queries:,}"
             refuse("not numbers of queries", field, json.dumps(counts), expected)
         scored = sum(value is not None for value in values[name])

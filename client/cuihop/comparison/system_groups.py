@@ -7,11 +7,11 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from cuihop.collection.image_rows import cause_of_strange_name
 from cuihop.collection.labels import Labels
 from cuihop.errors import InputError, first_few
 from cuihop.evaluation.groups import GroupMean
 from cuihop.evaluation.means import number_text, span_of
-from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import quoted
 from cuihop.notebooks.table import Table
 
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 Means = Mapping[str, Mapping[str, float | None]]
-"""System → measure → mean; ``None`` where no query has a value."""
+"""System → measure → mean; ``None`` if no query has a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class SystemGroup:
     Attributes:
         label: its name. value: empty for the systems without one.
         systems: number of systems. best_rank, worst_rank: of its systems among all, by the measure that ranks them.
-        measure: its name. minimum, maximum, mean, median: of the systems' means; ``None`` where none has one.
+        measure: its name. minimum, maximum, mean, median: of the systems' means; ``None`` if none has one.
     """
 
     label: str
@@ -85,7 +85,7 @@ def system_ranks(means: Means, measure: str, *, error: bool) -> dict[str, int]:
 
 
 def best_and_worst(ranks: Mapping[str, int], values: Mapping[str, str], best: int, worst: int) -> list[str]:
-    """The best and the worst systems of each group, so that no group fills a table; best first.
+    """The best and the worst systems of each group, best first: no group fills a table.
 
     Args:
         ranks: of `system_ranks`, best first. values: of `values_of_systems`. best, worst: numbers of each group.
@@ -93,8 +93,8 @@ def best_and_worst(ranks: Mapping[str, int], values: Mapping[str, str], best: in
     groups: dict[str, list[str]] = {}
     for system in ranks:
         groups.setdefault(values[system], []).append(system)
-    chosen = {system for of in groups.values() for system in (*of[:best], *of[len(of) - min(worst, len(of)) :])}
-    return [system for system in ranks if system in chosen]
+    listed = {system for of in groups.values() for system in (*of[:best], *of[len(of) - min(worst, len(of)) :])}
+    return [system for system in ranks if system in listed]
 
 
 def system_groups(means: Means, values: Mapping[str, str], ranks: Mapping[str, int], label: str) -> list[SystemGroup]:
@@ -103,21 +103,20 @@ def system_groups(means: Means, values: Mapping[str, str], ranks: Mapping[str, i
     Args:
         means: of all systems. values: of `values_of_systems`. ranks: of `system_ranks`. label: its name.
     """
-    found = []
+    groups = []
     measures = next(iter(means.values()), {})
     for value in sorted(set(values.values()), key=lambda each: (not each, each)):
         systems = [system for system in means if values[system] == value]
-        places = [ranks[system] for system in systems if system in ranks]
+        group_ranks = [ranks[system] for system in systems if system in ranks]
         for measure in measures:
-            some = [each for system in systems if (each := means[system][measure]) is not None]
-            spread = (min(some), max(some), math.fsum(some) / len(some), statistics.median(some)) if some else None
-            found.append(
-                SystemGroup(
-                    label, value, len(systems), min(places, default=None), max(places, default=None), measure,
-                    *(spread or (None, None, None, None)),
-                )
-            )  # fmt: skip
-    return found
+            values_of_group = [each for system in systems if (each := means[system][measure]) is not None]
+            spread: Iterable[float | None] = (None, None, None, None)
+            if values_of_group:
+                mean = math.fsum(values_of_group) / len(values_of_group)
+                spread = (min(values_of_group), max(values_of_group), mean, statistics.median(values_of_group))
+            ends = min(group_ranks, default=None), max(group_ranks, default=None)
+            groups.append(SystemGroup(label, value, len(systems), *ends, measure, *spread))
+    return groups
 
 
 def system_group_table(groups: Sequence[SystemGroup]) -> Table:
@@ -147,9 +146,9 @@ def query_group_table(means: Mapping[str, Sequence[GroupMean]], confidence: floa
     first = next(iter(means.values()))
     rows = [
         (g.measure, g.value or "none", system, f"{g.queries:,}", number_text(g.mean), span_of(g.low, g.high))
-        for place in range(len(first))
+        for index in range(len(first))
         for system, groups in means.items()
-        for g in [groups[place]]
+        for g in [groups[index]]
     ]
     titles = ("measure", first[0].label, "system", "queries", "mean", f"{100 * confidence:.4g}% interval")
     return Table(titles, rows, f"by_{first[0].label}", f"Means by {first[0].label} of the queries.")

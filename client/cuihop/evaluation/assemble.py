@@ -8,22 +8,20 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.collection.dataset import Dataset
+from cuihop.collection.image_rows import cause_of_strange_name
 from cuihop.collection.judgements import Judgements
 from cuihop.errors import InputError
 from cuihop.evaluation.collect import Criteria
 from cuihop.evaluation.counts import EvaluationCounts, IdentifierCount, JudgedCounts, RelevanceCount
 from cuihop.evaluation.judge import JudgedSystem, depth_of
 from cuihop.evaluation.result import Details, Evaluation
-from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import quoted
 from cuihop.graph import ConceptGraph
 from cuihop.relevance.image_collection import ImageCollection
-from cuihop.resources.versions import versions
-
-Float64 = npt.NDArray[np.float64]
+from cuihop.resources.arrays import Float64
+from cuihop.resources.optional_packages import versions
 
 
 def evaluation_of_queries(system: JudgedSystem, data: Dataset, criteria: Criteria) -> Evaluation:
@@ -87,10 +85,7 @@ def evaluations_of_images(
 ) -> dict[str, Evaluation]:
     """The results of several rankings of images with concepts.
 
-    Args:
-        systems: name → its judged ranking.
-        values: float64, shape (systems, queries, measures). best: name of a gain → float64, shape (queries,).
-        images, data, graph, criteria: the inputs.
+    ``values`` are float64, shape (systems, queries, measures); ``best``, of each gain, float64, shape (queries,).
     """
     outside = images.resolved.outside
     shared = partial(
@@ -99,7 +94,7 @@ def evaluations_of_images(
         queries=images.query_names,
         best_gains=best,
         concepts=images.query_sets.numbers(len),
-        unknown_concepts=images.queries.distinct.numbers(lambda given: len(outside & given)),
+        unknown_concepts=images.queries.distinct.numbers(lambda concepts: len(outside & concepts)),
         release=None if graph is None else graph.release,
         versions=versions("cuihop", "numpy", "numba"),
     )
@@ -150,17 +145,17 @@ def _parameters(images: ImageCollection, data: Dataset, criteria: Criteria) -> d
     }
 
 
-def _source(given: Any) -> str | None:
-    return None if given is None else given.source
+def _source(data: Any) -> str | None:
+    return None if data is None else data.source
 
 
-def _digest(given: Any) -> str | None:
-    return None if given is None else given.digest
+def _digest(data: Any) -> str | None:
+    return None if data is None else data.digest
 
 
 def _inputs(data: Dataset, system: JudgedSystem) -> dict[str, str]:
     parsed = {"concepts": data.queries, "corpus": data.corpus, "qrels": data.qrels, "labels": data.labels}
-    return {name: given.account for name, given in parsed.items() if given is not None} | {"ranking": system.account}
+    return {name: source.account for name, source in parsed.items() if source is not None} | {"ranking": system.account}
 
 
 def _counts(images: ImageCollection, best: Mapping[str, Float64], qrels: Judgements | None) -> EvaluationCounts:
@@ -169,8 +164,8 @@ def _counts(images: ImageCollection, best: Mapping[str, Float64], qrels: Judgeme
     occurrences = images.occurrences
 
     def counted(identifiers: Iterable[str]) -> IdentifierCount:
-        found = tuple(identifiers)
-        return IdentifierCount(found, sum(occurrences[identifier] for identifier in found))
+        distinct = tuple(identifiers)
+        return IdentifierCount(distinct, sum(occurrences[identifier] for identifier in distinct))
 
     collections = [(images.queries, images.query_sets)]
     in_corpus = len(images.queries)
@@ -200,30 +195,26 @@ def _counts(images: ImageCollection, best: Mapping[str, Float64], qrels: Judgeme
         short=0,
         empty_ideal={gain: tuple(names[q] for q in np.flatnonzero(of == 0.0).tolist()) for gain, of in best.items()},
         emptied=sum(
-            int((given.distinct.numbers(len)[of_side == 0] > 0).sum())
-            for (given, _), of_side in zip(collections, sizes, strict=True)
+            int((concepts.distinct.numbers(len)[of_side == 0] > 0).sum())
+            for (concepts, _), of_side in zip(collections, sizes, strict=True)
         ),
         judged_elsewhere=0 if qrels is None else _judged_elsewhere(qrels, images),
     )
 
 
 def _judged_elsewhere(qrels: Judgements, images: ImageCollection) -> int:
-    """Number of judgements of other images.
-
-    Raises:
-        InputError: all of them.
-    """
-    found = qrels.elsewhere(frozenset(images.query_names), frozenset(images.corpus_names))
-    if found and found == sum(map(len, qrels.values())):
+    """Number of judgements of other images; refuses judgements that are all of others."""
+    elsewhere = qrels.elsewhere(frozenset(images.query_names), frozenset(images.corpus_names))
+    if elsewhere and elsewhere == sum(map(len, qrels.values())):
         query = next(iter(qrels))
         document = next(iter(qrels[query]), "")
         cause = cause_of_strange_name(query, images.queries) if query not in images.queries else None
         raise InputError(
             "judgements of other images", file=None if qrels.source == "memory" else qrels.source,
-            found=f"{found:,} judgements, such as of {quoted(document)} for query {quoted(query)}",
+            found=f"{elsewhere:,} judgements, such as of {quoted(document)} for query {quoted(query)}",
             expected=f"some of the {len(images.queries):,} queries and the {len(images.corpus):,} images of the corpus",
             advice=cause
             or cause_of_strange_name(document, images.corpus)
             or "Are they of another collection or split?",
         )  # fmt: skip
-    return found
+    return elsewhere

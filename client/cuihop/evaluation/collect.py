@@ -10,20 +10,17 @@ from typing import TypeAlias
 
 import numpy as np
 
-from cuihop.collection.dataset import Dataset
 from cuihop.collection.judgements import Judgements
 from cuihop.collection.labels import Labels
 from cuihop.errors import InputError, checked_choice
 from cuihop.evaluation.result import EmptyIdeal, Missing
 from cuihop.files.arrow_tables import ArrowStream, ArrowTable, is_table_object
-from cuihop.graph import ConceptGraph
-from cuihop.measures.measure import Measure
+from cuihop.measures.measure import FAMILIES, Measure
 from cuihop.measures.nearness import Nearness
-from cuihop.measures.registry import FAMILIES
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.document_ranking import DocumentRanking
 from cuihop.rankings.parsing import ranking_of_table
-from cuihop.rankings.ranking import QueryImage, Ranking
+from cuihop.rankings.ranking import QueryImage, Ranking, RankingOptions
 from cuihop.relevance.image_collection import ImageCollection
 
 RankingLike: TypeAlias = Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | ArrowStream
@@ -32,18 +29,7 @@ RankingLike: TypeAlias = Ranking | RankingInBlocks | Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class Criteria:
-    """Measures and parameters of an evaluation.
-
-    Attributes:
-        measures: in the order of the result.
-        nearness: n, λ, direction and the treatment of unknown identifiers.
-        missing: treatment of a query without a ranking.
-        empty_ideal: treatment of a query without anything relevant.
-        query_image: treatment of a query that the corpus holds.
-
-    Raises:
-        InputError: a parameter has no such value.
-    """
+    """Measures, in the order of the result, and parameters of an evaluation: see `cuihop.evaluate`."""
 
     measures: tuple[Measure, ...]
     nearness: Nearness
@@ -62,11 +48,7 @@ class Criteria:
         return tuple(measure for measure in self.measures if measure.kind == "judged")
 
     def check_judged(self) -> None:
-        """Refuse measures that need concepts.
-
-        Raises:
-            InputError: names the first.
-        """
+        """Refuse measures that need concepts."""
         for measure in self.measures:
             if measure.kind != "judged":
                 raise InputError(
@@ -75,27 +57,11 @@ class Criteria:
                 )  # fmt: skip
 
 
-def collected_images(data: Dataset, graph: ConceptGraph | None, criteria: Criteria) -> ImageCollection:
-    """The images with their identifiers resolved.
-
-    Raises:
-        InputError: nn-CUI@K without a graph, or no usable image.
-        ConceptError: identifiers cannot be used, and ``unknown`` is ``error``.
-    """
-    if graph is None and any(measure.family == "nn-CUI" for measure in criteria.measures):
-        raise InputError("nn-CUI@K needs a graph", column="graph", found="None", expected="a ConceptGraph")
-    return ImageCollection.of(data, graph, criteria.nearness.unknown, criteria.query_image)
-
-
 def ranking_of_images(ranking: object, images: ImageCollection) -> Ranking | RankingInBlocks:
-    """The ranking of these very images, in their order.
-
-    Raises:
-        InputError: not a ranking, or one of other images.
-    """
+    """The ranking of these very images, in their order; refuses one of other images."""
     queries, corpus = images.query_names, images.corpus_names
     if is_table_object(ranking):
-        return ranking_of_table(ArrowTable.of(ranking), queries, corpus, None, "name", query_image=images.query_image)
+        return ranking_of_table(ArrowTable.of(ranking), queries, corpus, RankingOptions(query_image=images.query_image))
     if not isinstance(ranking, Mapping | RankingInBlocks):
         raise InputError("not a ranking", found=type(ranking).__name__, expected="query → images of the corpus")
     if not isinstance(ranking, Ranking | RankingInBlocks):
@@ -105,11 +71,11 @@ def ranking_of_images(ranking: object, images: ImageCollection) -> Ranking | Ran
         if not isinstance(ranking, DocumentRanking):
             return ranking
         owners = np.repeat(np.arange(len(queries)), ranking.lengths)
-        found = Ranking.from_entries(
+        in_order = Ranking.from_entries(
             owners, ranking.rows, queries, corpus, source=ranking.source, query_image=images.query_image,
             other_queries=ranking.other_queries, form=ranking.form,
         )  # fmt: skip
-        return dataclasses.replace(found, listed=ranking.listed, ties=ranking.ties)
+        return dataclasses.replace(in_order, listed=ranking.listed, ties=ranking.ties)
     raise InputError(
         "the ranking is of other images, or of the same in another order",
         found=f"{len(ranking.queries):,} queries, {len(ranking.corpus):,} images in the corpus",
@@ -131,11 +97,7 @@ def _check_query_image(ranking: Ranking | RankingInBlocks, query_image: QueryIma
 def ranking_of_queries(
     ranking: object, qrels: Judgements | None, labels: Labels | None, query_image: QueryImage
 ) -> Ranking | RankingInBlocks:
-    """The ranking of the queries that judgements or labels name; its documents may be any.
-
-    Raises:
-        InputError: not a ranking, or one of other queries; neither judgements nor labels are given.
-    """
+    """The ranking of the queries that judgements or labels name, in their order; its documents may be any."""
     if not isinstance(ranking, Mapping | RankingInBlocks) and not is_table_object(ranking):
         raise InputError("not a ranking", found=type(ranking).__name__, expected="query → documents, best first")
     if qrels is None and labels is None:
@@ -143,7 +105,7 @@ def ranking_of_queries(
     queries = tuple(qrels) if qrels is not None else () if labels is None else labels.images
     if not isinstance(ranking, Mapping | RankingInBlocks):
         corpus = None if qrels is not None else queries
-        return ranking_of_table(ArrowTable.of(ranking), queries, corpus, None, "name", query_image=query_image)
+        return ranking_of_table(ArrowTable.of(ranking), queries, corpus, RankingOptions(query_image=query_image))
     if not isinstance(ranking, Ranking | RankingInBlocks):
         if qrels is not None:
             return _document_ranking(ranking, queries)
@@ -161,10 +123,7 @@ def ranking_of_queries(
 
 
 def ranking_of_labelled(ranking: Ranking, labels: Labels, query_image: QueryImage) -> Ranking | None:
-    """The ranking of documents as one of images, for measures with labels; ``None`` where it is one already.
-
-    All images with labels can be retrieved.
-    """
+    """The ranking of documents as one of all images with labels; ``None`` where it is one of images already."""
     if type(ranking) is Ranking:
         return None
     corpus = tuple(dict.fromkeys((*labels.images, *ranking.corpus)))  # an image without labels is reported later

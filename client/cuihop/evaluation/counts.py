@@ -1,9 +1,16 @@
-"""Counts of an evaluation: everything that went in, and everything out of the ordinary."""
+"""Counts of an evaluation: everything that went in, and everything out of the ordinary, also in plain words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+from cuihop.errors import first_few
+from cuihop.files.text_lines import counted, direction_text
+from cuihop.graph import Release
+from cuihop.measures.nearness import nearness_text
+from cuihop.measures.resolution import treated_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +28,7 @@ class IdentifierCount:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationCounts:
-    """Counts of an evaluation of images with concepts. Where queries and corpus are two collections, both are counted.
+    """Counts of an evaluation of images with concepts. If queries and corpus are two collections, both are counted.
 
     Attributes:
         queries, corpus: images of each; queries_in_corpus: queries that the corpus holds under the same name.
@@ -34,8 +41,7 @@ class EvaluationCounts:
         repeated: number of repetitions of a concept in the list of an image.
         fused: number of concepts that images lost because two of their identifiers are one concept.
         self_retrieved: queries that stood in their own ranking, and were left out of it.
-        missing: queries without a ranking, scored 0 or skipped.
-        short: queries with fewer images in their ranking than the largest K needs and the corpus has.
+        missing: queries without a ranking. short: queries whose ranking has fewer images than the largest K needs.
         empty_ideal: for each gain, the queries for which no other image gains anything: IDCG is 0.
         nothing_relevant: name of a relevance → the judged queries for which nothing is relevant.
         unjudged: name of a relevance → the queries without a label, or without a judgement. They leave the mean.
@@ -71,10 +77,7 @@ class EvaluationCounts:
 class RelevanceCount:
     """Documents of all queries that count: trec_eval's num_ret, num_rel and num_rel_ret.
 
-    Attributes:
-        retrieved: looked at: as many of each ranking as the deepest measure needs.
-        relevant: retrieved or not.
-        relevant_retrieved: both.
+    Only as many of each ranking are retrieved as the deepest measure needs.
     """
 
     retrieved: int
@@ -84,14 +87,11 @@ class RelevanceCount:
 
 @dataclass(frozen=True, slots=True)
 class JudgedCounts:
-    """Counts of an evaluation by judgements or labels alone.
+    """Counts of an evaluation by judgements or labels alone: as in `EvaluationCounts`, and others.
 
     Attributes:
-        queries: those that were judged; corpus: documents that can be, or were, retrieved.
-        self_retrieved: queries that stood in their own ranking, and were left out of it (with labels only).
-        missing: queries without a ranking, scored 0 or skipped.
+        corpus: documents that can be, or were, retrieved.
         other_queries: queries of the ranking that have no judgements; they take no part.
-        nothing_relevant, unjudged, unlabelled: as in `EvaluationCounts`.
         relevance: name of a relevance → documents of the queries that were not skipped.
     """
 
@@ -104,3 +104,116 @@ class JudgedCounts:
     unjudged: Mapping[str, tuple[str, ...]]
     unlabelled: Mapping[str, int]
     relevance: Mapping[str, RelevanceCount]
+
+
+def account_by_concepts(
+    counts: EvaluationCounts, parameters: Mapping[str, Any], release: Release | None
+) -> Iterator[str]:
+    """Lines about an evaluation of images with concepts."""
+    yield (
+        f"{counts.queries:,} queries, {counts.queries_in_corpus:,} of them in the corpus of {counts.corpus:,} images "
+        f"and {'kept in' if parameters['query_image'] == 'include' else 'left out of'} their own ranking and ideal"
+    )
+    if counts.empty_ideal:
+        direction = direction_text(parameters["direction"])
+        yield nearness_text(parameters["n"], parameters["lambda"], parameters["weight"], parameters["ic"], direction)
+    if release is not None:
+        yield f"release {release.name}, digest {release.digest[:12]}"
+    if parameters["unknown"] == "drop" and release is not None and counts.identifiers:
+        yield _coverage(counts)
+    treated = treated_text(parameters["unknown"]).removeprefix("are ")
+    for kind, meaning in ((counts.unknown, "not in the graph"), (counts.retired, "retired without an exact successor")):
+        if kind.distinct:
+            yield f"{_share(kind.distinct, kind.occurrences, counts)}: {meaning}; {treated}"
+    if counts.merged.distinct:
+        listed = first_few([f"{old} → {new}" for old, new in counts.successors.items()])
+        share = _share(counts.merged.distinct, counts.merged.occurrences, counts)
+        yield f"{share}: retired, replaced by their successors ({listed})"
+    if counts.empty_queries or counts.empty_corpus:
+        yield (
+            f"{counts.empty_queries:,} of {counts.queries:,} queries and {counts.empty_corpus:,} of "
+            f"{counted(counts.corpus, 'image')} of the corpus have no concept"
+        )
+    if counts.repeated:
+        yield f"{counted(counts.repeated, 'concept')} listed again for the same image; each counts once"
+    if counts.fused:
+        yield f"{counted(counts.fused, 'time')} two identifiers of an image were one concept; it counts once"
+    for gain, queries in counts.empty_ideal.items():
+        if queries:
+            verb = "has" if len(queries) == 1 else "have"
+            treated = _treated(parameters["empty_ideal"])
+            other = "" if parameters["query_image"] == "include" else "other "
+            yield f"{_queries(queries)} {verb} no {other}image with any {gain} (IDCG is 0): {treated}"
+    yield from _relevance(counts, parameters["empty_ideal"])
+    if counts.judged_elsewhere:
+        judgements = counted(counts.judged_elsewhere, "judgement")
+        yield f"{judgements} of images outside the corpus: relevant ones are never found"
+    yield from _self_retrieved(counts.self_retrieved, parameters["query_image"])
+    if counts.missing:
+        yield f"{_queries(counts.missing)} without a ranking: {_treated(parameters['missing'])}"
+    if counts.short:
+        yield f"{counted(counts.short, 'ranking')} shorter than the largest K; missing ranks gain 0"
+
+
+def _coverage(counts: EvaluationCounts) -> str:
+    """The share of identifiers that the graph holds, where the others are left out."""
+    outside = (counts.unknown, counts.retired)
+    held = counts.identifiers - sum(kind.distinct for kind in outside)
+    occurrences = counts.occurrences - sum(kind.occurrences for kind in outside)
+    return f"the graph holds {_share(held, occurrences, counts)}; {counted(counts.emptied, 'image')} lost all concepts"
+
+
+def account_by_judgements(counts: JudgedCounts, parameters: Mapping[str, Any]) -> Iterator[str]:
+    """Lines about an evaluation by judgements or labels alone."""
+    yield f"{counts.queries:,} judged queries, {counts.corpus:,} documents"
+    if counts.other_queries:
+        yield f"{len(counts.other_queries):,} of the ranking's queries have no judgements and take no part"
+    if counts.missing:
+        yield f"{_queries(counts.missing)} without a ranking: {_treated(parameters['missing'])}"
+    yield from _self_retrieved(counts.self_retrieved, parameters["query_image"])
+    for source, count in counts.relevance.items():
+        yield (
+            f"{counted(count.relevant, 'relevant document')}, {count.relevant_retrieved:,} of them among the "
+            f"{count.retrieved:,} retrieved and looked at ({source})"
+        )
+    yield from _relevance(counts, parameters["empty_ideal"])
+
+
+def _relevance(counts: EvaluationCounts | JudgedCounts, empty_ideal: str) -> Iterator[str]:
+    for labels, images in counts.unlabelled.items():
+        if images:
+            agrees = f"one of {labels}: agrees with none in it" if "+" in labels else f"{labels}: relevant to none"
+            yield f"{counted(images, 'image')} without {agrees}"
+    unjudged = {source.partition(", rel=")[0]: queries for source, queries in counts.unjudged.items()}
+    for source, queries in unjudged.items():
+        if queries:
+            lacking = "a judgement" if source == "judgements" else source
+            yield f"{_queries(queries)} without {lacking}: not judged, left out"
+    for source, queries in counts.nothing_relevant.items():
+        if queries:
+            yield f"{_queries(queries)} for which nothing is relevant ({source}): {_treated(empty_ideal)}"
+
+
+def _self_retrieved(queries: int, query_image: str | None) -> Iterator[str]:
+    if query_image == "include":
+        if queries:
+            yield f"{counted(queries, 'query', 'queries')} among the images that they retrieved; those hits count"
+    elif queries == 1:
+        yield "1 query retrieved itself; that hit was removed and later ranks moved up"
+    elif queries:
+        yield f"{queries:,} queries retrieved themselves; those hits were removed and later ranks moved up"
+
+
+def _queries(queries: Sequence[str]) -> str:
+    return counted(len(queries), "query", "queries")
+
+
+def _treated(how: str) -> str:
+    return "scored 0" if how == "zero" else "skipped"
+
+
+def _share(distinct: int, occurrences: int, counts: EvaluationCounts) -> str:
+    return (
+        f"{distinct:,} of {counts.identifiers:,} identifiers ({distinct / counts.identifiers:.1%}), "
+        f"{occurrences:,} of {counts.occurrences:,} occurrences ({occurrences / counts.occurrences:.1%})"
+    )

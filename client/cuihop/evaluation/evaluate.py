@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.collection.dataset import Dataset
 from cuihop.errors import InputError
@@ -16,7 +14,6 @@ from cuihop.evaluation.assemble import evaluation_of_queries, evaluations_of_ima
 from cuihop.evaluation.collect import (
     Criteria,
     RankingLike,
-    collected_images,
     ranking_of_images,
     ranking_of_labelled,
     ranking_of_queries,
@@ -32,6 +29,7 @@ from cuihop.measures.resolution import Unknown
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import QueryImage
 from cuihop.relevance.image_collection import ImageCollection
+from cuihop.resources.arrays import Float64
 from cuihop.resources.checkpoint import open_checkpoint
 from cuihop.resources.resources import Resources
 
@@ -58,7 +56,7 @@ def evaluate(
     query itself takes no part in either, unless it is included. The gain of an image is its nn-IoU (nn-CUI@K) or IoU
     (CUI@K) with the query.
 
-    By labels and judgements: as trec_eval does. Where the data hold no concepts, the queries are those of the
+    By labels and judgements: as trec_eval does. If the data hold no concepts, the queries are those of the
     judgements, or without judgements the images with labels; no graph is needed.
 
     Args:
@@ -73,8 +71,8 @@ def evaluate(
         nearness: n and λ, for measures that do not give their own; direction of the hops, from a concept of the query;
             treatment of unknown identifiers.
         missing: treatment of a query without a ranking; ``skip`` is what trec_eval does.
-        empty_ideal: treatment of a query for which IDCG is 0 or nothing is relevant, counted either way; ``zero`` is
-            what trec_eval does. A query without the label that a measure needs leaves the mean either way, counted.
+        empty_ideal: treatment of a query for which IDCG is 0 or nothing is relevant, counted in both cases; ``zero`` is
+            what trec_eval does. A query without the label that a measure needs leaves the mean in both cases, counted.
         query_image: a query that the corpus holds leaves its own ranking and ideal, or counts there as any image does.
             In a ranking of documents that only judgements name, a query always stays.
         resources: threads, memory, progress and checkpoint. No number depends on them.
@@ -96,8 +94,8 @@ def evaluate(
     {'AP': 0.25, 'P@2': 0.5}
     """
     criteria = Criteria(measures_named(measures), nearness, missing, empty_ideal, query_image)
-    (found,) = _evaluations(Dataset.of(data), [("", ranking)], graph, criteria, resources).values()
-    return found
+    (evaluation,) = _evaluations(Dataset.of(data), [("", ranking)], graph, criteria, resources).values()
+    return evaluation
 
 
 def evaluate_each(
@@ -171,12 +169,12 @@ def evaluate_shard(
     if resources.places is None or resources.checkpoint is None:
         raise InputError("no shard", column="resources", expected="the resources of an open shard")
     criteria = Criteria(measures_named(measures), nearness, missing, empty_ideal, query_image)
-    found = Dataset.of(data)
-    if found.queries is None:
-        for _ in _judged_systems(found, rankings, criteria, resources):
+    dataset = Dataset.of(data)
+    if dataset.queries is None:
+        for _ in _judged_systems(dataset, rankings, criteria, resources):
             pass
     else:
-        _scored_systems(found, rankings, graph, criteria, resources)
+        _scored_systems(dataset, rankings, graph, criteria, resources)
 
 
 def cui_at_k(
@@ -259,7 +257,7 @@ def _evaluations(
         systems = _judged_systems(data, rankings, criteria, resources)
         return {name: evaluation_of_queries(system, data, criteria) for name, system in systems}
     scored = _scored_systems(data, rankings, graph, criteria, resources)
-    return evaluations_of_images(scored.systems, scored.values, scored.best, scored.images, data, graph, criteria)
+    return evaluations_of_images(*scored, data, graph, criteria)
 
 
 def _judged_systems(
@@ -269,8 +267,8 @@ def _judged_systems(
     criteria.check_judged()
     truth = Truth(criteria.measures, data.qrels, data.labels, criteria.empty_ideal)
     files: list[Path] = []
-    for name, given in _named(rankings):
-        ranking = ranking_of_queries(given, data.qrels, data.labels, criteria.query_image)
+    for name, unread in _named(rankings):
+        ranking = ranking_of_queries(unread, data.qrels, data.labels, criteria.query_image)
         file, of_images = None, None
         if isinstance(ranking, RankingInBlocks):
             file = _next_file(resources, files, f".{len(files)}" if files else "")
@@ -282,27 +280,17 @@ def _judged_systems(
     _remove(files, resources)
 
 
-@dataclass(frozen=True, eq=False)
-class _ScoredSystems:
-    """Rankings of images with concepts, scored but not assembled.
-
-    Attributes:
-        images: the collection. systems: name → judged ranking.
-        values: float64, shape (systems, queries, measures). best: name of a gain → the best gain of each query.
-    """
-
-    images: ImageCollection
-    systems: Mapping[str, JudgedSystem]
-    values: npt.NDArray[np.float64]
-    best: Mapping[str, npt.NDArray[np.float64]]
-
-
 def _scored_systems(
     data: Dataset, rankings: NamedRankings, graph: ConceptGraph | None, criteria: Criteria, resources: Resources
-) -> _ScoredSystems:
-    """Rankings of images with concepts: scored by these, and by labels and judgements where measures need them."""
+) -> tuple[Mapping[str, JudgedSystem], Float64, Mapping[str, Float64], ImageCollection]:
+    """Rankings of images with concepts: scored by these, and by labels and judgements where measures need them.
+
+    Returned with the values, the best gains and the collection, as `evaluations_of_images` takes them.
+    """
     gains = gains_of([measure for measure in criteria.measures if measure.kind != "judged"], criteria.nearness)
-    images = collected_images(data, graph, criteria)
+    if graph is None and any(measure.family == "nn-CUI" for measure in criteria.measures):
+        raise InputError("nn-CUI@K needs a graph", column="graph", found="None", expected="a ConceptGraph")
+    images = ImageCollection.of(data, graph, criteria.nearness.unknown, criteria.query_image)
     qrels = data.qrels
     if qrels is not None and criteria.query_image == "exclude":
         qrels = qrels.of_others(frozenset(images.query_names) & frozenset(images.corpus_names))
@@ -310,53 +298,38 @@ def _scored_systems(
     depth = min(depth_of(gains) or 0, len(images.corpus))
     systems: dict[str, JudgedSystem] = {}
     files: list[Path] = []
-    for name, given in _named(rankings):
-        ranking = ranking_of_images(given, images)
+    for name, unread in _named(rankings):
+        ranking = ranking_of_images(unread, images)
         file = _next_file(resources, files, f".{len(files)}") if isinstance(ranking, RankingInBlocks) else None
         systems[name] = judged_system(ranking, truth, criteria.missing, head=depth, file=file, resources=resources)
     budget = resources.budget()
     numbers = len(systems) * len(criteria.measures) + len(set(gains.values()))
     budget.take("values of the queries", 8 * len(images.queries) * numbers)
     values = np.empty((len(systems), len(images.queries), len(criteria.measures)), dtype=np.float64)
-    columns = {measure: values[:, :, place] for place, measure in enumerate(criteria.measures)}
-    for place, system in enumerate(systems.values()):
+    columns = {measure: values[:, :, column_index] for column_index, measure in enumerate(criteria.measures)}
+    for column_index, system in enumerate(systems.values()):
         for measure, column in zip(truth.measures, system.judged.values.T, strict=True):
-            columns[measure][place] = column
+            columns[measure][column_index] = column
     job: dict[str, Any] = {}
     if resources.checkpoint is not None:
-        job = _depends(criteria, images, graph, [str(measure) for measure in gains], systems.values())
+        job = {
+            "work": "evaluation",
+            **images.depends(graph),
+            "content of ranking": [system.digest for system in systems.values()],
+            "measures": [str(measure) for measure in gains],
+            **criteria.nearness.fields(),
+            "empty_ideal": criteria.empty_ideal,
+        }
     empty = 0.0 if criteria.empty_ideal == "zero" else np.nan
     scored = Gains(images, graph, gains, criteria.nearness, depth, empty)
     with open_checkpoint(resources.checkpoint, job, keep=resources.keep_checkpoint) as saved:
         best = scored.score([system.ranking for system in systems.values()], columns, budget, resources, saved)
     _remove(files, resources)
-    return _ScoredSystems(images, systems, values, best)
-
-
-def _depends(
-    criteria: Criteria,
-    images: ImageCollection,
-    graph: ConceptGraph | None,
-    measures: Sequence[str],
-    systems: Iterable[JudgedSystem],
-) -> dict[str, Any]:
-    """Everything that values by concepts depend on, for a checkpoint."""
-    return {
-        "work": "evaluation",
-        **images.depends(graph),
-        "content of ranking": [system.digest for system in systems],
-        "measures": measures,
-        **criteria.nearness.fields(),
-        "empty_ideal": criteria.empty_ideal,
-    }
+    return systems, values, best, images
 
 
 def _named(rankings: NamedRankings) -> Iterator[tuple[str, RankingLike]]:
-    """Each name with its ranking.
-
-    Raises:
-        InputError: two have one name, or there is none.
-    """
+    """Each name with its ranking; refuses two of one name, and none at all."""
     names = set()
     for name, ranking in rankings.items() if isinstance(rankings, Mapping) else rankings:
         if name in names:

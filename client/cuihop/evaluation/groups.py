@@ -40,7 +40,7 @@ class GroupMean:
 
 
 def group_means(
-    found: MeasuredQueries, labels: Labels | object, by: str, *, confidence: float = 0.95, resamples: int = 10_000,
+    evaluation: MeasuredQueries, labels: Labels | object, by: str, *, confidence: float = 0.95, resamples: int = 10_000,
     seed: int = 0, threads: int | None = None,
 ) -> list[GroupMean]:  # fmt: skip
     """The mean of each measure over the queries of each value of a label.
@@ -49,7 +49,7 @@ def group_means(
     value last. The intervals are those of `mean_interval`.
 
     Args:
-        found: the result of an evaluation of any kind.
+        evaluation: of any kind.
         labels: labels of the queries, in any form of `Labels.of`.
         by: the name of the label.
         confidence: of the intervals. resamples: number of resamples. seed: the same gives the same.
@@ -61,16 +61,16 @@ def group_means(
     checked_resampling(resamples, confidence, seed)
     table = Labels.of(labels)
     table.codes([by])  # refuses a label that is not there
-    table.rows(found.queries)  # and queries without a row
+    table.rows(evaluation.queries)  # and queries without a row
     column = table.columns[by]
-    values = np.array([column[query] for query in found.queries])
+    values = np.array([column[query] for query in evaluation.queries])
     times = Counter(values.tolist())
     groups = [(value, values == value) for value in sorted(times, key=lambda each: (not each, -times[each], each))]
     means = []
-    for place, measure in enumerate(map(str, found.measures)):
+    for column_index, measure in enumerate(map(str, evaluation.measures)):
         for value, here in groups:
-            some = found.values[here, place]
-            scored = some[~np.isnan(some)]
+            of_group = evaluation.values[here, column_index]
+            scored = of_group[~np.isnan(of_group)]
             low, high = (
                 mean_interval(scored, confidence=confidence, resamples=resamples, seed=seed, threads=threads)
                 if len(scored)

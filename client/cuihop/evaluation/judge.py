@@ -22,29 +22,22 @@ from cuihop.evaluation.label_grades import LabelGrades
 from cuihop.evaluation.means import relevance_name, relevant_from
 from cuihop.evaluation.result import EmptyIdeal, Missing, missing_rankings
 from cuihop.measures.judged_rankings import JudgedRankings, Pools, blocks
-from cuihop.measures.measure import Measure
-from cuihop.measures.registry import FAMILIES
+from cuihop.measures.measure import FAMILIES, Measure
 from cuihop.rankings.blocks import RankingInBlocks, VectorBlocks, bytes_of_rank
 from cuihop.rankings.ranking import Ranking, first_of_each
+from cuihop.resources.arrays import Bool, Float64, Int64
 from cuihop.resources.block_work import BlockStore
 from cuihop.resources.checkpoint import Checkpoint, open_checkpoint
 from cuihop.resources.resources import Resources
 
-Float64 = npt.NDArray[np.float64]
-Int64 = npt.NDArray[np.int64]
-Places = npt.NDArray[np.int32 | np.int64]
+Documents = npt.NDArray[np.int32 | np.int64]
 
 _DOCUMENTS_OF_A_PART = 1 << 19  # its arrays stay in the cache, and many parts feed all threads
 
 
 @dataclass(frozen=True)
 class Truth:
-    """The measures of labels and judgements, and the relevance that they are computed from.
-
-    Attributes:
-        measures: the measures. qrels: for those without labels. labels: for those with labels.
-        empty_ideal: treatment of a query without anything relevant.
-    """
+    """The measures of labels and judgements, the relevance behind them, and the treatment of none at all."""
 
     measures: Sequence[Measure]
     qrels: Judgements | None
@@ -52,7 +45,7 @@ class Truth:
     empty_ideal: EmptyIdeal
 
     def depends(self) -> dict[str, Any]:
-        """Everything that judged values depend on beside the ranking, for a checkpoint."""
+        """Everything that judged values depend on, the ranking apart, for a checkpoint."""
         return {
             "empty_ideal": self.empty_ideal,
             "judged measures": [str(measure) for measure in self.measures],
@@ -68,9 +61,7 @@ class JudgedValues:
 
     Attributes:
         values: float64, shape (queries, measures); NaN where a query was skipped or is not judged.
-        nothing_relevant: name of a relevance → the judged queries for which nothing is relevant.
-        unjudged: name of a relevance → the queries without a label, or without a judgement.
-        unlabelled: labels → number of images of queries and corpus that lack one of them.
+        nothing_relevant, unjudged, unlabelled: as in `EvaluationCounts`.
         relevance: name of a relevance → int64, shape (queries, 3): number of each query's documents that were looked
             at, that are relevant, and that are both; 0 for a query that is not judged.
     """
@@ -85,12 +76,8 @@ class JudgedValues:
 def judge(ranking: Ranking, truth: Truth, of_images: Ranking | None = None) -> JudgedValues:
     """The value of every measure for every query of the ranking; a query without a list is scored as an empty one.
 
-    Args:
-        ranking: the ranking. truth: measures and relevance.
-        of_images: for measures with labels, the ranking of images, where the other is one of documents.
-
-    Raises:
-        InputError: a measure names labels that were not given, or needs judgements and there are none.
+    ``of_images`` is the ranking of images, for measures with labels, where the other is one of documents. A measure
+    without the labels or judgements that it needs is an `InputError`.
     """
     values = np.empty((len(ranking.queries), len(truth.measures)), dtype=np.float64)
     nothing: dict[str, tuple[str, ...]] = {}
@@ -110,7 +97,7 @@ def judge(ranking: Ranking, truth: Truth, of_images: Ranking | None = None) -> J
             counts[absent] = 0
             empty = np.flatnonzero((counts[:, 1] == 0) & ~grader.unjudged)
             nothing[name], unjudged[name] = (
-                tuple(map(ranking.queries.__getitem__, some.tolist())) for some in (empty, absent)
+                tuple(map(ranking.queries.__getitem__, indices.tolist())) for indices in (empty, absent)
             )
             relevance[name] = counts
             for column, measure in zip(columns, measures, strict=True):
@@ -127,9 +114,7 @@ class JudgedSystem:
     Attributes:
         ranking: its first images, as many as gain; all of them where nothing gains.
         lengths: int64, shape (queries,): number of images of the whole ranking.
-        judged: values by labels and judgements.
         digest: of the whole ranking, or its recipe; ``None`` without a checkpoint, or where nothing gains.
-        account: summary of the parsed ranking.
     """
 
     ranking: Ranking
@@ -149,16 +134,12 @@ def judged_system(
     resources: Resources,
     of_images: Ranking | None = None,
 ) -> JudgedSystem:
-    """Judge a ranking of either kind.
+    """Judge a ranking of either kind; of the queries of a shard, one in memory is not: that is soon done for all.
 
     Args:
-        ranking: the ranking. truth: measures and relevance. missing: treatment of a query without a ranking.
         head: number of images of each query that gain; ``None`` where nothing gains.
         file: checkpoint of a ranking in blocks. It stays when the ranking is judged.
-        resources: threads and progress; and whether there is a checkpoint.
         of_images: as in `judge`.
-
-    For the queries of a shard, a ranking that is held in memory is not judged: that is soon done for all.
 
     Raises:
         InputError: as `judge`; queries have no ranking, and ``missing`` is ``error``.
@@ -171,27 +152,21 @@ def judged_system(
         with open_checkpoint(file, job, keep=True) as saved:
             judged, first = _judged_in_blocks(ranking, truth, head=head or 0, resources=resources, saved=saved)
     else:
-        whole = resources.places is None
-        if missing == "error" and ranking.missing and (whole or not ranking.recipe):
+        unsharded = resources.places is None
+        if missing == "error" and ranking.missing and (unsharded or not ranking.recipe):
             raise missing_rankings(ranking.missing, ranking.source)
-        judged = judge(ranking, truth, of_images) if whole else _not_judged(ranking, truth)
-        first = ranking if head is None else _shortened(ranking, head)
+        if unsharded:
+            judged = judge(ranking, truth, of_images)
+        else:
+            judged = JudgedValues(np.full((len(ranking.queries), len(truth.measures)), np.nan), {}, {}, {})
+        first = ranking
+        if head is not None and ranking.lengths.max(initial=0) > head:
+            rows, indptr = first_of_each(ranking.rows, ranking.lengths, head)
+            first = dataclasses.replace(ranking, rows=rows, indptr=indptr)
     digest = None
     if head is not None and resources.checkpoint is not None:
         digest = (ranking.recipe if isinstance(ranking, Ranking) else "") or ranking.digest
     return JudgedSystem(first, ranking.lengths, judged, digest, ranking.account)
-
-
-def _not_judged(ranking: Ranking, truth: Truth) -> JudgedValues:
-    return JudgedValues(np.full((len(ranking.queries), len(truth.measures)), np.nan), {}, {}, {})
-
-
-def _shortened(ranking: Ranking, depth: int) -> Ranking:
-    """The first images of each query."""
-    if ranking.lengths.max(initial=0) <= depth:
-        return ranking
-    rows, indptr = first_of_each(ranking.rows, ranking.lengths, depth)
-    return dataclasses.replace(ranking, rows=rows, indptr=indptr)
 
 
 def _judged_in_blocks(
@@ -215,13 +190,13 @@ def _judged_in_blocks(
 
     widths = np.cumsum([len(truth.measures), head, *(3 for _ in relevance)])
 
-    def store(places: Int64, columns: Float64) -> None:
-        parts = np.split(columns, widths[:-1], axis=1)
-        values[places], first[places] = parts[0], parts[1]
-        for counts, part in zip(relevance.values(), parts[2:], strict=True):
-            counts[places] = part
+    def store(rows: Int64, columns: Float64) -> None:
+        groups = np.split(columns, widths[:-1], axis=1)
+        values[rows], first[rows] = groups[0], groups[1]
+        for counts, columns_of in zip(relevance.values(), groups[2:], strict=True):
+            counts[rows] = columns_of
 
-    blocks = BlockStore(store, queries, places=resources.places, saved=saved)
+    blocks = BlockStore(store, queries, positions=resources.places, saved=saved)
     if not blocks.complete:
         ranking.fill(blocks, _JudgedBlocks.of(ranking, resources, truth, head), resources)
     lengths = (first >= 0).sum(axis=1)
@@ -239,10 +214,10 @@ class _JudgedBlocks(VectorBlocks):
     head: int
 
     def values(self, number: int) -> Float64:
-        """Of each query: the values of the measures, its first images, and the counts of relevant ones."""
-        part = self.ranking.ranking_of(self.slices[number])
-        judged = judge(part, self.truth)
-        first = part.top(self.head, np.arange(len(part.queries)))
+        """Results of each query: the values of the measures, its first images, and the counts of relevant ones."""
+        ranking = self.ranking.ranking_of(self.slices[number])
+        judged = judge(ranking, self.truth)
+        first = ranking.top(self.head, np.arange(len(ranking.queries)))
         return np.concatenate([judged.values, first, *judged.relevance.values()], axis=1, dtype=np.float64)
 
 
@@ -251,20 +226,17 @@ class _Grader:
     """Grades of the retrieved documents, by labels or by judgements.
 
     Attributes:
-        pools, pool: of the queries; see `JudgedRankings`.
-        places: the retrieved documents, as `grades` numbers them.
-        grades: from the first and last of some queries, their part of ``places``, one ranking after the other, and the
+        pools, pool: of the queries; see `JudgedRankings`. documents: the retrieved ones, as `grades` numbers them.
+        grades: from the first and last of some queries, their ``documents``, one ranking after the other, and the
             lengths of the rankings, to the grade of each.
-        unjudged: bool, shape (queries,): queries without a label or a judgement.
-        threads: number of threads that shorten the work; ``None`` for all.
-        unlabelled: number of images that lack a label.
+        unjudged: bool, shape (queries,). threads: number that saves time; ``None`` for all.
     """
 
     pools: Pools
     pool: Int64
-    places: Places
-    grades: Callable[[int, int, Places, Int64], npt.NDArray[Any]]
-    unjudged: npt.NDArray[np.bool_]
+    documents: Documents
+    grades: Callable[[int, int, Documents, Int64], npt.NDArray[Any]]
+    unjudged: Bool
     threads: int | None = None
     unlabelled: int = 0
 
@@ -289,8 +261,8 @@ def _grader(ranking: Ranking, source: tuple[str, ...], truth: Truth) -> _Grader:
         )
     qrels, (all_names, retrieved) = truth.qrels, ranking.retrieved
 
-    def grades(first: int, last: int, places: Places, lengths: Int64) -> Int64:
-        names = map(all_names.__getitem__, places.tolist())
+    def grades(first: int, last: int, documents: Documents, lengths: Int64) -> Int64:
+        names = map(all_names.__getitem__, documents.tolist())
         lists = (islice(names, length) for length in lengths.tolist())
         return qrels.found(ranking.queries[first:last], lists)
 
@@ -312,12 +284,14 @@ def _measured(
         threshold: np.stack([lengths, grader.pools.relevant(grader.pool, threshold), np.zeros_like(lengths)], axis=1)
         for threshold in sorted({relevant_from(measure) for measure in measures})
     }
-    parts = list(blocks(lengths, _DOCUMENTS_OF_A_PART))
+    chunks = list(blocks(lengths, _DOCUMENTS_OF_A_PART))
 
-    def fill(part: int) -> None:
-        first, last = parts[part]
+    def fill(number: int) -> None:
+        first, last = chunks[number]
         of_part = lengths[first:last]
-        grades = grader.grades(first, last, _first_places(ranking.indptr, grader.places, first, last, of_part), of_part)
+        grades = grader.grades(
+            first, last, _first_documents(ranking.indptr, grader.documents, first, last, of_part), of_part
+        )
         judged = JudgedRankings.of(grades, of_part, grader.pools, grader.pool[first:last])
         for column, family, measure in zip(columns, families, measures, strict=True):
             if family.values is not None:
@@ -325,30 +299,26 @@ def _measured(
         for threshold, counts in counted.items():
             counts[first:last, 2] = judged.count(judged.found(threshold).owners)
 
-    if len(parts) == 1:
+    if len(chunks) == 1:
         fill(0)
     else:  # a small evaluation does not wait for the import
         from cuihop.resources.cores import in_threads
 
-        in_threads(fill, range(len(parts)), grader.threads)
+        in_threads(fill, range(len(chunks)), grader.threads)
     return counted
 
 
-def _first_places(indptr: Int64, places: Places, first: int, last: int, lengths: Int64) -> Places:
-    """The first places of each of some queries, as many as its length, one ranking after the other."""
+def _first_documents(indptr: Int64, documents: Documents, first: int, last: int, lengths: Int64) -> Documents:
+    """The first documents of queries ``first`` up to ``last``, as many as the lengths, one ranking after the other."""
     starts, ends = indptr[first:last], indptr[first + 1 : last + 1]
     if np.array_equal(ends - starts, lengths):
-        return places[indptr[first] : indptr[last]]
+        return documents[indptr[first] : indptr[last]]
     skipped = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
-    chosen: Places = places[np.arange(len(skipped)) + skipped]
-    return chosen
+    first_documents: Documents = documents[np.arange(len(skipped)) + skipped]
+    return first_documents
 
 
 def depth_of(measures: Iterable[Measure]) -> int | None:
     """Number of images of a ranking that the measures look at; ``None`` for all."""
-    deepest = 0
-    for measure in measures:
-        if measure.k is None:
-            return None
-        deepest = max(deepest, measure.k)
-    return deepest
+    ks = [measure.k for measure in measures]
+    return None if None in ks else max(filter(None, ks), default=0)

@@ -17,7 +17,6 @@ class MeanQueries:
     """The queries behind the mean of a measure.
 
     Attributes:
-        scored: queries that the mean is over.
         nothing_relevant: judged queries without anything relevant; among the scored ones with the value 0, or left out.
         unjudged: queries without the label or without a judgement that the measure needs; left out.
     """
@@ -62,17 +61,15 @@ def p_text(p: float) -> str:
 
 
 def mean_columns(behind: Sequence[Collection[MeanQueries]], empty_ideal: str | None) -> list[tuple[str, Sequence[str]]]:
-    """Counts beside each mean, as texts: title and cells of each column.
+    """Counts of each mean, as texts: title and cells of each column.
 
-    Args:
-        behind: for each mean, its queries; of several systems, those of each.
-        empty_ideal: ``zero`` where queries without anything relevant are scored 0; else they are left out.
+    ``behind`` has for each mean its queries, of several systems those of each.
     """
     treated = "scored 0" if empty_ideal == "zero" else "left out"
-    nothing = [span_text([each.nothing_relevant for each in some]) for some in behind]
-    unjudged = [span_text([each.unjudged for each in some]) for some in behind]
+    nothing = [span_text([each.nothing_relevant for each in group]) for group in behind]
+    unjudged = [span_text([each.unjudged for each in group]) for group in behind]
     columns: list[tuple[str, Sequence[str]]] = [
-        ("queries", [span_text([each.scored for each in some]) for some in behind]),
+        ("queries", [span_text([each.scored for each in group]) for group in behind]),
         ("nothing relevant", [count if count == "0" else f"{count} {treated}" for count in nothing]),
     ]
     if any(count != "0" for count in unjudged):

@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.resources.arrays import Float64
 from cuihop.resources.cores import in_order
-
-Float64 = npt.NDArray[np.float64]
 
 MOST_RESAMPLES = 1_000_000
 
@@ -23,13 +22,8 @@ EXCHANGES, _QUERIES = 0, 1
 def resampled_sums(columns: Float64, resamples: int, seed: int, threads: int | None) -> Float64:
     """The sums of each column over queries drawn with replacement, as many as there are; shape (resamples, columns).
 
-    Every column has the same draws.
-
-    Args:
-        columns: float64, shape (queries, columns), at least one query.
-        resamples: number of resamples.
-        seed: the same gives the same.
-        threads: number of threads; ``None`` is one for each core. The numbers do not depend on it.
+    ``columns`` are float64, shape (queries, columns), of at least one query, and every column has the same draws. The
+    numbers depend on the seed, and not on the threads.
     """
     return resampled(lambda times: np.asarray(times @ columns), len(columns), resamples, seed, threads)
 
@@ -39,10 +33,7 @@ def resampled(
 ) -> Float64:
     """A statistic of resamples, each of as many items drawn with replacement; its first axis is that of the resamples.
 
-    Args:
-        statistic: of some resamples. It is given how often each item was drawn: float64, shape (rows, items).
-        items: their number, 1 or more.
-        resamples, seed, threads: as `resampled_sums`.
+    The statistic of some resamples gets how often each item was drawn: float64, shape (rows, items).
     """
 
     def of_block(generator: np.random.Generator, rows: int) -> Float64:
@@ -59,9 +50,7 @@ def mean_interval(
 ) -> tuple[float, float]:
     """The confidence interval of a mean: percentiles of resampled means (Efron and Tibshirani 1993, chapter 13).
 
-    Args:
-        values: float64, shape (queries,), finite, at least one.
-        confidence: of the interval. resamples, seed, threads: as `resampled_sums`.
+    ``values`` are float64, shape (queries,), finite, at least one; the rest is as in `resampled_sums`.
     """
     means = resampled_sums(np.ascontiguousarray(values[:, np.newaxis]), resamples, seed, threads)[:, 0] / len(values)
     return interval_of(means, confidence)

@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError, first_few
-from cuihop.evaluation.account import account_by_concepts, account_by_judgements
-from cuihop.evaluation.counts import IdentifierCount, JudgedCounts
+from cuihop.evaluation.counts import IdentifierCount, JudgedCounts, account_by_concepts, account_by_judgements
 from cuihop.evaluation.means import MeanQueries, mean_columns, mean_of, number_text, relevance_name
 from cuihop.graph import Release
 from cuihop.measures.measure import Measure
@@ -28,14 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = [
-    "Details",
-    "EmptyIdeal",
-    "Evaluation",
-    "MeasuredQueries",
-    "Missing",
-    "missing_rankings",
-]
+__all__ = ["Details", "EmptyIdeal", "Evaluation", "MeasuredQueries", "Missing", "missing_rankings"]
 
 EmptyIdeal: TypeAlias = Literal["zero", "skip"]
 """A judged query for which no other image gains anything: scored 0, or left out of table and mean."""
@@ -50,7 +42,7 @@ class Details:
 
     Attributes:
         counts: numbers of everything that went in, as a dataclass.
-        parameters: everything that the values depend on beside the files and the release.
+        parameters: everything that the values depend on, the files and the release apart.
         inputs: name of each input → summary of the parsed input, in one line.
     """
 
@@ -127,12 +119,12 @@ class MeasuredQueries:
 
     @cached_property
     def _mean_queries(self) -> dict[str, MeanQueries]:
-        found = {}
-        for place, measure in enumerate(self.measures):
-            scored = int((~np.isnan(self.values[:, place])).sum())
-            others = (len(self._scorable(some)) for some in self._unscored(measure, place))
-            found[str(measure)] = MeanQueries(scored, *others)
-        return found
+        behind = {}
+        for column, measure in enumerate(self.measures):
+            scored = int((~np.isnan(self.values[:, column])).sum())
+            others = (len(self._scorable(queries)) for queries in self._unscored(measure, column))
+            behind[str(measure)] = MeanQueries(scored, *others)
+        return behind
 
     @cached_property
     def _skipped(self) -> frozenset[str]:
@@ -140,18 +132,18 @@ class MeasuredQueries:
         return frozenset(self.counts.missing) if self.parameters.get("missing") == "skip" else frozenset()
 
     def _scorable(self, queries: Sequence[str]) -> Sequence[str]:
-        """Those of some queries that were not skipped for want of a ranking."""
+        """The given queries without those that were skipped for want of a ranking."""
         return [query for query in queries if query not in self._skipped]
 
-    def _unscored(self, measure: Measure, place: int) -> tuple[Sequence[str], Sequence[str]]:
+    def _unscored(self, measure: Measure, column: int) -> tuple[Sequence[str], Sequence[str]]:
         """The judged queries without anything relevant under a measure, and the unjudged ones."""
-        return [self.queries[query] for query in np.flatnonzero(np.isnan(self.values[:, place]))], ()
+        return [self.queries[query] for query in np.flatnonzero(np.isnan(self.values[:, column]))], ()
 
     def table(self) -> Table:
         """The mean of each measure, and the queries behind it."""
         means = list(map(number_text, self.means.values()))
-        beside = mean_columns([[each] for each in self.mean_queries.values()], self.parameters.get("empty_ideal"))
-        titles, columns = zip(("measure", list(self.means)), ("mean", means), *beside, strict=True)
+        counts = mean_columns([[each] for each in self.mean_queries.values()], self.parameters.get("empty_ideal"))
+        titles, columns = zip(("measure", list(self.means)), ("mean", means), *counts, strict=True)
         return Table(titles, list(zip(*columns, strict=True)), "means", "Means over the queries.")
 
     def account(self) -> list[str]:
@@ -175,8 +167,8 @@ class MeasuredQueries:
     def _columns(self) -> Iterator[tuple[str, Any]]:
         yield "query", self.queries
         yield from self._beside()
-        for place, measure in enumerate(self.measures):
-            yield str(measure), self.values[:, place]
+        for column, measure in enumerate(self.measures):
+            yield str(measure), self.values[:, column]
 
     def to_pandas(self) -> pd.DataFrame:
         """One row for each query, in the order of their file; the columns are those of `to_csv`."""
@@ -186,7 +178,7 @@ class MeasuredQueries:
         return pd.DataFrame(dict(self._columns()))
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write one row for each query, whole or not at all.
+        """Write one row for each query, atomically.
 
         Columns: query, counts and best gains where there are any, and each measure by its name. A skipped value
         is an empty field. Numbers are written so that reading them gives the same float64.
@@ -265,15 +257,15 @@ class Evaluation(MeasuredQueries):
 
         Those of the treatment of this evaluation are `means`.
         """
-        places = {query: place for place, query in enumerate(self.queries)}
-        found: dict[str, dict[str, float | None]] = {"zero": {}, "skip": {}}
-        for place, measure in enumerate(self.measures):
-            without = [places[query] for query in self._scorable(self._unscored(measure, place)[0])]
+        rows = {query: row for row, query in enumerate(self.queries)}
+        means: dict[str, dict[str, float | None]] = {"zero": {}, "skip": {}}
+        for column, measure in enumerate(self.measures):
+            without = [rows[query] for query in self._scorable(self._unscored(measure, column)[0])]
             for treatment, value in (("zero", 0.0), ("skip", math.nan)):
-                column = self.values[:, place].copy()
-                column[without] = value
-                found[treatment][str(measure)] = mean_of(column)
-        return found
+                values = self.values[:, column].copy()
+                values[without] = value
+                means[treatment][str(measure)] = mean_of(values)
+        return means
 
     def _other_means(self) -> Iterator[str]:
         """Lines on means that the other treatment changes by more than their last digit."""
@@ -288,8 +280,8 @@ class Evaluation(MeasuredQueries):
                 lines.setdefault(key, []).append(f"{name} {number_text(there)}")
         for (relevance, queries), means in lines.items():
             treated = "without" if used == "zero" else "with 0 for"
-            some = "the query" if queries == 1 else f"the {queries:,} queries"
-            yield f"{treated} {some} for which nothing is relevant ({relevance}): {', '.join(means)}"
+            subject = "the query" if queries == 1 else f"the {queries:,} queries"
+            yield f"{treated} {subject} for which nothing is relevant ({relevance}): {', '.join(means)}"
 
     def summary(self) -> dict[str, Any]:
         """As in `MeasuredQueries`, and `means_by_empty_ideal`."""
@@ -312,8 +304,8 @@ class Evaluation(MeasuredQueries):
         if by not in names:
             raise InputError("not measured", column="measure", found=by, expected=" or ".join(names))
         values = self.values[:, names.index(by)]
-        places = np.argsort(values, kind="stable")[: min(number, int((~np.isnan(values)).sum()))]
-        rows = [(self.queries[place], *map(number_text, self.values[place].tolist())) for place in places.tolist()]
+        worst = np.argsort(values, kind="stable")[: min(number, int((~np.isnan(values)).sum()))]
+        rows = [(self.queries[row], *map(number_text, self.values[row].tolist())) for row in worst.tolist()]
         return Table(("query", *names), rows, "worst", f"Queries with the smallest {by}.")
 
     def _beside(self) -> Iterator[tuple[str, Any]]:
@@ -324,7 +316,7 @@ class Evaluation(MeasuredQueries):
         for gain, best in self.best_gains.items():
             yield f"best {gain}", best
 
-    def _unscored(self, measure: Measure, place: int) -> tuple[Sequence[str], Sequence[str]]:
+    def _unscored(self, measure: Measure, column: int) -> tuple[Sequence[str], Sequence[str]]:
         name = relevance_name(measure)
         if measure.kind == "concepts":
             return self.counts.empty_ideal[name], ()

@@ -15,11 +15,10 @@ import numpy.typing as npt
 
 from cuihop.collection.dataset import Dataset
 from cuihop.errors import InputError
+from cuihop.resources.optional_packages import versions
 from cuihop.resources.progress import Progress
 from cuihop.resources.resources import Resources
-from cuihop.resources.shard import Shard
-from cuihop.resources.shard_folder import ShardRecord, recorded_shard
-from cuihop.resources.versions import versions
+from cuihop.resources.shard import Shard, ShardRecord, recorded_shard
 
 __all__ = ["OpenShard", "open_shard", "queries_of_shard"]
 
@@ -29,8 +28,8 @@ class OpenShard:
     """A shard that is being computed.
 
     Attributes:
-        folder: its own. places: int64: the places of its queries. of_queries: number of all queries.
-        limits: threads, memory and more, for each piece of work.
+        folder: its own. places: int64: the positions of its queries. of_queries: number of all queries.
+        limits: threads, memory and more, for each job.
     """
 
     folder: Path
@@ -39,11 +38,11 @@ class OpenShard:
     limits: Resources
 
     def resources(self, name: str, progress: Progress | None = None) -> Resources:
-        """The resources of a piece of work, for the queries of the shard.
+        """The resources of a job, for the queries of the shard.
 
         Args:
-            name: of its file of finished blocks, the same as in the checkpoint of the whole: ``evaluation.blocks``.
-            progress: of the work.
+            name: of its file of finished blocks, the same as in the checkpoint of all queries: ``evaluation.blocks``.
+            progress: of the job.
         """
         return dataclasses.replace(
             self.limits, progress=progress, checkpoint=self.folder / name, keep_checkpoint=True, places=self.places
@@ -59,7 +58,7 @@ def open_shard(
     by_position: bool = False,
     resources: Resources = Resources(),
 ) -> Iterator[OpenShard]:
-    """Open a shard; at the end of the block it is finished. Where it was interrupted, it resumes.
+    """Open a shard; at the end of the block it is finished. If it was interrupted, it resumes.
 
     Args:
         shard: I/N. folder: of the job; the shard's own is ``I-of-N`` in it.
@@ -86,8 +85,8 @@ def open_shard(
     {'CUI@1': 0.3333333333333333}
     """
     shard = shard if isinstance(shard, Shard) else Shard.parse(shard)
-    places, total = queries_of_shard(shard, Dataset.of(data), by_position=by_position)
-    with open_places(shard, folder, places, total, resources) as opened:
+    indices, total = queries_of_shard(shard, Dataset.of(data), by_position=by_position)
+    with open_places(shard, folder, indices, total, resources) as opened:
         yield opened
 
 
@@ -95,27 +94,23 @@ def open_shard(
 def open_places(
     shard: Shard,
     folder: str | os.PathLike[str],
-    places: npt.NDArray[np.int64],
+    indices: npt.NDArray[np.int64],
     total: int,
     resources: Resources,
     command: str = "",
     arguments: Mapping[str, Any] | None = None,
 ) -> Iterator[OpenShard]:
-    """Open a shard of these queries: see `open_shard`.
-
-    Args:
-        command, arguments: of the command line, for ``cuihop merge``.
-    """
+    """Open a shard of these queries: see `open_shard`. Command and arguments are for ``cuihop merge``."""
     record = ShardRecord(
-        str(shard), "running", len(places), total, command, dict(arguments or {}), str(Path.cwd()),
+        str(shard), "running", len(indices), total, command, dict(arguments or {}), str(Path.cwd()),
         versions("cuihop", "numpy", "numba"),
     )  # fmt: skip
     with recorded_shard(Path(folder), record) as own:
-        yield OpenShard(own, places, total, resources)
+        yield OpenShard(own, indices, total, resources)
 
 
 def queries_of_shard(shard: Shard, data: Dataset, *, by_position: bool) -> tuple[npt.NDArray[np.int64], int]:
-    """The places of the queries of a shard, int64, ascending; and the number of all queries.
+    """The positions of the queries of a shard, int64, ascending; and the number of all queries.
 
     Raises:
         InputError: nothing names the queries.

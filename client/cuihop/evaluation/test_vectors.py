@@ -11,22 +11,20 @@ from math import isfinite, isnan
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from cuihop.collection.columns import Columns
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.collection.tables import Schema
 from cuihop.errors import InputError
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.files.input_file import InputFile, Readable, opened_input
 from cuihop.files.records import Records
 from cuihop.files.text_lines import quoted, whole_text
 from cuihop.measures.bipartite_matching import bipartite_matching
-from cuihop.measures.iou import iou
+from cuihop.measures.f1 import nn_f1, nn_precision, nn_recall
 from cuihop.measures.nearness import Nearness
-from cuihop.measures.nn_f1 import nn_f1, nn_precision, nn_recall
-from cuihop.measures.nn_iou import nn_iou
+from cuihop.measures.nn_iou import iou, nn_iou
 from cuihop.measures.resolution import resolved_concepts
 from cuihop.rankings.in_memory import scored_ranking
-from cuihop.rankings.ranking import Ranking
 from cuihop.snapshot.graph import SnapshotGraph
 
 __all__ = ["Difference", "TestVectors", "installed_vectors", "read_values"]
@@ -37,7 +35,7 @@ LARGEST_FILE = 1 << 28
 """Bytes of a file of test vectors or of values."""
 
 _EXPECTED = "test vectors as docs/test-vectors/README.md describes them"
-_VALUES = Columns(usual=(("id",), ("value",)), contents="case and value", expected="two columns: id and value")
+_VALUES = Schema((("id",), ("value",)), "case and value", "two columns: id and value")
 
 Value: TypeAlias = float | None
 """A value; ``None`` where a query, or every query, is left out."""
@@ -96,9 +94,9 @@ class TestVectors:
         file = opened_input(path)
         content = _json(file, _EXPECTED)
         if not isinstance(content, dict) or content.get("format") != FORMAT:
-            found = content.get("format") if isinstance(content, dict) else type(content).__name__
+            version = content.get("format") if isinstance(content, dict) else type(content).__name__
             raise InputError(
-                "not test vectors of this format", file=file.name, column="format", found=quoted(repr(found)),
+                "not test vectors of this format", file=file.name, column="format", found=quoted(repr(version)),
                 expected=f"{FORMAT}",
             )  # fmt: skip
         try:
@@ -143,12 +141,12 @@ class TestVectors:
             installation = _Installation(self)
             for case in self.cases:
                 try:
-                    found = list(installation.values(case))
+                    computed = list(installation.values(case))
                 except (KeyError, TypeError, AttributeError) as error:
                     raise _fault(error, f"a case that cannot be computed, {quoted(case['id'])}", self.source) from None
                 differences += [
                     Difference(name, way, self.expected[name], value)
-                    for way, name, value in found
+                    for way, name, value in computed
                     if not self._equal(self.expected[name], value)
                 ]
         return differences
@@ -170,10 +168,10 @@ class TestVectors:
             if not self._equal(self.expected[name], value)
         ]
 
-    def _equal(self, expected: Value, found: Value) -> bool:
-        if expected is None or found is None:
-            return expected is found
-        return abs(expected - found) <= self.tolerance
+    def _equal(self, expected: Value, value: Value) -> bool:
+        if expected is None or value is None:
+            return expected is value
+        return abs(expected - value) <= self.tolerance
 
 
 class _Installation:
@@ -199,8 +197,7 @@ class _Installation:
         if case["measure"] == "BM":
             return bipartite_matching(a, b, graph, **common)
         if case["measure"] == "IoU":
-            sides = (_resolved(graph, side, nearness) for side in (a, b))
-            return iou(*sides)
+            return iou(*(resolved_concepts(side, graph, nearness.unknown).concepts(side) for side in (a, b)))
         near: dict[str, Any] = {**common, "n": nearness.n, "lam": nearness.lam}
         if case["measure"] == "nn-IoU":
             return nn_iou(a, b, graph, **near, weight=nearness.weight, ic=nearness.ic)
@@ -211,16 +208,18 @@ class _Installation:
         """The gain of the only image of a corpus."""
         query, corpus = (_images({side: case[side]}) for side in ("A", "B"))
         measure = "CUI@1" if case["measure"] == "IoU" else "nn-CUI@1"
-        found = evaluate(Dataset(query, corpus), {"A": ["B"]}, self._graphs[case["graph"]], measures=measure,
+        evaluation = evaluate(Dataset(query, corpus), {"A": ["B"]}, self._graphs[case["graph"]], measures=measure,
                          nearness=nearness)  # fmt: skip
-        return float(found.best_gains[case["measure"]][0])
+        return float(evaluation.best_gains[case["measure"]][0])
 
     def _of_ranking(self, case: Mapping[str, Any]) -> Iterator[tuple[str, str, Value]]:
         collection = self._collections[case["collection"]]
         queries = _images(collection["queries"])
         corpus = None if collection["corpus"] is None else _images(collection["corpus"])
+        scores = {query: dict(listed) for query, listed in collection["ranking"].items()}
+        ranking = scored_ranking(scores, collection["queries"], collection["corpus"])
         evaluation = evaluate(
-            Dataset(queries, corpus), _ranking(collection), self._graphs[collection["graph"]],
+            Dataset(queries, corpus), ranking, self._graphs[collection["graph"]],
             measures=case["measure"], nearness=_nearness(case), empty_ideal=case["empty_ideal"],
         )  # fmt: skip
         yield "evaluation", case["id"], evaluation.means[case["measure"]]
@@ -228,17 +227,11 @@ class _Installation:
             yield "evaluation", f"{case['id']}/{query}", None if isnan(value) else value
 
 
-def _ranking(collection: Mapping[str, Any]) -> Ranking:
-    """The scored ranking of a collection."""
-    scores = {query: dict(listed) for query, listed in collection["ranking"].items()}
-    return scored_ranking(scores, collection["queries"], collection["corpus"])
-
-
-def _graph(given: Mapping[str, Any]) -> SnapshotGraph:
-    retired = [(old, "SY", successor) for old, successor in given.get("successors", {}).items()]
-    retired += [(old, "DEL", "") for old in given.get("deleted", ())]
-    edges = [(child, parent) for child, parent in given["edges"]]
-    return SnapshotGraph.of(edges, concepts=given["concepts"], retired=retired, identifiers="cui")
+def _graph(fields: Mapping[str, Any]) -> SnapshotGraph:
+    retired = [(old, "SY", successor) for old, successor in fields.get("successors", {}).items()]
+    retired += [(old, "DEL", "") for old in fields.get("deleted", ())]
+    edges = [(child, parent) for child, parent in fields["edges"]]
+    return SnapshotGraph.of(edges, concepts=fields["concepts"], retired=retired, identifiers="cui")
 
 
 def _images(images: Mapping[str, list[str]]) -> ImageConcepts:
@@ -246,20 +239,9 @@ def _images(images: Mapping[str, list[str]]) -> ImageConcepts:
     return ImageConcepts({name: frozenset(concepts) for name, concepts in images.items()}, derived=True)
 
 
-def _resolved(graph: SnapshotGraph, identifiers: list[str], nearness: Nearness) -> frozenset[str]:
-    """The concepts of a set, for IoU, which has no graph."""
-    return resolved_concepts(identifiers, graph, nearness.unknown).concepts(identifiers)
-
-
 def _nearness(case: Mapping[str, Any]) -> Nearness:
-    return Nearness(
-        case.get("n", 0),
-        case.get("lambda", 0.0),
-        case["direction"],
-        case["unknown"],
-        case.get("weight", "constant"),
-        case.get("ic", "Sanchez"),
-    )
+    of = {"n": 0, "lambda": 0.0, "weight": "constant", "ic": "Sanchez", **case}
+    return Nearness(*(of[name] for name in ("n", "lambda", "direction", "unknown", "weight", "ic")))
 
 
 def read_values(path: Readable) -> dict[str, Value]:
@@ -280,19 +262,17 @@ def read_values(path: Readable) -> dict[str, Value]:
                     "not a number", file=file.name, column=quoted(name), found=quoted(repr(value)), expected="a number"
                 )
         return content
-    records = Records.of(file, expected)
-    chosen = _VALUES.choose(records)
-    places = chosen.first, chosen.second
-    fault, values = records.row_fault(places), dict[str, Value]()
-    for line, (name, text) in records.texts(places):
+    table = _VALUES.table(Records.of(file, expected))
+    values = dict[str, Value]()
+    for line, (name, text) in table.texts():
         if name in values:
-            raise fault("a case stands twice", line, 0, quoted(name), "each case once")
+            raise table.error("a case stands twice", line, 0, quoted(name), "each case once")
         try:
             values[name] = float(text) if text else None
             if not isfinite(values[name] or 0.0):
                 raise ValueError
         except ValueError:
-            raise fault("not a number", line, 1, quoted(text), "a finite number") from None
+            raise table.error("not a number", line, 1, quoted(text), "a finite number") from None
     return values
 
 

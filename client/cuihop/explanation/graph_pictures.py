@@ -12,7 +12,7 @@ from cuihop.errors import InputError
 from cuihop.files.text_lines import counted
 from cuihop.graph import ConceptGraph, Neighbourhood, Path
 from cuihop.notebooks.figures import drawing, save_picture
-from cuihop.notebooks.graph_html import LETTERS, LINES, boxes_svg, path_edges, path_places
+from cuihop.notebooks.graph_html import LETTERS, LINES, boxes_svg, path_edges, path_grid
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -87,7 +87,7 @@ class Drawing:
         return figure
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it as SVG, PNG or PDF, as the suffix says; whole or not at all.
+        """Write it as SVG, PNG or PDF, as the suffix says; the write is atomic.
 
         Raises:
             InputError: another suffix.
@@ -125,8 +125,8 @@ def _of_path(graph: ConceptGraph, path: Path) -> Drawing:
     names = dict(zip(path.cuis, graph.names(path.cuis), strict=True))
     ends = (path.start, path.cuis[-1])
     upwards = [step.relation == "parent" for step in path.steps]
-    places, edges = path_places(path.cuis, upwards), path_edges(path.cuis, upwards)
-    return Drawing(f"{counted(path.hops, 'hop')} from {ends[0]} to {ends[1]}", places, edges, names, ends)
+    positions, edges = path_grid(path.cuis, upwards), path_edges(path.cuis, upwards)
+    return Drawing(f"{counted(path.hops, 'hop')} from {ends[0]} to {ends[1]}", positions, edges, names, ends)
 
 
 def _of_neighbourhood(graph: ConceptGraph, hood: Neighbourhood) -> Drawing:
@@ -146,19 +146,19 @@ def _of_neighbourhood(graph: ConceptGraph, hood: Neighbourhood) -> Drawing:
     for cui, level in levels.items():
         rows.setdefault(level, []).append(cui)
     # A long level is folded into lines of a few boxes; the lines of levels above the centre go on upwards.
-    places: dict[str, tuple[float, float]] = {}
+    positions: dict[str, tuple[float, float]] = {}
     for sign in (1, -1):
         height = 0.0
         for level in sorted((k for k in rows if k * sign >= (0 if sign == 1 else 1)), key=abs):
-            rows[level].sort(key=lambda cui: places.get(reached_from[cui], (0.0, 0.0))[0])  # a stable sort
+            rows[level].sort(key=lambda cui: positions.get(reached_from[cui], (0.0, 0.0))[0])  # a stable sort
             lines = [rows[level][i : i + _A_LINE] for i in range(0, len(rows[level]), _A_LINE)]
             if level:
                 height += sign * 1.0
             for number, line in enumerate(lines):
                 height += sign * _NEXT_LINE if number else 0.0
-                for place, cui in enumerate(line):
-                    places[cui] = (place - (len(line) - 1) / 2, height)
+                for column, cui in enumerate(line):
+                    positions[cui] = (column - (len(line) - 1) / 2, height)
     names = dict(zip(cuis, graph.names(cuis), strict=True))
     bound = "" if hood.hops is None else f" within {counted(hood.hops, 'hop')}"
     cut = f", {len(hood):,} shown" if hood.truncated else ""
-    return Drawing(f"{hood.total:,} concepts{bound} of {hood.cui}{cut}", places, edges, names, (hood.cui,))
+    return Drawing(f"{hood.total:,} concepts{bound} of {hood.cui}{cut}", positions, edges, names, (hood.cui,))

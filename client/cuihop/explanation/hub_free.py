@@ -10,20 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from cuihop.adapter_rules import BACKWARDS, SEARCHES
-from cuihop.errors import InputError
 from cuihop.explanation.query_gains import Hops
 from cuihop.graph import ConceptGraph, Direction
-
-
-def checked_hubs(hubs: Iterable[int]) -> tuple[int, ...]:
-    """The values of H ascending, or an `InputError` for a value that is not a whole number of at least 0."""
-    found = sorted(set(hubs))
-    for most in found:
-        if isinstance(most, bool) or not isinstance(most, int) or most < 0:
-            raise InputError(
-                "not a number of children", column="hubs", found=repr(most), expected="a whole number, 0 or more"
-            )
-    return tuple(found)
 
 
 def _children_of(cuis: Collection[str], graph: ConceptGraph) -> dict[str, int]:
@@ -34,20 +22,11 @@ def _children_of(cuis: Collection[str], graph: ConceptGraph) -> dict[str, int]:
 
 
 class HubFree:
-    """The part of a graph that holds every path of at most ``bound`` hops without a hub between two sets of concepts.
+    """The subgraph that holds every path of at most ``bound`` hops without a hub between two sets of concepts.
 
     Neighbours are fetched layer by layer, from both sides towards the middle, in at most ``2 * bound + 1`` batches
-    for each search that the direction needs; hubs are never expanded.
-
-    Attributes:
-        children: number of children of each start, each end and each concept on the way.
-
-    Args:
-        graph: source of the neighbours.
-        starts, ends: concepts of the graph.
-        bound: the longest path.
-        direction: of the hops from a start.
-        most: the largest H of later calls of `hops`.
+    for each search that the direction needs; hubs, of more children than the largest H, ``most``, are never expanded.
+    The number of ``children`` is that of each start, each end and each concept on the way.
     """
 
     def __init__(
@@ -95,13 +74,13 @@ class HubFree:
 
     def hops(self, most_children: int) -> Hops:
         """The distance from each start to each end in the graph without concepts of more children than this."""
-        found: dict[tuple[str, str], int] = {}
+        distances: dict[tuple[str, str], int] = {}
         for arcs in self._arcs.values():
             for start in self._starts:
                 for hops, reached in enumerate(self._layers(arcs, start, most_children)):
                     for pair in ((start, end) for end in reached & self._ends):
-                        found[pair] = min(hops, found.get(pair, hops))
-        return found
+                        distances[pair] = min(hops, distances.get(pair, hops))
+        return distances
 
     def _layers(self, arcs: Mapping[str, set[str]], start: str, most_children: int) -> Sequence[set[str]]:
         """The concepts at 0, 1, … hops."""

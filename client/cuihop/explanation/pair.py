@@ -10,19 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from cuihop.added_names import names_of
 from cuihop.explanation.picture import figure_of_pairs
 from cuihop.explanation.values import MATCHES, ExplainedConcept, ExplainedPair, Match, Partner, PathStep, Side
 from cuihop.graph import ConceptGraph
-from cuihop.measures.near_weight import BY_SIMILARITY, used_ic, weight_of
-from cuihop.measures.nearness import Nearness
-from cuihop.measures.nn_iou import (
-    ConceptOverlap,
-    RelatedConcept,
-    checked_n,
-    concept_overlap,
-    related_by_similarity,
-)
+from cuihop.graph_wrapper import names_of
+from cuihop.measures.nearness import BY_SIMILARITY, Nearness, checked_n, used_ic, weight_of
+from cuihop.measures.nn_iou import ConceptOverlap, RelatedConcept, concept_overlap, related_by_similarity
 from cuihop.notebooks.figures import notebook_svg, save_picture
 
 if TYPE_CHECKING:
@@ -33,7 +26,7 @@ __all__ = ["Explanation", "explain_pair"]
 
 @dataclass(frozen=True, eq=False)
 class Explanation(ExplainedPair):
-    """Two concept sets, the part that each concept earns, and the sum; as text, JSON and a picture."""
+    """Two concept sets, the share that each concept earns, and the sum; as text, JSON and a picture."""
 
     def to_json(self) -> str:
         """`as_dict` as JSON."""
@@ -48,7 +41,7 @@ class Explanation(ExplainedPair):
         return figure_of_pairs([self])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the picture, whole or not at all, as the suffix says: ``.svg``, ``.png`` or ``.pdf``.
+        """Write the picture, atomically, as the suffix says: ``.svg``, ``.png`` or ``.pdf``.
 
         Raises:
             InputError: another suffix.
@@ -74,7 +67,7 @@ def explain_pair(
     look: int = 3,
     titles: tuple[str, str] = ("A", "B"),
 ) -> Explanation:
-    """Explain the nn-IoU of two concept sets: the part that each concept earns, with partner and path.
+    """Explain the nn-IoU of two concept sets: the share that each concept earns, with partner and path.
 
     The graph is queried once for identifiers, once for all distances, once for all names, and once for the path of
     each concept with its first partner.
@@ -142,9 +135,9 @@ def _concepts(
     outside: dict[str, Literal["unknown", "retired"]] = {}
     outside.update(dict.fromkeys(resolved.unknown, "unknown"))
     outside.update(dict.fromkeys(resolved.retired, "retired"))
-    given: dict[str, list[str]] = defaultdict(list)
+    merged_from: dict[str, list[str]] = defaultdict(list)
     for old, successor in sorted(resolved.merged.items()):
-        given[successor].append(old)
+        merged_from[successor].append(old)
     related = {r.cui: r for r in overlap.related}
 
     def explained(cui: str, side: Side) -> ExplainedConcept:
@@ -169,7 +162,7 @@ def _concepts(
             ),
             path=tuple(PathStep(at, names.get(at), relation, sabs) for at, relation, sabs in steps),
             outside=outside.get(cui),
-            given=tuple(given.get(cui, ())),
+            given=tuple(merged_from.get(cui, ())),
             similarity=similarity,
         )
 

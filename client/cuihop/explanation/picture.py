@@ -1,7 +1,7 @@
 """The picture of an explanation: two columns of concepts, and the paths between them.
 
 Colour (after Okabe and Ito, distinct for colour-blind readers), style of line and frame, and the sign at the inner edge
-of each box say the same thing, so that the picture survives black-and-white print.
+of each box say the same thing: the picture survives black-and-white print.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cuihop.files.text_lines import counted, direction_text
-from cuihop.measures.near_weight import nearness_text, power_text, weight_text
+from cuihop.measures.nearness import nearness_text, power_text, weight_text
 from cuihop.notebooks.figures import drawing
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _LINE = 0.165  # inches from line to line
 _TEXT, _LANE_TEXT = _BOX - 0.5, _LANE - 0.2  # inches a line may take
 _HEAD, _FOOT = 1.0, 0.62  # inches
 _SIZE = 9.0  # points
-_FITTED = 1.06  # letters are drawn a little wider where they are fitted to pixels
+_FITTED = 1.06  # letters are drawn a little wider when they are fitted to pixels
 
 
 @dataclass(frozen=True)
@@ -60,24 +60,21 @@ def figure_of_pairs(pairs: Sequence[ExplainedPair]) -> Figure:
         ModuleNotFoundError: matplotlib is not installed; the message names the extra.
     """
     with drawing():
-        return _figure([_Picture(pair) for pair in pairs])
+        from matplotlib.figure import Figure
 
-
-def _figure(pictures: Sequence[_Picture]) -> Figure:
-    from matplotlib.figure import Figure
-
-    height = sum(picture.height for picture in pictures)
-    figure = Figure(figsize=(_WIDTH, height))
-    top = 1.0
-    for picture in pictures:
-        share = picture.height / height
-        top -= share
-        picture.draw(figure.add_axes((0.0, top, 1.0, share)))
-    return figure
+        pictures = [_Picture(pair) for pair in pairs]
+        height = sum(picture.height for picture in pictures)
+        figure = Figure(figsize=(_WIDTH, height))
+        top = 1.0
+        for picture in pictures:
+            share = picture.height / height
+            top -= share
+            picture.draw(figure.add_axes((0.0, top, 1.0, share)))
+        return figure
 
 
 class _Picture:
-    """Layout of one explanation. Columns are stacks of blocks, so that no label overlaps another."""
+    """Layout of one explanation. Columns are stacks of blocks: no label overlaps another."""
 
     def __init__(self, explanation: ExplainedPair) -> None:
         self._explanation = explanation
@@ -118,10 +115,10 @@ class _Picture:
     def _draw_head(self, axes: Axes) -> None:
         pair = self._explanation
         value = f"nn-IoU = {pair.arithmetic} = {pair.nn_iou:.4f}"
-        way = direction_text(pair.direction)
+        direction = direction_text(pair.direction)
         small = (
             f"(shared + {weight_text(pair.weight, pair.ic)} · near) / union;  "
-            f"{nearness_text(pair.n, f'{pair.lam:g}', pair.weight, pair.ic, way)};  "
+            f"{nearness_text(pair.n, f'{pair.lam:g}', pair.weight, pair.ic, direction)};  "
             f"IoU = {pair.iou:.4f};  release {pair.release.name}, digest {pair.release.digest[:12]}"
         )
         _write(axes, _WIDTH / 2, 0.22, value, size=13, weight="bold")
@@ -135,15 +132,15 @@ class _Picture:
 
     def _draw_joints(self, axes: Axes) -> None:
         left, right = _MARGIN + _BOX, _WIDTH - _MARGIN - _BOX
-        places = {side: {c.cui: b for c, b in boxes} for side, boxes in self._boxes.items()}
+        blocks = {side: {c.cui: b for c, b in boxes} for side, boxes in self._boxes.items()}
         for concept, block in self._boxes["A"]:
             if concept.match == "exact":
                 y = block.middle
                 axes.plot([left, right], [y, y], color=_STYLE["exact"]["colour"], lw=2.2, solid_capstyle="butt")
         from_lane, to_lane = (_WIDTH - _LANE) / 2, (_WIDTH + _LANE) / 2
         for ends, label in self._labels.items():
-            _curve(axes, (left, places["A"][ends[0]].middle), (from_lane, label.middle))
-            _curve(axes, (to_lane, label.middle), (right, places["B"][ends[1]].middle))
+            _curve(axes, (left, blocks["A"][ends[0]].middle), (from_lane, label.middle))
+            _curve(axes, (to_lane, label.middle), (right, blocks["B"][ends[1]].middle))
             _frame(axes, (from_lane, label.top), (_LANE, label.height), facecolor=_STYLE["near"]["fill"], linewidth=0)
             _write_lines(axes, _WIDTH / 2, label, align="center", colour=_STYLE["near"]["colour"])
 
@@ -173,7 +170,7 @@ def _ends(concept: ExplainedConcept) -> tuple[str, str]:
 
 
 def _order(lanes: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The paths, ordered so that those with a shared end are neighbours and few lines cross."""
+    """The paths in an order with few crossing lines: paths with a shared end are neighbours."""
     waiting, ordered = list(lanes), list[tuple[str, str]]()
     while waiting:
         reached = {cui for ends in ordered for cui in ends}
@@ -210,9 +207,9 @@ def _pulled(texts: Sequence[tuple[list[str], float]], top: float, height: float)
         tops.append(max(top, middle - here / 2))
         top = tops[-1] + here + _GAP
     end = min(top, tops[0] + height) if tops else top
-    for place in reversed(range(len(tops))):
-        end -= _Block(texts[place][0], 0.0).height + _GAP
-        end = tops[place] = min(tops[place], end)
+    for index in reversed(range(len(tops))):
+        end -= _Block(texts[index][0], 0.0).height + _GAP
+        end = tops[index] = min(tops[index], end)
     return [_Block(lines, at) for (lines, _), at in zip(texts, tops, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""Explanation of the ranks of two images for a query, in the ideal ranking and in a given one."""
+"""Explanation of the ranks of two images for a query, in the ideal ranking and in another one."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import numpy as np
 
 from cuihop.explanation.pair import Explanation, explain_pair
 from cuihop.explanation.picture import figure_of_pairs
-from cuihop.explanation.query_gains import Float64, Int64, QueryGains, QueryImages, hops_to_corpus, similarities_of
+from cuihop.explanation.query_gains import QueryGains, QueryImages, hops_to_corpus, similarities_of
 from cuihop.explanation.values import ExplainedConcept, plain
 from cuihop.graph import ConceptGraph
-from cuihop.measures.dcg import checked_k, cumulated_gains
-from cuihop.measures.ndcg import normalised
+from cuihop.measures.dcg import checked_k, cumulated_gains, normalised
 from cuihop.measures.nearness import Nearness
 from cuihop.notebooks.figures import save_picture
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking
+from cuihop.resources.arrays import Float64, Int64
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,7 +63,7 @@ class ConceptDifference:
         cui, name: of the concept.
         in_query, in_above, in_below: true if query or image holds it.
         earned_above, earned_below: 1, λ or 0; ``None`` if neither the query nor that image holds it.
-        share_above, share_below: its part of either gain: earned / (size of the union).
+        share_above, share_below: its share of either gain: earned / (size of the union).
         difference: share_above - share_below. The sum over all concepts is the difference of the gains.
     """
 
@@ -81,7 +81,7 @@ class ConceptDifference:
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """One rank of a ranking beside the same rank of the ideal one; ``None`` and 0 beyond the end of either.
+    """One rank of a ranking and the same rank of the ideal one; ``None`` and 0 beyond the end of either.
 
     Attributes:
         rank: from 1. weight: 1 / log2(rank + 1).
@@ -99,7 +99,7 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class RankedPair:
-    """Ranks of the two images in a given ranking, and the cost of a wrong order.
+    """Ranks of the two images in a ranking, and the cost of a wrong order.
 
     Attributes:
         source: of the ranking.
@@ -134,7 +134,7 @@ class QueryExplanation:
         corpus: number of images ranked, the query left out.
         pair_above, pair_below: the query (as A) explained with either image (as B).
         nn_iou_above, nn_iou_below, iou_above, iou_below: gains and ranks of the two in the ideal rankings.
-        ranked: the two in a given ranking; ``None`` without one.
+        ranked: the two in a ranking; ``None`` without one.
         inputs: role of each input → summary of its parsing, in one line.
     """
 
@@ -244,12 +244,12 @@ def explain_query(
     nearness: Nearness = Nearness(),
     look: int = 3,
 ) -> QueryExplanation:
-    """Explain the ranks of two images for a query, by nn-IoU and by IoU, in the ideal ranking and in a given one.
+    """Explain the ranks of two images for a query, by nn-IoU and by IoU, in the ideal ranking and in another one.
 
     The gains, the ideal ranking and the nn-CUI@K are those of `cuihop.evaluate`, to the last bit.
 
     Args:
-        images: a `Dataset`, or image → its concepts, where the queries are the corpus.
+        images: a `Dataset`, or image → its concepts, if the queries are the corpus.
         query: one of the queries.
         above, below: two images of the corpus, the first expected to rank above the second; if it does not, the
             difference is negative. By default, the best image of the ideal ranking, and the first of the ranking;
@@ -286,7 +286,7 @@ def explain_query(
 
     nn_iou, iou = gains.gains(nearness.n, nearness.lam, nearness.weight), gains.gains(0, 0.0)
     ideal, ideal_iou = gains.ideal(nn_iou), gains.ideal(iou)
-    above, below = inputs.chosen_images(above, below, nn_iou, ideal)
+    above, below = inputs.selected_images(above, below, nn_iou, ideal)
     row_above, row_below = inputs.rows[above], inputs.rows[below]
     return QueryExplanation(
         query=query,
@@ -327,10 +327,10 @@ def _ranked_pair(
     better, worse = sorted(((values[rows[0]], weight(of_above)), (values[rows[1]], weight(of_below))), reverse=True)
     cost = float((better[0] - worse[0]) * max(0.0, worse[1] - better[1]))
 
-    def at(places: Int64, place: int) -> tuple[str | None, float]:
-        if place >= len(places):
+    def at(ranking: Int64, index: int) -> tuple[str | None, float]:
+        if index >= len(ranking):
             return None, 0.0
-        return gains.names[places[place]], float(values[places[place]])
+        return gains.names[ranking[index]], float(values[ranking[index]])
 
     last = min(k, max(len(ranked), len(ideal)))
     return RankedPair(
@@ -345,7 +345,7 @@ def _ranked_pair(
         cost=cost,
         cost_ndcg=cost / idcg if idcg > 0.0 else 0.0,
         ranks=tuple(
-            Rank(place + 1, float(weights[place]), *at(ranked, place), *at(ideal, place)) for place in range(last)
+            Rank(index + 1, float(weights[index]), *at(ranked, index), *at(ideal, index)) for index in range(last)
         ),
     )
 
@@ -360,9 +360,9 @@ def dcg_of_query(values: Float64, ranked: Int64, ideal: Int64, k: int) -> tuple[
     """
     depth = min(k, len(values))
 
-    def cumulated(places: Int64) -> Float64:
+    def cumulated(ranking: Int64) -> Float64:
         filled = np.zeros(depth, dtype=np.float64)
-        first = values[places[:depth]]
+        first = values[ranking[:depth]]
         filled[: len(first)] = first
         return cumulated_gains(filled)[-1:]
 

@@ -6,29 +6,26 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop._kernels.shared import nn_iou_of_counts
 from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.collection.image_rows import cause_of_strange_name
 from cuihop.errors import InputError
-from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import quoted
 from cuihop.graph import ConceptGraph, Direction
-from cuihop.measures.near_weight import (
+from cuihop.measures.nearness import (
     BY_SIMILARITY,
+    Nearness,
     Weight,
     credit_of_near,
     pair_similarities,
     strengths_of_near,
 )
-from cuihop.measures.nearness import Nearness
 from cuihop.measures.resolution import Unknown
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking
 from cuihop.relevance.image_collection import ImageCollection
-
-Float64 = npt.NDArray[np.float64]
-Int64 = npt.NDArray[np.int64]
+from cuihop.resources.arrays import Float64, Int64
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,19 +33,16 @@ class QueryImages:
     """A query, and the collection around it.
 
     Attributes:
-        images: queries and corpus, identifiers resolved.
-        query: its name. concepts: its concepts.
         rows: name of each image of the corpus → its row.
         ranked: int64: rows of the corpus that a ranking lists for the query, best first; ``None`` without one.
-        source: of the ranking.
-        accounts: role of each input → summary of its parsing.
+        source: of the ranking. accounts: role of each input → summary of its parsing.
     """
 
     images: ImageCollection
     query: str
     concepts: frozenset[str]
     rows: Mapping[str, int]
-    ranked: npt.NDArray[np.int64] | None
+    ranked: Int64 | None
     source: str
     accounts: Mapping[str, str]
 
@@ -92,7 +86,7 @@ class QueryImages:
         return cls(collection, query, concepts, rows, ranked, source, accounts)
 
     def check_images(self, above: str | None, below: str | None) -> None:
-        """Check the images to compare, as far as they are given."""
+        """Check the images to compare, if they are named."""
         for image, role in ((above, "above"), (below, "below")):
             if image is not None and image not in self.rows:
                 raise _no_image(image, role, self.images.corpus)
@@ -101,12 +95,10 @@ class QueryImages:
         if above is not None and above == below:
             raise InputError("one image twice", column="below", found=quoted(above), expected="two images to compare")
 
-    def chosen_images(self, above: str | None, below: str | None, gains: Float64, ideal: Int64) -> tuple[str, str]:
-        """The images to compare, chosen as `cuihop.explanation.explain_query` says where one is not given.
+    def selected_images(self, above: str | None, below: str | None, gains: Float64, ideal: Int64) -> tuple[str, str]:
+        """The images to compare, selected as `cuihop.explanation.explain_query` says if one is not named.
 
-        Args:
-            above, below: checked names.
-            gains: of each image of the corpus. ideal: rows of the corpus, best first.
+        ``gains`` are those of each image of the corpus; ``ideal`` are rows of the corpus, best first.
         """
         names = self.images.corpus_names
         above = above or self._first([names[row] for row in ideal], below)
@@ -115,7 +107,7 @@ class QueryImages:
         return above, below or self._first([names[row] for row in (*listed, *fewer, *ideal)], above)
 
     def _first(self, images: Iterable[str], other: str | None) -> str:
-        """The first of some images that is not the other one."""
+        """The first of these images that is not the other one."""
         for image in images:
             if image != other:
                 return image
@@ -144,7 +136,6 @@ class QueryGains:
     """Counts of concepts between a query and each image of a corpus, from which nn-IoU follows.
 
     Attributes:
-        names: of the images.
         others: int64: rows of the images without the query, by name, the order of equal gains.
         shared, union: int64, shape (images,): sizes of intersection and union.
         near: int64, shape (images, largest n + 1): concepts that are near within 0, 1, … hops.
@@ -163,22 +154,17 @@ class QueryGains:
         cls, query: str, concepts: frozenset[str], images: ImageCollection, hops: Hops, largest: int,
         similarities: Similarities | None = None,
     ) -> QueryGains:  # fmt: skip
-        """Count the concepts of every image.
+        """Count the concepts of every image; ``hops`` from the query's concepts are complete up to the largest n.
 
-        Args:
-            query: its name. concepts: of the query.
-            images: the corpus.
-            hops: distances from the query's concepts, complete up to ``largest``.
-            largest: the largest n of later calls of `gains`.
-            similarities: of the same pairs, for a weight by similarity.
+        For a weight by similarity, ``similarities`` are those of the same pairs.
         """
         nearest: dict[str, int] = {}
         around: dict[str, list[tuple[int, str]]] = {}
         for (own, other), distance in hops.items():
             nearest[other] = min(distance, nearest.get(other, distance))
             around.setdefault(own, []).append((distance, other))
-        for found in around.values():
-            found.sort()
+        for nearby in around.values():
+            nearby.sort()
         counted: dict[frozenset[str], tuple[int, int, list[int]]] = {}
         for held in images.corpus_sets:
             if held not in counted:
@@ -230,14 +216,14 @@ def _similar(
     sums: dict[frozenset[str], list[float]] = {held: [] for held in images.corpus_sets}
     for n in range(largest + 1):
         within = {pair: value for pair, value in similarities.items() if hops.get(pair, n + 1) <= n}
-        for held, found in sums.items():
-            found.append(credit_of_near(*strengths_of_near(concepts, held, within, "Lin"), 1.0, "Lin"))
+        for held, earned in sums.items():
+            earned.append(credit_of_near(*strengths_of_near(concepts, held, within, "Lin"), 1.0, "Lin"))
     return np.array([sums[held] for held in images.corpus_sets], dtype=np.float64)
 
 
-def _first(found: Sequence[tuple[int, str]], held: Collection[str]) -> int | None:
+def _first(by_distance: Sequence[tuple[int, str]], held: Collection[str]) -> int | None:
     """The distance of the nearest concept in ``held``."""
-    return next((distance for distance, cui in found if cui in held), None)
+    return next((distance for distance, cui in by_distance if cui in held), None)
 
 
 def hops_to_corpus(
@@ -247,8 +233,8 @@ def hops_to_corpus(
     isolated = images.resolved.isolated
     held = frozenset().union(*images.corpus_sets) - isolated
     pairs = [(a, b) for a in sorted(concepts - isolated) for b in sorted(held) if a != b]
-    found = graph.distances(pairs, direction=direction, max_hops=largest)
-    return {pair: hops for pair, hops in zip(pairs, found, strict=True) if hops is not None}
+    distances = graph.distances(pairs, direction=direction, max_hops=largest)
+    return {pair: hops for pair, hops in zip(pairs, distances, strict=True) if hops is not None}
 
 
 def similarities_of(hops: Hops, graph: ConceptGraph, nearness: Nearness) -> Similarities | None:

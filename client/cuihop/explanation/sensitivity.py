@@ -9,15 +9,13 @@ from typing import Any
 
 from cuihop._kernels.shared import nn_iou_of_counts
 from cuihop.errors import InputError
-from cuihop.explanation.hub_free import HubFree, checked_hubs
+from cuihop.explanation.hub_free import HubFree
 from cuihop.explanation.query import dcg_of_query, rank_of
 from cuihop.explanation.query_gains import Hops, QueryGains, QueryImages, hops_to_corpus, similarities_of
 from cuihop.graph import ConceptGraph, Direction, Release
 from cuihop.identifiers import concept_set
 from cuihop.measures.dcg import checked_k
-from cuihop.measures.near_weight import checked_lam, checked_weight, credit_of_near, strengths_of_near
-from cuihop.measures.nearness import Nearness
-from cuihop.measures.nn_iou import checked_n
+from cuihop.measures.nearness import Nearness, checked_lam, checked_n, checked_weight, credit_of_near, strengths_of_near
 from cuihop.measures.resolution import resolved_concepts
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking
@@ -44,11 +42,11 @@ HUBS = (50,)
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The settings to vary over: every n with every λ, in the whole graph and without hubs.
+    """The settings to vary over: every n with every λ, in the complete graph and without hubs.
 
     Attributes:
         ns, lams: the values of n and λ. A large n without hubs needs large neighbourhoods.
-        hubs: the values of H; none for the whole graph only. All three are sorted, each value once.
+        hubs: the values of H; none for the complete graph only. All three are sorted, each value once.
 
     Raises:
         InputError: a value is out of its range, or there is no n or no λ.
@@ -64,7 +62,13 @@ class Grid:
             if not values:
                 raise InputError("nothing to vary", column=field, found=f"no {name}", expected="at least one")
             object.__setattr__(self, field, values)
-        object.__setattr__(self, "hubs", checked_hubs(self.hubs))
+        hubs = tuple(sorted(set(self.hubs)))
+        for most in hubs:
+            if isinstance(most, bool) or not isinstance(most, int) or most < 0:
+                raise InputError(
+                    "not a number of children", column="hubs", found=repr(most), expected="a whole number, 0 or more"
+                )
+        object.__setattr__(self, "hubs", hubs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ class HubConcept:
 
 @dataclass(frozen=True, slots=True)
 class LostMatch:
-    """A concept that earns λ in the whole graph but not without hubs.
+    """A concept that earns λ in the complete graph but not without hubs.
 
     Attributes:
         hubs: H: concepts with more children are removed.
@@ -97,7 +101,7 @@ class PairSetting:
     """The nn-IoU of a pair under one setting.
 
     Attributes:
-        hubs: H: concepts with more children are removed; ``None``: the whole graph.
+        hubs: H: concepts with more children are removed; ``None``: the complete graph.
         n, lam: the other parameters.
         near: |rel_n|, the concepts that earn λ.
         nn_iou: the value.
@@ -115,7 +119,7 @@ class PairSensitivity:
     """The nn-IoU of a pair under every requested setting.
 
     Attributes:
-        settings: for each H (the whole graph first), each n, each λ.
+        settings: for each H (the complete graph first), each n, each λ.
         lost: concepts that are near only through hubs, by H, n and identifier.
         hubs: the hubs among the concepts of the two sets, for the smallest H: most children first.
         shared, union: |A ∩ B| and |A ∪ B|, the same under every setting.
@@ -170,7 +174,7 @@ class QuerySensitivity:
     """A query under every requested setting.
 
     Attributes:
-        settings: for each H (the whole graph first), each n, each λ.
+        settings: for each H (the complete graph first), each n, each λ.
         k: the cut-off.
         direction: of the hops from a concept of the query.
         release: of the graph.
@@ -231,8 +235,8 @@ def sensitivity_of_pair(
     A, B = resolution.concepts(A), resolution.concepts(B)
     held_a, held_b = A - resolution.isolated, B - resolution.isolated
     pairs = [(a, b) for a in sorted(held_a) for b in sorted(held_b)]
-    whole = zip(pairs, graph.distances(pairs, direction=direction, max_hops=ns[-1]), strict=True)
-    distances: Hops = {pair: hops for pair, hops in whole if hops is not None}
+    hops_of_pairs = zip(pairs, graph.distances(pairs, direction=direction, max_hops=ns[-1]), strict=True)
+    distances: Hops = {pair: hops for pair, hops in hops_of_pairs if hops is not None}
     shared, union = len(A & B), len(A | B)
     settings: list[PairSetting] = []
     lost: list[tuple[int, int, str]] = []
@@ -316,19 +320,10 @@ def sensitivity_of_query(
                 ideal = counts.ideal(gains)
                 ranked = ideal[:0] if inputs.ranked is None else inputs.ranked
                 _, idcg, ndcg = dcg_of_query(gains, ranked, ideal, k)
-                settings.append(
-                    QuerySetting(
-                        hubs=most,
-                        n=n,
-                        lam=lam,
-                        gain_above=float(gains[row_above]),
-                        gain_below=float(gains[row_below]),
-                        rank_above=rank_of(row_above, ideal),
-                        rank_below=rank_of(row_below, ideal),
-                        idcg=idcg,
-                        ndcg=None if inputs.ranked is None else ndcg,
-                    )
-                )
+                gain_above, gain_below = gains[[row_above, row_below]].tolist()
+                ranks = rank_of(row_above, ideal), rank_of(row_below, ideal)
+                of_ranking = None if inputs.ranked is None else ndcg
+                settings.append(QuerySetting(most, n, lam, gain_above, gain_below, *ranks, idcg, of_ranking))
     return QuerySensitivity(tuple(settings), k, direction, graph.release)
 
 

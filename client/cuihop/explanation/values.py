@@ -1,4 +1,4 @@
-"""Concepts of two sets, with the part of the nn-IoU that each earns."""
+"""Concepts of two sets, with the share of the nn-IoU that each earns."""
 # ruff: noqa: N802 - A and B are the paper's symbols
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from cuihop._kernels.shared import nn_iou_of_counts
 from cuihop.graph import Direction, Release
-from cuihop.measures.near_weight import IntrinsicContent, Weight, arithmetic_text, credit_of_near
+from cuihop.measures.nearness import IntrinsicContent, Weight, arithmetic_text, credit_of_near
 from cuihop.measures.resolution import ResolvedConcepts
 
 __all__ = ["MATCHES", "ExplainedConcept", "ExplainedPair", "Match", "Partner", "PathStep", "Side", "plain"]
@@ -55,11 +55,11 @@ class ExplainedConcept:
     Attributes:
         cui, name: of the concept; the name is ``None`` if the release has none.
         side: the set that holds it.
-        match: the reason for its part.
+        match: the reason for its share.
         earned: 1, the weight of the near concept, or 0.
         partners: for ``near``, every concept of the other set within n hops; for ``none``, those at the smallest
             distance beyond n, empty if none is within ``n + look`` hops. Nearest first, then by identifier; for a
-            weight by similarity, most similar first. Printed and drawn is the first; those as near as the first are
+            weight by similarity, most similar first. The first is printed and drawn; those as near as the first are
             ties of a weight by hops.
         path: for ``near``, a shortest path between the concept and its first partner, from the concept of A to the
             one of B, both ends included; of several, the first in the order of their identifiers.
@@ -81,7 +81,7 @@ class ExplainedConcept:
 
     @property
     def strength(self) -> float:
-        """Of a near concept, the hops or the similarity behind its weight: see `credit_of_near`."""
+        """Hops or similarity behind the weight of a near concept: see `credit_of_near`."""
         return self.partners[0].hops if self.similarity is None else self.similarity
 
     @property
@@ -94,7 +94,7 @@ class ExplainedConcept:
 
 @dataclass(frozen=True, eq=False)
 class ExplainedPair:
-    """Two concept sets, the part that each concept earns, and the sum.
+    """Two concept sets, the share that each concept earns, and the sum.
 
     Attributes:
         concepts: of the union: those of both sets, then those of A, then those of B; within a set ``near`` before

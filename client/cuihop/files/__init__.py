@@ -1,1 +1,1 @@
-"""Files: text lines, tables, arrays and tensors read; whole files written; digests of their content."""
+"""Files: text lines, tables, arrays and tensors read; atomic writes; digests of their content."""

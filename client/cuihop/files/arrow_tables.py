@@ -29,9 +29,9 @@ class ArrowStream(Protocol):
         """The rows."""
 
 
-def is_table_object(given: object) -> TypeGuard[ArrowStream]:
+def is_table_object(value: object) -> TypeGuard[ArrowStream]:
     """Recognise an object with Arrow's C stream interface, as tables of pyarrow and polars have."""
-    return hasattr(given, "__arrow_c_stream__")
+    return hasattr(value, "__arrow_c_stream__")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,6 @@ class ArrowTable:
 
     Attributes:
         source: name of the file, or type of the object.
-        names: of the columns.
         form: Parquet or Arrow; empty for an object.
     """
 
@@ -50,20 +49,20 @@ class ArrowTable:
     _given: Any
 
     @classmethod
-    def of(cls, given: object) -> ArrowTable:
+    def of(cls, source: object) -> ArrowTable:
         """From a file, or an object with ``__arrow_c_stream__``.
 
         Raises:
-            InputError: the file is absent, not one of these formats, or not whole.
+            InputError: the file is absent, not one of these formats, or incomplete.
             ModuleNotFoundError: pyarrow is not installed; the message names the extra.
         """
         pyarrow = _pyarrow()
-        if not isinstance(given, InputFile):
-            table = pyarrow.table(given)
-            return cls(type(given).__name__, tuple(table.column_names), "", table)
-        form = "Parquet" if given.first_bytes.startswith(PARQUET) else "Arrow"
-        with _opened(given) as (schema, _):
-            return cls(given.name, tuple(schema.names), form, given)
+        if not isinstance(source, InputFile):
+            table = pyarrow.table(source)
+            return cls(type(source).__name__, tuple(table.column_names), "", table)
+        form = "Parquet" if source.first_bytes.startswith(PARQUET) else "Arrow"
+        with _opened(source) as (schema, _):
+            return cls(source.name, tuple(schema.names), form, source)
 
     def batches(self) -> Iterator[tuple[int, Any]]:
         """Batches of rows, each with the number of its first row.
@@ -82,48 +81,46 @@ class ArrowTable:
                 first += batch.num_rows
 
     def column(self, *names: str) -> int:
-        """The place of the column with one of these names, upper or lower case.
+        """Index of the column with one of these names, upper or lower case.
 
         Raises:
             InputError: there is none, or more than one.
         """
-        found = [place for place, name in enumerate(self.names) if name.strip().lower() in names]
-        if len(found) != 1:
+        matches = [index for index, name in enumerate(self.names) if name.strip().lower() in names]
+        if len(matches) != 1:
             raise InputError(
-                "no such column" if not found else "a column stands twice", file=self.source,
+                "no such column" if not matches else "a column stands twice", file=self.source,
                 column=" or ".join(names), found=quoted(", ".join(self.names)),
                 expected=f"one column named {' or '.join(names)}",
             )  # fmt: skip
-        return found[0]
+        return matches[0]
 
     def problem(
-        self, what: str, row: int, place: int | None, found: str, expected: str, advice: str | None = None
+        self, what: str, row: int, index: int | None, value: str, expected: str, hint: str | None = None
     ) -> InputError:
         """An error about a value: file, row and column."""
-        column = f"row {row:,}" if place is None else f"{self.names[place]}, row {row:,}"
-        return InputError(what, file=self.source, column=column, found=found, expected=expected, advice=advice)
+        column = f"row {row:,}" if index is None else f"{self.names[index]}, row {row:,}"
+        return InputError(what, file=self.source, column=column, found=value, expected=expected, advice=hint)
 
-    def texts(self, first: int, batch: Any, place: int, *, null: str | None = None) -> tuple[list[str], Any]:
+    def texts(self, first: int, batch: Any, column: int, *, null: str | None = None) -> tuple[list[str], Any]:
         """Each different text of a column once, and for each row which of them it is, int64.
 
         Args:
             first: number of the batch's first row.
-            batch: what `batches` gives.
-            place: of the column.
             null: what a missing value stands for; without it, there must be none.
 
         Raises:
             InputError: the column holds no texts, or a value is missing.
         """
         pyarrow = _pyarrow()
-        values = self._checked(batch.column(place), first, place, null)
+        values = self._checked(batch.column(column), first, column, null)
         if not pyarrow.types.is_dictionary(values.type):
             values = values.dictionary_encode()
         texts = values.dictionary.to_pylist()
         codes = values.indices.fill_null(len(texts)) if values.null_count else values.indices
         return [*texts, null or ""], codes.to_numpy(zero_copy_only=False).astype(np.int64)
 
-    def _checked(self, values: Any, first: int, place: int, null: str | None) -> Any:
+    def _checked(self, values: Any, first: int, column: int, null: str | None) -> Any:
         pyarrow = _pyarrow()
         types = pyarrow.types
         kind = values.type.value_type if types.is_dictionary(values.type) else values.type
@@ -132,55 +129,55 @@ class ArrowTable:
         if types.is_string_view(kind):
             values, kind = values.cast(pyarrow.large_string()), pyarrow.large_string()
         if not (types.is_string(kind) or types.is_large_string(kind)):
-            raise self.problem("wrong type of column", first, place, str(values.type), _TEXT)
+            raise self.problem("wrong type of column", first, column, str(values.type), _TEXT)
         if types.is_dictionary(values.type) and values.dictionary.null_count:
             values = values.cast(kind)
         if null is None and values.null_count:
             row = int(np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0])
-            raise self.problem("a value is missing", first + row, place, "null", _TEXT)
+            raise self.problem("a value is missing", first + row, column, "null", _TEXT)
         return values
 
-    def lists(self, first: int, batch: Any, place: int) -> Iterator[Sequence[str | None] | None]:
-        """For each row the texts of a list, or of a text with ``;`` between them; ``None`` where the value is missing.
+    def lists(self, first: int, batch: Any, column: int) -> Iterator[Sequence[str | None] | None]:
+        """For each row the texts of a list, or of a text with ``;`` between them; ``None`` if the value is missing.
 
         Raises:
             InputError: the column holds neither.
         """
         types = _pyarrow().types
-        values = batch.column(place)
+        values = batch.column(column)
         kind = values.type
         lists = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view)
         if any(is_list(kind) for is_list in (*lists, types.is_large_list_view)):
             item = kind.value_type.value_type if types.is_dictionary(kind.value_type) else kind.value_type
             text = (types.is_string, types.is_large_string, types.is_string_view, types.is_null)
             if not any(is_text(item) for is_text in text):
-                raise self.problem("wrong type of column", first, place, str(kind), "text, or lists of text")
+                raise self.problem("wrong type of column", first, column, str(kind), "text, or lists of text")
             yield from values.to_pylist()
             return
-        texts, codes = self.texts(first, batch, place, null="")
-        parts = [[part.strip() for part in text.split(";")] if text.strip() else [] for text in texts]
+        texts, codes = self.texts(first, batch, column, null="")
+        listed = [[part.strip() for part in text.split(";")] if text.strip() else [] for text in texts]
         for code in codes.tolist():
-            yield parts[code]
+            yield listed[code]
 
-    def numbers(self, first: int, batch: Any, place: int) -> npt.NDArray[np.float64]:
+    def numbers(self, first: int, batch: Any, column: int) -> npt.NDArray[np.float64]:
         """The finite numbers of a column.
 
         Raises:
             InputError: the column holds no numbers, or a value is missing, NaN or infinite.
         """
         types = _pyarrow().types
-        values = batch.column(place)
+        values = batch.column(column)
         if not (types.is_integer(values.type) or types.is_floating(values.type)):
-            raise self.problem("wrong type of column", first, place, str(values.type), "numbers")
+            raise self.problem("wrong type of column", first, column, str(values.type), "numbers")
         if values.null_count:
             row = int(np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0])
-            raise self.problem("a value is missing", first + row, place, "null", "a finite number")
-        found: npt.NDArray[np.float64] = values.to_numpy(zero_copy_only=False).astype(np.float64)
-        wrong = np.flatnonzero(~np.isfinite(found))
+            raise self.problem("a value is missing", first + row, column, "null", "a finite number")
+        numbers: npt.NDArray[np.float64] = values.to_numpy(zero_copy_only=False).astype(np.float64)
+        wrong = np.flatnonzero(~np.isfinite(numbers))
         if len(wrong):
             row = int(wrong[0])
-            raise self.problem("not a finite number", first + row, place, str(found[row]), "a finite number")
-        return found
+            raise self.problem("not a finite number", first + row, column, str(numbers[row]), "a finite number")
+        return numbers
 
 
 def _pyarrow() -> Any:

@@ -38,12 +38,12 @@ def digest_of_mapping(values: Mapping[str, Value], plain: Callable[[Value], obje
         return f"{_JSON.encode(key)}:{text}"
 
     keys = sorted(values)
-    found = hashlib.sha256(b"{")
+    digest = hashlib.sha256(b"{")
     for first in range(0, len(keys), _KEYS_AT_ONCE):
-        found.update(b"," if first else b"")
-        found.update(",".join(map(text_of, keys[first : first + _KEYS_AT_ONCE])).encode())
-    found.update(b"}")
-    return found.hexdigest()
+        digest.update(b"," if first else b"")
+        digest.update(",".join(map(text_of, keys[first : first + _KEYS_AT_ONCE])).encode())
+    digest.update(b"}")
+    return digest.hexdigest()
 
 
 def file_digest(path: Path) -> str:

@@ -56,7 +56,6 @@ class InputFile:
         path: a file, a pipe such as ``/dev/fd/63``, or ``-`` for standard input.
 
     Attributes:
-        path: as given.
         name: for messages and accounts: the path, or ``standard input``.
         form: a NumPy array, a Parquet or Arrow table, or text.
         compression: ``gzip`` or ``zstd`` of text; empty without.
@@ -69,7 +68,7 @@ class InputFile:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.name = "standard input" if str(path) == STANDARD_INPUT else str(path)
-        with self._faults():
+        with self._input_errors():
             self._file: BinaryIO = _standard_input() if str(path) == STANDARD_INPUT else self.path.open("rb", 0)
             self._again = str(path) != STANDARD_INPUT and self._file.seekable()
             self.first_bytes = _head(self._file)
@@ -95,7 +94,7 @@ class InputFile:
 
     @property
     def progress(self) -> tuple[int, int] | None:
-        """Bytes read so far, and of the whole file; ``None`` of a pipe, and of a file that is mapped."""
+        """Bytes read so far, and of the complete file; ``None`` of a pipe, and of a file that is mapped."""
         if self.mapped_from is None or self.form == "table":
             return None
         return self._file.tell(), self.mapped_from.stat().st_size
@@ -106,16 +105,16 @@ class InputFile:
         Raises:
             InputError: a pipe holds more than `LARGEST_PIPE`.
         """
-        with self._faults():
-            found = self._stream().read(LARGEST_PIPE + 1)
-        if len(found) > LARGEST_PIPE:
+        with self._input_errors():
+            content = self._stream().read(LARGEST_PIPE + 1)
+        if len(content) > LARGEST_PIPE:
             raise InputError(
                 "more than is read from a pipe", file=self.name, expected=f"{LARGEST_PIPE:,} bytes at most, or text",
                 advice="Write it to a file, and give that.",
             )  # fmt: skip
         self._file.close()
-        self._file, self._again = io.BytesIO(found), True
-        return found
+        self._file, self._again = io.BytesIO(content), True
+        return content
 
     def digest(self) -> str:
         """SHA-256 of all bytes. A pipe that was read is read to its end; one that was not is then held in memory."""
@@ -123,11 +122,11 @@ class InputFile:
             self.content()
         if self.mapped_from is None:
             if not self._again:
-                with self._faults():
-                    for part in iter(lambda: self._file.read(_BUFFER), b""):
-                        self._hash.update(part)
+                with self._input_errors():
+                    for chunk in iter(lambda: self._file.read(_BUFFER), b""):
+                        self._hash.update(chunk)
             return self._hash.hexdigest()
-        with self._faults():
+        with self._input_errors():
             self._file.seek(0)
             return hashlib.file_digest(cast(Any, self._file), "sha256").hexdigest()
 
@@ -141,7 +140,7 @@ class InputFile:
         Raises:
             InputError: it is no text in UTF-8, or its compressed stream is damaged or ends early.
         """
-        with self._faults(line):
+        with self._input_errors(line):
             stream = self._stream()
             if self.compression == "gzip":
                 stream = cast(BinaryIO, gzip.GzipFile(fileobj=stream))
@@ -166,7 +165,7 @@ class InputFile:
         return cast(BinaryIO, io.BufferedReader(_Rest(self.first_bytes, self._file, self._hash), _BUFFER))
 
     @contextlib.contextmanager
-    def _faults(self, line: Callable[[], int | None] = lambda: None) -> Iterator[None]:
+    def _input_errors(self, line: Callable[[], int | None] = lambda: None) -> Iterator[None]:
         """Errors of opening, reading and decompressing as `InputError`."""
         try:
             yield
@@ -189,18 +188,18 @@ class InputFile:
         Raises:
             InputError: names the form, and how to make text of it.
         """
-        found, advice = None, None
+        kind, hint = None, None
         if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-            found, advice = self._archive(head)
+            kind, hint = self._archive(head)
         for magic, form, way_on in _OTHERS:
-            if found is None and head.startswith(magic):
-                found, advice = form, way_on
-        if found is None and b"\0" in head:
+            if kind is None and head.startswith(magic):
+                kind, hint = form, way_on
+        if kind is None and b"\0" in head:
             odd, even = head[1::2].count(b"\0"), head[::2].count(b"\0")
             if 2 * max(odd, even) > len(head) // 2:
-                found, advice = "text in UTF-16", "Save it as UTF-8."
-        if found is not None:
-            raise InputError("not UTF-8", file=self.name, found=found, expected="plain text in UTF-8", advice=advice)
+                kind, hint = "text in UTF-16", "Save it as UTF-8."
+        if kind is not None:
+            raise InputError("not UTF-8", file=self.name, found=kind, expected="plain text in UTF-8", advice=hint)
 
     def _archive(self, head: bytes) -> tuple[str, str]:
         """The kind of a ZIP archive, and the way on."""
@@ -225,13 +224,13 @@ Readable: TypeAlias = str | Path | InputFile
 """A path, ``-`` for standard input, or an input that is open already."""
 
 
-def opened_input(given: Readable) -> InputFile:
+def opened_input(source: Readable) -> InputFile:
     """The input, opened unless it is.
 
     Raises:
         InputError: it cannot be opened.
     """
-    return given if isinstance(given, InputFile) else InputFile(given)
+    return source if isinstance(source, InputFile) else InputFile(source)
 
 
 class _Rest(io.RawIOBase):
@@ -256,10 +255,10 @@ class _Rest(io.RawIOBase):
 
 def _head(file: BinaryIO) -> bytes:
     """The first bytes; a pipe may give them piecemeal."""
-    found = b""
-    while len(found) < _HEAD and (more := file.read(_HEAD - len(found))):
-        found += more
-    return found
+    head = b""
+    while len(head) < _HEAD and (more := file.read(_HEAD - len(head))):
+        head += more
+    return head
 
 
 def _standard_input() -> BinaryIO:
@@ -283,13 +282,13 @@ class _Zstd(io.RawIOBase):
 
     def readinto(self, into: Any) -> int:
         try:
-            found = self._decompressed.read(len(into))
+            chunk = self._decompressed.read(len(into))
         except OSError as error:
             if "Truncated" in str(error):
                 raise EOFError from None
             raise _ZstdDamaged(str(error)) from None
-        into[: len(found)] = found
-        return len(found)
+        into[: len(chunk)] = chunk
+        return len(chunk)
 
 
 def _zstd_stream(file: BinaryIO) -> BinaryIO:

@@ -1,4 +1,4 @@
-"""Lines of text and records of CSV, with errors that name their place."""
+"""Lines of text and records of CSV, with errors that name the line."""
 
 from __future__ import annotations
 
@@ -23,30 +23,27 @@ LONGEST_LINE = 1 << 26
 """Limit of a line, in bytes after decompression, and of a record of CSV, in characters."""
 
 DELIMITERS = {",": "", "\t": "tabs", ";": "semicolons"}
-"""Between the columns of CSV: the character, and its name in an account; that of a comma goes without saying."""
+"""Between the columns of CSV: the character, and its name in a summary; a comma has none."""
 
 
-def raw_lines(given: Readable) -> Iterator[bytes]:
+def raw_lines(source: Readable) -> Iterator[bytes]:
     """The lines with their ends, a byte order mark at the beginning left out.
 
     Raises:
         InputError: the file cannot be opened or read, its compressed stream is damaged or ends early, or a line is
             longer than `LONGEST_LINE`.
     """
-    for _, lines in line_blocks(given):
+    for _, lines in line_blocks(source):
         yield from lines
 
 
-def line_blocks(given: Readable, longest: int = LONGEST_LINE) -> Iterator[tuple[int, list[bytes]]]:
-    """The lines as `raw_lines` gives them, in blocks, each with the number of its first line.
-
-    Args:
-        given: the file. longest: limit of a line, in bytes.
+def line_blocks(source: Readable, longest: int = LONGEST_LINE) -> Iterator[tuple[int, list[bytes]]]:
+    """The lines as `raw_lines` gives them, of ``longest`` bytes at most, in blocks with the number of the first line.
 
     Raises:
         InputError: as `raw_lines`; the lines before the error come first.
     """
-    file, first, ended = opened_input(given), 1, False
+    file, first, ended = opened_input(source), 1, False
     begun, size = list[bytes](), 0  # of a line
     with file.text(lambda: first) as stream:
         while not ended:
@@ -67,16 +64,13 @@ def line_blocks(given: Readable, longest: int = LONGEST_LINE) -> Iterator[tuple[
             first += len(lines)
 
 
-def whole_text(given: Readable, most: int) -> str:
-    """All of the file as text, a byte order mark at the beginning left out.
-
-    Args:
-        given: the file. most: largest size in bytes, after decompression.
+def whole_text(source: Readable, most: int) -> str:
+    """The complete text of a file of at most ``most`` bytes after decompression, without a byte order mark.
 
     Raises:
         InputError: as `decoded_lines`, and where the file holds more.
     """
-    file = opened_input(given)
+    file = opened_input(source)
     with file.text() as stream:
         raw = stream.read(most + 1)
     if len(raw) > most:
@@ -89,10 +83,10 @@ def whole_text(given: Readable, most: int) -> str:
         raise
 
 
-def columns(lines: list[bytes], count: int, wanted: Sequence[int]) -> list[list[bytes]] | None:
+def columns(lines: list[bytes], count: int, selected: Sequence[int]) -> list[list[bytes]] | None:
     """Some columns, from 0, of lines that all have ``count`` fields, separated by white space.
 
-    ``None`` where a line has more or fewer. Much faster than splitting line by line: one call splits them all.
+    ``None`` if a line has more or fewer. Much faster than splitting line by line: one call splits them all.
     """
     text = b"".join(lines)
     if b"\0" in text or not lines:
@@ -103,19 +97,16 @@ def columns(lines: list[bytes], count: int, wanted: Sequence[int]) -> list[list[
     width = count + 1
     if len(fields) != width * len(lines) or fields[count::width].count(b"\0") != len(lines):
         return None
-    return [fields[place::width] for place in wanted]
+    return [fields[column::width] for column in selected]
 
 
-def decoded_lines(given: Readable, longest: int = LONGEST_LINE) -> Iterator[str]:
-    """The lines as text.
-
-    Args:
-        given: the file. longest: limit of a line, in bytes.
+def decoded_lines(source: Readable, longest: int = LONGEST_LINE) -> Iterator[str]:
+    """The lines as text, each of at most ``longest`` bytes.
 
     Raises:
         InputError: as `raw_lines`, and where a line is not UTF-8.
     """
-    file = opened_input(given)
+    file = opened_input(source)
     for first, lines in line_blocks(file, longest):
         raw = b"".join(lines)
         try:
@@ -175,9 +166,9 @@ def csv_records(
         raise InputError(f"not CSV: {error}", file=file, line=line, expected=expected) from None
 
 
-def _endless(thing: str, file: str, line: int, found: str, longest: int) -> InputError:
+def _endless(thing: str, file: str, line: int, value: str, longest: int) -> InputError:
     return InputError(
-        f"the {thing} has no end", file=file, line=line, found=found, expected=f"{longest:,} at most",
+        f"the {thing} has no end", file=file, line=line, found=value, expected=f"{longest:,} at most",
         advice="The file is damaged, or does not consist of lines of text.",
     )  # fmt: skip
 
@@ -196,7 +187,7 @@ def json_rows(numbered: Iterable[tuple[int, str]], file: str) -> Iterator[tuple[
     """The keys of the first object of JSON Lines, then the values of each object, all with their line.
 
     Args:
-        numbered: number and text of each line; empty ones are passed over. file: its name.
+        numbered: number and text of each line; empty ones are skipped. file: its name.
 
     A value is ``no such key``, of a type of its own, where the object lacks a key of the first one.
 
@@ -206,11 +197,11 @@ def json_rows(numbered: Iterable[tuple[int, str]], file: str) -> Iterator[tuple[
     keys: list[str] = []
     for line, text in numbered:
         if text.strip():
-            found = json_object(text, file, line)
+            values = json_object(text, file, line)
             if not keys:
-                keys = list(found)
+                keys = list(values)
                 yield line, keys
-            yield line, [found.get(key, _ABSENT) for key in keys]
+            yield line, [values.get(key, _ABSENT) for key in keys]
 
 
 def json_object(text: str, file: str, line: int) -> dict[str, Any]:
@@ -220,12 +211,12 @@ def json_object(text: str, file: str, line: int) -> dict[str, Any]:
         InputError: the line holds none.
     """
     try:
-        found = json.loads(text)
+        values = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON: {error}", file=file, line=line, expected=_ONE_OBJECT) from None
-    if not isinstance(found, dict):
+    if not isinstance(values, dict):
         raise InputError("not an object", file=file, line=line, found=quoted(text.strip()), expected=_ONE_OBJECT)
-    return found
+    return values
 
 
 def decoded(raw: bytes, path: Path | str, line: int) -> str:
@@ -245,8 +236,13 @@ def decoded(raw: bytes, path: Path | str, line: int) -> str:
 
 
 def counted(number: int, thing: str, plural: str | None = None) -> str:
-    """A number and its noun; the plural ends in s, or is given."""
+    """A number and its noun; the plural ends in s, unless stated."""
     return f"{number:,} {thing if number == 1 else plural or thing + 's'}"
+
+
+def joined(*texts: str | None) -> str:
+    """The texts that are not empty, separated by commas."""
+    return ", ".join(filter(None, texts))
 
 
 def direction_text(direction: str) -> str:

@@ -1,7 +1,7 @@
-"""Files that the program writes: whole or not at all, never over one that it reads, never in the place of a device.
+"""Atomic writes of files: never over a file that the program reads, never in place of a device.
 
-A file is written beside its target under another name, ``.NAME.….partial``, synchronised, and renamed. Until then it is
-locked: a partial file without a lock was left by a process that was killed, and the next one removes it.
+A file is written next to its target under another name, ``.NAME.….partial``, synchronised, and renamed. Until then it
+is locked: a partial file without a lock was left by a process that was killed, and the next one removes it.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _inputs: contextvars.ContextVar[dict[_Identity, str]] = contextvars.ContextVar("
 @contextlib.contextmanager
 def protected_inputs(paths: Iterable[str | os.PathLike[str]]) -> Iterator[None]:
     """Refuse to write over any of these files until the block ends, under whatever name; missing ones are ignored."""
-    found = dict(_inputs.get({}))
+    inputs = dict(_inputs.get({}))
     for path in paths:
         identity = _identity(path)
         if identity is not None:
-            found[identity] = os.fspath(path)
-    token = _inputs.set(found)
+            inputs[identity] = os.fspath(path)
+    token = _inputs.set(inputs)
     try:
         yield
     finally:
@@ -57,10 +57,10 @@ def inputs_within(folder: Path) -> list[str]:
 
 def _identity(path: str | os.PathLike[str]) -> _Identity | None:
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except (OSError, ValueError):  # ValueError: a NUL in the name
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def real_target(path: Path) -> Path:
@@ -80,26 +80,38 @@ def real_target(path: Path) -> Path:
     raise OutputError(f"{path}: not written: its symbolic links lead round in a circle")
 
 
+@contextlib.contextmanager
+def _refusals(path: Path, expected_bytes: int | None = None) -> Iterator[None]:
+    """Errors of the operating system as `OutputError`; of a full disk with the bytes that are needed, if known."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in _NO_ROOM and expected_bytes is not None
+        needed = f"; {expected_bytes:,} bytes are needed" if full else ""
+        raise OutputError(f"{path}: not written: {error.strerror or error}{needed}") from error
+
+
 def check_output(path: Path) -> Path:
-    """Refuse at once what could not be written after minutes of work. Returns the target.
+    """Refuse at once an output that could not be written after minutes of computation. Returns the target.
 
     Raises:
         InputError: it is one of the protected inputs.
         OutputError: a folder, a device or a pipe has the name; or there is no folder to write it in.
     """
     try:
-        target = real_target(path)
-        found = target.stat() if target.exists() else None
-    except (OSError, ValueError) as error:
-        raise OutputError(f"{path}: not written: {getattr(error, 'strerror', None) or error}") from error
-    if found is not None:
-        read = _inputs.get({}).get((found.st_dev, found.st_ino))
-        if read is not None:
-            other = None if read == str(path) else read
+        with _refusals(path):
+            target = real_target(path)
+            status = target.stat() if target.exists() else None
+    except ValueError as error:  # a NUL in the name
+        raise OutputError(f"{path}: not written: {error}") from error
+    if status is not None:
+        source = _inputs.get({}).get((status.st_dev, status.st_ino))
+        if source is not None:
+            other = None if source == str(path) else source
             raise InputError("the file to write is one to read", file=path, found=other, advice="Give another name.")
-        if stat.S_ISDIR(found.st_mode):
+        if stat.S_ISDIR(status.st_mode):
             raise OutputError(f"{path}: not written: there is a folder of that name")
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise OutputError(f"{path}: not written: a device or a pipe, and not a file")
     _check_parent(path, target.parent)
     return target
@@ -114,7 +126,7 @@ def _check_parent(path: Path, parent: Path) -> None:
 
 
 def check_output_folder(path: Path) -> Path:
-    """Refuse at once a folder that could be neither written in nor made. Returns the target.
+    """Refuse at once a folder that can neither be created nor written in. Returns the target.
 
     Raises:
         OutputError: it is a file, or what is above it is one, or cannot be written in.
@@ -129,11 +141,7 @@ def check_output_folder(path: Path) -> Path:
 
 
 def check_free_disk(path: Path, needed: int) -> None:
-    """Refuse a file for which the disk has no room.
-
-    Args:
-        path: the file to write; its folder exists.
-        needed: bytes, at least.
+    """Refuse a file of ``needed`` bytes or more that does not fit on the disk; its folder exists.
 
     Raises:
         OutputError: fewer bytes are free.
@@ -154,10 +162,9 @@ def replaced_file(
     Symbolic links are followed.
 
     Args:
-        path: the target.
-        expected_bytes: how much is to be written; refused at once where the disk has no room for it.
+        expected_bytes: size of the content; refused at once if the disk has no room for it.
         mode: of a file that is new, less what the process's mask takes away.
-        durable: wait until it is on the disk; not needed of what can be made again and is checked when it is read.
+        durable: wait until it is on the disk; not needed for content that is checked when it is read.
 
     Raises:
         InputError: ``path`` is one of the protected inputs.
@@ -165,42 +172,33 @@ def replaced_file(
             much was needed.
     """
     target = check_output(path)
-    try:
+    with _refusals(path):
         clear_abandoned(target.parent)
         if expected_bytes is not None:
             check_free_disk(path, expected_bytes)
         temporary, file = _locked_partial(target, mode)
-    except OSError as error:
-        raise OutputError(f"{path}: not written: {error.strerror or error}") from error
-    try:
-        with file:
-            yield file
-            _put_file(file, temporary, target, durable=durable)  # before the lock is given up
-    except OSError as error:
-        _discard(temporary)
-        needed = ""
-        if error.errno in _NO_ROOM and expected_bytes is not None:
-            needed = f"; {expected_bytes:,} bytes are needed"
-        raise OutputError(f"{path}: not written: {error.strerror or error}{needed}") from error
-    except BaseException:
-        _discard(temporary)
-        raise
+    with _refusals(path, expected_bytes):
+        try:
+            with file:
+                yield file
+                _put_file(file, temporary, target, durable=durable)  # before the lock is given up
+        except BaseException:
+            _discard(temporary)
+            raise
 
 
 @contextlib.contextmanager
 def scratch_file(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
-    """A new file beside ``path`` that only its owner can read; it vanishes when the block ends.
+    """A new file next to ``path`` that only its owner can read; it vanishes when the block ends.
 
-    Until then it is locked: where this process is killed, the next one that writes into the folder removes the file.
+    Until then it is locked: if this process is killed, the next one that writes into the folder removes the file.
 
     Raises:
         OutputError: the operating system refused.
     """
-    try:
+    with _refusals(path):
         clear_abandoned(path.parent)
         temporary, file = _locked_partial(path, 0o600)
-    except OSError as error:
-        raise OutputError(f"{path}: not written: {error.strerror or error}") from error
     try:
         with file:
             yield temporary, file
@@ -209,17 +207,14 @@ def scratch_file(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
 
 
 def put_in_place(temporary: Path, path: Path) -> None:
-    """Let a finished file, which lies beside ``path``, take its place, as `replaced_file` does.
+    """Let a finished file, which lies next to ``path``, take its place, as `replaced_file` does.
 
     Raises:
         InputError, OutputError: as `replaced_file`.
     """
     target = check_output(path)
-    try:
-        with temporary.open("r+b") as file:
-            _put_file(file, temporary, target, durable=True)
-    except OSError as error:
-        raise OutputError(f"{path}: not written: {error.strerror or error}") from error
+    with _refusals(path), temporary.open("r+b") as file:
+        _put_file(file, temporary, target, durable=True)
 
 
 def _put_file(file: BinaryIO, temporary: Path, target: Path, *, durable: bool) -> None:
@@ -258,7 +253,7 @@ def replaced_folder(path: Path) -> Iterator[Path]:
 
 
 def _put(folder: Path, path: Path) -> None:
-    """Let the new folder take its place; the old one comes back where that fails."""
+    """Let the new folder take its place; the old one comes back if that fails."""
     if not path.is_dir():
         folder.replace(path)
         return
@@ -269,7 +264,7 @@ def _put(folder: Path, path: Path) -> None:
     except BaseException:
         aside.replace(path)
         raise
-    shutil.rmtree(aside.replace(_partial_name(path)), ignore_errors=True)  # the next run ends it where this is killed
+    shutil.rmtree(aside.replace(_partial_name(path)), ignore_errors=True)  # the next run ends it if this one is killed
 
 
 def _partial_name(target: Path) -> Path:
@@ -277,7 +272,7 @@ def _partial_name(target: Path) -> Path:
 
 
 def _locked_partial(target: Path, mode: int) -> tuple[Path, BinaryIO]:
-    """A new file beside the target, locked as long as it is open."""
+    """A new file next to the target, locked as long as it is open."""
     while True:
         temporary = _partial_name(target)
         file = cast("BinaryIO", open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)))  # noqa: SIM115
@@ -289,7 +284,7 @@ def _locked_partial(target: Path, mode: int) -> tuple[Path, BinaryIO]:
 
 @contextlib.contextmanager
 def _locked_partial_folder(target: Path) -> Iterator[Path]:
-    """The same for a folder; the lock ends with the block."""
+    """A partial folder, locked until the end of the block."""
     while True:
         folder = _partial_name(target)
         folder.mkdir(mode=0o700)
@@ -304,7 +299,7 @@ def _locked_partial_folder(target: Path) -> Iterator[Path]:
 
 
 def _is_locked(number: int, path: Path) -> bool:
-    """Lock what was just folder; false where another process took it for abandoned in the moment before."""
+    """Lock a new file or folder; false if another process took it for abandoned in the moment before."""
     if fcntl is None:
         return True
     try:
@@ -317,7 +312,7 @@ def _is_locked(number: int, path: Path) -> bool:
 
 
 def clear_abandoned(folder: Path) -> None:
-    """Remove what killed processes left in a folder: partial files and folders that nobody has locked."""
+    """Remove the partial files and folders of killed processes, which nobody has locked."""
     if fcntl is None:
         return
     with os.scandir(folder) as entries:
@@ -338,7 +333,7 @@ def clear_abandoned(folder: Path) -> None:
 
 
 def _is_at(number: int, path: Path) -> bool:
-    """True where an open file is still the one of that name."""
+    """True if an open file is still the one of that name."""
     try:
         return os.path.samestat(os.fstat(number), path.lstat())
     except FileNotFoundError:

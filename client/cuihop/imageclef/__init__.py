@@ -1,23 +1,18 @@
-"""Measures of the ImageCLEF campaigns beside retrieval: concept detection and the IRMA error."""
+"""Measures of the ImageCLEF campaigns other than retrieval: concept detection and the IRMA error."""
 
-from cuihop.imageclef.concept_detection import (
-    DetectionEvaluation,
-    DetectionMatches,
-    evaluate_detection,
-    evaluate_submissions,
-)
-from cuihop.imageclef.detection_scores import TrainingConcepts, average_scores, concept_scores, frequency_scores
+from cuihop.imageclef.concept_detection import DetectionEvaluation, TrueConcepts, evaluate_detection
+from cuihop.imageclef.detection_scores import average_scores, concept_scores
 from cuihop.imageclef.irma_codes import IrmaEvaluation, evaluate_irma
+from cuihop.imageclef.training_frequency import TrainingFrequencies, frequency_scores
 
 __all__ = [
     "DetectionEvaluation",
-    "DetectionMatches",
     "IrmaEvaluation",
-    "TrainingConcepts",
+    "TrainingFrequencies",
+    "TrueConcepts",
     "average_scores",
     "concept_scores",
     "evaluate_detection",
     "evaluate_irma",
-    "evaluate_submissions",
     "frequency_scores",
 ]

@@ -8,81 +8,33 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from cuihop.annotated_texts.nearest_concepts import (
-    NumberedText,
-    ScoredConcepts,
-    matches_of_texts,
-    nearest_concepts,
-)
-from cuihop.annotated_texts.scoring_counts import account_of_identifiers
-from cuihop.collection.columns import Columns
+from cuihop.annotated_texts.nearest_concepts import MatchedConcepts, NumberedText, nearest_concepts
+from cuihop.annotated_texts.scoring import identifier_counts, notes_on_identifiers
+from cuihop.collection.concept_rows import IMAGES_AND_CONCEPTS
 from cuihop.collection.shared_concepts import account_of_shared, check_one_vocabulary
+from cuihop.collection.tables import Schema
 from cuihop.evaluation.counts import IdentifierCount
 from cuihop.evaluation.result import Details, MeasuredQueries
 from cuihop.files.input_file import Readable
 from cuihop.files.text_lines import counted, direction_text
 from cuihop.graph import ConceptGraph
 from cuihop.imageclef.detected_concepts import DetectedConcepts
-from cuihop.measures.concept_f1 import MANUAL_CONCEPTS
-from cuihop.measures.match_counts import MatchCounts, precision_recall_f1
+from cuihop.measures.f1 import MANUAL_CONCEPTS, precision_recall_f1
 from cuihop.measures.measure import Measure
 from cuihop.measures.nearness import Nearness
 from cuihop.measures.resolution import ResolvedConcepts, check_some_known, resolved_concepts
-from cuihop.resources.versions import versions
+from cuihop.resources.arrays import Float64
+from cuihop.resources.optional_packages import versions
 
-__all__ = [
-    "DetectionCounts",
-    "DetectionEvaluation",
-    "DetectionMatches",
-    "evaluate_detection",
-    "evaluate_submissions",
-]
+__all__ = ["DetectionCounts", "DetectionEvaluation", "TrueConcepts", "evaluate_detection"]
 
-Int64 = npt.NDArray[np.int64]
-Float64 = npt.NDArray[np.float64]
 
 PRIMARY, SECONDARY = Measure("F1"), Measure("F1", options=(("of", "manual"),))
 PRECISION, RECALL = Measure("precision"), Measure("recall")
 NEAR = Measure("nn-F1")
 _ISOLATED = Nearness(unknown="isolated")
 _SAME = Nearness(0, 0.0, unknown="isolated")
-
-
-@dataclass(frozen=True, eq=False)
-class DetectionMatches:
-    """True and predicted concepts of all images, each with the nearest concept of the other side.
-
-    Attributes:
-        images: their number.
-        true, predicted: the concepts of all images.
-        concepts: names of their numbers. held: the number of those in the graph, which come first.
-        nearness: n, λ and direction; n is 0 where only the same concept matches.
-    """
-
-    images: int
-    true: ScoredConcepts
-    predicted: ScoredConcepts
-    concepts: Sequence[str]
-    held: int = 0
-    nearness: Nearness = _SAME
-
-    def of_images(self) -> Int64:
-        """The fields of `MatchCounts` of each image, shape (images, 6)."""
-        return matches_of_texts(self.true, self.predicted, self.images, self.nearness.n)
-
-    def of_concepts(self) -> Int64:
-        """The fields of `MatchCounts` of each concept, without near ones, shape (concepts, 6)."""
-        true, predicted, right = (
-            np.bincount(numbers, minlength=len(self.concepts))
-            for numbers in (self.true.concepts, self.predicted.concepts, self.true.concepts[self.true.hops == 0])
-        )
-        return np.stack([true, predicted, right, right, 0 * right, 0 * right], axis=1)
-
-    def micro(self) -> MatchCounts:
-        """The counts of all images together."""
-        return MatchCounts(*self.of_images().sum(axis=0).tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +76,7 @@ class DetectionEvaluation(MeasuredQueries):
         matches: ``F1``, ``F1(of=manual)`` and ``nn-F1``, as far as they were measured → the matches behind them.
     """
 
-    matches: Mapping[Measure, DetectionMatches] = field(default_factory=dict)
+    matches: Mapping[Measure, MatchedConcepts] = field(default_factory=dict)
 
     def account(self) -> list[str]:
         """A line on the reading of each input; then everything out of the ordinary, and how it was treated."""
@@ -142,20 +94,15 @@ class DetectionEvaluation(MeasuredQueries):
             read = "read as a concept without a name" if parameters["official"] else "read as no concept"
             yield f"{counted(counts.unfilled, 'empty field')} in the ground truth: {read}"
         if self.release is not None:
-            way = direction_text(parameters["direction"])
-            yield f"nn-F1: n = {parameters['n']}, λ = {parameters['lambda']}, hops {way}"
+            direction = direction_text(parameters["direction"])
+            yield f"nn-F1: n = {parameters['n']}, λ = {parameters['lambda']}, hops {direction}"
             yield f"release {self.release.name}, digest {self.release.digest[:12]}"
-            kinds = (
-                (counts.unknown, "not in the graph: match only themselves"),
-                (counts.retired, "retired without an exact successor: match only themselves"),
-                (counts.merged, "retired, replaced by their successors in nn-F1"),
-            )
-            yield from account_of_identifiers(kinds, counts.identifiers, counts.occurrences)
+            yield from notes_on_identifiers(counts, merged="retired, replaced by their successors in nn-F1")
 
     def _beside(self) -> Iterator[tuple[str, Any]]:
-        counts = self.matches[PRIMARY].of_images()
-        for place, name in ((0, "true"), (1, "predicted"), (3, "right")):
-            yield name, counts[:, place]
+        counts = self.matches[PRIMARY].of_texts()
+        for column, name in ((0, "true"), (1, "predicted"), (3, "right")):
+            yield name, counts[:, column]
 
 
 def evaluate_detection(
@@ -193,106 +140,100 @@ def evaluate_detection(
         InvalidCui, ConceptNotFound, ConceptRetired: with a graph, an identifier is malformed, or the graph does not
             hold it and ``nearness.unknown`` is ``error``.
     """
-    (found,) = evaluate_submissions(
-        truth, {"predictions": predictions}, manual_truth, graph,
-        nearness=nearness, official=official, image_column=image_column, concept_column=concept_column,
-    ).values()  # fmt: skip
-    return found
-
-
-def evaluate_submissions(
-    truth: Readable,
-    submissions: Mapping[str, Readable],
-    manual_truth: Readable | None = None,
-    graph: ConceptGraph | None = None,
-    *,
-    nearness: Nearness = _ISOLATED,
-    official: bool = False,
-    image_column: str | None = None,
-    concept_column: str | None = None,
-) -> dict[str, DetectionEvaluation]:
-    """Score several submissions against one ground truth, which is read once.
-
-    Args:
-        submissions: name → predictions.
-        truth, manual_truth, graph, nearness, official, image_column, concept_column: as `evaluate_detection`, with its
-            errors.
-    """
-    columns = Columns(image_column, concept_column)
-    true = DetectedConcepts.read(truth, columns, most=None, official=official)
-    manual = None
-    if manual_truth is not None:
-        manual = DetectedConcepts.read(manual_truth, columns, most=None, official=official)
-        true.check_same_images(manual)
-    found = {}
-    for name, path in submissions.items():
-        predicted = DetectedConcepts.read(path, columns, official=official)
-        true.check_same_images(predicted)
-        if not official:
-            sides = [{c for concepts in side.listed.values() for c in concepts} for side in (true, predicted)]
-            check_one_vocabulary(sides[0], sides[1], (true.source, predicted.source))
-        found[name] = _evaluated(true, predicted, manual, graph, nearness, official)
-    return found
-
-
-def _evaluated(
-    true: DetectedConcepts,
-    predicted: DetectedConcepts,
-    manual: DetectedConcepts | None,
-    graph: ConceptGraph | None,
-    nearness: Nearness,
-    official: bool,
-) -> DetectionEvaluation:
-    nearness.for_nn_f1()
-    images = tuple(true.listed)
-    ours, theirs = (_listed(side, images, official) for side in (true, predicted))
-    matches = {PRIMARY: _matches(ours, theirs)}
-    if manual is not None:
-        manually = _listed(manual, images, official)
-        matches[SECONDARY] = _matches(list(map(_filtered, manually)), list(map(_filtered, theirs)))
-    counts: dict[str, Any] = {}
-    if graph is not None:
-        resolved = _resolved(true, predicted, graph, nearness)
-        times = [Counter(concept for image in side for concept in image if concept) for side in (ours, theirs)]
-        check_some_known(resolved, times[0], graph, true.source)
-        matches[NEAR] = _matches(ours, theirs, resolved, graph, nearness)
-        counts = _identifier_counts(resolved, times[0] + times[1])
-    columns: dict[Measure, Float64] = {}
-    for measure, found in matches.items():
-        columns |= _values(measure, found)
-    return DetectionEvaluation(
-        measures=tuple(columns),
-        queries=images,
-        values=np.stack(list(columns.values()), axis=1),
-        release=None if graph is None else graph.release,
-        versions=versions("cuihop", "numpy"),
-        details=Details(
-            DetectionCounts(
-                images=len(images),
-                empty_primary=int(np.isnan(columns[PRIMARY]).sum()),
-                empty_secondary=int(np.isnan(columns[SECONDARY]).sum()) if SECONDARY in columns else None,
-                predicted=len(matches[PRIMARY].predicted),
-                true=len(matches[PRIMARY].true),
-                unfilled=sum(concepts == ("",) for concepts in true.listed.values()),
-                **counts,
-            ),
-            {
-                "measures": [str(measure) for measure in columns],
-                **({} if graph is None else nearness.fields()),
-                "official": official,
-                "truth": true.source,
-                "manual_truth": None if manual is None else manual.source,
-                "predictions": predicted.source,
-                "digests": {"truth": true.digest, "manual_truth": None if manual is None else manual.digest},
-            },
-            {
-                "truth": true.account,
-                "predictions": predicted.account,
-                **({} if manual is None else {"manual_truth": manual.account}),
-            },
-        ),
-        matches=matches,
+    collection = TrueConcepts.read(
+        truth, manual_truth, official=official, image_column=image_column, concept_column=concept_column
     )
+    return collection.evaluation(predictions, graph, nearness)
+
+
+@dataclass(frozen=True, eq=False)
+class TrueConcepts:
+    """The ground truth of a detection, which several submissions are scored against.
+
+    Attributes:
+        true, manual: the concepts of the images, and the manually annotated ones. schema: columns of the files.
+        official: reading of empty fields, as of `evaluate_detection`.
+    """
+
+    true: DetectedConcepts
+    manual: DetectedConcepts | None
+    schema: Schema
+    official: bool
+
+    @classmethod
+    def read(
+        cls, truth: Readable, manual_truth: Readable | None = None, *, official: bool = False,
+        image_column: str | None = None, concept_column: str | None = None,
+    ) -> TrueConcepts:  # fmt: skip
+        """Read the ground truth; arguments and errors as `evaluate_detection`."""
+        schema = IMAGES_AND_CONCEPTS.naming(image_column, concept_column)
+        true = DetectedConcepts.read(truth, schema, most=None, official=official)
+        manual = None
+        if manual_truth is not None:
+            manual = DetectedConcepts.read(manual_truth, schema, most=None, official=official)
+            true.check_same_images(manual)
+        return cls(true, manual, schema, official)
+
+    def evaluation(
+        self, predictions: Readable, graph: ConceptGraph | None = None, nearness: Nearness = _ISOLATED
+    ) -> DetectionEvaluation:
+        """Score a submission; arguments and errors as `evaluate_detection`."""
+        predicted = DetectedConcepts.read(predictions, self.schema, official=self.official)
+        self.true.check_same_images(predicted)
+        if not self.official:
+            sides = [{c for concepts in side.listed.values() for c in concepts} for side in (self.true, predicted)]
+            check_one_vocabulary(sides[0], sides[1], (self.true.source, predicted.source))
+        nearness.for_nn_f1()
+        true, manual, official = self.true, self.manual, self.official
+        images = tuple(true.listed)
+        ours, theirs = (_listed(side, images, official) for side in (true, predicted))
+        matches = {PRIMARY: _matches(ours, theirs)}
+        if manual is not None:
+            manually = _listed(manual, images, official)
+            matches[SECONDARY] = _matches(list(map(_filtered, manually)), list(map(_filtered, theirs)))
+        counts: dict[str, Any] = {}
+        if graph is not None:
+            resolved = _resolved(true, predicted, graph, nearness)
+            times = [Counter(concept for image in side for concept in image if concept) for side in (ours, theirs)]
+            check_some_known(resolved, times[0], graph, true.source)
+            matches[NEAR] = _matches(ours, theirs, resolved, graph, nearness)
+            counts = identifier_counts(resolved, times[0] + times[1])
+        columns: dict[Measure, Float64] = {}
+        for measure, matched in matches.items():
+            columns |= _values(measure, matched)
+        return DetectionEvaluation(
+            measures=tuple(columns),
+            queries=images,
+            values=np.stack(list(columns.values()), axis=1),
+            release=None if graph is None else graph.release,
+            versions=versions("cuihop", "numpy"),
+            details=Details(
+                DetectionCounts(
+                    images=len(images),
+                    empty_primary=int(np.isnan(columns[PRIMARY]).sum()),
+                    empty_secondary=int(np.isnan(columns[SECONDARY]).sum()) if SECONDARY in columns else None,
+                    predicted=len(matches[PRIMARY].predicted),
+                    true=len(matches[PRIMARY].true),
+                    unfilled=sum(concepts == ("",) for concepts in true.listed.values()),
+                    **counts,
+                ),
+                {
+                    "measures": [str(measure) for measure in columns],
+                    **({} if graph is None else nearness.fields()),
+                    "official": official,
+                    "truth": true.source,
+                    "manual_truth": None if manual is None else manual.source,
+                    "predictions": predicted.source,
+                    "digests": {"truth": true.digest, "manual_truth": None if manual is None else manual.digest},
+                },
+                {
+                    "truth": true.account,
+                    "predictions": predicted.account,
+                    **({} if manual is None else {"manual_truth": manual.account}),
+                },
+            ),
+            matches=matches,
+        )
 
 
 def _listed(side: DetectedConcepts, images: Sequence[str], official: bool) -> list[Sequence[str]]:
@@ -321,7 +262,7 @@ def _matches(
     resolved: ResolvedConcepts | None = None,
     graph: ConceptGraph | None = None,
     nearness: Nearness = _SAME,
-) -> DetectionMatches:
+) -> MatchedConcepts:
     """Match the concepts of each image: as they are written, or resolved, with the distances of a graph."""
     written = {concept for side in (true, predicted) for concepts in side for concept in concepts}
     concept_of: Mapping[str, str] = {concept: concept for concept in written}
@@ -330,8 +271,8 @@ def _matches(
         concept_of, outside = {"": "", **resolved.concept}, outside | resolved.isolated
     used = {concept_of[concept] for concept in written if concept in concept_of}
     names = sorted(used, key=lambda name: (name in outside, name))
-    places = {name: number for number, name in enumerate(names)}
-    numbers = {concept: places[concept_of[concept]] for concept in written if concept in concept_of}
+    number_of = {name: number for number, name in enumerate(names)}
+    numbers = {concept: number_of[concept_of[concept]] for concept in written if concept in concept_of}
 
     def distinct(concepts: Sequence[str]) -> list[int]:
         return sorted({numbers[concept] for concept in concepts if concept in numbers})
@@ -341,13 +282,12 @@ def _matches(
         for ours, theirs in zip(true, predicted, strict=True)
     ]
     held = 0 if graph is None else len(names) - len(outside & used)
-    sides = nearest_concepts(texts, names, held, graph, direction=nearness.direction, n=nearness.n)
-    return DetectionMatches(len(texts), *sides, names, held, nearness)
+    return nearest_concepts(texts, names, held, graph, nearness)
 
 
-def _values(measure: Measure, matches: DetectionMatches) -> dict[Measure, Float64]:
-    """The values of each image, under precision and recall, too, where all concepts are matched as they are written."""
-    counts = matches.of_images()
+def _values(measure: Measure, matches: MatchedConcepts) -> dict[Measure, Float64]:
+    """The values of each image; also precision and recall, if all concepts are matched as they are written."""
+    counts = matches.of_texts()
     shares = precision_recall_f1(counts, matches.nearness.lam)
     empty = counts[:, 0] == 0
     shares[empty] = np.nan
@@ -356,13 +296,3 @@ def _values(measure: Measure, matches: DetectionMatches) -> dict[Measure, Float6
     sizes = counts[:, 0] + counts[:, 1]
     f1 = np.where(empty, np.nan, 2 * counts[:, 3] / np.maximum(sizes, 1))
     return {PRIMARY: f1, PRECISION: shares[:, 0], RECALL: shares[:, 1]} if measure == PRIMARY else {measure: f1}
-
-
-def _identifier_counts(resolved: ResolvedConcepts, times: Counter[str]) -> dict[str, Any]:
-    """The fields of `DetectionCounts` about identifiers."""
-    kinds = {"unknown": resolved.unknown, "retired": resolved.retired, "merged": tuple(resolved.merged)}
-    return {
-        "identifiers": len(times),
-        "occurrences": times.total(),
-        **{kind: IdentifierCount(which, sum(times[cui] for cui in which)) for kind, which in kinds.items()},
-    }

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cuihop.collection.columns import EXPECTED_CONCEPTS, Columns
-from cuihop.collection.concept_rows import ConceptRows, check_image, concept_records
-from cuihop.collection.same_images import check_every_image, check_image_of_truth
+from cuihop.collection.concept_rows import EXPECTED_CONCEPTS, ConceptRows, concept_records
+from cuihop.collection.image_rows import ImageRows
+from cuihop.collection.tables import Schema
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import Readable, opened_input
-from cuihop.files.records import RowFault
-from cuihop.files.text_lines import counted, quoted
+from cuihop.files.records import RowErrors
+from cuihop.files.text_lines import counted, joined, quoted
 from cuihop.identifiers import looks_like_identifier
 
 __all__ = ["DetectedConcepts"]
@@ -28,14 +28,13 @@ class DetectedConcepts:
     Attributes:
         listed: an empty tuple for an image without a field of concepts. ``("",)`` for an empty field: the organisers'
             evaluator takes it for one concept without a name.
-        rows: image → the line or row it stands in. fault: makes the error about one.
+        rows: image → its line or row.
         source: the file.
-        form: how it was read, for the account.
+        form: how it was read.
     """
 
     listed: Mapping[str, tuple[str, ...]]
-    rows: Mapping[str, int]
-    fault: RowFault
+    rows: ImageRows
     source: str
     form: str = ""
 
@@ -48,7 +47,7 @@ class DetectedConcepts:
 
     @classmethod
     def read(
-        cls, path: Readable, columns: Columns, *, most: int | None = MOST_CONCEPTS, official: bool = False
+        cls, path: Readable, schema: Schema, *, most: int | None = MOST_CONCEPTS, official: bool = False
     ) -> DetectedConcepts:
         """Read images and concepts in any form of `ImageConcepts.read`; CSV of two columns may lack its header.
 
@@ -56,7 +55,7 @@ class DetectedConcepts:
 
         Args:
             path: a file, a pipe, or ``-`` for standard input; text may be compressed by gzip or zstd.
-            columns: those of images and concepts.
+            schema: columns of images and concepts.
             most: more concepts of an image are an error.
             official: as the organisers' evaluator: any text is an identifier, a line of CSV may lack its comma, and a
                 header has ``ID`` in its first column.
@@ -69,29 +68,27 @@ class DetectedConcepts:
         def is_header(names: Sequence[str]) -> bool:
             return _is_header(names, official=official)
 
-        def parts(field: str | None) -> Sequence[str]:
+        def split(field: str | None) -> Sequence[str]:
             return () if field is None else field.split(";")
 
-        found = concept_records(opened_input(path), columns, is_header, parts if official else None)
-        fault, listed, rows = found.fault, dict[str, tuple[str, ...]](), dict[str, int]()
-        strict = ConceptRows(fault, found.source)
-        for row, image, concepts in found.rows:
-            if not image or image in rows:
-                check_image(image, row, rows.get(image), fault)
-            upper = _checked(concepts, row, most, fault)
-            listed[image], rows[image] = upper if official else upper or ("",), row
+        records = concept_records(opened_input(path), schema, is_header, split if official else None)
+        rows, listed = ImageRows(records.error), dict[str, tuple[str, ...]]()
+        strict = ConceptRows(records.error, records.source)
+        for row, image, concepts in records.rows:
+            rows.add(image, row)
+            upper = _checked(concepts, row, most, records.error)
+            listed[image] = upper if official else upper or ("",)
             if not official:
                 strict.add([(row, image, concepts)])
         if not listed:
-            raise fault.empty("image", EXPECTED_CONCEPTS)
+            raise records.error.empty("image", EXPECTED_CONCEPTS)
         form = _OFFICIALLY
         if not official:
             strict.check_columns()
-            _check_first(listed, rows, fault)
-            lower = f", {strict.lower:,} in lower case read in upper case" if strict.lower else ""
-            form = f"0 malformed{lower}"
-        header = {None: "", "": "no header"}.get(found.header, f"header {quoted(found.header or '')}")
-        return cls(listed, rows, fault, found.source, ", ".join(filter(None, (header, form, found.form))))
+            _check_first(listed, rows)
+            form = joined("0 malformed", f"{strict.lower:,} in lower case read in upper case" if strict.lower else "")
+        header = {None: "", "": "no header"}.get(records.header, f"header {quoted(records.header or '')}")
+        return cls(listed, rows, records.source, joined(header, form, records.form))
 
     @property
     def digest(self) -> str:
@@ -104,10 +101,10 @@ class DetectedConcepts:
         return () if listed == ("",) and not official else listed
 
     def place_of(self, concept: str) -> str | None:
-        """The file and the row that first have a concept; ``None`` where none has."""
+        """The file and the first row with a concept; ``None`` for a concept of no image."""
         for image, concepts in self.listed.items():
             if concept in concepts:
-                return f"{self.source}, {self.fault.unit} {self.rows[image]:,}"
+                return f"{self.source}, {self.rows.error.unit} {self.rows[image]:,}"
         return None
 
     def check_same_images(self, other: DetectedConcepts) -> None:
@@ -116,9 +113,7 @@ class DetectedConcepts:
         Raises:
             InputError: an image is unknown or missing; names the row.
         """
-        for image in other.listed:
-            check_image_of_truth(image, self.listed, self.source, other.rows, other.fault)
-        check_every_image(self.listed, other.rows, other.fault)
+        other.rows.check_same(self.listed, self.source)
 
 
 def _is_header(names: Sequence[str], *, official: bool) -> bool:
@@ -131,26 +126,26 @@ def _is_header(names: Sequence[str], *, official: bool) -> bool:
     return likely and not any(map(str.isdigit, rest or first))
 
 
-def _check_first(listed: Mapping[str, tuple[str, ...]], rows: Mapping[str, int], fault: RowFault) -> None:
+def _check_first(listed: Mapping[str, tuple[str, ...]], rows: ImageRows) -> None:
     """Refuse a header with a digit, which looks like an image."""
     image, first = next(iter(listed.items()))
     others = [concept for name, concepts in listed.items() if name != image for concept in concepts if concept]
     plain = others and all(map(looks_like_identifier, others))
     if plain and first != ("",) and not any(map(looks_like_identifier, first)):
-        raise fault(
-            "neither a header nor concepts", rows[image], 1, quoted(";".join(first)),
+        raise rows.error_of(
+            image, "neither a header nor concepts", 1, quoted(";".join(first)),
             "a name without digits, or identifiers as in the other lines",
         )  # fmt: skip
 
 
-def _checked(concepts: Sequence[str], row: int, most: int | None, fault: RowFault) -> tuple[str, ...]:
+def _checked(concepts: Sequence[str], row: int, most: int | None, row_error: RowErrors) -> tuple[str, ...]:
     """The concepts of an image, in upper case."""
     upper = tuple(concept.strip().upper() for concept in concepts)
     if most is not None and len(upper) > most:
-        raise fault("too many concepts for an image", row, 1, f"{len(upper):,}", f"at most {most}")
+        raise row_error("too many concepts for an image", row, 1, f"{len(upper):,}", f"at most {most}")
     if len(upper) > 1 and "" in upper:
-        raise fault("a concept is missing", row, 1, "nothing beside a ';'", "identifiers between ';'")
+        raise row_error("a concept is missing", row, 1, "nothing beside a ';'", "identifiers between ';'")
     if len(set(upper)) < len(upper):
-        twice = next(concept for place, concept in enumerate(upper) if concept in upper[:place])
-        raise fault("a concept stands twice for an image", row, 1, quoted(twice), "each concept once")
+        twice = next(concept for index, concept in enumerate(upper) if concept in upper[:index])
+        raise row_error("a concept stands twice for an image", row, 1, quoted(twice), "each concept once")
     return upper

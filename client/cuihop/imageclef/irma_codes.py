@@ -9,29 +9,26 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.collection.columns import IMAGE_NAMES, Columns, place_of_column
-from cuihop.collection.concept_rows import check_image
-from cuihop.collection.same_images import check_every_image, check_image_of_truth
+from cuihop.collection.concept_rows import IMAGE_NAMES
+from cuihop.collection.image_rows import ImageRows
+from cuihop.collection.tables import Schema
 from cuihop.errors import InputError
 from cuihop.evaluation.result import Details, MeasuredQueries
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import InputFile, Readable, opened_input
-from cuihop.files.likely_causes import cause_of_columns
-from cuihop.files.records import Records, RowFault
-from cuihop.files.text_lines import counted, decoded_lines, delimiter_of, first_line, quoted
-from cuihop.measures.code_error_rate import code_error
-from cuihop.measures.irma_error import WILDCARD, Branching, branching_of, irma_error
+from cuihop.files.records import Records, RowErrors, cause_of_columns
+from cuihop.files.text_lines import counted, decoded_lines, delimiter_of, first_line, joined, quoted
+from cuihop.measures.irma_error import WILDCARD, Branching, branching_of, code_error, irma_error
 from cuihop.measures.measure import Measure
-from cuihop.resources.versions import versions
+from cuihop.resources.optional_packages import versions
 
-__all__ = ["IrmaCodes", "IrmaCounts", "IrmaEvaluation", "evaluate_irma", "evaluate_irma_each"]
+__all__ = ["IrmaCodes", "IrmaCounts", "IrmaEvaluation", "TrueCodes", "evaluate_irma"]
 
 _EXPECTED = "the image and its code, separated by a comma, a tab or a space"
 _EXPECTED_IN_BOOK = "one code in each line"
-_COLUMNS = Columns(
-    usual=(IMAGE_NAMES, ("code", "irma_code")), contents="images and codes", expected=_EXPECTED,
-    advice="Call them image and code.",
-)  # fmt: skip
+_SCHEMA = Schema(
+    (IMAGE_NAMES, ("code", "irma_code")), "images and codes", _EXPECTED, "Call them image and code.", "image"
+)
 _BETWEEN = re.compile(r'[,;"]')
 _POSITIONS = re.compile(r"[0-9a-z*]+")
 _NOT_A_NAME = re.compile(r"[0-9*]")  # in every code, and in no name of a column
@@ -44,14 +41,13 @@ class IrmaCodes:
 
     Attributes:
         axes: image → the code of each axis. All images have the same axes.
-        rows: image → the line or row it stands in. fault: makes the error about one.
+        rows: image → its line or row.
         source: the file.
-        form: how it was read, for the account.
+        form: how it was read.
     """
 
     axes: Mapping[str, tuple[str, ...]]
-    rows: Mapping[str, int]
-    fault: RowFault
+    rows: ImageRows
     source: str
     form: str
 
@@ -74,35 +70,33 @@ class IrmaCodes:
             InputError: a line has other than two columns, an image stands twice, a code is malformed, or has other axes
                 than the first one.
         """
-        found = _fields(opened_input(path), _COLUMNS)
-        fault, header = found.fault, None
+        fields_of = _fields(opened_input(path))
+        rows, header = ImageRows(fields_of.error), None
         axes: dict[str, tuple[str, ...]] = {}
-        rows: dict[str, int] = {}
         shape: list[int] = []
-        for row, fields in found.rows:
+        for row, fields in fields_of.rows:
             if len(fields) != 2:
                 raise InputError(
-                    "wrong number of columns", file=found.source, line=row,
+                    "wrong number of columns", file=fields_of.source, line=row,
                     found=f"{len(fields)} in {quoted(' '.join(fields))}", expected=_EXPECTED,
                     advice=cause_of_columns(fields, 2, " "),
                 )  # fmt: skip
-            if row == 1 and not found.named and _NOT_A_NAME.search(fields[1]) is None:
+            if row == 1 and not fields_of.named and _NOT_A_NAME.search(fields[1]) is None:
                 header = " ".join(fields)
                 continue
-            image, code = fields[0], _axes(fields[1], shape, row, fault)
+            image, code = fields[0], _axes(fields[1], shape, row, rows.error)
             shape = shape or [len(axis) for axis in code]
-            if not image or image in axes:
-                check_image(image, row, rows.get(image), fault)
-            axes[image], rows[image] = code, row
+            rows.add(image, row)
+            axes[image] = code
         if not axes:
-            raise fault.empty("image", _EXPECTED)
+            raise rows.error.empty("image", _EXPECTED)
         if all(_FOUR_AXES.fullmatch(image) for image in axes) and len(shape) == 1:
             image = next(iter(axes))
             problem = "the image looks like a code: are the columns swapped?"
-            raise fault(problem, rows[image], 0, quoted(image), _EXPECTED)
+            raise rows.error_of(image, problem, 0, quoted(image), _EXPECTED)
         first = "no header" if header is None else f"header {quoted(header)}"
-        form = ", ".join(filter(None, ("" if found.named else first, "0 malformed", found.form)))
-        return cls(axes, rows, fault, found.source, form)
+        form = joined("" if fields_of.named else first, "0 malformed", fields_of.form)
+        return cls(axes, rows, fields_of.source, form)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,29 +104,25 @@ class _Fields:
     """The fields of each row, with its number.
 
     Attributes:
-        rows: the fields. fault: makes the error about a row. source: the file.
         form: compression, form and columns. named: the columns were chosen by their names.
     """
 
     rows: Iterator[tuple[int, list[str]]]
-    fault: RowFault
+    error: RowErrors
     source: str
     form: str
     named: bool
 
 
-def _fields(file: InputFile, columns: Columns) -> _Fields:
+def _fields(file: InputFile) -> _Fields:
     """Two columns of a table, or the words of each line of a text."""
     text = None if file.form == "table" else first_line(decoded_lines(file))
     in_lines = text is not None and not text[0].lstrip().startswith("{")
-    if text is not None and in_lines and not columns.in_header(text[0].split(delimiter_of(text[0]))):
-        return _Fields(_words(text[1]), RowFault(file.name), file.name, file.compression, named=False)
-    records = Records.of(file, _EXPECTED, text)
-    chosen = columns.choose(records)
-    places = chosen.first, chosen.second
-    form = ", ".join(filter(None, (records.form, chosen.account)))
-    rows = records.texts(places, "not a text", needed=places)
-    return _Fields(rows, records.row_fault(places), records.source, form, named=True)
+    if text is not None and in_lines and not _SCHEMA.in_header(text[0].split(delimiter_of(text[0]))):
+        return _Fields(_words(text[1]), RowErrors(file.name), file.name, file.compression, named=False)
+    table = _SCHEMA.table(Records.of(file, _EXPECTED, text))
+    rows = table.texts(needed=table.columns)
+    return _Fields(rows, table.error, table.records.source, table.form, named=True)
 
 
 def _words(texts: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
@@ -143,17 +133,19 @@ def _words(texts: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
             yield line, [*([""] if text[0] in ",;" else []), *fields]  # an index column has no name
 
 
-def _axes(text: str, shape: Sequence[int], row: int, fault: RowFault) -> tuple[str, ...]:
+def _axes(text: str, shape: Sequence[int], row: int, row_error: RowErrors) -> tuple[str, ...]:
     """The axes of a code, each of the length in ``shape``; of any length if that is empty."""
-    code, column = tuple(text.split("-")), len(fault.columns) - 1
+    code, column = tuple(text.split("-")), len(row_error.columns) - 1
     if not all(map(_POSITIONS.fullmatch, code)):
         expected = "digits, lower-case letters and '*', the axes separated by '-'"
-        raise fault("not a code", row, column, quoted(text), expected)
+        raise row_error("not a code", row, column, quoted(text), expected)
     if shape and [len(axis) for axis in code] != list(shape):
         expected = f"axes of {', '.join(map(str, shape))} positions, separated by '-'"
-        raise fault("not a code of these axes", row, column, quoted(text), expected)
+        raise row_error("not a code of these axes", row, column, quoted(text), expected)
     if _NOT_A_NAME.search(text) is None:
-        raise fault("not a code", row, column, quoted(text), "at least a digit or a '*'", "Are the columns swapped?")
+        raise row_error(
+            "not a code", row, column, quoted(text), "at least a digit or a '*'", "Are the columns swapped?"
+        )
     return code
 
 
@@ -166,20 +158,20 @@ def read_code_book(file: InputFile) -> tuple[list[tuple[str, ...]], str]:
         InputError: the file is empty, or a code is malformed, or has other axes than the first one.
     """
     text = None if file.form == "table" else first_line(decoded_lines(file))
-    fault, content = RowFault(file.name, [1]), list[str]()
+    row_error, content = RowErrors(file.name, [1]), list[str]()
     if text is None or text[0].lstrip().startswith("{"):
         records = Records.of(file, _EXPECTED_IN_BOOK, text)
-        place = 0 if len(records.names) == 1 else place_of_column(records, "code")
-        rows, fault = list(records.texts([place], needed=[place])), records.row_fault([place])
+        column = 0 if len(records.names) == 1 else records.column("code")
+        rows, row_error = list(records.texts([column], needed=[column])), records.row_errors([column])
         content = [code for _, (code,) in rows]
     else:
         content = list(text[1])
         rows = [(line, words) for line, words in _words(content) if line > 1 or _NOT_A_NAME.search(words[0])]
     codes: list[tuple[str, ...]] = []
     for row, words in rows:
-        codes.append(_axes(words[0], [len(axis) for axis in codes[0]] if codes else (), row, fault))
+        codes.append(_axes(words[0], [len(axis) for axis in codes[0]] if codes else (), row, row_error))
     if not codes:
-        raise fault.empty("code", _EXPECTED_IN_BOOK)
+        raise row_error.empty("code", _EXPECTED_IN_BOOK)
     return list(zip(*codes, strict=True)), content_digest(content)
 
 
@@ -202,7 +194,7 @@ class IrmaCounts:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class IrmaEvaluation(MeasuredQueries):
-    """The result of `evaluate_irma`: for each image its error, the mean over its axes, and 1 unless it is wholly right.
+    """The result of `evaluate_irma`: for each image its error, the mean over its axes, and 1 unless it is fully right.
 
     Its `counts` are `IrmaCounts`.
 
@@ -213,6 +205,18 @@ class IrmaEvaluation(MeasuredQueries):
 
     axis_errors: npt.NDArray[np.float64]
     codes: tuple[str, ...]
+
+    def account(self) -> list[str]:
+        """A line on the reading of each input; then the sums of errors, and everything out of the ordinary."""
+        counts: IrmaCounts = self.counts
+        images = f"{counted(counts.images, 'image')}, {counts.right:,} wholly right"
+        axes = ", ".join(f"{mean:.4f}" for mean in self.axis_errors.mean(axis=0))
+        lines = [f"{images}; errors add up to {counts.error_sum:.2f}", f"mean error of each axis: {axes}"]
+        if counts.wildcards:
+            lines.append(f"{counted(counts.wildcards, 'prediction')} with a '*'")
+        if counts.missing:
+            lines.append(f"{counted(len(counts.missing), 'image')} without a prediction: all wrong")
+        return [*super().account(), *lines]
 
 
 def evaluate_irma(
@@ -225,7 +229,7 @@ def evaluate_irma(
 ) -> IrmaEvaluation:
     """Score predicted codes: the mean over images of the mean over axes of `cuihop.measures.irma_error`.
 
-    Beside it the error rate, ER: the share of images whose code is not wholly right; one with a ``*`` is not.
+    The error rate, ER, is the share of images whose code is not fully right; one with a ``*`` is not.
 
     Args:
         truth: image and correct code, every position specified.
@@ -237,121 +241,97 @@ def evaluate_irma(
     Raises:
         InputError: a file is not as expected; images are unknown or missing; names the line.
     """
-    several = {"": predictions}
-    found = evaluate_irma_each(truth, several, codes=codes, branching=branching, missing_wrong=missing_wrong)
-    return found[""]
+    return TrueCodes.read(truth, codes, branching).evaluation(predictions, missing_wrong=missing_wrong)
 
 
-def evaluate_irma_each(
-    truth: Readable,
-    predictions: Mapping[str, Readable],
-    *,
-    codes: Readable | None = None,
-    branching: int | None = None,
-    missing_wrong: bool = False,
-) -> dict[str, IrmaEvaluation]:
-    """Score the codes of several systems: `evaluate_irma` of each, with the ground truth read once.
-
-    Args:
-        predictions: name of a system → its codes.
-        truth, codes, branching, missing_wrong: as in `evaluate_irma`.
-
-    Raises:
-        InputError: as `evaluate_irma`.
-    """
-    if (codes is None) == (branching is None):
-        raise InputError("the number of possible labels is missing", expected="either codes or branching")
-    true = IrmaCodes.read(truth)
-    hierarchy = _hierarchy(true, codes, branching)
-    found = {}
-    for name, given in predictions.items():
-        predicted = IrmaCodes.read(given)
-        _check_images(true, predicted, missing_wrong)
-        found[name] = _scored(true, predicted, hierarchy, missing_wrong=missing_wrong)
-    return found
-
-
-@dataclass(frozen=True)
-class _Hierarchy:
-    """Possible labels: of each axis, and the code book that they were counted in, or one number of all.
+@dataclass(frozen=True, eq=False)
+class TrueCodes:
+    """Correct codes, which the codes of several systems are scored against, and the possible labels.
 
     Attributes:
-        labels: b of each axis. branching: the one number. book, digest: name and content of the code book.
-        account: how it was read.
+        true: the correct codes. labels: b of each axis. branching: one number of labels at every position.
+        book, digest, summary: name, content and reading of the code book that labels are counted in.
     """
 
+    true: IrmaCodes
     labels: Sequence[Branching | int]
     branching: int | None = None
     book: str | None = None
     digest: str | None = None
-    account: str | None = None
+    summary: str | None = None
 
+    @classmethod
+    def read(cls, truth: Readable, codes: Readable | None = None, branching: int | None = None) -> TrueCodes:
+        """Read the correct codes, and the code book; arguments and errors as `evaluate_irma`."""
+        if (codes is None) == (branching is None):
+            raise InputError("the number of possible labels is missing", expected="either codes or branching")
+        true = IrmaCodes.read(truth)
+        count = len(next(iter(true.axes.values())))
+        if codes is None:
+            return cls(true, [branching or 0] * count, branching)
+        file = opened_input(codes)
+        book, digest = read_code_book(file)
+        if len(book) != count:
+            raise InputError(
+                "the code book has other axes", file=file.name, found=f"{len(book)}",
+                expected=f"{count}, as in {true.source}",
+            )  # fmt: skip
+        _check_code_book(true, book, file.name)
+        summary = f"{file.name}: {counted(len(book[0]), 'code')}"
+        return cls(true, [branching_of(axis) for axis in book], None, file.name, digest, summary)
 
-def _hierarchy(true: IrmaCodes, codes: Readable | None, branching: int | None) -> _Hierarchy:
-    count = len(next(iter(true.axes.values())))
-    if codes is None:
-        return _Hierarchy([branching or 0] * count, branching)
-    file = opened_input(codes)
-    book, digest = read_code_book(file)
-    if len(book) != count:
-        raise InputError(
-            "the code book has other axes", file=file.name, found=f"{len(book)}",
-            expected=f"{count}, as in {true.source}",
-        )  # fmt: skip
-    _check_code_book(true, book, file.name)
-    account = f"{file.name}: {counted(len(book[0]), 'code')}"
-    return _Hierarchy([branching_of(axis) for axis in book], None, file.name, digest, account)
-
-
-def _scored(true: IrmaCodes, predicted: IrmaCodes, hierarchy: _Hierarchy, *, missing_wrong: bool) -> IrmaEvaluation:
-    errors = np.ones((len(true.axes), len(hierarchy.labels)), dtype=np.float64)
-    rates = np.ones(len(true.axes), dtype=np.float64)
-    for row, (image, correct) in enumerate(true.axes.items()):
-        if image in predicted.axes:
-            rates[row] = code_error("-".join(correct), "-".join(predicted.axes[image]))
-            for axis, own in enumerate(correct):
-                errors[row, axis] = _error(own, predicted.axes[image][axis], hierarchy.labels[axis], true, image)
-    means = errors.mean(axis=1)
-    branching = hierarchy.branching
-    measures = (Measure("IRMA", options=() if branching is None else (("b", branching),)), Measure("ER"))
-    counts = IrmaCounts(
-        images=len(true.axes),
-        right=int((rates == 0).sum()),
-        wildcards=sum(any(WILDCARD in axis for axis in code) for code in predicted.axes.values()),
-        missing=tuple(image for image in true.axes if image not in predicted.axes),
-        error_sum=float(means.sum()),
-    )
-    inputs = {"truth": true.account, "predictions": predicted.account}
-    inputs |= {} if hierarchy.account is None else {"codes": hierarchy.account}
-    parameters = {
-        "measures": list(map(str, measures)),
-        "truth": true.source,
-        "predictions": predicted.source,
-        "digests": {
-            "truth": content_digest({image: list(code) for image, code in true.axes.items()}),
-            "codes": hierarchy.digest,
-        },
-        "codes": hierarchy.book,
-        "branching": branching,
-        "missing": "wrong" if missing_wrong else "error",
-    }
-    return IrmaEvaluation(
-        measures=measures,
-        queries=tuple(true.axes),
-        values=np.column_stack([means, rates]),
-        axis_errors=errors,
-        codes=tuple("-".join(code) for code in true.axes.values()),
-        release=None,
-        versions=versions("cuihop", "numpy"),
-        details=Details(counts, parameters, inputs),
-    )
+    def evaluation(self, predictions: Readable, *, missing_wrong: bool = False) -> IrmaEvaluation:
+        """Score the codes of a system; arguments and errors as `evaluate_irma`."""
+        true, predicted = self.true, IrmaCodes.read(predictions)
+        _check_images(true, predicted, missing_wrong)
+        errors = np.ones((len(true.axes), len(self.labels)), dtype=np.float64)
+        rates = np.ones(len(true.axes), dtype=np.float64)
+        for row, (image, correct) in enumerate(true.axes.items()):
+            if image in predicted.axes:
+                rates[row] = code_error("-".join(correct), "-".join(predicted.axes[image]))
+                for axis, own in enumerate(correct):
+                    errors[row, axis] = _error(own, predicted.axes[image][axis], self.labels[axis], true, image)
+        means = errors.mean(axis=1)
+        branching = self.branching
+        measures = (Measure("IRMA", options=() if branching is None else (("b", branching),)), Measure("ER"))
+        counts = IrmaCounts(
+            images=len(true.axes),
+            right=int((rates == 0).sum()),
+            wildcards=sum(any(WILDCARD in axis for axis in code) for code in predicted.axes.values()),
+            missing=tuple(image for image in true.axes if image not in predicted.axes),
+            error_sum=float(means.sum()),
+        )
+        inputs = {"truth": true.account, "predictions": predicted.account}
+        inputs |= {} if self.summary is None else {"codes": self.summary}
+        parameters = {
+            "measures": list(map(str, measures)),
+            "truth": true.source,
+            "predictions": predicted.source,
+            "digests": {
+                "truth": content_digest({image: list(code) for image, code in true.axes.items()}),
+                "codes": self.digest,
+            },
+            "codes": self.book,
+            "branching": branching,
+            "missing": "wrong" if missing_wrong else "error",
+        }
+        return IrmaEvaluation(
+            measures=measures,
+            queries=tuple(true.axes),
+            values=np.column_stack([means, rates]),
+            axis_errors=errors,
+            codes=tuple("-".join(code) for code in true.axes.values()),
+            release=None,
+            versions=versions("cuihop", "numpy"),
+            details=Details(counts, parameters, inputs),
+        )
 
 
 def _error(correct: str, predicted: str, labels: Branching | int, true: IrmaCodes, image: str) -> float:
     try:
         return irma_error(correct, predicted, labels)
     except InputError as error:
-        raise true.fault(error.problem, true.rows[image], 1, error.found or "", error.expected or "") from None
+        raise true.rows.error_of(image, error.problem, 1, error.found or "", error.expected or "") from None
 
 
 def _check_code_book(true: IrmaCodes, book: Sequence[Sequence[str]], codes: str) -> None:
@@ -360,17 +340,17 @@ def _check_code_book(true: IrmaCodes, book: Sequence[Sequence[str]], codes: str)
     for image, code in true.axes.items():
         for own, axis in zip(code, labels, strict=True):
             if own not in axis and WILDCARD not in own:
-                raise true.fault("not in the code book", true.rows[image], 1, quoted(own), f"a code of {codes}")
+                raise true.rows.error_of(image, "not in the code book", 1, quoted(own), f"a code of {codes}")
 
 
 def _check_images(true: IrmaCodes, predicted: IrmaCodes, missing_wrong: bool) -> None:
     shape = [len(axis) for axis in next(iter(true.axes.values()))]
     for image, code in predicted.axes.items():
-        check_image_of_truth(image, true.axes, true.source, predicted.rows, predicted.fault)
+        predicted.rows.check_known(image, true.axes, true.source)
         if [len(axis) for axis in code] != shape:
-            raise predicted.fault(
-                "not a code of the axes of the ground truth", predicted.rows[image], 1, quoted("-".join(code)),
+            raise predicted.rows.error_of(
+                image, "not a code of the axes of the ground truth", 1, quoted("-".join(code)),
                 f"axes of {', '.join(map(str, shape))} positions",
             )  # fmt: skip
     if not missing_wrong:
-        check_every_image(true.axes, predicted.rows, predicted.fault)
+        predicted.rows.check_complete(true.axes)

@@ -1,29 +1,25 @@
-"""The measures, one in each module: concept overlap of two images, and the quality of a ranking.
+"""The measures: concept overlap of two images, quality of a ranking, and scores of predictions.
 
-Definitions, edge cases and values to check by hand: docs/measures.md. Names: `cuihop.measures.registry`.
+Definitions, edge cases and values to check by hand: docs/measures.md. Names: `cuihop.measures.measure`.
 """
 
-from cuihop.measures.average_precision import average_precision
 from cuihop.measures.bipartite_matching import bipartite_matching
-from cuihop.measures.bpref import bpref
-from cuihop.measures.code_error_rate import code_error
-from cuihop.measures.concept_f1 import concept_f1
-from cuihop.measures.dcg import dcg
-from cuihop.measures.graded_ndcg import graded_ndcg
-from cuihop.measures.hashing_average_precision import hashing_average_precision
-from cuihop.measures.iou import iou
-from cuihop.measures.irma_error import irma_error
+from cuihop.measures.dcg import dcg, ndcg_at_k
+from cuihop.measures.f1 import MatchCounts, concept_f1, match_counts, nn_f1, nn_precision, nn_recall, span_counts
+from cuihop.measures.irma_error import code_error, irma_error
+from cuihop.measures.judged import (
+    average_precision,
+    bpref,
+    graded_ndcg,
+    hashing_average_precision,
+    precision_at_k,
+    r_precision,
+    recall_at_k,
+    reciprocal_rank,
+)
 from cuihop.measures.judged_rankings import JudgedRanking
-from cuihop.measures.match_counts import MatchCounts
 from cuihop.measures.measure import Measure, measures_named
-from cuihop.measures.ndcg import ndcg_at_k
-from cuihop.measures.nn_f1 import match_counts, nn_f1, nn_precision, nn_recall
-from cuihop.measures.nn_iou import ConceptOverlap, RelatedConcept, concept_overlap, nn_iou, related
-from cuihop.measures.precision import precision_at_k
-from cuihop.measures.r_precision import r_precision
-from cuihop.measures.recall import recall_at_k
-from cuihop.measures.reciprocal_rank import reciprocal_rank
-from cuihop.measures.span_f1 import span_counts
+from cuihop.measures.nn_iou import ConceptOverlap, RelatedConcept, concept_overlap, iou, nn_iou, related
 
 __all__ = [
     "ConceptOverlap",

@@ -62,15 +62,12 @@ def bipartite_matching(
         return 0.0
     pairs = [(a, b) for a in sorted(A) for b in sorted(B)]
     usable = [pair for pair in pairs if not resolution.isolated.intersection(pair)]
-    hops = dict(zip(usable, graph.distances(usable, direction=direction, max_hops=None), strict=True))
-    weights = {pair: _weight(0 if pair[0] == pair[1] else hops.get(pair)) for pair in pairs}
-    table = [[weights[a, b] for b in sorted(B)] for a in sorted(A)]
+    distances = zip(usable, graph.distances(usable, direction=direction, max_hops=None), strict=True)
+    weights = {pair: 1.0 / (1.0 + hops) for pair, hops in distances if hops is not None}
+    weights |= {(concept, concept): 1.0 for concept in A & B}
+    table = [[weights.get((a, b), 0.0) for b in sorted(B)] for a in sorted(A)]
     divisor = {"min": min(len(A), len(B)), "max": max(len(A), len(B)), "mean": (len(A) + len(B)) / 2}[by]
     return math.fsum(table[row][column] for row, column in best_matching(table)) / divisor
-
-
-def _weight(hops: int | None) -> float:
-    return 0.0 if hops is None else 1.0 / (1.0 + hops)
 
 
 def best_matching(weights: Sequence[Sequence[float]]) -> list[tuple[int, int]]:
@@ -117,6 +114,6 @@ def best_matching(weights: Sequence[Sequence[float]]) -> list[tuple[int, int]]:
     return sorted((row, column) for column, row in enumerate(row_of) if row is not None)
 
 
-FAMILY = Family(
+MATCHING = Family(
     "BM", "best one-to-one matching of two concept sets", "pair", options=(Option.of_words("by", *get_args(DividedBy)),)
 )

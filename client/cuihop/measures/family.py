@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from cuihop.errors import InputError
-from cuihop.measures.judged_rankings import Float64, JudgedRankings
+from cuihop.measures.judged_rankings import JudgedRankings
+from cuihop.resources.arrays import Float64
 
 OptionValue: TypeAlias = int | float | str
 
@@ -28,7 +29,6 @@ class Option:
     """An option of a measure, as in ``nn-CUI@10(n=2)``.
 
     Attributes:
-        name: as printed.
         expected: permitted values, in words for messages.
         read: parser of a text; ``None`` for a text that is no value.
         spellings: other names that are accepted.
@@ -52,15 +52,9 @@ class Family:
     """Measures that differ in their cut-off and options only.
 
     Attributes:
-        name: as printed.
-        meaning: one line.
-        kind: input of the measure.
-        cutoff: use of a cut-off K.
-        options: in the order of printing.
-        spellings: other names that are accepted.
+        options: in the order of printing. spellings: other names that are accepted.
         values: for ``judged``: function of the judged rankings, K and options that gives the value of each query.
-        error: true where smaller values are better.
-        limits: the smallest and the largest value.
+        error: true where smaller values are better. limits: the smallest and the largest value.
         largest_k: the largest cut-off; ``None`` for any.
     """
 
@@ -76,37 +70,25 @@ class Family:
     largest_k: int | None = None
 
     def option(self, name: str) -> Option:
-        """The option with this name or spelling.
-
-        Raises:
-            InputError: the family has none.
-        """
+        """The option with this name or spelling, or an `InputError`."""
         for option in self.options:
             if name == option.name or name in option.spellings:
                 return option
-        raise InputError(
-            f"not an option of {self.name}",
-            column="measures",
-            found=repr(name),
-            expected=" or ".join(option.name for option in self.options) or "no option",
-        )
+        names = " or ".join(option.name for option in self.options)
+        raise measure_error(f"not an option of {self.name}", repr(name), names or "no option")
 
     def checked(self, name: str, value: OptionValue) -> tuple[str, OptionValue]:
-        """The option's own name, and its parsed value.
-
-        Raises:
-            InputError: the family has no such option, or the value is not permitted.
-        """
+        """The option's own name, and its parsed value, or an `InputError`."""
         option = self.option(name)
-        found = option.read(str(value).strip())
-        if found is None:
-            raise InputError(
-                f"not a value of {option.name} of {self.name}",
-                column="measures",
-                found=repr(value),
-                expected=option.expected,
-            )
-        return option.name, found
+        parsed = option.read(str(value).strip())
+        if parsed is None:
+            raise measure_error(f"not a value of {option.name} of {self.name}", repr(value), option.expected)
+        return option.name, parsed
+
+
+def measure_error(problem: str, value: str, expected: str, hint: str | None = None) -> InputError:
+    """The error about a name of a measure."""
+    return InputError(problem, column="measures", found=value, expected=expected, advice=hint)
 
 
 def whole(least: int) -> Callable[[str], int | None]:
@@ -140,8 +122,3 @@ def limits_text(low: float, high: float) -> str:
 
 RELEVANT_FROM = Option("rel", "a whole number, 1 or more", whole(1), default=1)
 """The least grade of a relevant document; trec_eval's ``-l``."""
-
-
-def relevant_from(options: Mapping[str, OptionValue]) -> int:
-    """The value of ``rel``."""
-    return int(options["rel"])

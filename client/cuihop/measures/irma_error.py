@@ -1,4 +1,4 @@
-"""The hierarchical error of IRMA codes (ImageCLEFmed 2007, section 3.1)."""
+"""The hierarchical error of IRMA codes, and the error rate of codes (ImageCLEFmed 2007, section 3.1 and Table 7)."""
 
 from __future__ import annotations
 
@@ -89,7 +89,17 @@ def branching_of(codes: Iterable[str]) -> Branching:
     return labels
 
 
-FAMILY = Family(
-    "IRMA", "hierarchical error of IRMA codes", "code",
-    options=(Option("b", "a whole number, 1 or more", whole(1)),), error=True,
+def code_error(correct: str, predicted: str) -> float:
+    """1 unless the codes are equal, else 0: a code with a wildcard is not right.
+
+    >>> [code_error("318a", code) for code in ("318a", "318*", "1000")]
+    [0.0, 1.0, 1.0]
+    """
+    return float(correct != predicted)
+
+
+IRMA_FAMILIES = (
+    Family("IRMA", "hierarchical error of IRMA codes", "code",
+           options=(Option("b", "a whole number, 1 or more", whole(1)),), error=True),
+    Family("ER", "error rate: share of codes that are not wholly right", "code", error=True),
 )  # fmt: skip

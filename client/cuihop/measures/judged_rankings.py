@@ -10,10 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
-from cuihop.resources.arrays import bounds_of
-
-Float64 = npt.NDArray[np.float64]
-Int64 = npt.NDArray[np.int64]
+from cuihop.resources.arrays import Float64, Int64, bounds_of
 
 Gain: TypeAlias = Literal["linear", "exp"]
 """``linear``: the grade itself (Järvelin and Kekäläinen 2002). ``exp``: 2^grade − 1 (Burges et al. 2005)."""
@@ -48,11 +45,8 @@ class Pools:
 
     def ideal(self, k: int | None, gain: Gain) -> Float64:
         """IDCG@K: the DCG of the k largest grades, descending, or of all grades. Shape (pools,)."""
-        if (k, gain) not in self._ideals:
-            self._ideals[k, gain] = self._ideal(k, gain)
-        return self._ideals[k, gain]
-
-    def _ideal(self, k: int | None, gain: Gain) -> Float64:
+        if (k, gain) in self._ideals:
+            return self._ideals[k, gain]
         positive = self.grades > 0
         grades, counts = self.grades[positive], self.counts[:, positive]
         if k is not None:
@@ -64,6 +58,7 @@ class Pools:
             ranks = np.arange(1, len(owners) + 1) - (np.cumsum(lengths[first:last]) - lengths[first:last])[owners]
             held = np.repeat(np.tile(grades, last - first), counts[first:last].ravel())
             ideal[first:last] = np.bincount(owners, discounted(held, ranks, gain), minlength=last - first)
+        self._ideals[k, gain] = ideal
         return ideal
 
 
@@ -89,10 +84,8 @@ class JudgedRankings:
     """Rankings of some queries, reduced to the retrieved documents whose grade is above 0.
 
     Attributes:
-        owners, ranks, judged: as in `RelevantRetrieved`.
-        grades: float64, same shape.
-        pools: the judged documents.
-        pool: int64, shape (queries,): index of each query's pool.
+        owners, ranks, judged: as in `RelevantRetrieved`. grades: float64, same shape.
+        pools: the judged documents. pool: int64, shape (queries,): index of each query's pool.
     """
 
     owners: Int64
@@ -105,37 +98,33 @@ class JudgedRankings:
 
     @classmethod
     def of(cls, grades: npt.NDArray[Any], lengths: Int64, pools: Pools, pool: Int64) -> JudgedRankings:
-        """The rankings of the grades of all retrieved documents.
+        """The rankings of the grades of all retrieved documents, one after the other, best first.
 
-        Args:
-            grades: one ranking after the other, best first; NaN or below 0 where there is no judgement.
-            lengths: int64, shape (queries,): of the rankings.
-            pools, pool: as in the attributes.
+        A grade is NaN or below 0 where there is no judgement. ``lengths``: int64, shape (queries,): of the rankings.
         """
         bounds = bounds_of(lengths)
-        places = np.flatnonzero(grades > 0)
-        owners = np.repeat(np.arange(len(lengths)), np.diff(np.searchsorted(places, bounds)))
-        ranks = places - bounds[owners] + 1
+        positions = np.flatnonzero(grades > 0)
+        owners = np.repeat(np.arange(len(lengths)), np.diff(np.searchsorted(positions, bounds)))
+        ranks = positions - bounds[owners] + 1
         has_judgement = grades >= 0
         judged = ranks
         if not has_judgement.all():
             standing = np.flatnonzero(has_judgement)
-            judged = np.searchsorted(standing, places, side="right") - np.searchsorted(standing, bounds)[owners]
-        return cls(owners, ranks, judged, grades[places].astype(np.float64), pools, pool)
+            judged = np.searchsorted(standing, positions, side="right") - np.searchsorted(standing, bounds)[owners]
+        return cls(owners, ranks, judged, grades[positions].astype(np.float64), pools, pool)
 
     def found(self, threshold: float = 1) -> RelevantRetrieved:
         """Relevant documents retrieved: those of at least this grade, which is above 0."""
-        if threshold not in self._found:
-            self._found[threshold] = self._relevant_retrieved(threshold)
-        return self._found[threshold]
-
-    def _relevant_retrieved(self, threshold: float) -> RelevantRetrieved:
+        if threshold in self._found:
+            return self._found[threshold]
         owners, ranks, judged = self.owners, self.ranks, self.judged
         enough = self.grades >= threshold
         if not enough.all():
             owners, ranks, judged = owners[enough], ranks[enough], judged[enough]
         starts = np.searchsorted(owners, np.arange(len(self.pool)))
-        return RelevantRetrieved(owners, ranks, np.arange(1, len(owners) + 1) - starts[owners], judged)
+        hits = RelevantRetrieved(owners, ranks, np.arange(1, len(owners) + 1) - starts[owners], judged)
+        self._found[threshold] = hits
+        return hits
 
     def relevant(self, threshold: float = 1) -> Int64:
         """R, the number of documents relevant to each query, retrieved or not. Shape (queries,)."""
@@ -162,9 +151,9 @@ def discounted(grades: Float64, ranks: Int64, gain: Gain) -> Float64:
     return terms
 
 
-def share(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> Float64:
+def share(number: npt.NDArray[Any], total: npt.NDArray[Any]) -> Float64:
     """``part / whole``; 0 where the whole is 0."""
-    quotient: Float64 = np.divide(part, whole, out=np.zeros(len(part), dtype=np.float64), where=whole > 0)
+    quotient: Float64 = np.divide(number, total, out=np.zeros(len(number), dtype=np.float64), where=total > 0)
     return quotient
 
 

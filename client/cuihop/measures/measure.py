@@ -1,15 +1,24 @@
-"""A measure as a value: its name, cut-off, labels and options."""
+"""Every measure by its name, and a measure as a value: its name, cut-off, labels and options.
+
+A new measure is a `Family`, in one of the tuples that are joined here.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from cuihop.errors import InputError
-from cuihop.measures.dcg import checked_k
-from cuihop.measures.family import RELEVANT_FROM, Family, Kind, OptionValue
-from cuihop.measures.registry import FAMILIES, family_named
+from cuihop.measures.bipartite_matching import MATCHING
+from cuihop.measures.caption_measures import CAPTION_FAMILIES
+from cuihop.measures.dcg import CUI_FAMILIES, checked_k
+from cuihop.measures.f1 import ANNOTATION_FAMILIES, F1_FAMILIES
+from cuihop.measures.family import RELEVANT_FROM, Family, Kind, OptionValue, measure_error
+from cuihop.measures.irma_error import IRMA_FAMILIES
+from cuihop.measures.judged import JUDGED_FAMILIES
+from cuihop.measures.nn_iou import OVERLAP_FAMILIES
 
 _MOST_JOINED = 10  # counting their grades takes 2^labels passes
 
@@ -20,6 +29,27 @@ _NAMED = re.compile(
 )
 
 _BETWEEN = re.compile(r",(?=\s*[A-Za-z])(?![^()]*\))")  # not between several K, nor within parentheses
+
+FAMILIES: Mapping[str, Family] = {
+    family.name: family
+    for family in (
+        *CUI_FAMILIES, *JUDGED_FAMILIES, *OVERLAP_FAMILIES, MATCHING, *F1_FAMILIES, *IRMA_FAMILIES,
+        *ANNOTATION_FAMILIES, *CAPTION_FAMILIES,
+    )
+}  # fmt: skip
+
+_SPELLINGS = {spelling: family for family in FAMILIES.values() for spelling in (family.name, *family.spellings)}
+_IN_LOWER_CASE = {spelling.lower(): family.name for spelling, family in _SPELLINGS.items()}
+
+
+def family_named(name: str) -> Family:
+    """The family with this name or spelling, or an `InputError` that lists the families."""
+    if name not in _SPELLINGS:
+        alike = get_close_matches(name.lower(), _IN_LOWER_CASE, 1)
+        expected = f"one of {', '.join(FAMILIES)}, such as nn-CUI@5,10,30 or P@5(modality)"
+        hint = f"Did you mean {_IN_LOWER_CASE[alike[0]]}?" if alike else None
+        raise measure_error("not a measure", repr(name), expected, hint)
+    return _SPELLINGS[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +73,22 @@ class Measure:
     options: tuple[tuple[str, OptionValue], ...] = ()
 
     def __post_init__(self) -> None:
-        found = family_named(self.family)
-        _check_cutoff(found, self.k)
+        family = family_named(self.family)
+        _check_cutoff(family, self.k)
         object.__setattr__(self, "labels", tuple("+".join(_joined(label)) for label in self.labels))
-        _check_labels(found, self.labels)
-        given = [found.checked(name, value) for name, value in self.options]
-        names = [name for name, _ in given]
+        _check_labels(family, self.labels)
+        checked = [family.checked(name, value) for name, value in self.options]
+        names = [name for name, _ in checked]
         if len(set(names)) < len(names):
-            raise InputError(f"an option of {found.name} stands twice", column="measures", found=", ".join(names))
-        values = dict(given)
+            raise InputError(f"an option of {family.name} stands twice", column="measures", found=", ".join(names))
+        values = dict(checked)
         changed = tuple(
             (option.name, values[option.name])
-            for option in found.options
+            for option in family.options
             if option.name in values and values[option.name] != option.default
         )
-        _check_threshold(found, self.labels, values)
-        object.__setattr__(self, "family", found.name)
+        _check_threshold(family, self.labels, values)
+        object.__setattr__(self, "family", family.name)
         object.__setattr__(self, "options", changed)
 
     def __str__(self) -> str:
@@ -91,72 +121,60 @@ def measures_named(names: str | Measure | Iterable[str | Measure]) -> tuple[Meas
     Raises:
         InputError: a text names no measure, or there are no names.
     """
-    found: dict[Measure, None] = {}
+    distinct: dict[Measure, None] = {}
     for name in [names] if isinstance(names, str | Measure) else names:
         listed = [[name]] if isinstance(name, Measure) else map(_read, _BETWEEN.split(name))
-        found.update(dict.fromkeys(measure for measures in listed for measure in measures))
-    if not found:
+        distinct.update(dict.fromkeys(measure for measures in listed for measure in measures))
+    if not distinct:
         raise InputError("no measure", column="measures", expected="at least one, such as nn-CUI@10")
-    return tuple(found)
+    return tuple(distinct)
 
 
 def _read(text: str) -> list[Measure]:
     match = _NAMED.fullmatch(text.strip())
     if match is None:
-        raise InputError(
-            "not a measure",
-            column="measures",
-            found=repr(text),
-            expected="a name, one K or several of 1 or more, and options, such as nn-CUI@5,10,30 or P@5(modality)",
-        )
+        expected = "a name, one K or several of 1 or more, and options, such as nn-CUI@5,10,30 or P@5(modality)"
+        raise measure_error("not a measure", repr(text), expected)
     family = family_named(match[1])
     cutoffs = [None] if match[2] is None else [int(k) for k in match[2].split(",")]
-    parts = [part.strip() for part in match[3].split(",")] if match[3] and match[3].strip() else []
-    if not all(parts):
-        raise InputError("an option is missing", column="measures", found=repr(text), expected="options between commas")
-    labels = tuple(part for part in parts if "=" not in part)
-    options = tuple((name.strip(), value.strip()) for name, _, value in (p.partition("=") for p in parts if "=" in p))
+    arguments = [argument.strip() for argument in match[3].split(",")] if match[3] and match[3].strip() else []
+    if not all(arguments):
+        raise measure_error("an option is missing", repr(text), "options between commas")
+    labels = tuple(argument for argument in arguments if "=" not in argument)
+    options = tuple(
+        (name.strip(), value.strip()) for name, _, value in (p.partition("=") for p in arguments if "=" in p)
+    )
     return [Measure(family.name, k, labels, options) for k in cutoffs]
 
 
 def _check_cutoff(family: Family, k: int | None) -> None:
     if family.cutoff == "none" and k is not None:
-        raise InputError(
-            f"{family.name} has no cut-off", column="measures", found=f"{family.name}@{k}", expected=family.name
-        )
+        raise measure_error(f"{family.name} has no cut-off", f"{family.name}@{k}", family.name)
     if k is not None or family.cutoff == "needed":
         if k is None:
-            raise InputError(
-                f"{family.name} needs a cut-off of 1 or more", column="measures", found=family.name,
-                expected=f"{family.name}@K, such as {family.name}@5,10,30",
-            )  # fmt: skip
+            expected = f"{family.name}@K, such as {family.name}@5,10,30"
+            raise measure_error(f"{family.name} needs a cut-off of 1 or more", family.name, expected)
         checked_k(k)
         if family.largest_k is not None and k > family.largest_k:
-            raise InputError(
-                f"a cut-off that {family.name} does not have", column="measures", found=f"{family.name}@{k}",
-                expected=f"{family.name}@1 to {family.name}@{family.largest_k}",
-            )  # fmt: skip
+            expected = f"{family.name}@1 to {family.name}@{family.largest_k}"
+            raise measure_error(f"a cut-off that {family.name} does not have", f"{family.name}@{k}", expected)
 
 
 def _check_labels(family: Family, labels: tuple[str, ...]) -> None:
     if labels and family.kind != "judged":
-        raise InputError(
-            f"{family.name} takes no labels", column="measures", found=", ".join(labels),
-            expected=", ".join(f"{option.name}=…" for option in family.options) or "no option",
-        )  # fmt: skip
+        options = ", ".join(f"{option.name}=…" for option in family.options)
+        raise measure_error(f"{family.name} takes no labels", ", ".join(labels), options or "no option")
     names = [name for label in labels for name in _joined(label)]
     if len(set(names)) < len(names) or not all(names) or any(set(name) & set(",()=") for name in names):
-        raise InputError("not labels", column="measures", found=repr(labels), expected="names of columns, each once")
+        raise measure_error("not labels", repr(labels), "names of columns, each once")
     if len(labels) > 1 and len(names) > len(labels):
-        raise InputError(
-            "labels joined by + and by commas", column="measures", found=", ".join(labels),
-            expected=f"{', '.join(names)}: relevant is what agrees in all; or {'+'.join(names)}: the grade is the "
-            "number of labels that agree",
+        raise measure_error(
+            "labels joined by + and by commas", ", ".join(labels),
+            f"{', '.join(names)}: relevant is what agrees in all; or {'+'.join(names)}: the grade is the number of "
+            "labels that agree",
         )  # fmt: skip
     if len(names) > _MOST_JOINED and len(labels) == 1:
-        raise InputError(
-            "too many labels joined by +", column="measures", found=f"{len(names)}", expected=f"{_MOST_JOINED} at most"
-        )
+        raise measure_error("too many labels joined by +", f"{len(names)}", f"{_MOST_JOINED} at most")
 
 
 def _joined(label: str) -> list[str]:
@@ -176,8 +194,7 @@ def label_parts(labels: tuple[str, ...]) -> list[tuple[str, ...]]:
 def _check_threshold(family: Family, labels: tuple[str, ...], options: Mapping[str, OptionValue]) -> None:
     rel = options.get(RELEVANT_FROM.name)
     if labels and rel is not None and int(rel) > len(label_parts(labels)):
-        raise InputError(
-            f"no image has this grade by {', '.join(labels)}", column="measures",
-            found=f"{family.name} with {RELEVANT_FROM.name}={rel}",
-            expected=f"{RELEVANT_FROM.name} of {len(label_parts(labels))} at most",
+        raise measure_error(
+            f"no image has this grade by {', '.join(labels)}", f"{family.name} with {RELEVANT_FROM.name}={rel}",
+            f"{RELEVANT_FROM.name} of {len(label_parts(labels))} at most",
         )  # fmt: skip

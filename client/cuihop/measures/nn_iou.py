@@ -1,4 +1,4 @@
-"""Concept overlap that counts near misses: nn-IoU (Wei, Kurtz, Cloppet 2025, equation 2 and Algorithm 1)."""
+"""Concept overlap: IoU, and nn-IoU, which counts near misses (Wei, Kurtz, Cloppet 2025, equation 2, Algorithm 1)."""
 # ruff: noqa: N803, N806 - A, B, a and b are the paper's symbols
 
 from __future__ import annotations
@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from cuihop._kernels.shared import nn_iou_of_counts
-from cuihop.errors import InputError
-from cuihop.graph import ConceptGraph, Direction, Neighbour, checked_direction, checked_hops
+from cuihop.graph import ConceptGraph, Direction, Neighbour, checked_direction
 from cuihop.identifiers import concept_set
 from cuihop.measures.family import Family, Option, fraction, whole
-from cuihop.measures.near_weight import (
+from cuihop.measures.nearness import (
     BY_SIMILARITY,
     IntrinsicContent,
     Weight,
     checked_ic,
     checked_lam,
+    checked_n,
     checked_weight,
     credit_of_near,
     pair_similarities,
@@ -129,8 +129,8 @@ def concept_overlap(
         if b not in shared:
             witnesses.setdefault(("B", b), []).append(Neighbour(a, hops))
     near = tuple(
-        RelatedConcept(cui, side, tuple(sorted(found, key=lambda w: (w.hops, w.cui))))
-        for (side, cui), found in sorted(witnesses.items())
+        RelatedConcept(cui, side, tuple(sorted(nearest, key=lambda w: (w.hops, w.cui))))
+        for (side, cui), nearest in sorted(witnesses.items())
     )
     return ConceptOverlap(
         A,
@@ -154,12 +154,12 @@ def related_by_similarity(
         for r in near for witness in r.witnesses if witness.hops <= n
     ]  # fmt: skip
     similarity = dict(zip(pairs, pair_similarities(graph, pairs, weight, ic).tolist(), strict=True))
-    found = []
+    ranked = []
     for r in near:
         own = {w.cui: similarity.get((r.cui, w.cui) if r.side == "A" else (w.cui, r.cui)) for w in r.witnesses}
         order = sorted(r.witnesses, key=lambda w: (w.hops > n, -(own[w.cui] or 0.0), w.hops, w.cui))
-        found.append(replace(r, witnesses=tuple(order), similarity=own[order[0].cui]))
-    return tuple(found)
+        ranked.append(replace(r, witnesses=tuple(order), similarity=own[order[0].cui]))
+    return tuple(ranked)
 
 
 def related(
@@ -221,22 +221,35 @@ def nn_iou(
     return concept_overlap(A, B, graph, n, lam, direction, unknown=unknown, weight=weight, ic=ic).nn_iou
 
 
-def checked_n(n: int, name: str = "n") -> int:
-    """The hop threshold, or another number of hops; an `InputError` where it is not a whole number of at least 0."""
-    checked = checked_hops(n, name)
-    if checked is None:
-        raise InputError("not a number of hops", column=name, found="None", expected="a whole number, 0 or more")
-    return checked
+def iou(A: str | Iterable[str], B: str | Iterable[str]) -> float:
+    """IoU(A, B) = |A ∩ B| / |A ∪ B|, between 0 and 1; 0 where both sets are empty.
+
+    A CUI in lower case is read in upper case. `nn_iou` with ``lam=0`` is the same value, once retired
+    identifiers are replaced by their successors. Source: Serieys et al., as cited by Wei, Kurtz and Cloppet (2025).
+
+    Args:
+        A, B: concepts of two images, as ``"C1;C2"`` or as a collection of identifiers.
+
+    Raises:
+        InputError: an identifier is missing between two semicolons. InvalidCui: one is malformed.
+
+    >>> iou("C0042449;C0005847", "C0005847")
+    0.5
+    """
+    A, B = concept_set(A), concept_set(B)
+    resolution = resolved_concepts(A | B, None)
+    A, B = resolution.concepts(A), resolution.concepts(B)
+    union = len(A | B)
+    return len(A & B) / union if union else 0.0
 
 
 HOPS = Option("n", "a whole number, 0 or more", whole(0))
 LAMBDA = Option("λ", "a number from 0 to 1", fraction, spellings=("lambda", "lam"))
-WEIGHT = Option("weight", " or ".join(get_args(Weight)), lambda text: text if text in get_args(Weight) else None)
-IC = Option(
-    "ic", " or ".join(get_args(IntrinsicContent)), lambda text: text if text in get_args(IntrinsicContent) else None
-)
+WEIGHT = replace(Option.of_words("weight", *get_args(Weight)), default=None)
+IC = replace(Option.of_words("ic", *get_args(IntrinsicContent)), default=None)
 
-FAMILY = Family(
-    "nn-IoU", "overlap of two concept sets that counts near misses", "pair", options=(HOPS, LAMBDA, WEIGHT, IC),
-    spellings=("nnIoU",),
+OVERLAP_FAMILIES = (
+    Family("nn-IoU", "overlap of two concept sets that counts near misses", "pair",
+           options=(HOPS, LAMBDA, WEIGHT, IC), spellings=("nnIoU",)),
+    Family("IoU", "intersection over union of two concept sets", "pair"),
 )  # fmt: skip

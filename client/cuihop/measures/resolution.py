@@ -32,7 +32,6 @@ class ResolvedConcepts:
         unknown: well-formed identifiers that the graph does not hold; ascending.
         retired: retired without an exact successor in the graph; ascending.
         upper_case: identifier in lower case → the same in upper case.
-        treatment: of the unknown and the retired ones.
     """
 
     concept: Mapping[str, str]
@@ -70,11 +69,7 @@ def treated_text(treatment: Unknown) -> str:
 
 
 def checked_unknown(unknown: Unknown) -> Unknown:
-    """A treatment of identifiers that the graph does not hold.
-
-    Raises:
-        InputError: it has none of its values.
-    """
+    """A treatment of identifiers that the graph does not hold, or an `InputError`."""
     return checked_choice("unknown", unknown, Unknown, "unknown way to treat unknown concepts")
 
 
@@ -87,24 +82,21 @@ def resolved_concepts(
     """Resolve each identifier. A CUI in lower case is read in upper case.
 
     Args:
-        identifiers: those of all images; repeats do not matter.
         graph: resolves them; without one, each identifier is its own concept.
-        unknown: treatment of those that the graph does not hold.
         where: location of an identifier, for the error about a malformed one.
 
     Raises:
         InvalidCui: some are malformed. ConceptRetired, ConceptNotFound: some cannot be used, and ``unknown`` is
             ``error``.
-        InputError: ``unknown`` has none of its values.
     """
     checked_unknown(unknown)
     distinct = sorted(set(identifiers))
     kind = "any" if graph is None else graph.release.identifiers
     for identifier in distinct:
         empty = None if identifier else IdentifierFault("not an identifier", EXPECTED[kind])
-        if fault := empty or identifier_fault(identifier, kind):
-            alike = [other for other in distinct if other == identifier or identifier_fault(other, kind) == fault]
-            raise InvalidCui(alike, expected=fault.expected, problem=fault.problem, where=where(identifier))
+        if problem := empty or identifier_fault(identifier, kind):
+            alike = [other for other in distinct if other == identifier or identifier_fault(other, kind) == problem]
+            raise InvalidCui(alike, expected=problem.expected, problem=problem.problem, where=where(identifier))
     upper = {identifier: in_upper_case(identifier) for identifier in distinct}
     folded = {identifier: cui for identifier, cui in upper.items() if identifier != cui}
     if graph is None:
@@ -135,31 +127,25 @@ def check_some_known(
 ) -> None:  # fmt: skip
     """Warn where many occurrences of identifiers are unknown to the graph, and refuse where all are.
 
-    Args:
-        resolution: of the identifiers of a collection.
-        occurrences: identifier → number of its occurrences in the collection.
-        graph: the graph. source: the collection, for messages. things: its members.
-
-    Raises:
-        InputError: the graph holds none of them.
+    ``occurrences``: identifier → number of its occurrences in the collection, which is the ``source`` of ``things``.
     """
     unusable, upper, total = resolution.outside, resolution.upper_case, sum(occurrences.values())
     outside = sum(times for cui, times in occurrences.items() if upper.get(cui, cui) in unusable)
     if not total or outside <= MANY_UNKNOWN * total:
         return
-    advice = f"Are these {things} annotated with the vocabulary that was loaded?"
+    hint = f"Are these {things} annotated with the vocabulary that was loaded?"
     file = None if source == "memory" else source
     if outside == total:
         listed = sorted(cui for cui in occurrences if upper.get(cui, cui) in unusable)
         raise InputError(
             f"no concept of the {things} is in the graph", file=file,
             found=f"{counted(total, 'occurrence')} of {counted(len(listed), 'identifier')}, such as {listed[0]}",
-            expected=f"concepts of release {graph.release.name}", advice=advice,
+            expected=f"concepts of release {graph.release.name}", advice=hint,
         )  # fmt: skip
     warnings.warn(
         f"{'' if file is None else f'{file}: '}{outside / total:.1%} of the concepts ({outside:,} of {total:,} "
         f"occurrences) are unknown in release {graph.release.name}, and "
-        f"{treated_text(resolution.treatment)}. {advice}",
+        f"{treated_text(resolution.treatment)}. {hint}",
         ManyUnknownConcepts,
         stacklevel=3,
     )

@@ -73,14 +73,14 @@ class Neo4jSettings:
     idle_time: float | None = None
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.address)
-        if parts.scheme not in NEO4J_SCHEMES:
+        url = urlsplit(self.address)
+        if url.scheme not in NEO4J_SCHEMES:
             raise InputError(
                 "not the address of a Neo4j server",
-                found=repr(parts.scheme + "://…"),
+                found=repr(url.scheme + "://…"),
                 expected=" or ".join(f"{scheme}://" for scheme in NEO4J_SCHEMES),
             )
-        if parts.username is not None or parts.password is not None:
+        if url.username is not None or url.password is not None:
             raise InputError(
                 "an address holds no user and no password",
                 advice="Set NEO4J_USER, and NEO4J_PASSWORD or NEO4J_PASSWORD_FILE, instead.",
@@ -121,12 +121,6 @@ class Neo4jConnection:
 
     In a cluster, reads go to members that serve readers, and writes to the leader. A read sees every write that this
     process has made at this address, and those that any process had committed before the connection was first used.
-
-    Args:
-        settings: of the connection.
-
-    Raises:
-        GraphUnavailable: the driver does not accept the settings.
     """
 
     def __init__(self, settings: Neo4jSettings) -> None:
@@ -158,25 +152,25 @@ class Neo4jConnection:
         """Connect with user and password of the environment: see `Neo4jSettings.from_environment`."""
         return cls(Neo4jSettings.from_environment(address))
 
-    def read(self, work: Callable[[neo4j.ManagedTransaction], Result], *, timeout: float | None = None) -> Result:
-        """The result of ``work`` in one read transaction, repeated after transient failures.
+    def read(self, task: Callable[[neo4j.ManagedTransaction], Result], *, timeout: float | None = None) -> Result:
+        """The result of ``task`` in one read transaction, repeated after transient failures.
 
         Args:
-            work: runs queries in the transaction; may be called more than once.
+            task: runs queries in the transaction; may be called more than once.
             timeout: seconds; by default the settings' own.
 
         Raises:
             QueryTimedOut, GraphUnavailable, LimitExceeded: see `cuihop.errors`.
         """
-        bounded = neo4j.unit_of_work(timeout=self.settings.timeout if timeout is None else timeout)(work)
+        bounded = neo4j.unit_of_work(timeout=self.settings.timeout if timeout is None else timeout)(task)
         with self._translated_errors(), self._session(neo4j.READ_ACCESS) as session:
             return self._connected(lambda: session.execute_read(bounded))
 
     def read_named(
-        self, name: str, work: Callable[[neo4j.ManagedTransaction], Result], *, timeout: float, **session: Any
+        self, name: str, task: Callable[[neo4j.ManagedTransaction], Result], *, timeout: float, **session: Any
     ) -> Result:
         """Like `read`, in a transaction that `end` can end by its name; ``session``: more session settings."""
-        bounded = neo4j.unit_of_work(metadata={"cuihop": name}, timeout=timeout)(work)
+        bounded = neo4j.unit_of_work(metadata={"cuihop": name}, timeout=timeout)(task)
         with self._translated_errors(), self._session(neo4j.READ_ACCESS, **session) as opened:
             return self._connected(lambda: opened.execute_read(bounded))
 
@@ -197,9 +191,9 @@ class Neo4jConnection:
         with self._translated_errors(), self._session(neo4j.READ_ACCESS) as session:
             return len(list(session.run(cypher.END_TRANSACTIONS, name=name)))
 
-    def write(self, work: Callable[[neo4j.ManagedTransaction], Result], *, timeout: float | None = None) -> Result:
-        """Like `read`, in one write transaction. ``work`` must be idempotent: it is repeated after a lost response."""
-        bounded = neo4j.unit_of_work(timeout=self.settings.timeout if timeout is None else timeout)(work)
+    def write(self, task: Callable[[neo4j.ManagedTransaction], Result], *, timeout: float | None = None) -> Result:
+        """Like `read`, in one write transaction. ``task`` must be idempotent: it is repeated after a lost response."""
+        bounded = neo4j.unit_of_work(timeout=self.settings.timeout if timeout is None else timeout)(task)
         with self._translated_errors(), self._session(neo4j.WRITE_ACCESS) as session:
             try:
                 return self._connected(lambda: session.execute_write(bounded))
@@ -233,7 +227,7 @@ class Neo4jConnection:
     def _take_position(self, bookmarks: BookmarkManager) -> None:
         """Take the leader's bookmark in place of those held, once: no read is then older, on any member.
 
-        Where the cluster has no leader, the bookmarks stay, and reads go on.
+        Without a leader of the cluster, the bookmarks stay, and reads continue.
         """
         if time.monotonic() < self._position_due:
             return

@@ -22,7 +22,7 @@ from neo4j.graph import Path as GraphPath
 from cuihop.errors import GraphUnavailable, InputError, LimitExceeded, QueryTimedOut, ReleaseMismatch
 from cuihop.neo4j_graph.connection import Neo4jConnection, first_line
 from cuihop.neo4j_graph.query_text import ALLOWED_PROCEDURES, check_text
-from cuihop.neo4j_graph.schema import DatabaseState, database_state
+from cuihop.neo4j_graph.releases import DatabaseState, database_state
 
 LONG_AFTER_SECONDS = 60.0
 """From the end of a query to a warning that the database still works on it."""
@@ -65,7 +65,6 @@ class Notification:
 
     Attributes:
         severity: ``warning`` or ``information``.
-        message: in the server's words.
         line, column: place in the query, from 1; ``None`` where the remark concerns the whole.
     """
 
@@ -77,14 +76,7 @@ class Notification:
 
 @dataclass(frozen=True, slots=True)
 class QueryResult:
-    """Rows of a query.
-
-    Attributes:
-        columns: their names.
-        rows: plain values: text, numbers, lists, and nodes as dictionaries.
-        truncated: true if the limit cut the rows.
-        notifications: the server's remarks on the query.
-    """
+    """Rows of a query as plain values: text, numbers, lists, and nodes as dictionaries."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -105,10 +97,6 @@ def curator_query(
     """Run a read-only query.
 
     Args:
-        connection: to the server.
-        text: Cypher, one statement.
-        parameters: values for its ``$names``.
-        limit: most rows.
         timeout: seconds, after which the query is ended in the database.
         abandoned: returns true when the caller waits no more; the query is then ended in the database, too.
         released: called once, when the database has stopped work on the query: before or after the return.
@@ -148,11 +136,7 @@ def curator_query(
 
 
 def _stable_state(connection: Neo4jConnection) -> DatabaseState | None:
-    """The state of the database between switches: all labels ``Concept`` on one release.
-
-    Raises:
-        ReleaseMismatch: a switch is under way.
-    """
+    """The state of the database between switches, or a `ReleaseMismatch` while a switch is under way."""
     state = database_state(connection)
     if state is None or state.active == state.labelled:
         return state
@@ -163,10 +147,7 @@ def _stable_state(connection: Neo4jConnection) -> DatabaseState | None:
 
 
 def check_plan(summary: neo4j.ResultSummary) -> None:
-    """Refuse a query whose plan does more than read the graph.
-
-    Args:
-        summary: of the query after ``EXPLAIN``.
+    """Refuse a query whose plan, in the summary of its ``EXPLAIN``, does more than read the graph.
 
     Raises:
         InputError: it would write, load a file, inspect the server, or call a procedure that is not allowed.
@@ -234,9 +215,9 @@ def _notifications(summary: neo4j.ResultSummary) -> tuple[Notification, ...]:
     for status in summary.gql_status_objects:
         if not status.is_notification:
             continue
-        place = status.position
-        line = None if place is None else place.line
-        column = None if place is None else place.column - (len(_EXPLAIN) if place.line == 1 else 0)
+        position = status.position
+        line = None if position is None else position.line
+        column = None if position is None else position.column - (len(_EXPLAIN) if position.line == 1 else 0)
         message = status.status_description.partition(": ")[2] or status.status_description
         remarks.append(Notification((status.raw_severity or "information").lower(), message, line, column))
     return tuple(sorted(remarks, key=lambda remark: (remark.line or 0, remark.column or 0)))
@@ -277,12 +258,7 @@ def _plain(value: Any) -> Any:
 
 
 class _TimedRead:
-    """The read transactions of one piece of work, with one name, by which they can be ended.
-
-    Args:
-        connection: to the server.
-        seconds: for all of them together.
-    """
+    """The read transactions of one piece of work, within some seconds, with one name, by which they can be ended."""
 
     def __init__(self, connection: Neo4jConnection, seconds: float) -> None:
         self.name = f"query-{secrets.token_hex(8)}"
@@ -297,8 +273,8 @@ class _TimedRead:
         """Seconds until the deadline; not below 0."""
         return max(0.0, self._ends - time.monotonic())
 
-    def read(self, work: Callable[[neo4j.ManagedTransaction], Result], **session: Any) -> Result:
-        """The result of ``work`` from `Neo4jConnection.read_named`; nothing begins after the end."""
+    def read(self, task: Callable[[neo4j.ManagedTransaction], Result], **session: Any) -> Result:
+        """The result of ``task`` from `Neo4jConnection.read_named`; nothing begins after the end."""
 
         def in_time(tx: neo4j.ManagedTransaction) -> Result:
             if self._stopped.is_set():
@@ -306,7 +282,7 @@ class _TimedRead:
             self.begun = True
             try:
                 self._member = self._connection.member(tx)
-                return work(tx)
+                return task(tx)
             except exceptions.TransientError as error:
                 if "OutOfMemory" in (error.code or ""):  # the driver would repeat it
                     raise LimitExceeded("the query needs more memory than the server allows it") from error
@@ -356,21 +332,21 @@ class _TimedRead:
 
 def _timed_read(
     connection: Neo4jConnection,
-    work: Callable[[_TimedRead], Result],
+    task: Callable[[_TimedRead], Result],
     seconds: float,
     abandoned: Callable[[], bool],
     released: Callable[[], None],
 ) -> Result:
-    """The result of ``work``, within a time: see `curator_query`.
+    """The result of ``task``, within a time: see `curator_query`.
 
-    ``work`` runs in a thread of its own, which may outlive the call.
+    ``task`` runs in a thread of its own, which may outlive the call.
     """
     timed = _TimedRead(connection, seconds)
     outcome: Future[Result] = Future()
 
     def run() -> None:
         try:
-            outcome.set_result(work(timed))
+            outcome.set_result(task(timed))
         except BaseException as error:
             outcome.set_exception(error)
 

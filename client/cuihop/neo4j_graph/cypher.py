@@ -108,8 +108,8 @@ hop of a search; a test holds the plan to it."""
 
 
 def _within(text: LiteralString, restricted: bool) -> LiteralString:
-    for place, condition in _RESTRICTIONS[restricted].items():
-        text = text.replace(place, condition)
+    for marker, condition in _RESTRICTIONS[restricted].items():
+        text = text.replace(marker, condition)
     return text
 
 
@@ -326,7 +326,7 @@ RETURN message
 # `history` holds the releases to go back to, the nearest last. A switch to one of them drops it and those after it, so
 # that going back twice never leads forward again. Databases of earlier versions have `previous` only.
 # `activated` orders activations, rollbacks included: nanoseconds since 1970, and more each time, whatever the clock.
-# A count would begin anew in a new database, and callers would take its releases for older ones.
+# A count would start again in a new database, and callers would take its releases for older ones.
 
 SWITCH: LiteralString = """
 MATCH (s:CuihopStore {id: 0})
@@ -416,32 +416,15 @@ SET s.previous = last(s.history)
 RETURN r.number AS number
 """
 
-REMOVE_CONCEPTS: LiteralString = """
-MATCH (c:StoredConcept {release: $release})
-CALL (c) { DETACH DELETE c } IN TRANSACTIONS OF 10000 ROWS
-"""
-
-REMOVE_RETIRED: LiteralString = """
-MATCH (r:RetiredConcept {release: $release})
-CALL (r) { DELETE r } IN TRANSACTIONS OF 50000 ROWS
-"""
-
-REMOVE_PAGES: LiteralString = """
-MATCH (p:SearchPage {release: $release}) DELETE p
-"""
-
-REMOVE_FORMS: LiteralString = """
-MATCH (n:SearchForm|SearchWords {release: $release})
-CALL (n) { DELETE n } IN TRANSACTIONS OF 50000 ROWS
-"""
-
-REMOVE_TYPES: LiteralString = """
-MATCH (t:SemanticType {release: $release}) DELETE t
-"""
-
-REMOVE_VOCABULARIES: LiteralString = """
-MATCH (v:SourceVocabulary {release: $release}) DELETE v
-"""
+REMOVALS: tuple[LiteralString, ...] = (
+    "MATCH (c:StoredConcept {release: $release}) CALL (c) { DETACH DELETE c } IN TRANSACTIONS OF 10000 ROWS",
+    "MATCH (r:RetiredConcept {release: $release}) CALL (r) { DELETE r } IN TRANSACTIONS OF 50000 ROWS",
+    "MATCH (p:SearchPage {release: $release}) DELETE p",
+    "MATCH (n:SearchForm|SearchWords {release: $release}) CALL (n) { DELETE n } IN TRANSACTIONS OF 50000 ROWS",
+    "MATCH (t:SemanticType {release: $release}) DELETE t",
+    "MATCH (v:SourceVocabulary {release: $release}) DELETE v",
+)
+"""Statements that remove the nodes of a release, but for the one of the release itself."""
 
 REMOVE_RELEASE: LiteralString = """
 MATCH (r:Release {number: $release, state: 'removing'}) DELETE r

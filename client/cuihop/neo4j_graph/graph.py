@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
+from itertools import chain
 from threading import Lock
 from typing import Any, LiteralString, TypeVar
 
@@ -16,7 +17,6 @@ from cuihop.adapter_rules import (
     LONGEST_CHAIN,
     SEARCHES,
     absent_resolution,
-    checked_pack_bound,
     checked_sabs,
     fewer_paths,
     name_within,
@@ -41,11 +41,6 @@ from cuihop.graph import (
     Resolution,
     SearchHit,
     Step,
-    checked_direction,
-    checked_hops,
-    checked_identifiers,
-    checked_pairs,
-    checked_which,
     resolved,
 )
 from cuihop.identifiers import is_identifier
@@ -54,9 +49,9 @@ from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 from cuihop.neo4j_graph.layered_path import ranked_path, shortest_path_layers
 from cuihop.neo4j_graph.name_search import NameSearch
 from cuihop.neo4j_graph.projection import snapshot_sections
-from cuihop.neo4j_graph.schema import check_counts, check_schema, check_server, complete_release
+from cuihop.neo4j_graph.releases import check_counts, check_schema, check_server, complete_release
 from cuihop.resources.arrays import bounds_of
-from cuihop.resources.interruption import check_interruption
+from cuihop.resources.progress import check_interruption
 from cuihop.similarity.hierarchy import Hierarchy
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.graph import SnapshotGraph
@@ -92,8 +87,8 @@ class Neo4jGraph(ConceptGraph):
 
     def __init__(self, connection: Neo4jConnection, *, release: int | None = None) -> None:
         self._connection = connection
-        found = check_schema(connection)
-        number = found.active if release is None else release
+        schema = check_schema(connection)
+        number = schema.active if release is None else release
         if number is None:
             raise SchemaMismatch("the database has no active release; load one with: cuihop load")
         self._number = number
@@ -101,7 +96,7 @@ class Neo4jGraph(ConceptGraph):
         self._name_search = NameSearch(self._rows)
         self._snapshot: SnapshotGraph | None = None
         self._snapshot_lock = Lock()
-        self._whole: Neo4jGraph | None = None
+        self._unrestricted: Neo4jGraph | None = None
         self._within_sabs: tuple[str, ...] = ()
         self._release_within: Release | None = None
 
@@ -130,7 +125,7 @@ class Neo4jGraph(ConceptGraph):
 
     def __repr__(self) -> str:
         r = self._release
-        if self._whole is not None:
+        if self._unrestricted is not None:
             return f"<Neo4jGraph {name_within(r, self._within_sabs)!r}>"
         return f"<Neo4jGraph {r.name!r}: {r.concepts:,} concepts, {r.edges:,} edges, digest {r.digest[:12]}>"
 
@@ -140,7 +135,7 @@ class Neo4jGraph(ConceptGraph):
 
         Of a restricted graph the digest is computed at the first use, from all edges in the database.
         """
-        if self._whole is None:
+        if self._unrestricted is None:
             return self._release
         with self._snapshot_lock:
             if self._release_within is None:
@@ -151,7 +146,7 @@ class Neo4jGraph(ConceptGraph):
     @property
     def _restricted(self) -> bool:
         """True for a graph within vocabularies."""
-        return self._whole is not None
+        return self._unrestricted is not None
 
     @property
     def connection(self) -> Neo4jConnection:
@@ -170,17 +165,17 @@ class Neo4jGraph(ConceptGraph):
         Raises:
             ReleaseMismatch: it has another digest than the one that was loaded.
         """
-        if self._whole is not None:
-            return SnapshotGraph(self._whole.sections).within(self._within_sabs).sections
+        if self._unrestricted is not None:
+            return SnapshotGraph(self._unrestricted.sections).within(self._within_sabs).sections
         return snapshot_sections(self._connection, self._number)
 
     def within(self, sabs: Sequence[str]) -> Neo4jGraph:
         """See `ConceptGraph.within`. The server tests the vocabularies of each edge that a search reaches."""
-        whole = self._whole or self
-        available = self._release if self._whole is None else replace(self._release, sabs=self._within_sabs)
-        chosen = checked_sabs(sabs, available)
-        restricted = copy(whole)
-        restricted._whole, restricted._within_sabs = whole, chosen
+        unrestricted = self._unrestricted or self
+        available = self._release if self._unrestricted is None else replace(self._release, sabs=self._within_sabs)
+        vocabularies = checked_sabs(sabs, available)
+        restricted = copy(unrestricted)
+        restricted._unrestricted, restricted._within_sabs = unrestricted, vocabularies
         restricted._snapshot, restricted._snapshot_lock = None, Lock()
         return restricted
 
@@ -188,14 +183,14 @@ class Neo4jGraph(ConceptGraph):
         """Close the connections. Harmless twice."""
         self._connection.close()
 
-    def _read(self, work: Callable[[neo4j.ManagedTransaction], Result]) -> Result:
-        """The result of ``work``, with the release still complete after it.
+    def _read(self, task: Callable[[neo4j.ManagedTransaction], Result]) -> Result:
+        """The result of ``task``, with the release still complete after it.
 
         A removal marks the release before it touches a concept, so the mark is checked last.
         """
 
         def checked(tx: neo4j.ManagedTransaction) -> Result:
-            answer = work(tx)
+            answer = task(tx)
             row = tx.run(cypher.RELEASE_STATE, release=self._number).single()
             if row is None or row["state"] != "complete":
                 raise ReleaseMismatch(
@@ -211,22 +206,23 @@ class Neo4jGraph(ConceptGraph):
         every = {"release": self._number, "sabs": self._within_sabs}
         return self._read(lambda tx: tx.run(text, {**every, **parameters}).values())
 
+    def _rows_of(self, text: LiteralString, cuis: Iterable[str], size: int, **parameters: Any) -> Iterator[list[Any]]:
+        """The rows of a query on ``$cuis``, asked in chunks of this size."""
+        for chunk in _chunks(list(cuis), size):
+            yield from self._rows(text, cuis=chunk, **parameters)
+
     # Identifiers
 
-    def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
-        """See `ConceptGraph.resolve`."""
-        distinct = list(dict.fromkeys(checked_identifiers(cuis)))
+    def _resolve(self, cuis: Sequence[str]) -> list[Resolution]:
+        distinct = list(dict.fromkeys(cuis))
         current = self._numbers(distinct)
         absent = self._absent([cui for cui in distinct if cui not in current])
         return [absent[cui] if cui in absent else Resolution(cui, "current", cui) for cui in cuis]
 
     def _numbers(self, cuis: Iterable[str]) -> dict[str, int]:
         """The number of each concept that the release holds."""
-        numbers: dict[str, int] = {}
         possible = [cui for cui in cuis if is_identifier(cui, "any")]
-        for part in _parts(possible, _CONCEPTS_A_TRANSACTION):
-            numbers.update(dict(self._rows(cypher.CURRENT, cuis=part)))
-        return numbers
+        return dict(self._rows_of(cypher.CURRENT, possible, _CONCEPTS_A_TRANSACTION))
 
     def _absent(self, cuis: Sequence[str]) -> dict[str, Resolution]:
         """The resolutions of identifiers that the release does not hold."""
@@ -250,41 +246,34 @@ class Neo4jGraph(ConceptGraph):
 
     def _statements(self, cuis: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
         statements: dict[str, list[tuple[str, str]]] = {cui: [] for cui in cuis}
-        for part in _parts(cuis, _CONCEPTS_A_TRANSACTION):
-            for cui, relation, successor in self._rows(cypher.RETIRED, cuis=part):
-                statements[cui].append((relation, successor))
+        for cui, relation, successor in self._rows_of(cypher.RETIRED, cuis, _CONCEPTS_A_TRANSACTION):
+            statements[cui].append((relation, successor))
         return {cui: sorted(rows, key=_statement_order) for cui, rows in statements.items()}
 
     def _usable(self, cuis: Sequence[str]) -> tuple[list[str], dict[str, str]]:
         """The concepts to use, one for each identifier, and the retired ones that were taken for their successors."""
-        distinct = list(dict.fromkeys(checked_identifiers(cuis)))
-        answers = self.resolve(distinct)
+        answers = self.resolve(list(dict.fromkeys(cuis)))
         absent = [answer for answer in answers if answer.status != "current"]
         merged = dict(zip([a.requested for a in absent], resolved(absent, self._release), strict=True))
         return [merged.get(cui, cui) for cui in cuis], merged
 
     # Distances and paths
 
-    def distances(
-        self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None
-    ) -> Distances:
-        """See `ConceptGraph.distances`."""
-        direction = checked_direction(direction)
-        bound = checked_hops(max_hops)
-        wanted = checked_pairs(pairs)
-        found = self._shortest([pair for pair in wanted if pair[0] != pair[1]], direction, bound)
+    def _distances(self, ends: Sequence[str], direction: Direction, bound: int | None) -> Distances:
+        pairs = list(zip(ends[::2], ends[1::2], strict=True))
+        distances = self._shortest([pair for pair in pairs if pair[0] != pair[1]], direction, bound)
         # A distance proves that both concepts exist. Only the ends of the other pairs are resolved.
-        unproven = [cui for pair in wanted if pair not in found for cui in pair]
+        unproven = [cui for pair in pairs if pair not in distances for cui in pair]
         merged = self._usable(unproven)[1]
         if merged:
-            used = [(merged.get(a, a), merged.get(b, b)) for a, b in wanted]
-            found |= self._shortest(
-                [pair for pair, old in zip(used, wanted, strict=True) if pair != old and pair[0] != pair[1]],
+            used = [(merged.get(a, a), merged.get(b, b)) for a, b in pairs]
+            distances |= self._shortest(
+                [pair for pair, old in zip(used, pairs, strict=True) if pair != old and pair[0] != pair[1]],
                 direction,
                 bound,
             )
-            wanted = used
-        answers = [0 if a == b else found.get((a, b)) for a, b in wanted]
+            pairs = used
+        answers = [0 if a == b else distances.get((a, b)) for a, b in pairs]
         reached = [hops is not None and (bound is None or hops <= bound) for hops in answers]
         return Distances(
             hops=np.array([hops if ok else -1 for hops, ok in zip(answers, reached, strict=True)], dtype=np.int32),
@@ -298,30 +287,25 @@ class Neo4jGraph(ConceptGraph):
         self, pairs: Iterable[tuple[str, str]], direction: Direction, bound: int | None
     ) -> dict[tuple[str, str], int]:
         """The distance of each pair of two different concepts that has one, perhaps a little beyond the bound."""
-        found: dict[tuple[str, str], int] = {}
+        shortest: dict[tuple[str, str], int] = {}
         possible = [pair for pair in dict.fromkeys(pairs) if all(is_identifier(cui, "any") for cui in pair)]
         for search in SEARCHES[direction]:
             text = cypher.DISTANCES[search, cypher.rung(bound), self._restricted]
-            for part in _parts(possible, _PAIRS_A_TRANSACTION):
-                for i, hops in self._rows(text, starts=[a for a, _ in part], ends=[b for _, b in part]):
-                    found[part[i]] = min(hops, found.get(part[i], hops))
-        return found
+            for chunk in _chunks(possible, _PAIRS_A_TRANSACTION):
+                for i, hops in self._rows(text, starts=[a for a, _ in chunk], ends=[b for _, b in chunk]):
+                    shortest[chunk[i]] = min(hops, shortest.get(chunk[i], hops))
+        return shortest
 
-    def path(
-        self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None, which: int = 1
-    ) -> Path | None:
-        """See `ConceptGraph.path`."""
-        direction = checked_direction(direction)
-        bound, rank = checked_hops(max_hops), checked_which(which)
+    def _path(self, a: str, b: str, direction: Direction, bound: int | None, which: int) -> Path | None:
         if direction == "vertical":
-            return vertical_path(self, a, b, max_hops=bound, which=rank)
+            return vertical_path(self, a, b, max_hops=bound, which=which)
         (start, end), merged = self._usable([a, b])
-        cuis, total = self._ranked_path(start, end, direction, bound, rank)
+        cuis, total = self._ranked_path(start, end, direction, bound, which)
         if not total:
             return None
         if cuis is None:
-            raise fewer_paths(rank, total)
-        return Path(start, self._steps(cuis, direction), direction, merged, total, rank)
+            raise fewer_paths(which, total)
+        return Path(start, self._steps(cuis, direction), direction, merged, total, which)
 
     def _ranked_path(
         self, start: str, end: str, direction: Direction, bound: int | None, which: int
@@ -355,18 +339,12 @@ class Neo4jGraph(ConceptGraph):
         self, cuis: Iterable[str], after: Iterable[str], direction: Direction
     ) -> Iterator[tuple[str, str]]:
         """The hops from any of some concepts to any of others."""
-        reached = list(after)
         text = cypher.HOPS_BETWEEN[direction, None, self._restricted]
-        for part in _parts(list(cuis), _CONCEPTS_A_TRANSACTION):
-            for row in self._rows(text, cuis=part, next=reached):
-                yield row[0], row[1]
+        return ((a, b) for a, b in self._rows_of(text, cuis, _CONCEPTS_A_TRANSACTION, next=list(after)))
 
     def _next_level(self, cuis: Iterable[str], direction: Direction) -> set[str]:
         text = cypher.NEXT_LEVEL[direction, None, self._restricted]
-        level: set[str] = set()
-        for part in _parts(list(cuis), _CONCEPTS_A_TRANSACTION):
-            level.update(self._rows(text, cuis=part)[0][0])
-        return level
+        return set(chain.from_iterable(level for (level,) in self._rows_of(text, cuis, _CONCEPTS_A_TRANSACTION)))
 
     def _steps(self, cuis: Sequence[str], direction: Direction) -> tuple[Step, ...]:
         if len(cuis) == 1:
@@ -386,58 +364,40 @@ class Neo4jGraph(ConceptGraph):
 
     # Neighbourhoods
 
-    def neighbours(
-        self,
-        cuis: Sequence[str],
-        *,
-        hops: int | None = 1,
-        direction: Direction = "any",
-        limit: int | None = None,
+    def _neighbours(
+        self, cuis: Sequence[str], direction: Direction, bound: int | None, limit: int | None
     ) -> list[Neighbourhood]:
-        """See `ConceptGraph.neighbours`."""
-        direction = checked_direction(direction)
-        bound = checked_hops(hops, "hops")
-        most = checked_hops(limit, "limit")
         centres, merged = self._usable(cuis)
         text = cypher.NEIGHBOURS[direction, cypher.rung(bound), self._restricted]
-        found: dict[str, tuple[int, tuple[Neighbour, ...]]] = {}
-        for part in _parts(list(dict.fromkeys(centres)), _CENTRES_A_TRANSACTION):
-            for cui, total, near, levels in self._rows(text, cuis=part, hops=bound, limit=most):
-                found[cui] = (total, tuple(map(Neighbour, near, levels)))
+        rows = self._rows_of(text, dict.fromkeys(centres), _CENTRES_A_TRANSACTION, hops=bound, limit=limit)
+        hoods = {
+            cui: Neighbourhood(cui, tuple(map(Neighbour, near, levels)), total, bound, direction)
+            for cui, total, near, levels in rows
+        }
         return [
-            Neighbourhood(
-                cui=centre,
-                neighbours=found[centre][1],
-                total=found[centre][0],
-                hops=bound,
-                direction=direction,
-                merged={cui: centre} if cui in merged else {},
-            )
+            replace(hoods[centre], merged={cui: centre}) if cui in merged else hoods[centre]
             for cui, centre in zip(cuis, centres, strict=True)
         ]
 
-    def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
-        """See `ConceptGraph.pack`."""
-        direction = checked_direction(direction)
-        bound = checked_pack_bound(hops)
+    def _pack(self, cuis: Sequence[str], direction: Direction, bound: int) -> DistancePack:
         used, _ = self._usable(cuis)
         seen: set[str] = set()
-        for given, cui in zip(cuis, used, strict=True):
+        for requested, cui in zip(cuis, used, strict=True):
             if cui in seen:
-                raise InputError("a concept is given twice", found=given, expected="distinct concepts")
+                raise InputError("a concept is given twice", found=requested, expected="distinct concepts")
             seen.add(cui)
         numbers = self._numbers(used)
         column = {numbers[cui]: i for i, cui in enumerate(used)}
         text = cypher.PACK[direction, cypher.rung(bound), self._restricted]
         rows: dict[str, list[tuple[int, int]]] = {}
-        for part in _parts(used, _CENTRES_A_TRANSACTION):
-            for cui, near, levels in self._rows(text, cuis=part, numbers=list(column), hops=bound):
-                rows[cui] = sorted((column[number], level) for number, level in zip(near, levels, strict=True))
+        every = self._rows_of(text, used, _CENTRES_A_TRANSACTION, numbers=list(column), hops=bound)
+        for cui, near, levels in every:
+            rows[cui] = sorted((column[number], level) for number, level in zip(near, levels, strict=True))
         entries = [entry for cui in used for entry in rows[cui]]
         return DistancePack(
             cuis=tuple(used),
             indptr=bounds_of([len(rows[cui]) for cui in used]),
-            indices=np.array([place for place, _ in entries], dtype=np.int32),
+            indices=np.array([index for index, _ in entries], dtype=np.int32),
             hops=np.array([level for _, level in entries], dtype=np.uint8),
             bound=bound,
             direction=direction,
@@ -446,43 +406,28 @@ class Neo4jGraph(ConceptGraph):
 
     # Names
 
-    def names(self, cuis: Sequence[str]) -> list[str | None]:
-        """See `ConceptGraph.names`."""
+    def _names(self, cuis: Sequence[str]) -> list[str | None]:
         used, _ = self._usable(cuis)
-        found: dict[str, str | None] = {}
-        for part in _parts(list(dict.fromkeys(used)), _CONCEPTS_A_TRANSACTION):
-            found.update(dict(self._rows(cypher.NAMES, cuis=part)))
-        return [found[cui] for cui in used]
+        names = dict(self._rows_of(cypher.NAMES, dict.fromkeys(used), _CONCEPTS_A_TRANSACTION))
+        return [names[cui] for cui in used]
 
-    def concepts(self, cuis: Sequence[str]) -> list[Concept]:
-        """See `ConceptGraph.concepts`."""
+    def _concepts(self, cuis: Sequence[str]) -> list[Concept]:
         used, _ = self._usable(cuis)
-        found: dict[str, Concept] = {}
-        for part in _parts(list(dict.fromkeys(used)), _CONCEPTS_A_TRANSACTION):
-            for cui, name, synonyms, types, parents, children, definition_sabs, texts, sabs in self._rows(
-                cypher.CONCEPTS[self._restricted], cuis=part
-            ):
-                pairs = tuple((code, type_name) for code, type_name in types)
-                definitions = tuple(map(Definition, definition_sabs, texts))
-                found[cui] = Concept(
-                    cui, name, tuple(synonyms), pairs, parents, children, definitions, tuple(sorted(sabs))
-                )
-        return [found[cui] for cui in used]
+        records: dict[str, Concept] = {}
+        rows = self._rows_of(cypher.CONCEPTS[self._restricted], dict.fromkeys(used), _CONCEPTS_A_TRANSACTION)
+        for cui, name, synonyms, types, parents, children, definition_sabs, texts, sabs in rows:
+            pairs, definitions = tuple(map(tuple, types)), tuple(map(Definition, definition_sabs, texts))
+            records[cui] = Concept(
+                cui, name, tuple(synonyms), pairs, parents, children, definitions, tuple(sorted(sabs))
+            )
+        return [records[cui] for cui in used]
 
-    def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
-        """See `ConceptGraph.search`."""
-        most = checked_hops(limit, "limit")
-        hits = self._name_search.best(folded_query(text), self._release.concepts if most is None else most)
-        return with_identifier(self, text, hits)[:most]
+    def _search(self, text: str, limit: int | None) -> list[SearchHit]:
+        hits = self._name_search.best(folded_query(text), self._release.concepts if limit is None else limit)
+        return with_identifier(self, text, hits)[:limit]
 
-    def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
-        """See `ConceptGraph.annotate_many`.
-
-        The first call reads the whole release into memory, as a snapshot; other threads wait for it. A database stores
-        no vocabularies and grades of names.
-        """
-        if self._whole is not None:
-            return self._whole.annotate_many(texts, options)
+    def _annotate_many(self, texts: Sequence[str], options: AnnotationOptions) -> Annotations:
+        # A database stores no vocabularies and grades of names.
         annotations = self._in_memory().annotate_many(texts, options)
         self._read(lambda tx: None)  # the release is still there
         return annotations
@@ -490,21 +435,21 @@ class Neo4jGraph(ConceptGraph):
     @property
     def hierarchy(self) -> Hierarchy:
         """See `ConceptGraph.hierarchy`. The first call reads the whole release into memory, as a snapshot."""
-        found = self._in_memory().hierarchy
+        hierarchy = self._in_memory().hierarchy
         self._read(lambda tx: None)  # the release is still there
-        return found
+        return hierarchy
 
     def _in_memory(self) -> SnapshotGraph:
         """The release as a snapshot in memory; other threads wait while it is read."""
         with self._snapshot_lock:
-            if self._snapshot is None and self._whole is not None:
-                self._snapshot = self._whole._in_memory().within(self._within_sabs)
+            if self._snapshot is None and self._unrestricted is not None:
+                self._snapshot = self._unrestricted._in_memory().within(self._within_sabs)
             elif self._snapshot is None:
                 self._snapshot = SnapshotGraph(self.sections)
             return self._snapshot
 
 
-def _parts(items: Sequence[Result], size: int) -> Iterator[list[Result]]:
+def _chunks(items: Sequence[Result], size: int) -> Iterator[list[Result]]:
     return (list(items[first : first + size]) for first in range(0, len(items), size))
 
 

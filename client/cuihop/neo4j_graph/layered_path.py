@@ -16,7 +16,6 @@ def shortest_path_layers(start: str, end: str, forward: NextLevel, backward: Nex
     """For each number of hops from the start, the concepts there on any shortest path; ``None`` where no path exists.
 
     Args:
-        start, end: two different concepts.
         forward: the concepts one hop further on from any of those given.
         backward: the same against the direction of hops.
     """
@@ -49,8 +48,6 @@ def ranked_path(
     """The path of a rank in the order of identifiers, and the number of paths.
 
     Args:
-        layers: see `shortest_path_layers`.
-        hops_between: the hops from any of some concepts to any of others.
         which: the rank, from 1; beyond the number of paths the path is ``None``.
         most: bound of the count.
     """
@@ -60,7 +57,9 @@ def ranked_path(
         hops: dict[str, list[str]] = defaultdict(list)
         for cui, next_cui in hops_between(here, after):
             hops[cui].append(next_cui)
-        counts.append({cui: min(most, sum(counts[-1][next_cui] for next_cui in found)) for cui, found in hops.items()})
+        counts.append(
+            {cui: min(most, sum(counts[-1][next_cui] for next_cui in following)) for cui, following in hops.items()}
+        )
         onwards.append(hops)
     (start,) = layers[0]
     total = counts[-1][start]

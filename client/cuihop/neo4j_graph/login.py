@@ -39,11 +39,7 @@ _LOCKED = "Neo.ClientError.Security.AuthenticationRateLimit"
 
 
 def password_of_file(file: Path) -> str:
-    """The password from a file that holds nothing else.
-
-    Raises:
-        InputError: it cannot be read.
-    """
+    """The password from a file that holds nothing else, or an `InputError` where it cannot be read."""
     try:
         return file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -114,9 +110,9 @@ class _Account:
             if self._record is not None:
                 self._recorded = False
                 with suppress(OSError):
-                    beside = self._record.with_suffix(f".{os.getpid()}")
-                    beside.write_text(json.dumps(asdict(self._refusal)), encoding="utf-8")
-                    beside.replace(self._record)
+                    partial = self._record.with_suffix(f".{os.getpid()}")
+                    partial.write_text(json.dumps(asdict(self._refusal)), encoding="utf-8")
+                    partial.replace(self._record)
                     self._recorded = True
 
     def try_once(self, attempt: Callable[[], None], patience: float) -> Refusal | None:
@@ -192,13 +188,7 @@ _accounts: dict[tuple[str, str, str], _Account] = {}
 
 
 class Login(AuthManager):
-    """Credentials for the driver, with at most one attempt at a time.
-
-    Args:
-        address, user: of the server.
-        password: as given.
-        file: source of the password, if it is a file.
-    """
+    """Credentials for the driver, with at most one attempt at a time."""
 
     def __init__(self, address: str, user: str, password: str, file: Path | None = None) -> None:
         self._address = address
@@ -219,11 +209,7 @@ class Login(AuthManager):
         return False
 
     def check(self, attempt: Callable[[], None], patience: float) -> None:
-        """Make sure, before a transaction, that the server accepts the password.
-
-        Args:
-            attempt: logs in, or raises the driver's error.
-            patience: seconds to wait for another attempt to end.
+        """Make sure, before a transaction, that the server accepts the password; wait some seconds for another attempt.
 
         Raises:
             GraphUnavailable: the password was refused, now or within the pause.
@@ -268,10 +254,10 @@ class Login(AuthManager):
         if self._file is None:
             return
         try:
-            found = self._file.stat()
+            status = self._file.stat()
         except OSError:
             return
-        seen = found.st_mtime_ns, found.st_ino, found.st_size
+        seen = status.st_mtime_ns, status.st_ino, status.st_size
         if seen != self._seen:
             with suppress(InputError):
                 self._password = password_of_file(self._file) or self._password

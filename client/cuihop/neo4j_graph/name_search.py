@@ -41,12 +41,7 @@ class NameSearch:
         self._rows = rows
 
     def best(self, text: str, most: int) -> list[SearchHit]:
-        """The best concepts.
-
-        Args:
-            text: folded, not empty.
-            most: the most concepts to return.
-        """
+        """The best concepts for a text that is folded and not empty, at most ``most``."""
         if not most:
             return []
         text = " ".join(text.split(" ")[:MOST_WORDS])
@@ -58,13 +53,13 @@ class NameSearch:
 
     def _best_of(self, texts: list[str], most: int, kind: MatchKind) -> list[SearchHit]:
         """Hits of several texts, those of the first ones first."""
-        found: dict[str, SearchHit] = {}
+        hits: dict[str, SearchHit] = {}
         for text in texts:
             for hit in self._as_typed(text, most, [text]):
-                found.setdefault(hit.cui, SearchHit(hit.cui, hit.name, hit.matched, kind))
-            if len(found) >= most:
+                hits.setdefault(hit.cui, SearchHit(hit.cui, hit.name, hit.matched, kind))
+            if len(hits) >= most:
                 break
-        return list(found.values())[:most]
+        return list(hits.values())[:most]
 
     def _as_typed(self, text: str, most: int, readings: list[str]) -> list[SearchHit]:
         if " " not in text and (rows := self._rows(cypher.SEARCH_PAGE, text=text, limit=most, most=HITS_A_PAGE)):

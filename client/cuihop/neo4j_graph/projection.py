@@ -6,22 +6,20 @@ import json
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, LiteralString
 
 import neo4j
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.errors import ReleaseMismatch
+from cuihop.graph import Release
 from cuihop.neo4j_graph import cypher
 from cuihop.neo4j_graph.connection import Neo4jConnection
-from cuihop.neo4j_graph.schema import complete_release, release_of
-from cuihop.resources.arrays import bounds_of
+from cuihop.neo4j_graph.releases import complete_release
+from cuihop.resources.arrays import Int32, Int64, bounds_of
 from cuihop.snapshot.file import Sections
-from cuihop.snapshot.identifier_table import identifier_array
-from cuihop.snapshot.string_table import StringTable
+from cuihop.snapshot.string_table import StringTable, identifier_array
 from cuihop.snapshot.writer import GraphTables, RetiredTable, sections_of
 
 _CONCEPTS_A_BLOCK = 20_000
@@ -38,11 +36,11 @@ def snapshot_sections(connection: Neo4jConnection, number: int, *, with_names: b
     """
     stored = complete_release(connection, number).digest
     sections = projected_sections(connection, number, with_names=with_names)
-    found = sections.meta["release"]["digest"]
-    if found != stored:
+    digest = sections.meta["release"]["digest"]
+    if digest != stored:
         raise ReleaseMismatch(
-            f"release {number} read from the database has digest {found[:12]}, and was loaded with {stored[:12]}: "
-            "somebody has changed its concepts or edges since. Load it anew."
+            f"release {number} read from the database has digest {digest[:12]}, and was loaded with {stored[:12]}: "
+            "somebody has changed its concepts or edges since. Load it again."
         )
     return sections
 
@@ -51,8 +49,6 @@ def projected_sections(connection: Neo4jConnection, number: int, *, with_names: 
     """The sections of a stored release, complete or not.
 
     Args:
-        connection: to the server.
-        number: of the release.
         with_names: read names, synonyms, semantic types and definitions too.
 
     Raises:
@@ -62,14 +58,14 @@ def projected_sections(connection: Neo4jConnection, number: int, *, with_names: 
     if row is None:
         raise ReleaseMismatch(f"the database holds no release {number}; see: cuihop releases list")
     properties = row["release"]
-    concepts = stored_concepts(connection, number)
+    cuis, store_ids = stored_concepts(connection, number)
     tables = GraphTables(
-        cuis=identifier_array(concepts.cuis),
+        cuis=identifier_array(cuis),
         retired=_retired(connection, number),
-        **_edges(connection, number, concepts),
-        **(_names(connection, number, concepts.cuis) if with_names else {}),
+        **_edges(connection, number, cuis, store_ids),
+        **(_names(connection, number, cuis) if with_names else {}),
     )
-    release = release_of(properties)
+    release = Release.of(properties)
     return sections_of(
         tables,
         name=release.name,
@@ -88,79 +84,56 @@ def _blocks(
     connection: Neo4jConnection, text: LiteralString, number: int, cuis: list[str]
 ) -> Iterator[list[neo4j.Record]]:
     """The rows of each block of concepts, in order; the next blocks are fetched while one is used."""
-
-    def fetch(bound: tuple[str, str]) -> list[neo4j.Record]:
-        return _block(connection, text, release=number, first=bound[0], last=bound[1])
-
     with ThreadPoolExecutor(_READERS) as pool:
         coming: deque[Future[list[neo4j.Record]]] = deque()
-        for bound in _bounds(cuis):
-            coming.append(pool.submit(fetch, bound))
+        for first in range(0, len(cuis), _CONCEPTS_A_BLOCK):
+            ends = {"first": cuis[first], "last": cuis[first : first + _CONCEPTS_A_BLOCK][-1]}
+            coming.append(pool.submit(_block, connection, text, release=number, **ends))
             if len(coming) > _READERS:
                 yield coming.popleft().result()
         while coming:
             yield coming.popleft().result()
 
 
-@dataclass(frozen=True, eq=False)
-class StoredConcepts:
-    """The concepts of a stored release, in the order of their identifiers.
-
-    Attributes:
-        cuis: the identifiers.
-        places: int64, shape (concepts,); the place of each in the store, valid until it is removed.
-    """
-
-    cuis: list[str]
-    places: npt.NDArray[np.int64]
-
-
-def stored_concepts(connection: Neo4jConnection, number: int) -> StoredConcepts:
-    """All concepts of a release.
+def stored_concepts(connection: Neo4jConnection, number: int) -> tuple[list[str], Int64]:
+    """The concepts of a release in the order of identifiers, and the database's own numbers of them.
 
     Raises:
-        ReleaseMismatch: they are not numbered in the order of their identifiers.
+        ReleaseMismatch: they are not numbered in that order.
     """
     cuis: list[str] = []
-    places: list[int] = []
+    positions: list[int] = []
     while True:
         last = cuis[-1] if cuis else ""
         row = _block(connection, cypher.CUIS_AFTER, release=number, last=last, most=_ROWS_A_BLOCK)[0]
         if row["numbers"] != list(range(len(cuis), len(cuis) + len(row["cuis"]))):
             raise ReleaseMismatch(f"release {number}: concepts after {last!r} are not numbered in their order")
         cuis += row["cuis"]
-        places += row["places"]
+        positions += row["places"]
         if len(row["cuis"]) < _ROWS_A_BLOCK:
-            return StoredConcepts(cuis, np.array(places, dtype=np.int64))
+            return cuis, np.array(positions, dtype=np.int64)
 
 
-def _bounds(cuis: list[str]) -> list[tuple[str, str]]:
-    """The first and the last identifier of each block of concepts."""
-    return [
-        (part[0], part[-1]) for i in range(0, len(cuis), _CONCEPTS_A_BLOCK) if (part := cuis[i : i + _CONCEPTS_A_BLOCK])
-    ]
-
-
-def _edges(connection: Neo4jConnection, number: int, concepts: StoredConcepts) -> dict[str, Any]:
-    places: dict[tuple[str, ...], int] = {}
-    children: list[npt.NDArray[np.int64]] = []
-    parents: list[npt.NDArray[np.int64]] = []
-    sab_sets: list[npt.NDArray[np.int64]] = []
-    for rows in _blocks(connection, cypher.EDGES_BETWEEN, number, concepts.cuis):
+def _edges(connection: Neo4jConnection, number: int, cuis: list[str], store_ids: Int64) -> dict[str, Any]:
+    numbers: dict[tuple[str, ...], int] = {}
+    children: list[Int64] = []
+    parents: list[Int64] = []
+    sab_sets: list[Int64] = []
+    for rows in _blocks(connection, cypher.EDGES_BETWEEN, number, cuis):
         for row in rows:
             children.append(np.array(row["children"], dtype=np.int64))
             parents.append(np.array(row["parents"], dtype=np.int64))
-            place = places.setdefault(tuple(row["sabs"] or ()), len(places))
-            sab_sets.append(np.full(len(row["children"]), place, dtype=np.int64))
+            number_of_set = numbers.setdefault(tuple(row["sabs"] or ()), len(numbers))
+            sab_sets.append(np.full(len(row["children"]), number_of_set, dtype=np.int64))
     if not children:
         return {"children": np.empty(0, dtype=np.int32), "parents": np.empty(0, dtype=np.int32)}
-    by_place = np.argsort(concepts.places)
-    child, parent = (_numbers(np.concatenate(ends), concepts.places, by_place) for ends in (children, parents))
+    order = np.argsort(store_ids)
+    child, parent = (_numbers(np.concatenate(ends), store_ids, order) for ends in (children, parents))
     order = np.lexsort((parent, child))
-    members = sorted(places)
-    renumbered = np.empty(len(places), dtype=np.uint16 if len(places) < 2**16 else np.uint32)
+    members = sorted(numbers)
+    renumbered = np.empty(len(numbers), dtype=np.uint16 if len(numbers) < 2**16 else np.uint32)
     for new, sabs in enumerate(members):
-        renumbered[places[sabs]] = new
+        renumbered[numbers[sabs]] = new
     return {
         "children": child[order],
         "parents": parent[order],
@@ -169,13 +142,11 @@ def _edges(connection: Neo4jConnection, number: int, concepts: StoredConcepts) -
     }
 
 
-def _numbers(
-    ends: npt.NDArray[np.int64], places: npt.NDArray[np.int64], by_place: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int32]:
-    """The numbers of the concepts at the given places of the store."""
-    found = np.searchsorted(places, ends, sorter=by_place)
-    numbers = by_place[np.minimum(found, len(places) - 1)]
-    if not np.array_equal(places[numbers], ends):
+def _numbers(ends: Int64, positions: Int64, order: Int64) -> Int32:
+    """The numbers of the concepts with these numbers in the store."""
+    rows = np.searchsorted(positions, ends, sorter=order)
+    numbers = order[np.minimum(rows, len(positions) - 1)]
+    if not np.array_equal(positions[numbers], ends):
         raise ReleaseMismatch("an edge leads to a concept of another release")
     return numbers.astype(np.int32)
 
@@ -183,7 +154,7 @@ def _numbers(
 def _names(connection: Neo4jConnection, number: int, cuis: list[str]) -> dict[str, Any]:
     type_rows = _block(connection, cypher.TYPES, release=number)
     types = [(row["code"], row["name"]) for row in type_rows]
-    place = {code: i for i, (code, _) in enumerate(types)}
+    numbers = {code: i for i, (code, _) in enumerate(types)}
     texts: list[str] = []
     counts: list[int] = []
     codes: list[list[str]] = []
@@ -204,7 +175,7 @@ def _names(connection: Neo4jConnection, number: int, cuis: list[str]) -> dict[st
         "name_indptr": bounds_of(counts, np.int32),
         "semantic_types": types,
         "type_indptr": bounds_of([len(of_concept) for of_concept in codes], np.int32),
-        "type_indices": np.array([place[code] for code in chain.from_iterable(codes)], dtype=np.int32),
+        "type_indices": np.array([numbers[code] for code in chain.from_iterable(codes)], dtype=np.int32),
         "definitions": StringTable.of(definitions),
         "definition_indptr": bounds_of(definition_counts, np.int32),
     }

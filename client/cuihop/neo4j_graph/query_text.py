@@ -27,14 +27,20 @@ ALLOWED_PROCEDURES = frozenset(
 """Procedures that only read the graph. Others could write, read files, or reach other machines."""
 
 # Planning takes time and stack of the server before any transaction can be ended. Measured with 5.26: 320 nested
-# brackets or 400 NOT overflow the stack of the thread, which then never answers; XOR doubles the work with each one
-# (20 of them fill the heap), and so do subqueries within subqueries (12 of them take 0.4 s, 20 do not end).
+# brackets, 250 NOT, 180 properties of properties or 200 sums overflow the stack of the thread, which then never answers
+# (on a cold server sooner than on one that has run for a while: the bounds hold with half the stack); XOR doubles the
+# work with each one (20 of them fill the heap), and so do subqueries within subqueries (12 of them take 0.4 s, 20 do
+# not end). The time for clauses in a row grows with the square of their number: 700 take 10 s and more.
 
 LONGEST = 20_000
 """Characters of a query."""
 
 LARGEST_EXPRESSION = 250
-"""Words and signs between two commas or clauses, with those of the brackets around; a bracket counts as 5."""
+"""Words and signs between two commas or clauses, with those of the brackets around. What nests counts as 5: a bracket,
+an arithmetic sign, each further ``NOT``, ``!`` or property in a row."""
+
+MOST_CLAUSES = 100
+"""Clauses and curly brackets in one query."""
 
 DEEPEST_SUBQUERY = 8
 """Curly brackets within one another."""
@@ -61,11 +67,14 @@ _NAMESPACES = frozenset(
 """Namespaces of the server's own functions with a point in their names. Others belong to plugins."""
 
 _BEGINNINGS = ("CALL", "MATCH", "OPTIONAL", "RETURN", "UNWIND", "WITH")
+_COUNTED = {"CALL", "MATCH", "RETURN", "UNWIND", "WITH", "{"}
+_NO_CLAUSE_AFTER = {"STARTS", "ENDS", ".", ":", "$"}
 _CLAUSES = {*_BEGINNINGS, "LIMIT", "ORDER", "SKIP", "UNION", "WHEN", "WHERE", "YIELD"}
 _OPERATORS = {"AND", "CONTAINS", "ENDS", "IN", "IS", "NOT", "OR", "STARTS", "XOR"}
 _OPENING, _CLOSING = {"(", "[", "{", "CASE"}, {")", "]", "}"}
 _READING = "a query that only reads the graph"
-_BRACKET_WEIGHT = 5
+_NESTING_WEIGHT = 5
+_SIGNS, _NO_SIGN_AFTER = set("+-*/%^|"), set(")]<-|")  # in a pattern, or counted with the bracket
 _NEAR = 200
 
 _ESCAPE = re.compile(r"\\u+([0-9A-Fa-f]{4})")
@@ -122,7 +131,7 @@ def check_text(text: str, parameters: Mapping[str, Any] | None = None) -> None:
     Raises:
         InputError: it would write, load a file, leave the database, inspect the server, call a procedure or function
             that is not allowed, or match a regular expression that may never end; with line and column.
-        LimitExceeded: it is longer or deeper than `LONGEST`, `LARGEST_EXPRESSION`, `DEEPEST_SUBQUERY`, `MOST_XOR`,
+        LimitExceeded: it is beyond `LONGEST`, `LARGEST_EXPRESSION`, `MOST_CLAUSES`, `DEEPEST_SUBQUERY`, `MOST_XOR` or
             `LONGEST_RANGE`.
     """
     if len(text) > LONGEST:
@@ -134,12 +143,12 @@ def check_text(text: str, parameters: Mapping[str, Any] | None = None) -> None:
             code,
             0 if first is None else first.start(),
             "not a query that reads",
-            found="no query" if first is None else first[0][:40],
+            value="no query" if first is None else first[0][:40],
             expected=f"a query that begins with {', '.join(_BEGINNINGS[:-1])} or {_BEGINNINGS[-1]}",
         )
     end = code.find(";")
     if end >= 0 and code[end + 1 :].strip():
-        raise _refused(code, end, "more than one statement", found=";", expected="one statement")
+        raise _refused(code, end, "more than one statement", value=";", expected="one statement")
     _check_size(code)
     called = _check_words(code)
     for match in _FUNCTION.finditer(code):
@@ -149,7 +158,7 @@ def check_text(text: str, parameters: Mapping[str, Any] | None = None) -> None:
                 code,
                 match.start(),
                 "the query calls a function that is not allowed here",
-                found=text[match.start() : match.end()],
+                value=text[match.start() : match.end()],
                 expected="functions that are part of Cypher",
             )
     _check_ranges(code, parameters or {})
@@ -157,11 +166,11 @@ def check_text(text: str, parameters: Mapping[str, Any] | None = None) -> None:
 
 
 def _refused(
-    code: str, at: int, problem: str, *, found: str | None = None, expected: str, advice: str | None = None
+    code: str, at: int, problem: str, *, value: str | None = None, expected: str, advice: str | None = None
 ) -> InputError:
     line = code.count("\n", 0, at) + 1
     column = at - code.rfind("\n", 0, at)
-    return InputError(problem, line=line, column=column, found=found, expected=expected, advice=advice)
+    return InputError(problem, line=line, column=column, found=value, expected=expected, advice=advice)
 
 
 def _code(text: str) -> str:
@@ -177,27 +186,27 @@ def _code(text: str) -> str:
                 text,
                 match.start(),
                 "an escape for a character that every keyboard has",
-                found=match[0],
+                value=match[0],
                 expected=f"the character itself, {chr(number)!r}",
             )
         return chr(number).ljust(len(match[0]))
 
     def covered(match: re.Match[str]) -> str:
-        whole = match[0]
-        kind = whole[0]
+        text_of_match = match[0]
+        kind = text_of_match[0]
         if kind != "/":
             if match.lastgroup is None:
-                raise _refused(text, match.start(), "a string or quoted name does not end", found=kind, expected=kind)
-            return kind * len(whole)
-        if whole.startswith("/*"):
+                raise _refused(text, match.start(), "a string or quoted name does not end", value=kind, expected=kind)
+            return kind * len(text_of_match)
+        if text_of_match.startswith("/*"):
             if match["remark"] is None:
-                raise _refused(text, match.start(), "a comment does not end", found="/*", expected="*/")
-            return "".join("\n" if c == "\n" else " " for c in whole)
-        if _ODD_BREAK.search(whole):
+                raise _refused(text, match.start(), "a comment does not end", value="/*", expected="*/")
+            return "".join("\n" if c == "\n" else " " for c in text_of_match)
+        if _ODD_BREAK.search(text_of_match):
             raise _refused(
-                text, match.start(), "a comment with an unusual line break", found="//", expected="line feeds"
+                text, match.start(), "a comment with an unusual line break", value="//", expected="line feeds"
             )
-        return " " * len(whole)
+        return " " * len(text_of_match)
 
     return _OPAQUE.sub(covered, _ESCAPE.sub(character, text))
 
@@ -212,7 +221,7 @@ def _check_words(code: str) -> set[int]:
             continue  # a property, a label, a parameter, a key
         if word == "LOAD":
             if _CSV.match(code, end):
-                raise _refused(code, start, "the query loads a file", found="LOAD CSV", expected=_READING)
+                raise _refused(code, start, "the query loads a file", value="LOAD CSV", expected=_READING)
         elif word == "CALL":
             procedure = _CALLED.match(code, end)
             if procedure is None or (
@@ -222,7 +231,7 @@ def _check_words(code: str) -> set[int]:
                     code,
                     start,
                     "the query calls a procedure that is not allowed here",
-                    found=code[start:end] if procedure is None else procedure[1],
+                    value=code[start:end] if procedure is None else procedure[1],
                     expected=" or ".join(sorted(ALLOWED_PROCEDURES)),
                 )
             called.add(procedure.start(1))
@@ -234,7 +243,7 @@ def _check_words(code: str) -> set[int]:
                 "the query shows or ends work of the server"
                 if of_the_server
                 else "the query would write, or leave the database",
-                found=match[0],
+                value=match[0],
                 expected=_READING,
                 advice=f"A variable of this name stands in backticks: `{match[0]}`.",
             )
@@ -244,13 +253,16 @@ def _check_words(code: str) -> set[int]:
 def _check_size(code: str) -> None:
     """Refuse a query that a server may not plan in time."""
     sizes, kinds = [0], [""]  # of the expressions that are open, the innermost last
-    curly = xor = 0
-    before = ""
+    clauses = curly = xor = 0
+    earlier = before = ""
     for match in _TOKEN.finditer(code):
         token = match[0].upper()
         xor += token == "XOR"  # noqa: S105 - a word of Cypher
+        clauses += token in _COUNTED and before not in _NO_CLAUSE_AFTER
+        in_a_row = before if token in ("NOT", "!") else earlier if token == "." else None  # noqa: S105
+        nests = token == in_a_row or (token in _SIGNS and before not in _NO_SIGN_AFTER)
         if token in _OPENING:
-            sizes[-1] += _BRACKET_WEIGHT
+            sizes[-1] += _NESTING_WEIGHT
             sizes.append(0)
             kinds.append(token)
             curly += token == "{"  # noqa: S105
@@ -263,14 +275,16 @@ def _check_size(code: str) -> None:
         elif token == "," or (token in _CLAUSES and not _joins(before)):  # noqa: S105
             sizes[-1] = 0
         else:
-            sizes[-1] += 1
-        before = token
+            sizes[-1] += _NESTING_WEIGHT if nests else 1
+        earlier, before = before, token
         if sum(sizes) > LARGEST_EXPRESSION:
             raise LimitExceeded(
                 f"line {code.count(chr(10), 0, match.start()) + 1:,}: an expression is too long, or its brackets are "
-                f"too deep; at most {LARGEST_EXPRESSION} words and signs, {LARGEST_EXPRESSION // _BRACKET_WEIGHT} "
+                f"too deep; at most {LARGEST_EXPRESSION} words and signs, {LARGEST_EXPRESSION // _NESTING_WEIGHT} "
                 "brackets within one another. A long list of values belongs in a parameter: c.cui IN $cuis"
             )
+        if clauses > MOST_CLAUSES:
+            raise LimitExceeded(f"the query has more than {MOST_CLAUSES} clauses and curly brackets")
         if curly > DEEPEST_SUBQUERY:
             raise LimitExceeded(f"the query has more than {DEEPEST_SUBQUERY} curly brackets within one another")
         if xor > MOST_XOR:
@@ -315,14 +329,14 @@ def _check_patterns(text: str, code: str, parameters: Mapping[str, Any]) -> None
 
 def _check_matched(code: str, parameters: Mapping[str, Any]) -> None:
     """Refuse long texts, and what makes them, in a query whose regular expression takes long for them."""
-    advice = "The repetitions of the regular expression overlap: it takes long for long texts. CONTAINS does not."
+    hint = "The repetitions of the regular expression overlap: it takes long for long texts. CONTAINS does not."
     lengths = {f"parameters.{name}": _longest_text(value) for name, value in parameters.items()}
     lengths |= {"query": max((len(match[0]) - 2 for match in _STRING.finditer(code)), default=0)}
     for name, length in lengths.items():
         if length > LONGEST_MATCHED:
             raise InputError(
                 "a text is too long for the regular expression", column=name, found=f"{length:,} characters",
-                expected=f"at most {LONGEST_MATCHED:,}", advice=advice,
+                expected=f"at most {LONGEST_MATCHED:,}", advice=hint,
             )  # fmt: skip
     joins = [at for match in _JOIN.finditer(code) if code[: (at := match.start())].rstrip()[-1:] not in "->"]
     if growing := [match.start() for match in _GROWING.finditer(code)] or joins[_MOST_JOINS:]:
@@ -331,7 +345,7 @@ def _check_matched(code: str, parameters: Mapping[str, Any]) -> None:
             growing[0],
             "the query may make a text that is too long for its regular expression",
             expected=f"no reduce, replace or normalize, and at most {_MOST_JOINS} of + and ||",
-            advice=advice,
+            advice=hint,
         )
 
 
@@ -376,11 +390,11 @@ def _check_ranges(code: str, parameters: Mapping[str, Any]) -> None:
 def _arguments(code: str, start: int) -> list[str]:
     """The arguments of a function, from behind its opening bracket."""
     depth, begin, arguments = 0, start, []
-    for place in range(start, len(code)):
-        sign = code[place]
+    for position in range(start, len(code)):
+        sign = code[position]
         if sign in ")," and not depth:
-            arguments.append(code[begin:place])
-            begin = place + 1
+            arguments.append(code[begin:position])
+            begin = position + 1
         depth += (sign in "([{") - (sign in ")]}")
         if depth < 0:
             break
@@ -420,14 +434,14 @@ def _pattern_problem(pattern: str) -> str | None:
     repetitions = 0
     groups = [False]  # true for an open group with a choice or a repetition
     closed = False  # true after a group that does
-    for part in _PATTERN_PART.finditer(pattern):
+    for piece in _PATTERN_PART.finditer(pattern):
         before, closed = closed, False
-        sign = part["rest"]
-        if part["escape"] is not None and part["escape"] in "123456789k":
+        sign = piece["rest"]
+        if piece["escape"] is not None and piece["escape"] in "123456789k":
             return "a regular expression that refers back"
         if sign == "[" or (sign == ")" and len(groups) == 1):
             return "a regular expression whose brackets do not match, or stand within [ ]"
-        if part["open"] is not None and not part["open"].endswith(")"):
+        if piece["open"] is not None and not piece["open"].endswith(")"):
             groups.append(False)
         elif sign == ")":
             closed = groups.pop()

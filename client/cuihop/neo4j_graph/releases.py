@@ -1,24 +1,38 @@
-"""Stored releases of a database: listing, switching readers, rolling back, removing."""
+"""The schema of the database, and the releases stored in it: listing, switching readers, rolling back, removing.
+
+A database with another schema is refused.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
+from importlib import resources
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal, LiteralString
 
 import neo4j
 
-from cuihop.errors import InputError, ReleaseMismatch
+from cuihop.errors import InputError, ReleaseMismatch, SchemaMismatch
 from cuihop.graph import Release
 from cuihop.neo4j_graph import cypher
-from cuihop.neo4j_graph.connection import Neo4jConnection
-from cuihop.neo4j_graph.schema import database_state, release_of
+from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 
 _SWITCH_SECONDS = 3600.0
 
 CONCEPTS_A_SWITCH = 100_000
 """Most concepts that get their label in one transaction; decision 0004 has the cost."""
+
+SCHEMA_VERSION = 1
+"""Incremented when databases must be loaded again; ``schema.cypher`` begins with the same number."""
+_NAME = re.compile(r"^CREATE (?:CONSTRAINT|INDEX|FULLTEXT INDEX) (\w+)", re.MULTILINE)
+_OPTIONAL = {
+    "search_page",
+    "search_form",
+}  # added after the schema; searches take longer without the first, and find fewer forms without the second
+_INDEX_PATIENCE_SECONDS = 3600
+_OPENING_RETRY_SECONDS = 2.0
+_COUNT_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +41,6 @@ class StoredRelease:
 
     Attributes:
         number: its own in this database, in the order of loading.
-        release: its description.
         state: ``loading`` (a load is at work or was interrupted), ``complete``, or ``removing``.
         active: true for the release that readers get.
         loaded: the share of its concepts and edges that is stored, 0 to 1.
@@ -40,34 +53,22 @@ class StoredRelease:
     loaded: float
 
 
-def _stored(properties: Mapping[str, Any], active: int | None) -> StoredRelease:
-    release = release_of(properties)
-    whole = release.concepts + release.edges
-    stored = properties["concepts_loaded"] + properties["edges_loaded"]
-    return StoredRelease(
-        number=properties["number"],
-        release=release,
-        state=properties["state"],
-        active=properties["number"] == active,
-        loaded=stored / whole if whole else 1.0,
-    )
-
-
 def stored_releases(connection: Neo4jConnection) -> list[StoredRelease]:
     """All releases, in the order of their numbers."""
     state = database_state(connection)
     if state is None:
         return []
-    rows = connection.read(lambda tx: tx.run(cypher.RELEASES).value())
-    return [_stored(properties, state.active) for properties in rows]
+    releases = []
+    for properties in connection.read(lambda tx: tx.run(cypher.RELEASES).value()):
+        release, number = Release.of(properties), properties["number"]
+        total, stored = release.concepts + release.edges, properties["concepts_loaded"] + properties["edges_loaded"]
+        loaded = stored / total if total else 1.0
+        releases.append(StoredRelease(number, release, properties["state"], number == state.active, loaded))
+    return releases
 
 
 def stored_release(connection: Neo4jConnection, number: int) -> StoredRelease:
-    """One release.
-
-    Raises:
-        InputError: no release has this number.
-    """
+    """The release with this number, or an `InputError` where there is none."""
     for release in stored_releases(connection):
         if release.number == number:
             return release
@@ -79,11 +80,6 @@ def switch_to(connection: Neo4jConnection, number: int, *, most_at_once: int = C
 
     A `Neo4jGraph` opened from then on gets all of it. For curators the label ``Concept`` moves too, in ranges of
     identifiers. A switch that was killed in between is finished by calling again.
-
-    Args:
-        connection: to the server.
-        number: of the release.
-        most_at_once: concepts that get their label in one transaction.
 
     Raises:
         InputError: there is no such release.
@@ -151,13 +147,108 @@ def remove(connection: Neo4jConnection, number: int) -> None:
         raise InputError(
             "the active release cannot be removed", found=str(number), advice="Switch to another one first."
         )
-    for text in (
-        cypher.REMOVE_CONCEPTS,
-        cypher.REMOVE_RETIRED,
-        cypher.REMOVE_PAGES,
-        cypher.REMOVE_FORMS,
-        cypher.REMOVE_TYPES,
-        cypher.REMOVE_VOCABULARIES,
-    ):
+    for text in cypher.REMOVALS:
         connection.run_alone(text, release=number)
     connection.write(lambda tx: tx.run(cypher.REMOVE_RELEASE, release=number).consume())
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseState:
+    """State of the database, stored in its one ``CuihopStore`` node.
+
+    Attributes:
+        active: number of the release that readers get; ``None`` if there is none.
+        previous: number of the release that a rollback leads to; ``None`` if there is none.
+        labelled: the release whose concepts carry the label ``Concept``; ``None`` during a switch.
+    """
+
+    active: int | None
+    previous: int | None
+    labelled: int | None
+    switches: int
+
+
+def schema_text() -> str:
+    """The text of ``schema.cypher``."""
+    return resources.files("cuihop.neo4j_graph").joinpath("schema.cypher").read_text(encoding="utf-8")
+
+
+def _statements() -> list[LiteralString]:
+    without_comments = re.sub(r"^\s*//.*$", "", schema_text(), flags=re.MULTILINE)
+    return [statement.strip() for statement in without_comments.split(";") if statement.strip()]
+
+
+def check_server(settings: Neo4jSettings) -> None:
+    """Check within seconds that the server can be reached; the retry time of the settings is for later outages."""
+    with Neo4jConnection(replace(settings, retry_time=min(_OPENING_RETRY_SECONDS, settings.retry_time))) as first:
+        database_state(first)
+
+
+def install_schema(connection: Neo4jConnection) -> None:
+    """Create missing constraints, indexes and the ``CuihopStore`` node, and wait until all are online.
+
+    Raises:
+        SchemaMismatch: the database was written by another schema.
+    """
+    if database_state(connection) is not None and not _missing(connection):
+        return
+    for statement in _statements():
+        connection.run_alone(statement)
+    connection.run_alone(cypher.AWAIT_INDEXES, seconds=_INDEX_PATIENCE_SECONDS)
+    connection.write(lambda tx: tx.run(cypher.MAKE_STORE, schema=SCHEMA_VERSION).consume())
+
+
+def database_state(connection: Neo4jConnection) -> DatabaseState | None:
+    """The state of the database, ``None`` without cuihop's schema; `SchemaMismatch` for another schema."""
+    row = connection.read(lambda tx: tx.run(cypher.DATABASE_STATE).single())
+    if row is None:
+        return None
+    if row["schema"] != SCHEMA_VERSION:
+        raise SchemaMismatch(
+            f"the database has cuihop schema {row['schema']}, and this version reads schema {SCHEMA_VERSION}. "
+            "Load the release again, into an empty database, with this version."
+        )
+    return DatabaseState(row["active"], row["previous"], row["labelled"], row["switches"])
+
+
+def check_schema(connection: Neo4jConnection) -> DatabaseState:
+    """The state of the database; `SchemaMismatch` for another schema, or without an online index of it."""
+    state = database_state(connection)
+    if state is None:
+        raise SchemaMismatch("the database holds no release of cuihop; load one with: cuihop load")
+    missing = [name for name in _missing(connection) if name not in _OPTIONAL]
+    if missing:
+        raise SchemaMismatch(
+            f"the database lacks {', '.join(missing)}, or it is not online yet. "
+            "Make it again with: cuihop releases repair"
+        )
+    return state
+
+
+def _missing(connection: Neo4jConnection) -> list[str]:
+    """The constraints and indexes of the schema that are missing or not yet online."""
+    online = connection.read(
+        lambda tx: {row["name"] for row in tx.run(cypher.SCHEMA_OBJECTS) if row["state"] == "ONLINE"}
+    )
+    return [name for name in _NAME.findall(schema_text()) if name not in online]
+
+
+def complete_release(connection: Neo4jConnection, number: int) -> Release:
+    """A stored release, or a `ReleaseMismatch` where there is none, or it is not complete."""
+    row = connection.read(lambda tx: tx.run(cypher.RELEASE, release=number).single())
+    if row is None or row["release"]["state"] != "complete":
+        raise ReleaseMismatch(f"the database holds no complete release {number}; see: cuihop releases list")
+    return Release.of(row["release"])
+
+
+def check_counts(connection: Neo4jConnection, number: int, release: Release) -> None:
+    """Count the concepts and edges of a stored release: `ReleaseMismatch` for others than it states."""
+    row = connection.read(
+        lambda tx: tx.run(cypher.STORED_COUNTS, release=number).single(strict=True), timeout=_COUNT_SECONDS
+    )
+    if (row["concepts"], row["edges"]) != (release.concepts, release.edges):
+        raise ReleaseMismatch(
+            f"release {number} has {row['concepts']:,} concepts and {row['edges']:,} edges where it was read, and was "
+            f"loaded with {release.concepts:,} and {release.edges:,}: a member of the cluster is behind, or the "
+            "release was changed"
+        )

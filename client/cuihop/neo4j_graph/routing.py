@@ -38,12 +38,7 @@ def is_stale(error: exceptions.Neo4jError) -> bool:
 
 
 def address_of_member(address: str, member: str) -> str:
-    """The address of one member, without routing.
-
-    Args:
-        address: of the cluster.
-        member: host and port, as the routing table has them.
-    """
+    """The address of one member, given as host and port by the routing table, without routing."""
     return f"{(scheme_of(address) or '').lower().replace('neo4j', 'bolt')}://{member}"
 
 
@@ -61,13 +56,7 @@ def first_cause(error: BaseException) -> BaseException:
 
 
 def routing_failure(address: str, error: BaseException, seconds: float) -> str | None:
-    """The text for a request that no member of the cluster took; ``None`` for an error of another kind.
-
-    Args:
-        address: of the cluster, or of the one server that does not accept writes.
-        error: of the driver.
-        seconds: during which the request was repeated.
-    """
+    """The text for a request that no member of the cluster took; ``None`` for an error of another kind."""
     causes = list(_causes(error))
     if lacks_leader(error):
         if not (scheme_of(address) or "").lower().startswith("neo4j"):

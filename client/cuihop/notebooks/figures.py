@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.files.written_files import write_whole
+from cuihop.resources.arrays import Float64
 from cuihop.resources.optional_packages import installed_by
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 FORMATS = ("svg", "png", "pdf")
@@ -31,43 +32,24 @@ _SETTINGS: Any = {
 
 
 @contextlib.contextmanager
-def drawing() -> Iterator[None]:
-    """Set matplotlib's parameters for pictures until the block ends.
-
-    Raises:
-        ModuleNotFoundError: matplotlib is not installed; the message names the extra.
-    """
+def drawing(settings: Any = _SETTINGS) -> Iterator[None]:
+    """Set matplotlib's parameters for pictures until the block ends; without matplotlib, the error names the extra."""
     with installed_by("cuihop[plots]"):
         import matplotlib as mpl
-    with mpl.rc_context(_SETTINGS), warnings.catch_warnings():
+    with mpl.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)  # a name in another script
         yield
 
 
 def save_picture(figure: Callable[[], Figure], path: str | os.PathLike[str]) -> None:
-    """Draw a figure and write it whole or not at all, in the format of the path's suffix.
-
-    Raises:
-        InputError: the suffix is none of `FORMATS`; nothing is drawn then.
-        OutputError: the file cannot be written.
-    """
-    form = picture_form(path)
-    write_whole(path, picture_bytes(figure(), form))
-
-
-def picture_form(path: str | os.PathLike[str]) -> str:
-    """The format of a picture, by the suffix of its file's name.
-
-    Raises:
-        InputError: the suffix is none of `FORMATS`.
-    """
+    """Draw a figure and write it atomically, in the format of the path's suffix, which is checked first."""
     form = Path(path).suffix.removeprefix(".").lower()
     if form not in FORMATS:
         raise InputError(
             "not a format of pictures", column="path", found=repr(Path(path).name),
             expected="a name that ends with .svg, .png or .pdf",
         )  # fmt: skip
-    return form
+    write_whole(path, picture_bytes(figure(), form))
 
 
 def picture_bytes(figure: Figure, form: str) -> bytes:
@@ -97,65 +79,55 @@ def notebook_svg(figure: Callable[[], Figure]) -> str | None:
 _BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#777777"
 
 
-def evaluation_figure(names: Sequence[str], values: npt.NDArray[np.float64]) -> Figure:
-    """Spread of the values of the queries under each measure: middle half, median, mean, and 5 to 95 %.
-
-    Args:
-        names: the measures, m of them. values: shape (queries, m); NaN is no value.
-
-    Raises:
-        ModuleNotFoundError: matplotlib is not installed; the message names the extra.
-    """
+@contextlib.contextmanager
+def _rows_drawn(labels: Sequence[str], first: int = 0) -> Iterator[tuple[Figure, Axes]]:
+    """A figure of rows with these labels, the first at the top, that is drawn in the block."""
     with drawing():
         from matplotlib.figure import Figure
 
-        columns = [column[~np.isnan(column)] for column in values.T]
-        figure = Figure(figsize=(6.0, 0.9 + 0.42 * len(names)), layout="constrained")
+        figure = Figure(figsize=(6.0, 0.9 + 0.42 * len(labels)), layout="constrained")
         axes = figure.subplots()
+        yield figure, axes
+        axes.set_yticks(range(first, first + len(labels)), labels, fontsize=8)
+        axes.invert_yaxis()
+        axes.grid(axis="x", color="#dddddd", linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+
+
+def evaluation_figure(names: Sequence[str], values: Float64) -> Figure:
+    """Spread of the values of the queries under each measure: middle half, median, mean, and 5 to 95 %.
+
+    ``values`` are of shape (queries, measures); NaN is no value.
+    """
+    columns = [column[~np.isnan(column)] for column in values.T]
+    scored = [f"{name}\n{len(column):,} queries" for name, column in zip(names, columns, strict=True)]
+    with _rows_drawn(scored, first=1) as (figure, axes):
         axes.boxplot(
             columns, orientation="horizontal", whis=(5, 95), showfliers=False, showmeans=True,
             widths=0.5, medianprops={"color": _ORANGE, "linewidth": 1.6}, boxprops={"color": _BLUE},
             whiskerprops={"color": _BLUE}, capprops={"color": _BLUE},
             meanprops={"marker": "D", "markerfacecolor": _BLUE, "markeredgecolor": _BLUE, "markersize": 5},
         )  # fmt: skip
-        scored = [f"{name}\n{len(column):,} queries" for name, column in zip(names, columns, strict=True)]
-        axes.set_yticks(range(1, len(names) + 1), scored, fontsize=8)
-        axes.invert_yaxis()
         axes.set_xlabel("value of a query (◆ mean, line: median, box: middle half, whiskers: 5 to 95 %)", fontsize=8)
-        axes.grid(axis="x", color="#dddddd", linewidth=0.6)
-        axes.spines[["top", "right"]].set_visible(False)
-        return figure
+    return figure
 
 
 def comparison_figure(differences: Mapping[str, tuple[float, float, float, float]], confidence: float) -> Figure:
     """Each difference with its confidence interval; filled where Holm's adjusted p is below 1 − confidence.
 
-    Args:
-        differences: label → lower bound, difference, upper bound, and adjusted p.
-        confidence: of the intervals.
-
-    Raises:
-        ModuleNotFoundError: matplotlib is not installed; the message names the extra.
+    Of each label, ``differences`` have lower bound, difference, upper bound, and adjusted p.
     """
-    with drawing():
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(6.0, 0.9 + 0.42 * len(differences)), layout="constrained")
-        axes = figure.subplots()
+    with _rows_drawn(list(differences)) as (figure, axes):
         axes.axvline(0.0, color=_GREY, linewidth=1.0)
-        for place, (low, difference, high, p) in enumerate(differences.values()):
+        for position, (low, difference, high, p) in enumerate(differences.values()):
             inside = _BLUE if p < 1.0 - confidence else "white"
             axes.errorbar(
-                difference, place, xerr=[[difference - low], [high - difference]], fmt="o", markersize=6, capsize=6,
+                difference, position, xerr=[[difference - low], [high - difference]], fmt="o", markersize=6, capsize=6,
                 color=_BLUE, linewidth=1.6, capthick=1.6, markerfacecolor=inside,
             )  # fmt: skip
-        axes.set_yticks(range(len(differences)), list(differences), fontsize=8)
-        axes.invert_yaxis()
         axes.margins(y=0.6 / max(len(differences), 1))
         axes.set_xlabel(
             f"difference of means with {confidence:.0%} interval (filled: p < {1 - confidence:.2g} after Holm)",
             fontsize=8,
         )
-        axes.grid(axis="x", color="#dddddd", linewidth=0.6)
-        axes.spines[["top", "right"]].set_visible(False)
-        return figure
+    return figure

@@ -8,15 +8,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
-import numpy as np
-import numpy.typing as npt
-
 from cuihop.files.text_lines import counted
 from cuihop.notebooks.table import Table
+from cuihop.resources.arrays import Bool, Int32
 
 _DIRECTIONS = {"any": "either way", "up": "upwards", "down": "downwards", "vertical": "all up or all down"}
 _MOST_SHOWN = 20  # concepts at one distance, synonyms of one concept
-_LETTERS = 26  # beside an arrow
+_LETTERS = 26  # next to an arrow
 _HOP = 0.6  # boxes to the right; the concepts of two hops lie on two levels, so that they may overlap sideways
 
 
@@ -27,29 +25,27 @@ def path_html(
     direction: str,
     merged: Mapping[str, str],
 ) -> str:
-    """The path: broader concepts higher, beside each arrow the source vocabularies that assert it.
+    """The path: broader concepts higher, next to each arrow the source vocabularies that assert it.
 
-    Args:
-        cuis: the concepts, both ends included. upwards: for each hop, true where it goes to a parent.
-        sabs: the vocabularies of each hop. direction, merged: as in `cuihop.graph.Path`.
+    ``upwards`` is true for each hop to a parent; ``sabs`` are its vocabularies; the rest is as in `cuihop.graph.Path`.
     """
     title = f"{counted(len(upwards), 'hop')} from {cuis[0]} to {cuis[-1]}, {_DIRECTIONS[direction]}"
     edges = path_edges(cuis, upwards)
-    beside = {
+    labels = {
         edge: textwrap.shorten(", ".join(vocabularies), _LETTERS, placeholder=" …")
         for edge, vocabularies in zip(edges, sabs, strict=True)
     }
-    svg = boxes_svg(title, path_places(cuis, upwards), edges, centres=(cuis[0], cuis[-1]), labels=beside)
+    svg = boxes_svg(title, path_grid(cuis, upwards), edges, centres=(cuis[0], cuis[-1]), labels=labels)
     return f'<div style="overflow-x:auto">{svg}</div>{_merged(merged)}'
 
 
-def path_places(cuis: Sequence[str], upwards: Sequence[bool]) -> dict[str, tuple[float, float]]:
+def path_grid(cuis: Sequence[str], upwards: Sequence[bool]) -> dict[str, tuple[float, float]]:
     """Concept → column and level: each hop a little to the right, up to a parent, down to a child."""
-    places, level = {cuis[0]: (0.0, 0.0)}, 0.0
+    centres, level = {cuis[0]: (0.0, 0.0)}, 0.0
     for number, (cui, up) in enumerate(zip(cuis[1:], upwards, strict=True), start=1):
         level += 1 if up else -1
-        places[cui] = (number * _HOP, level)
-    return places
+        centres[cui] = (number * _HOP, level)
+    return centres
 
 
 def path_edges(cuis: Sequence[str], upwards: Sequence[bool]) -> list[tuple[str, str]]:
@@ -66,12 +62,7 @@ def neighbourhood_html(
     direction: str,
     merged: Mapping[str, str],
 ) -> str:
-    """The number of concepts at each distance, and the first of them.
-
-    Args:
-        neighbours: hops and concept, nearest first. cui, total, hops, direction, merged: as in
-            `cuihop.graph.Neighbourhood`.
-    """
+    """The number of concepts at each distance, and the first of them; ``neighbours`` are hops and concept."""
     bound = "" if hops is None else f" within {counted(hops, 'hop')}"
     listed = f"; the nearest {len(neighbours):,} are listed" if total > len(neighbours) else ""
     title = f"{counted(total, 'concept')}{bound} of {cui}, {_DIRECTIONS[direction]}{listed}"
@@ -101,13 +92,7 @@ def concept_html(
     return Table((), [row for row in rows if row[1]]).html()
 
 
-def distances_html(
-    hops: npt.NDArray[np.int32],
-    reached: npt.NDArray[np.bool_],
-    direction: str,
-    max_hops: int | None,
-    merged: Mapping[str, str],
-) -> str:
+def distances_html(hops: Int32, reached: Bool, direction: str, max_hops: int | None, merged: Mapping[str, str]) -> str:
     """The number of pairs at each distance; the arguments as in `cuihop.graph.Distances`."""
     bound = "" if max_hops is None else f", at most {counted(max_hops, 'hop')}"
     title = f"Distances of {counted(len(hops), 'pair')}, {_DIRECTIONS[direction]}{bound}"
@@ -141,7 +126,7 @@ _BOX, _CENTRE, _LINE, _TEXT, _FAINT = "#f2f4f7", "#cfe3f5", "#47566b", "#16202c"
 
 def boxes_svg(
     title: str,
-    places: Mapping[str, tuple[float, float]],
+    grid: Mapping[str, tuple[float, float]],
     edges: Sequence[tuple[str, str]],
     *,
     names: Mapping[str, str | None] | None = None,
@@ -152,35 +137,34 @@ def boxes_svg(
 
     Args:
         title: text above, and description for screen readers.
-        places: concept → column and level, in boxes; a broader concept's level is higher.
-        edges: (child, parent); the arrow points to the parent.
+        grid: concept → column and level, in boxes; a broader concept's level is higher.
+        edges: (child, parent); the arrow points to the parent. labels: edge → text next to its arrow.
         names: concept → its preferred name; without them a box holds only the identifier.
         centres: concepts in a highlight colour.
-        labels: edge → text beside its arrow.
     """
-    columns, levels = zip(*places.values(), strict=True)
+    columns, levels = zip(*grid.values(), strict=True)
     left, top = min(columns), max(levels)
     at = {
         cui: (_EDGE + _WIDTH / 2 + (column - left) * _RIGHT, _TITLE + _EDGE + _HEIGHT / 2 + (top - level) * _UP)
-        for cui, (column, level) in places.items()
+        for cui, (column, level) in grid.items()
     }
     width = max((max(columns) - left) * _RIGHT + _WIDTH, 7.5 * len(title)) + 2 * _EDGE
     height = (top - min(levels)) * _UP + _HEIGHT + 2 * _EDGE + _TITLE
-    parts = [
+    elements = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{escape(title)}" style="{_STYLE}">',
         '<rect width="100%" height="100%" rx="6" fill="#fff"/>',
         _text(_EDGE, _TITLE - 5, title, 'font-size="12" font-weight="600"'),
     ]
     for edge in edges:
-        parts += _arrow(at[edge[0]], at[edge[1]], (labels or {}).get(edge, ""))
-    for cui, place in at.items():
-        parts += _box(place, cui, None if names is None else names.get(cui) or "(no name)", cui in centres)
-    return "".join([*parts, "</svg>"])
+        elements += _arrow(at[edge[0]], at[edge[1]], (labels or {}).get(edge, ""))
+    for cui, centre_of_box in at.items():
+        elements += _box(centre_of_box, cui, None if names is None else names.get(cui) or "(no name)", cui in centres)
+    return "".join([*elements, "</svg>"])
 
 
-def _box(place: tuple[float, float], cui: str, name: str | None, centre: bool) -> Iterator[str]:
-    x, y = place
+def _box(middle: tuple[float, float], cui: str, name: str | None, centre: bool) -> Iterator[str]:
+    x, y = middle
     yield f"<g><title>{escape(cui if name is None else f'{cui} {name}')}</title>"
     yield (
         f'<rect x="{x - _WIDTH / 2:.0f}" y="{y - _HEIGHT / 2:.0f}" width="{_WIDTH}" height="{_HEIGHT}" rx="5" '

@@ -144,13 +144,13 @@ class Table:
 
     def _cells(self, escaped: Callable[[str], str], bold: str) -> Iterator[list[str]]:
         """The cells of each row as a form writes them; those in bold type put into ``bold``."""
-        for place, row in enumerate(self.rows):
+        for position, row in enumerate(self.rows):
             texts = map(escaped, row)
-            yield [bold.format(text) if (place, at) in self.bold else text for at, text in enumerate(texts)]
+            yield [bold.format(text) if (position, at) in self.bold else text for at, text in enumerate(texts)]
 
 
 def write_tables(path: Path, tables: Iterable[Table]) -> None:
-    """Write the tables in one file, whole or not at all: LaTeX where its name ends with .tex, else Markdown.
+    """Write the tables in one file, atomically: LaTeX where its name ends with .tex, else Markdown.
 
     Raises:
         OutputError: the disk is full, or the folder cannot be written.
@@ -165,7 +165,7 @@ def marked(text: str) -> str:
 
 
 def write_columns(path: str | os.PathLike[str], columns: Sequence[tuple[str, Any]]) -> None:
-    """Write titled columns as `Table.csv`, whole or not at all. Few values of an array become objects at a time.
+    """Write titled columns as `Table.csv`, atomically. Few values of an array become objects at a time.
 
     Args:
         path: the target. columns: the title of each, and its values: list, tuple, or array of one dimension.
@@ -177,8 +177,8 @@ def write_columns(path: str | os.PathLike[str], columns: Sequence[tuple[str, Any
     with replaced_file(Path(path)) as file:
         file.write(_csv([titles]).encode())
         for first in range(0, len(values[0]), _ROWS_AT_ONCE):
-            parts = (column[first : first + _ROWS_AT_ONCE] for column in values)
-            rows = zip(*(part if isinstance(part, list | tuple) else part.tolist() for part in parts), strict=True)
+            chunks = (column[first : first + _ROWS_AT_ONCE] for column in values)
+            rows = zip(*(chunk if isinstance(chunk, list | tuple) else chunk.tolist() for chunk in chunks), strict=True)
             file.write(_csv(rows).encode())
 
 

@@ -1,4 +1,4 @@
-"""Rankings that are computed on request, a block of queries at a time, and need never be held whole."""
+"""Rankings that are computed on request, a block of queries at a time, and need never be held in memory as a whole."""
 
 from __future__ import annotations
 
@@ -8,26 +8,20 @@ from functools import cached_property
 from typing import Any, Protocol, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.files.content_digest import content_digest
 from cuihop.rankings.ranking import QueryImage, Ranking
-from cuihop.resources.arrays import bounds_of
+from cuihop.resources.arrays import Float64, Int32, Int64, bounds_of
 from cuihop.resources.block_work import BlockStore
 from cuihop.resources.checkpoint import open_checkpoint
 from cuihop.resources.cores import checked_threads
 from cuihop.resources.memory_budget import MemoryBudget
+from cuihop.resources.optional_packages import versions
 from cuihop.resources.resources import Resources
-from cuihop.resources.versions import versions
 
 BYTES_OF_A_BLOCK = 24  # of one image in the ranking of one query, while its block is ranked and judged
-RESULTS_OF_BLOCKS = 1024  # bytes for each query: values of many measures, or some hundred images
 
 _DEFAULT = Resources()
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Float64 = npt.NDArray[np.float64]
 
 
 class NearestRows(Protocol):
@@ -42,7 +36,7 @@ class NearestRows(Protocol):
     threads: int
 
     def rows(self, block: slice) -> Int32:
-        """Places in the corpus, nearest first: int32, shape (queries of the block, wanted); -1 beyond the end."""
+        """Indices in the corpus, nearest first: int32, shape (queries of the block, count); -1 beyond the end."""
         ...
 
 
@@ -52,12 +46,10 @@ class RankingInBlocks:
 
     Attributes:
         queries, corpus: the images, in the order of their files.
-        nearest: the search.
         lengths: int64, shape (queries,): number of images retrieved for each query.
-        source: origin of the vectors.
-        content: digests and options that the order depends on beside the names, for a checkpoint.
-        memory: the account that blocks and results are taken from. results: bytes for each query that it has set apart.
-        form: shape of the vectors, for the account.
+        source: origin of the vectors. form: their shape, for the summary.
+        content: digests and options that the order depends on in addition to the names, for a checkpoint.
+        memory: the budget of blocks and results. results: bytes for each query that it has set apart.
         query_image: treatment of a query in its own list.
     """
 
@@ -96,13 +88,13 @@ class RankingInBlocks:
         """SHA-256 of everything that the order depends on."""
         return content_digest(dict(self.depends))
 
-    def blocks(self, places: Int64 | None = None) -> Sequence[slice]:
+    def blocks(self, indices: Int64 | None = None) -> Sequence[slice]:
         """Places of the queries of each block; of all, or of some, ascending."""
         step, total = self.nearest.step, len(self.queries)
-        if places is None:
+        if indices is None:
             return [slice(first, min(first + step, total)) for first in range(0, total, step)]
-        ends = np.flatnonzero(np.diff(places, append=-1) != 1) + 1  # of each run of neighbours
-        runs = zip(places[np.concatenate([[0], ends[:-1]])].tolist(), places[ends - 1].tolist(), strict=True)
+        ends = np.flatnonzero(np.diff(indices, append=-1) != 1) + 1  # of each run of neighbours
+        runs = zip(indices[np.concatenate([[0], ends[:-1]])].tolist(), indices[ends - 1].tolist(), strict=True)
         return [slice(at, min(at + step, last + 1)) for first, last in runs for at in range(first, last + 1, step)]
 
     def ranking_of(self, block: slice) -> Ranking:
@@ -115,31 +107,23 @@ class RankingInBlocks:
 
     def list_of(self, query: str) -> tuple[str, ...]:
         """The images retrieved for one of the queries, best first; only its block is computed."""
-        place = self.queries.index(query)
-        return self.ranking_of(next(block for block in self.blocks() if place < block.stop))[query]
+        index = self.queries.index(query)
+        return self.ranking_of(next(block for block in self.blocks() if index < block.stop))[query]
 
-    def fill(self, blocks: BlockStore, work: VectorBlocks, resources: Resources) -> None:
+    def fill(self, blocks: BlockStore, searches: VectorBlocks, resources: Resources) -> None:
         """Compute the blocks that are not finished; see `BlockStore.fill`."""
         from threadpoolctl import threadpool_limits
 
-        # Threads of products of matrices beside those of the blocks would wait for each other.
-        with threadpool_limits(max(1, checked_threads(resources.threads) // work.threads), user_api="blas"):
-            blocks.fill(work, progress=resources.progress, cluster=resources.cluster)
+        # Threads of products of matrices together with those of the blocks would wait for each other.
+        with threadpool_limits(max(1, checked_threads(resources.threads) // searches.threads), user_api="blas"):
+            blocks.fill(searches, progress=resources.progress, cluster=resources.cluster)
 
     def take_results(self, memory: MemoryBudget, size: int) -> None:
-        """Count bytes of results in, beyond those that are set apart already.
-
-        Raises:
-            LimitExceeded: there is not enough.
-        """
+        """Count bytes of results in, beyond those that are set apart already."""
         memory.take("rankings", max(0, size - self.results * len(self.queries)))
 
     def whole(self, resources: Resources = _DEFAULT) -> Ranking:
-        """All of it, held in memory.
-
-        Args:
-            resources: threads, progress and checkpoint. The memory was allowed when the ranking was read. Where it is
-                for some queries, the others have no ranking.
+        """All of it, held in memory, which was allowed when the ranking was read; or the queries of the resources.
 
         Raises:
             LimitExceeded: it does not fit the memory allowed.
@@ -155,13 +139,13 @@ class RankingInBlocks:
         ends = bounds_of(lengths)
         rows = np.full(total, -1, dtype=np.int32)
 
-        def put(places: Int64, values: Float64) -> None:
-            found = values.astype(np.int32)
-            rows[ends[places[0]] : ends[places[-1] + 1]] = found[found >= 0]
+        def put(indices: Int64, values: Float64) -> None:
+            images = values.astype(np.int32)
+            rows[ends[indices[0]] : ends[indices[-1] + 1]] = images[images >= 0]
 
         job = {"work": "ranking", **self.depends} if checkpoint is not None else {}
         with open_checkpoint(checkpoint, job, keep=resources.keep_checkpoint) as saved:
-            blocks = BlockStore(put, len(self.queries), places=resources.places, saved=saved)
+            blocks = BlockStore(put, len(self.queries), positions=resources.places, saved=saved)
             if not blocks.complete:
                 self.fill(blocks, VectorBlocks.of(self, resources), resources)
         ranking = Ranking.from_lists(
@@ -174,8 +158,7 @@ class RankingInBlocks:
 class VectorBlocks:
     """Searches for the nearest images, in blocks of queries: a `cuihop.resources.block_work.BlockWork`.
 
-    Attributes:
-        ranking: the ranking. slices: the queries of each block. threads: number that there is memory for.
+    ``threads``: number that there is memory for.
     """
 
     ranking: RankingInBlocks
@@ -197,7 +180,7 @@ class VectorBlocks:
         return np.arange(self.slices[number].start, self.slices[number].stop)
 
     def values(self, number: int) -> Float64:
-        """Places in the corpus, nearest first; -1 beyond the end."""
+        """Indices in the corpus, nearest first; -1 beyond the end."""
         return self.ranking.nearest.rows(self.slices[number]).astype(np.float64)
 
 

@@ -11,14 +11,11 @@ from itertools import chain, compress
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.collection.image_rows import cause_of_strange_name
 from cuihop.errors import InputError, first_few
-from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import quoted
 from cuihop.rankings.ranking import Ranking, Ties, first_of_each
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Float64 = npt.NDArray[np.float64]
+from cuihop.resources.arrays import Bool, Float64, Int32, Int64
 
 
 class DocumentRanking(Ranking):
@@ -28,11 +25,10 @@ class DocumentRanking(Ranking):
 
     Args:
         queries, indptr, listed, source, other_queries, ties, form: as in `Ranking`. A query stays in its own list.
-        names: of all documents, as often as they occur.
-        places: int32 or int64: what was retrieved, as places in ``names``.
+        names: of all documents, as often as they occur. documents: indices in it: what was retrieved.
 
     Attributes:
-        scores: float64, shape as ``places``: the score of each; ``None`` where there is none.
+        scores: float64, shape as ``documents``: the score of each; ``None`` without scores.
     """
 
     scores: Float64 | None = None
@@ -41,31 +37,31 @@ class DocumentRanking(Ranking):
         self,
         queries: tuple[str, ...],
         names: Sequence[str],
-        places: npt.NDArray[np.int32 | np.int64],
+        documents: npt.NDArray[np.int32 | np.int64],
         indptr: Int64,
-        listed: npt.NDArray[np.bool_],
+        listed: Bool,
         source: str,
         other_queries: tuple[str, ...],
         ties: Ties | None,
         form: str = "",
     ) -> None:
-        given = {
+        fields = {
             "queries": queries, "indptr": indptr, "listed": listed, "self_retrieved": np.zeros_like(listed),
             "source": source, "other_queries": other_queries, "ties": ties, "form": form, "query_image": "include",
-            "_names": names, "_named": places,
+            "_names": names, "_named": documents,
         }  # fmt: skip
-        for name, value in given.items():
+        for name, value in fields.items():
             object.__setattr__(self, name, value)
 
     @classmethod
     def best_first(
         cls,
         owners: Int64,
-        places: npt.NDArray[np.int32 | np.int64],
+        documents: npt.NDArray[np.int32 | np.int64],
         queries: tuple[str, ...],
         names: Sequence[str],
         *,
-        listed: npt.NDArray[np.bool_] | None = None,
+        listed: Bool | None = None,
         depth: int | None = None,
         source: str = "memory",
         other_queries: tuple[str, ...] = (),
@@ -74,24 +70,22 @@ class DocumentRanking(Ranking):
         """From one entry for each query and document, queries ascending, best first within each.
 
         Args:
-            owners: places in ``queries``; places: in ``names``. Same shape.
-            queries, names, source, other_queries, ties: as in the class.
+            owners: indices in ``queries``; documents: in ``names``. Same shape.
             listed: as in `Ranking`; the queries with an entry without it.
-            depth: number of documents for each query; all without it.
         """
         lengths = np.bincount(owners, minlength=len(queries))
         listed = lengths > 0 if listed is None else listed
-        places, indptr = first_of_each(places, lengths, depth)
-        return cls(queries, names, places, indptr, listed, source, other_queries, ties)
+        documents, indptr = first_of_each(documents, lengths, depth)
+        return cls(queries, names, documents, indptr, listed, source, other_queries, ties)
 
     _names: Sequence[str]
     _named: npt.NDArray[np.int32 | np.int64]
 
     def with_scores(self, scores: Float64) -> DocumentRanking:
         """The same ranking with the score of each document retrieved."""
-        found = copy.copy(self)
-        object.__setattr__(found, "scores", scores)
-        return found
+        scored = copy.copy(self)
+        object.__setattr__(scored, "scores", scores)
+        return scored
 
     @property
     def retrieved(self) -> tuple[Sequence[str], npt.NDArray[np.int32 | np.int64]]:
@@ -100,7 +94,7 @@ class DocumentRanking(Ranking):
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        return {name: place for place, name in enumerate(dict.fromkeys(self._names))}
+        return {name: number for number, name in enumerate(dict.fromkeys(self._names))}
 
     @cached_property
     def corpus(self) -> tuple[str, ...]:
@@ -115,14 +109,10 @@ class DocumentRanking(Ranking):
 
 
 def check_same_queries(runs: Sequence[Ranking], *, every: bool) -> None:
-    """Refuse runs of different queries.
+    """Refuse runs of different queries; the error names the run, some of the queries, and the likely cause.
 
-    Args:
-        runs: the rankings. every: each run needs all queries of the first run, and no other one. Otherwise a run may
-            lack queries, and at least half of its own must be in other runs.
-
-    Raises:
-        InputError: names the run, some of the queries, and the likely cause.
+    With ``every`` each run needs all queries of the first run, and no other one. Otherwise a run may lack queries, and
+    at least half of its own must be in other runs.
     """
     queries = [list(compress(run.queries, run.listed.tolist())) for run in runs]
     times = Counter(chain.from_iterable(queries))

@@ -13,23 +13,30 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.image_names import places_by_name
+from cuihop.collection.image_rows import index_of_names
 from cuihop.errors import InputError
-from cuihop.files.likely_causes import cause_of_strange_name
-from cuihop.files.tensors import numpy_array
+from cuihop.files.arrays import numpy_array
 from cuihop.files.text_lines import quoted
 from cuihop.measures.dcg import checked_k
-from cuihop.rankings.arrays import VectorOptions, check_similarity, ranking_of_row_numbers, vectors_in_blocks
+from cuihop.rankings.arrays import check_embeddings, ranking_of_row_numbers, vectors_in_blocks
 from cuihop.rankings.blocks import bytes_of_rank
 from cuihop.rankings.document_ranking import DocumentRanking
-from cuihop.rankings.mistaken_arrays import check_embeddings
-from cuihop.rankings.ranking import QueryImage, Ranking, Similarity, Ties, checked_ties
+from cuihop.rankings.ranking import (
+    QueryImage,
+    Ranking,
+    RankingOptions,
+    Similarity,
+    Ties,
+    checked_ties,
+    in_single_precision,
+    not_a_query,
+    not_of_corpus,
+)
+from cuihop.resources.arrays import Float64, Int32, Int64
 from cuihop.resources.resources import Resources
 
 __all__ = ["embedding_ranking", "neighbour_ranking", "scored_ranking"]
 
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
 
 _DEFAULT = Resources()
 _SPARSEST = 2  # a table of the lists may be that many times as large as they are
@@ -80,10 +87,7 @@ def scored_ranking(
     of_queries = set(names)
     other_queries = tuple(query for query in scores if query not in of_queries)
     if other_queries and queries is not None:
-        raise InputError(
-            "a ranking for no query", found=quoted(other_queries[0]), expected=f"one of the {len(names):,} queries",
-            advice=cause_of_strange_name(other_queries[0], names),
-        )  # fmt: skip
+        raise not_a_query(other_queries[0], names)
     order = _descending(scored, ties)
     if names != tuple(scores):
         order, scored = _of_queries(order, scored, list(scores), names)
@@ -121,7 +125,7 @@ def neighbour_ranking(
 
     Args:
         queries, corpus: as in `cuihop.evaluate`.
-        rows: whole numbers, shape (queries, neighbours): places in the corpus from 0, best first; ``-1`` fills up the
+        rows: whole numbers, shape (queries, neighbours): indices in the corpus from 0, best first; ``-1`` fills up the
             end. Any array or tensor.
         k: number of images for each query; all without it.
         query_image: treatment of a query in its own list.
@@ -137,7 +141,7 @@ def neighbour_ranking(
     if table.dtype.kind not in "iu":
         raise InputError("not row numbers", column="rows", found=f"dtype {table.dtype}", expected="whole numbers")
     depth = None if k is None else checked_k(k)
-    options = VectorOptions(depth, query_image=query_image)
+    options = RankingOptions(depth, query_image=query_image)
     return dataclasses.replace(ranking_of_row_numbers("rows", table, names, others, options), source="row numbers")
 
 
@@ -161,9 +165,9 @@ def embedding_ranking(
         embeddings: shape (queries, dimensions): one row for each image, in their order. Any array or tensor: of torch
             also one that requires gradients, lies on a device, or is bfloat16.
         k: number of images for each query.
-        corpus_embeddings: shape (corpus, dimensions): where the corpus is not the queries.
-        similarity: ``cosine`` (which it is if not given) or ``dot`` of floating-point numbers; ``hamming`` of binary
-            codes (docs/measures.md). If it is not given, the sorted distances of a search are refused.
+        corpus_embeddings: shape (corpus, dimensions): unless the corpus is the queries.
+        similarity: ``cosine`` (the default) or ``dot`` of floating-point numbers; ``hamming`` of binary
+            codes (docs/measures.md). Without it, the sorted distances of a search are refused.
         query_image: treatment of a query that the corpus holds.
         resources: of the computation.
 
@@ -173,7 +177,7 @@ def embedding_ranking(
     >>> embedding_ranking({"a": "C1", "b": "C1", "c": "C2"}, [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]], 2)["a"]
     ('b', 'c')
     """
-    check_similarity(similarity)
+    options = RankingOptions(similarity=similarity, query_image=query_image)
     if (corpus is None) != (corpus_embeddings is None):
         raise InputError(
             "a corpus goes with its embeddings", column="corpus_embeddings",
@@ -192,10 +196,10 @@ def embedding_ranking(
         check_embeddings("embeddings", table, len(others))
     depth = min(checked_k(k), len(others))
     results = depth * bytes_of_rank(in_checkpoint=resources.checkpoint is not None)
+    options = dataclasses.replace(options, depth=depth, results=results)
     return vectors_in_blocks(
-        ("embeddings", table), ("corpus_embeddings", other), names, others,
-        VectorOptions(depth, similarity or "cosine", results, query_image), resources,
-    ).whole(resources)  # fmt: skip
+        ("embeddings", table), ("corpus_embeddings", other), names, others, options, resources
+    ).whole(resources)
 
 
 def _names(queries: object, corpus: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -218,7 +222,7 @@ class _Scored:
     """Scores, one list after the other."""
 
     names: list[str]
-    values: npt.NDArray[np.float64]
+    values: Float64
     lengths: Int64
 
 
@@ -251,7 +255,7 @@ def _checked(scores: Mapping[str, Mapping[str, float]]) -> _Scored:
 
 
 def _number(score: Any) -> float:
-    """The score in double precision; NaN where it is no number."""
+    """The score in double precision; NaN if it is no number."""
     try:
         return math.nan if isinstance(score, str) else float(score)
     except (TypeError, ValueError, OverflowError):
@@ -259,11 +263,10 @@ def _number(score: Any) -> float:
 
 
 def _descending(scored: _Scored, ties: Ties) -> Int64:
-    """The places of each list by descending score, one list after the other."""
+    """The indices of each list by descending score, one list after the other."""
     values, lengths = scored.values, scored.lengths
     if ties == "trec":
-        with np.errstate(over="ignore"):  # as in trec_eval, a score beyond single precision is infinite
-            values = values.astype(np.float32).astype(np.float64)
+        values = in_single_precision(values)
     starts = np.cumsum(lengths) - lengths
     owners = np.repeat(np.arange(len(lengths)), lengths)
     width = int(lengths.max(initial=0))
@@ -271,7 +274,7 @@ def _descending(scored: _Scored, ties: Ties) -> Int64:
         inside = np.arange(width) < lengths[:, np.newaxis]
         table = np.full(inside.shape, np.inf)
         table[inside] = -values
-        # Shorter lists end in places beyond them. Where a score became infinite, it has to stay before those.
+        # Shorter lists end in indices beyond them. If a score became infinite, it has to stay before those.
         kind: Literal["quicksort", "stable"] = "quicksort" if np.isfinite(values).all() else "stable"
         order = (np.argsort(table, axis=1, kind=kind) + starts[:, np.newaxis])[inside]
     else:
@@ -283,12 +286,11 @@ def _descending(scored: _Scored, ties: Ties) -> Int64:
 
 
 def _by_name(order: Int64, equal: Int64, names: Sequence[str], ties: Ties) -> None:
-    """Put equal scores in the order of their names.
+    """Put equal scores in the order of their names; see `scored_ranking`.
 
     Args:
-        order: places in ``names``; changed.
-        equal: where in ``order`` the next has the same score, ascending.
-        names, ties: of all documents; see `scored_ranking`.
+        order: indices in ``names``; changed.
+        equal: indices in ``order`` of entries with the score of the next one, ascending.
     """
     first = np.concatenate(([True], np.diff(equal) > 1))
     starts, ends = equal[first], equal[np.append(first[1:], True)] + 2
@@ -296,26 +298,25 @@ def _by_name(order: Int64, equal: Int64, names: Sequence[str], ties: Ties) -> No
         order[start:end] = sorted(order[start:end].tolist(), key=names.__getitem__, reverse=ties == "trec")
 
 
-def _of_queries(order: Int64, scored: _Scored, given: Sequence[str], queries: Sequence[str]) -> tuple[Int64, _Scored]:
-    """The lists of these queries, in their order; one that was not given is empty."""
-    places = places_by_name(given)
-    chosen = np.array([places.get(query, -1) for query in queries], dtype=np.int64)
+def _of_queries(order: Int64, scored: _Scored, names: Sequence[str], queries: Sequence[str]) -> tuple[Int64, _Scored]:
+    """The lists of these queries, in their order; one without scores is empty."""
+    index_of = index_of_names(names)
+    indices = np.array([index_of.get(query, -1) for query in queries], dtype=np.int64)
     starts = np.cumsum(scored.lengths) - scored.lengths
-    lengths = np.where(chosen < 0, 0, scored.lengths[chosen]) if len(given) else np.zeros(len(queries), dtype=np.int64)
-    begin = np.where(chosen < 0, 0, starts[chosen]) if len(given) else lengths
+    lengths = (
+        np.where(indices < 0, 0, scored.lengths[indices]) if len(names) else np.zeros(len(queries), dtype=np.int64)
+    )
+    begin = np.where(indices < 0, 0, starts[indices]) if len(names) else lengths
     skipped = np.repeat(begin - (np.cumsum(lengths) - lengths), lengths)
     return order[np.arange(len(skipped)) + skipped], dataclasses.replace(scored, lengths=lengths)
 
 
 def _rows(names: Sequence[str], corpus: Sequence[str], scores: Mapping[str, Mapping[str, float]]) -> Int32:
-    """The places of the documents in the corpus."""
-    places = places_by_name(corpus)
+    """The indices of the documents in the corpus."""
+    index_of = index_of_names(corpus)
     try:
-        return np.fromiter(map(places.__getitem__, names), dtype=np.int32, count=len(names))
+        return np.fromiter(map(index_of.__getitem__, names), dtype=np.int32, count=len(names))
     except KeyError as error:
         absent = error.args[0]
         query = next(query for query, documents in scores.items() if absent in documents)
-        raise InputError(
-            "not an image of the corpus", column=f"query {quoted(query)}", found=quoted(absent),
-            expected=f"one of its {len(corpus):,} images", advice=cause_of_strange_name(absent, corpus),
-        ) from None  # fmt: skip
+        raise not_of_corpus(absent, corpus, f"query {quoted(query)}") from None

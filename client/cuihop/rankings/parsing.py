@@ -9,24 +9,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.files.arrow_tables import ArrowTable
 from cuihop.files.input_file import InputFile
-from cuihop.files.likely_causes import cause_of_columns
-from cuihop.files.records import Records
-from cuihop.files.text_lines import DELIMITERS, columns, decoded, line_blocks, quoted
-from cuihop.rankings.ranking import Order, QueryImage, Ranking, Ties
+from cuihop.files.records import Records, cause_of_columns
+from cuihop.files.text_lines import DELIMITERS, columns, decoded, joined, line_blocks, quoted
+from cuihop.rankings.ranking import Order, Ranking, RankingOptions
 from cuihop.rankings.rows import Numbers, RankedRows
+from cuihop.resources.arrays import Float64, Int64
 
 _TREC_EXPECTED = "6 columns separated by white space: query Q0 document rank score run"
 _CSV_EXPECTED = "the columns query, document, and score or rank"
 _BY_SCORE = "Order by the scores instead: --order score."
 _RANK_EXPECTED = "a whole number, 0 or more, of 15 digits at most"
 _LINES_A_BLOCK = 256  # few enough that the garbage collector has little to look through
-
-Float64 = npt.NDArray[np.float64]
 
 
 class _Ranks(dict[bytes, float]):
@@ -50,43 +47,33 @@ def ranking_of_file(
     file: InputFile,
     queries: Sequence[str] | None,
     corpus: Sequence[str] | None,
-    depth: int | None,
-    ties: Ties,
-    order: Order = "score",
-    query_image: QueryImage = "exclude",
+    options: RankingOptions,
 ) -> Ranking:
-    """The ranking in a file of names. Best first is: score descending, then as ``ties`` says; or rank ascending.
+    """The ranking in a file of names. Best first is: score descending, equal ones as ``ties`` says; or rank ascending.
 
-    A file with ranks alone is ordered by them, equal ones as ``ties`` says; with ``order="rank"`` equal ones are an
+    A file with ranks alone is ordered by them, equal ones as ``ties`` says; with the order ``rank`` equal ones are an
     error. Without a corpus it is the documents in the file; lists of other queries are then left out. Without queries
-    they are those of the file.
-
-    Raises:
-        InputError: names the file, line or row, and column.
+    they are those of the file. An `InputError` names the file, line or row, and column.
     """
     if file.form == "table":
-        return ranking_of_table(ArrowTable.of(file), queries, corpus, depth, ties, order, query_image)
-    entries = RankedRows(file.name, queries, corpus, query_image=query_image)
+        return ranking_of_table(ArrowTable.of(file), queries, corpus, options)
+    entries = RankedRows(file.name, queries, corpus, query_image=options.query_image)
     blocks = line_blocks(file)
     filled = next((block for block in blocks if any(map(bytes.strip, block[1]))), None)
     if filled is None:
         raise InputError("the file is empty", file=file.name, expected="a TREC run, or CSV with a header")
     header = next((line, raw) for line, raw in enumerate(filled[1], start=filled[0]) if raw.strip())
-    whole = itertools.chain([filled], blocks)
-    by = order
+    all_blocks = itertools.chain([filled], blocks)
     if _is_trec(header[1]):
-        _read_trec(whole, _Rows(entries, order))
-        account = "TREC run"
-    else:
-        texts = (decoded(raw, file.name, n) for first, lines in whole for n, raw in enumerate(lines, start=first))
-        numbered = itertools.chain(itertools.repeat("\n", filled[0] - 1), texts)
-        records = Records.of(file, _CSV_EXPECTED, (decoded(header[1], file.name, header[0]), numbered))
-        name = DELIMITERS[records.delimiter]
-        name = "JSON Lines" if records.in_json else f"CSV with {name}" if name else "CSV"
-        account, by = name, _read_records(records, _Rows(entries, order))
-    return entries.ranking(
-        depth, None if order == "rank" else ties, ", ".join(filter(None, (file.compression, account))), by
-    )
+        _read_trec(all_blocks, _Rows(entries, options.order))
+        return entries.ranking(options, joined(file.compression, "TREC run"), options.order)
+    texts = (decoded(raw, file.name, n) for first, lines in all_blocks for n, raw in enumerate(lines, start=first))
+    numbered = itertools.chain(itertools.repeat("\n", filled[0] - 1), texts)
+    records = Records.of(file, _CSV_EXPECTED, (decoded(header[1], file.name, header[0]), numbered))
+    delimiter = DELIMITERS[records.delimiter]
+    form = "JSON Lines" if records.in_json else f"CSV with {delimiter}" if delimiter else "CSV"
+    by = _read_records(records, _Rows(entries, options.order))
+    return entries.ranking(options, joined(file.compression, form), by)
 
 
 def _is_trec(raw: bytes) -> bool:
@@ -102,20 +89,20 @@ def _is_trec(raw: bytes) -> bool:
 def _read_trec(blocks: Iterable[tuple[int, list[bytes]]], rows: _Rows) -> None:
     """Rows of a TREC run. The second and the sixth column (run) are not used."""
     for first, lines in blocks:
-        found = _trec_columns(columns(lines, 6, (0, 2, 3, 4)), rows)
+        parsed = _trec_columns(columns(lines, 6, (0, 2, 3, 4)), rows)
         numbers: Numbers = np.arange(first, first + len(lines))
-        if found is None:  # something is wrong, or a line is empty: line by line finds where
+        if parsed is None:  # something is wrong, or a line is empty: line by line finds where
             numbered = [(line, raw) for line, raw in enumerate(lines, start=first) if not raw.isspace()]
             table = np.array([_trec_row(raw, line, rows) for line, raw in numbered], dtype=np.float64).reshape(-1, 4)
             numbers = [line for line, _ in numbered]
-            found = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2], table[:, 3]
-        owners, places, scores, ranks = found
+            parsed = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2], table[:, 3]
+        owners, documents, scores, ranks = parsed
         keys, others = (-scores, ranks) if rows.order == "score" else (ranks, -scores)
-        rows.entries.add(owners, places, keys, numbers, others)
+        rows.entries.add(owners, documents, keys, numbers, others)
 
 
 def _trec_columns(table: list[list[bytes]] | None, rows: _Rows) -> tuple[Numbers, Numbers, Float64, Float64] | None:
-    """Places of queries and documents, scores and ranks of many rows; ``None`` where one of them has a fault."""
+    """Indices of queries and documents, scores and ranks of many rows; ``None`` if one of them is malformed."""
     if table is None:
         return None
     queries, documents, rank_texts, score_texts = table
@@ -123,16 +110,16 @@ def _trec_columns(table: list[list[bytes]] | None, rows: _Rows) -> tuple[Numbers
         return None
     try:
         scores = np.array(list(map(float, score_texts)))
-        owners, places = rows.entries.queries_at(queries), rows.entries.documents_at(documents)
+        owners, indices = rows.entries.queries_at(queries), rows.entries.documents_at(documents)
     except (KeyError, ValueError):  # an unknown name; one that is not UTF-8; no number
         return None
     ranks = np.array(list(map(rows.ranks.__getitem__, rank_texts)))
-    fault = not np.isfinite(scores).all() or (rows.order == "rank" and np.isnan(ranks).any())
-    return None if fault else (owners, places, scores, ranks)
+    malformed = not np.isfinite(scores).all() or (rows.order == "rank" and np.isnan(ranks).any())
+    return None if malformed else (owners, indices, scores, ranks)
 
 
 def _trec_row(raw: bytes, line: int, rows: _Rows) -> tuple[int, int, float, float]:
-    """Places of query and document, score and rank."""
+    """Indices of query and document, score and rank."""
     entries, fields = rows.entries, raw.split()
     if len(fields) != 6:
         raise InputError(
@@ -141,8 +128,8 @@ def _trec_row(raw: bytes, line: int, rows: _Rows) -> tuple[int, int, float, floa
             advice=cause_of_columns(decoded(raw, entries.path, line).split(), 6, " "),
         )  # fmt: skip
     query, _, document, rank, score, _ = fields
-    place = _rank(rank, entries, line) if rows.order == "rank" else rows.ranks[rank]
-    return entries.query(query, line), entries.document(document, line), _score(score, entries, line), place
+    number = _rank(rank, entries, line) if rows.order == "rank" else rows.ranks[rank]
+    return entries.query(query, line), entries.document(document, line), _score(score, entries, line), number
 
 
 def _score(text: bytes, entries: RankedRows, line: int) -> float:
@@ -162,25 +149,25 @@ def _rank(text: bytes, entries: RankedRows, line: int) -> float:
 
 
 def _read_records(records: Records, rows: _Rows) -> Order:
-    """Rows of CSV or JSON Lines, their columns found by the names in the header; returns the one that orders them."""
+    """Rows of CSV or JSON Lines, their columns chosen by the names in the header; returns the one that orders them."""
     columns, lines, entries = _columns(records, rows.order), records.rows(), rows.entries
     by: Order = "score" if rows.order == "score" and "score" in columns else "rank"
     numbers = [name for name in ("rank", "score") if name in columns]
-    wanted = [columns[name] for name in ("query", "document", *numbers)]
+    used = [columns[name] for name in ("query", "document", *numbers)]
     while block := list(itertools.islice(lines, _LINES_A_BLOCK)):
         table: list[tuple[int, int, float, float]] = []
         for line, fields in block:
             try:
-                texts = [fields[at].strip().encode() for at in wanted]
+                texts = [fields[column].strip().encode() for column in used]
             except AttributeError:  # a value of JSON that is no text
-                texts = _json_fields([fields[at] for at in wanted], entries, line)
+                texts = _json_fields([fields[column] for column in used], entries, line)
             query, document, *values = texts
             score = -_score(values[-1], entries, line) if "score" in columns else math.nan
             rank = _rank(values[0], entries, line) if "rank" in columns else math.nan
             keys = (score, rank) if by == "score" else (rank, score)
             table.append((entries.query(query, line), entries.document(document, line), *keys))
-        owners, places, first_keys, others = zip(*table, strict=True)
-        entries.add(owners, places, first_keys, [line for line, _ in block], others)
+        owners, documents, first_keys, others = zip(*table, strict=True)
+        entries.add(owners, documents, first_keys, [line for line, _ in block], others)
     return by
 
 
@@ -195,21 +182,21 @@ def _json_fields(values: Sequence[object], entries: RankedRows, line: int) -> li
 
 def _columns(records: Records, order: Order) -> Mapping[str, int]:
     names = records.names
-    columns = {name.strip().lower(): place for place, name in enumerate(names)}
+    columns = {name.strip().lower(): index for index, name in enumerate(names)}
     complete = {"query", "document"} < set(columns) <= {"query", "document", "score", "rank"}
     if complete and order == "rank" and "rank" not in columns:
-        found = quoted(records.delimiter.join(names))
-        raise records.fault("no column of ranks", found, "the columns query, document and rank", _BY_SCORE)
+        expected = "the columns query, document and rank"
+        raise records.error("no column of ranks", quoted(records.header), expected, _BY_SCORE)
     if not complete or len(columns) != len(names):
-        raise records.fault(
-            "not the header of a ranking", quoted(records.delimiter.join(names)), _CSV_EXPECTED,
+        raise records.error(
+            "not the header of a ranking", quoted(records.header), _CSV_EXPECTED,
             cause_of_columns(names, 3, records.delimiter) or _other_form(names),
         )  # fmt: skip
     return columns
 
 
 def _other_form(header: Sequence[str]) -> str | None:
-    """Advice where a TREC run has commas, or data stands in place of the header."""
+    """Hint for a TREC run with commas, or for data in place of the header."""
     if len(header) == 6:
         return "The columns look separated by a comma: separate those of a TREC run by blanks."
     try:
@@ -223,52 +210,43 @@ def ranking_of_table(
     table: ArrowTable,
     queries: Sequence[str] | None,
     corpus: Sequence[str] | None,
-    depth: int | None,
-    ties: Ties,
-    order: Order = "score",
-    query_image: QueryImage = "exclude",
+    options: RankingOptions,
 ) -> Ranking:
-    """The ranking in the columns query, document, and score or rank. Arguments as in `ranking_of_file`.
-
-    Raises:
-        InputError: names the row and the column.
-    """
+    """The ranking in the columns query, document, and score or rank. Arguments and errors as `ranking_of_file`."""
     names = {name.strip().lower() for name in table.names}
-    by: Order = "rank" if order == "rank" or {"score", "rank"} & names == {"rank"} else "score"
+    by: Order = "rank" if options.order == "rank" or {"score", "rank"} & names == {"rank"} else "score"
     other = {"score": "rank", "rank": "score"}[by]
     by_query, by_document, by_key = table.column("query"), table.column("document"), table.column(by)
     by_other = table.column(other) if other in names else None
-    entries = RankedRows(table.source, queries, corpus, "row", query_image)
+    entries = RankedRows(table.source, queries, corpus, "row", options.query_image)
     for first, batch in table.batches():
         keys = _table_keys(table, first, batch, by_key, by)
         others = None if by_other is None else _table_keys(table, first, batch, by_other, other)
-        by_row = (table.texts(first, batch, place) for place in (by_query, by_document))
+        by_row = (table.texts(first, batch, column) for column in (by_query, by_document))
         owners, rows = (
-            _places(place_of, *names, first)
-            for place_of, names in zip((entries.query, entries.document), by_row, strict=True)
+            _indices(index_of, *names, first)
+            for index_of, names in zip((entries.query, entries.document), by_row, strict=True)
         )
         entries.add(owners, rows, keys, np.arange(first, first + len(keys)), others)
-    return entries.ranking(depth, None if order == "rank" else ties, table.form or "table", by)
+    return entries.ranking(options, table.form or "table", by)
 
 
-def _table_keys(table: ArrowTable, first: int, batch: Any, place: int, column: str) -> Float64:
+def _table_keys(table: ArrowTable, first: int, batch: Any, column: int, name: str) -> Float64:
     """Ranks, or negative scores."""
-    numbers = table.numbers(first, batch, place)
-    if column == "score":
+    numbers = table.numbers(first, batch, column)
+    if name == "score":
         return -numbers
     wrong = np.flatnonzero((numbers < 0) | (numbers != np.floor(numbers)))
     if len(wrong):
         row = int(wrong[0])
-        raise table.problem("not a rank", first + row, place, f"{numbers[row]:g}", _RANK_EXPECTED)
+        raise table.problem("not a rank", first + row, column, f"{numbers[row]:g}", _RANK_EXPECTED)
     return numbers
 
 
-def _places(
-    place_of: Callable[[bytes, int], int], names: list[str], codes: npt.NDArray[np.int64], first: int
-) -> npt.NDArray[np.int64]:
-    """The place of the name in each row; each different name is looked up once, in the row that has it first."""
-    places = np.full(len(names), -1, dtype=np.int64)
+def _indices(index_of: Callable[[bytes, int], int], names: list[str], codes: Int64, first: int) -> Int64:
+    """Index of the name in each row; each different name is looked up once, in the row that has it first."""
+    indices = np.full(len(names), -1, dtype=np.int64)
     used, rows = np.unique(codes, return_index=True)
     for code, row in sorted(zip(used.tolist(), rows.tolist(), strict=True), key=lambda pair: pair[1]):
-        places[code] = place_of(names[code].strip().encode(), first + row)
-    return places[codes]
+        indices[code] = index_of(names[code].strip().encode(), first + row)
+    return indices[codes]

@@ -56,23 +56,25 @@ class Pool:
     def table(self) -> Table:
         """A row for each query: documents to judge, runs, and documents that all of its runs found."""
         rows = [
-            (query, f"{len(found):,}", f"{self.queried[query]:,}",
-             f"{sum(times == self.queried[query] for times in found.values()):,}")
-            for query, found in self.documents.items()
+            (query, f"{len(pooled_runs):,}", f"{self.queried[query]:,}",
+             f"{sum(times == self.queried[query] for times in pooled_runs.values()):,}")
+            for query, pooled_runs in self.documents.items()
         ]  # fmt: skip
         return Table(("query", "documents", "runs", "in all runs"), rows, "pool", "Documents to judge.")
 
     def to_csv(self, path: str | Path) -> None:
-        """Write query, document and number of runs that found it, whole or not at all.
+        """Write query, document and number of runs that found it, atomically.
 
         Raises:
             OutputError: the disk is full, or the folder cannot be written.
         """
-        rows = [(query, name, times) for query, found in self.documents.items() for name, times in found.items()]
+        rows = [
+            (query, name, times) for query, documents in self.documents.items() for name, times in documents.items()
+        ]
         write_whole(path, Table(("query", "document", "runs"), rows).csv())
 
     def to_qrels(self, path: str | Path) -> None:
-        """Write a file for judges: TREC qrels with the grade -1, not judged, for every document; whole or not at all.
+        """Write a file for judges: TREC qrels with the grade -1, not judged, for every document; atomically.
 
         The documents of a query stand by name, so neither order nor content betrays their ranks.
 
@@ -80,10 +82,10 @@ class Pool:
             InputError: a name has white space, which a file of TREC cannot hold.
             OutputError: the disk is full, or the folder cannot be written.
         """
-        for name in (*self.documents, *(name for found in self.documents.values() for name in found)):
+        for name in (*self.documents, *(name for documents in self.documents.values() for name in documents)):
             if name.split() != [name] or name.startswith("#"):
                 raise InputError("not a name in qrels", found=quoted(name), expected="no white space, and no # first")
-        lines = (f"{q} 0 {name} {UNJUDGED_GRADE}\n" for q, found in self.documents.items() for name in found)
+        lines = (f"{q} 0 {name} {UNJUDGED_GRADE}\n" for q, documents in self.documents.items() for name in documents)
         write_whole(path, "".join(lines))
 
 
@@ -106,19 +108,19 @@ def pooled(rankings: Iterable[Ranking], depth: int) -> Pool:
     """
     depth, runs = checked_k(depth), list(rankings)
     check_same_queries(runs, every=False)
-    found: dict[str, Counter[str]] = {}
+    times_of: dict[str, Counter[str]] = {}
     queried: Counter[str] = Counter()
     for ranking in runs:
-        names, places = ranking.retrieved
+        names, documents = ranking.retrieved
         bounds = ranking.indptr.tolist()
-        for place, query in enumerate(ranking.queries):
-            if ranking.listed[place]:
-                first = bounds[place]
-                some = places[first : min(bounds[place + 1], first + depth)].tolist()
-                found.setdefault(query, Counter()).update(names[each] for each in some)
+        for row, query in enumerate(ranking.queries):
+            if ranking.listed[row]:
+                first = bounds[row]
+                best = documents[first : min(bounds[row + 1], first + depth)].tolist()
+                times_of.setdefault(query, Counter()).update(names[each] for each in best)
                 queried[query] += 1
-    if not found:
+    if not times_of:
         raise InputError(
             "nothing to pool", found=f"{len(runs)} runs without a ranking", expected="a run with documents"
         )
-    return Pool({query: dict(sorted(times.items())) for query, times in found.items()}, queried, len(runs), depth)
+    return Pool({query: dict(sorted(times.items())) for query, times in times_of.items()}, queried, len(runs), depth)

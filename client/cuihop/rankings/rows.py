@@ -10,21 +10,26 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from cuihop.collection.image_names import places_by_name
+from cuihop.collection.image_rows import cause_of_strange_name, index_of_names
 from cuihop.errors import InputError
-from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import counted, decoded, quoted
 from cuihop.measures.judged_rankings import blocks
 from cuihop.rankings.document_ranking import DocumentRanking
-from cuihop.rankings.ranking import Order, QueryImage, Ranking, Ties, first_of_each, lists_summary
+from cuihop.rankings.ranking import (
+    Order,
+    QueryImage,
+    Ranking,
+    RankingOptions,
+    Ties,
+    first_of_each,
+    in_single_precision,
+    lists_summary,
+)
+from cuihop.resources.arrays import Float64, Int32, Int64
 
 _ROWS_AT_ONCE = 1 << 18
 
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Float64 = npt.NDArray[np.float64]
 Numbers: TypeAlias = Sequence[int] | Int64
 
 
@@ -37,12 +42,10 @@ class RankedRows:
     """The rows of the file: query, document, sort key (ascending), line, and the key of the other order.
 
     Args:
-        path: name of the file, for messages.
+        path: name of the file, and unit: of its rows, for messages.
         queries: the query images, or the judged queries; without them those of the file, in its order.
         corpus: the images that can be retrieved. Without it they are the documents in the file, and lists of other
             queries are left out.
-        unit: of the rows in messages.
-        query_image: treatment of a query in its own list, with a corpus.
     """
 
     def __init__(
@@ -59,11 +62,11 @@ class RankedRows:
         self.open = corpus is None
         self._query_names = [*(queries or ())]
         self.queries: Sequence[str] = self._query_names if queries is None else queries
-        self._query_places = {name.encode(): place for name, place in places_by_name(self._query_names).items()}
+        self._query_rows = {name.encode(): n for name, n in index_of_names(self._query_names).items()}
         self._names = [*(corpus or ())]  # without a corpus, of each row: a name may stand there again
         same = corpus is queries and corpus is not None
-        names = self._query_places if same else {name.encode(): n for name, n in places_by_name(self._names).items()}
-        self._places = names
+        names = self._query_rows if same else {name.encode(): n for name, n in index_of_names(self._names).items()}
+        self._document_rows = names
         self._columns = _no_rows()
 
     def add(
@@ -74,52 +77,44 @@ class RankedRows:
         lines: Numbers,
         others: Sequence[float] | Float64 | None = None,
     ) -> None:
-        """Add rows; ``others`` are their keys in the other order (of scores, or of ranks), NaN where there is none."""
+        """Add rows; ``others`` are their keys in the other order (of scores, or of ranks), NaN without one."""
         columns = (owners, rows, keys, lines, np.full(len(lines), np.nan) if others is None else others)
         for column, values in zip(self._columns, columns, strict=True):
             column.frombytes(np.asarray(values, dtype=column.typecode).tobytes())
 
     def queries_at(self, names: Sequence[bytes]) -> Numbers:
-        """The places of these queries.
-
-        Raises:
-            KeyError: one of them is unknown. UnicodeDecodeError: it is not UTF-8.
-        """
+        """Indices of these queries; a KeyError for an unknown one, a UnicodeDecodeError for one that is not UTF-8."""
         different = dict.fromkeys(names)
         if self.open:
             for name in different:
-                if name not in self._query_places:
+                if name not in self._query_rows:
                     self._query_names.append(name.decode())
-                    self._query_places[name] = len(self._query_places)
+                    self._query_rows[name] = len(self._query_rows)
         if len(different) == 1:
-            return np.full(len(names), self._query_places[names[0]])
-        return list(map(self._query_places.__getitem__, names))
+            return np.full(len(names), self._query_rows[names[0]])
+        return list(map(self._query_rows.__getitem__, names))
 
     def documents_at(self, names: Sequence[bytes]) -> Numbers:
-        """The places of these documents in the corpus.
-
-        Raises:
-            KeyError: one of them is unknown. UnicodeDecodeError: it is not UTF-8.
-        """
+        """Indices of these documents in the corpus; errors as `queries_at`."""
         if not self.open:
-            return list(map(self._places.__getitem__, names))
+            return list(map(self._document_rows.__getitem__, names))
         first = len(self._names)
         self._names += b"\n".join(names).decode().split("\n")
         return np.arange(first, len(self._names))
 
     def query(self, name: bytes, line: int) -> int:
-        """The place of this query."""
+        """Index of this query."""
         if self.open:
             decoded(name, self.path, line)
-        elif name not in self._query_places:
+        elif name not in self._query_rows:
             raise self._stranger("queries", "query", name, line)
         return self.queries_at([name])[0]
 
     def document(self, name: bytes, line: int) -> int:
-        """The place of this document in the corpus."""
+        """Index of this document in the corpus."""
         if self.open:
             decoded(name, self.path, line)
-        elif name not in self._places:
+        elif name not in self._document_rows:
             raise self._stranger("corpus", "document", name, line)
         return self.documents_at([name])[0]
 
@@ -134,26 +129,25 @@ class RankedRows:
         )  # fmt: skip
 
     def problem(
-        self, what: str, line: int, column: str, found: str, expected: str, advice: str | None = None
+        self, what: str, line: int, column: str, value: str, expected: str, hint: str | None = None
     ) -> InputError:
         """An error about a value of the file."""
         by_row = self.unit == "row"
         return InputError(
             what, file=self.path, line=None if by_row else line, column=f"{column}, row {line:,}" if by_row else column,
-            found=found, expected=expected, advice=advice,
+            found=value, expected=expected, advice=hint,
         )  # fmt: skip
 
-    def wrong_number(self, name: str, found: str, expected: str, line: int) -> InputError:
+    def wrong_number(self, name: str, text: str, expected: str, line: int) -> InputError:
         """The error about a malformed score or rank."""
-        return self.problem(f"not a {name}", line, name, quoted(found), expected)
+        return self.problem(f"not a {name}", line, name, quoted(text), expected)
 
-    def ranking(self, depth: int | None, ties: Ties | None, form: str, by: Order) -> Ranking:
-        """The rows in order: by key, equal ones as ``ties`` says, the first ``depth`` of each query.
+    def ranking(self, options: RankingOptions, form: str, by: Order) -> Ranking:
+        """The rows in order: by key, equal ones as the options say, the first of each query up to the depth.
 
-        Args:
-            depth: without it, all. ties: the order of equal keys; ``None`` refuses them. form: of the file, for the
-                account. by: the keys are ranks, or negative scores.
+        The keys are ranks or, ``by`` score, negative scores.
         """
+        depth, ties = options.depth, options.equal_keys
         owners, rows, keys, lines, others = self._taken()
         ends = np.searchsorted(owners, np.arange(int(owners.max(initial=-1)) + 2))
         each = np.diff(ends)
@@ -161,37 +155,36 @@ class RankedRows:
         self._check_repeats(owners, rows, lines, ends)
         disagreeing = 0
         for first, last in blocks(each, _ROWS_AT_ONCE):
-            part = slice(ends[first], ends[last])
-            sorted_by = keys[part]
+            rows_of = slice(ends[first], ends[last])
+            sorted_by = keys[rows_of]
             if ties == "trec" and by == "score":
-                with np.errstate(over="ignore"):  # as in trec_eval, a score beyond single precision is infinite
-                    sorted_by = sorted_by.astype(np.float32).astype(np.float64)
-            order = self._order(owners[part], rows[part], sorted_by, ties)
+                sorted_by = in_single_precision(sorted_by)
+            order = self._order(owners[rows_of], rows[rows_of], sorted_by, ties)
             if ties is None:
-                self._check_ranks(owners[part], sorted_by[order], lines[part][order])
+                self._check_ranks(owners[rows_of], sorted_by[order], lines[rows_of][order])
             for column in (rows, keys, others):
-                column[part] = column[part][order]
-            disagreeing += self._disagreeing(owners[part], others[part])
+                column[rows_of] = column[rows_of][order]
+            disagreeing += self._disagreeing(owners[rows_of], others[rows_of])
         if disagreeing:
             other = "rank column" if by == "score" else "scores"
             form += f"; its {other} would order {counted(disagreeing, 'query', 'queries')} otherwise"
         scores: Float64 = -(keys if by == "score" else others) if self.open else np.empty(0)
         del keys, lines, others
         if not self.open:
-            ranking = Ranking.from_entries(
+            of_images = Ranking.from_entries(
                 owners, rows, self.queries, self._names, depth=depth, source=str(self.path), form=form,
                 query_image=self.query_image,
             )  # fmt: skip
-            return dataclasses.replace(ranking, ties=ties)
+            return dataclasses.replace(of_images, ties=ties)
         lengths = np.bincount(owners, minlength=len(self.queries))[: len(self.queries)]
         judged = int(lengths.sum())  # behind them are the rows of other queries
-        places, indptr = first_of_each(rows[:judged], lengths, depth)
+        indices, indptr = first_of_each(rows[:judged], lengths, depth)
         scores, _ = first_of_each(scores[:judged], lengths, depth)
-        found = DocumentRanking(
-            tuple(self.queries), self._names, places, indptr, lengths > 0, str(self.path),
+        ranking = DocumentRanking(
+            tuple(self.queries), self._names, indices, indptr, lengths > 0, str(self.path),
             tuple(self._query_names[len(self.queries) :]), ties, form,
         )  # fmt: skip
-        return found if np.isnan(scores).any() else found.with_scores(scores)
+        return ranking if np.isnan(scores).any() else ranking.with_scores(scores)
 
     def _taken(self) -> tuple[Int32, Int32, Float64, Int64, Float64]:
         """The columns, which are then empty here, by ascending query; else in the order of the file."""
@@ -201,8 +194,7 @@ class RankedRows:
         self._columns = _no_rows()
         if (columns[0][1:] < columns[0][:-1]).any():
             order = np.argsort(columns[0], kind="stable")
-            for place in range(len(columns)):
-                columns[place] = columns[place][order]
+            columns = [column[order] for column in columns]
         owners, rows, keys, lines, others = columns
         return owners, rows, keys, lines, others
 
@@ -240,24 +232,25 @@ class RankedRows:
     def _check_repeats(self, owners: Int32, rows: Int32, lines: Int64, ends: Int64) -> None:
         """Refuse a document that stands twice for a query; the rows are by query, ``ends`` bounds those of each."""
         for first, last in blocks(np.diff(ends), _ROWS_AT_ONCE):
-            places = rows[ends[first] : ends[last]].tolist()
-            documents = [self._names[row] for row in places] if self.open else places  # a name may be at several places
+            documents = rows[ends[first] : ends[last]].tolist()
+            if self.open:  # a name may have several indices
+                documents = [self._names[row] for row in documents]
             bounds = (ends[first : last + 1] - ends[first]).tolist()
             if any(len(set(documents[a:b])) < b - a for a, b in pairwise(bounds)):
                 raise self._repeated(owners, rows, lines)
 
     def _repeated(self, owners: Int32, rows: Int32, lines: Int64) -> InputError:
         """The error about the first row of the file whose document stood before for the same query."""
-        found: dict[tuple[int, str], int] = {}
-        for place in np.argsort(lines, kind="stable").tolist():
-            owner, document = int(owners[place]), self._names[rows[place]]
-            line = int(lines[place])
-            if (owner, document) in found:
+        first: dict[tuple[int, str], int] = {}
+        for index in np.argsort(lines, kind="stable").tolist():
+            owner, document = int(owners[index]), self._names[rows[index]]
+            line = int(lines[index])
+            if (owner, document) in first:
                 break
-            found[owner, document] = line
+            first[owner, document] = line
         return self.problem(
             "a document stands twice for a query", line, "document",
             f"{quoted(document)} for query {quoted(self._query_names[owner])}, "
-            f"as in {self.unit} {found[owner, document]:,}",
+            f"as in {self.unit} {first[owner, document]:,}",
             "each document once for a query",
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Relevance between the images of a collection: concept sets, gains, and rankings made from them."""
+"""Relevance between the images of a collection: concept sets, gains, and rankings computed from them."""
 
 from cuihop.relevance.baselines import random_ranking, top_k
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from cuihop.collection.dataset import Dataset
-from cuihop.collection.image_names import own_rows
+from cuihop.collection.image_rows import own_rows
 from cuihop.errors import InputError, checked_choice
 from cuihop.files.content_digest import content_digest
 from cuihop.graph import ConceptGraph
@@ -17,10 +17,10 @@ from cuihop.measures.nearness import Nearness
 from cuihop.rankings.ranking import QueryImage, Ranking
 from cuihop.relevance.concept_sets import ConceptSets, bytes_of
 from cuihop.relevance.image_collection import ImageCollection
-from cuihop.relevance.matching_gains import rows_by_matching
-from cuihop.relevance.rank_by_gain import Float64, Int32, Int64, RankingWork, rank_by_gain
+from cuihop.relevance.rank_by_gain import RankingJob, fill_by_matching, rank_by_gain
 from cuihop.relevance.relevance_blocks import RelevanceWork
-from cuihop.resources.arrays import bounds_of
+from cuihop.resources.arrays import Float64, Int32, Int64, bounds_of
+from cuihop.resources.block_work import BlockStore
 from cuihop.resources.checkpoint import open_checkpoint
 from cuihop.resources.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.resources.resources import Resources
@@ -43,10 +43,10 @@ def top_k(
 ) -> Ranking:
     """The k most relevant images of the corpus for each query: gain descending, then image ascending; exact.
 
-    Images without any gain take the last places, in the order of their names.
+    Images without any gain come last, in the order of their names.
 
     Args:
-        images: a `Dataset`, or image → its concepts, where the queries are the corpus.
+        images: a `Dataset`, or image → its concepts, if the queries are the corpus.
         graph: the source of distances; ``iou`` and ``tf-idf`` need none.
         k: number of images for each query.
         by: the gain.
@@ -62,39 +62,41 @@ def top_k(
     depth = min(checked_k(k), len(collection.corpus))
     budget = resources.budget()
     budget.take("rankings", _bytes_of(len(collection.queries), depth))
-    job: dict[str, Any] = {"work": "ranking", **collection.depends(graph), "k": depth}
-    job |= {"direction": nearness.direction, "unknown": nearness.unknown}
+    content: dict[str, Any] = {"work": "ranking", **collection.depends(graph), "k": depth}
+    content |= {"direction": nearness.direction, "unknown": nearness.unknown}
     hops, lam = (nearness.n, nearness.lam) if by == "nn-iou" else (0, 0.0)
     if by in ("bm", "tf-idf"):
-        job |= {"by": by}
+        content |= {"by": by}
         collections = [collection.query_sets] if collection.one else [collection.query_sets, collection.corpus_sets]
         budget.take("images and their concepts", sum(map(bytes_of, collections)))
     else:
-        job |= {"n": hops, "lambda": lam, "weight": nearness.weight, "ic": nearness.ic}
-    with open_checkpoint(resources.checkpoint, job, keep=resources.keep_checkpoint) as saved:
-        work = RankingWork(budget, resources, saved)
-        if by == "tf-idf":
-            rows = _rows_by_tfidf(collection, depth, work)
+        content |= {"n": hops, "lambda": lam, "weight": nearness.weight, "ic": nearness.ic}
+    with open_checkpoint(resources.checkpoint, content, keep=resources.keep_checkpoint) as saved:
+        job = RankingJob(budget, resources, saved)
+        rows = np.full((len(collection.queries), depth), -1, dtype=np.int32)
+        blocks = job.blocks(rows)
+        if blocks.complete:
+            pass
+        elif by == "tf-idf":
+            _fill_by_tfidf(collection, depth, blocks, job)
         elif by == "bm" and graph is not None:
-            rows = rows_by_matching(collection, graph, depth, work, direction=nearness.direction)
+            fill_by_matching(collection, graph, depth, blocks, job, direction=nearness.direction)
         else:
-            rows = _rows_by_overlap(collection, graph, replace(nearness, n=hops, lam=lam), depth, work)
-    return _ranking_of(rows, collection, f"by {by}").computed(content_digest(job), resources.places)
+            _fill_by_overlap(collection, graph, replace(nearness, n=hops, lam=lam), depth, blocks, job)
+    names = collection.query_names, collection.corpus_names
+    return _ranking_of(rows, *names, f"by {by}", query_image).computed(content_digest(content), resources.places)
 
 
-def _rows_by_overlap(
-    images: ImageCollection, graph: ConceptGraph | None, nearness: Nearness, depth: int, work: RankingWork
-) -> Int32:
-    """The images of the largest nn-IoU or IoU for each query: int32, shape (queries, depth)."""
-    rows = np.full((len(images.queries), depth), -1, dtype=np.int32)
-    blocks = work.blocks(rows)
-    if not blocks.complete:
-        resources = work.resources
-        index = images.index(graph, nearness, work.memory, blocks.left)
-        scored = index.blocks([nearness.lam], depth + 1, threads=resources.block_threads)
-        found = _OverlapBlocks(scored, images.own_rows)
-        blocks.fill(found, progress=resources.progress, cluster=resources.cluster)
-    return rows
+def _fill_by_overlap(
+    images: ImageCollection, graph: ConceptGraph | None, nearness: Nearness, depth: int, blocks: BlockStore,
+    job: RankingJob,
+) -> None:  # fmt: skip
+    """Store the images of the largest nn-IoU or IoU for each query."""
+    resources = job.resources
+    index = images.index(graph, nearness, job.memory, blocks.left)
+    scored = index.blocks([nearness.lam], depth + 1, threads=resources.block_threads)
+    best = _OverlapBlocks(scored, images.own_rows)
+    blocks.fill(best, progress=resources.progress, cluster=resources.cluster)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,20 +104,16 @@ class _OverlapBlocks(RelevanceWork):
     """The images of the largest gain, in blocks of queries."""
 
     def values(self, number: int) -> Float64:
-        """Places in the corpus, the best image first."""
+        """Indices in the corpus, the best image first."""
         return self.best(number)[0][1].astype(np.float64)
 
 
-def _rows_by_tfidf(images: ImageCollection, depth: int, work: RankingWork) -> Int32:
-    """The images of the largest cosine for each query: see `rank_by_gain`.
+def _fill_by_tfidf(images: ImageCollection, depth: int, blocks: BlockStore, job: RankingJob) -> None:
+    """Store the images of the largest cosine for each query: see `rank_by_gain`.
 
     A concept weighs ln((1 + N) / (1 + N_c)) + 1, where N_c of the N images of the corpus have it (scikit-learn's
     ``TfidfTransformer`` with its defaults). Each image has a concept once or not at all.
     """
-    rows = np.full((len(images.queries), depth), -1, dtype=np.int32)
-    blocks = work.blocks(rows)
-    if blocks.complete:
-        return rows
     occurring = sorted({c for sets in (images.query_sets, images.corpus_sets) for one in sets.distinct for c in one})
     numbers = {concept: number for number, concept in enumerate(occurring)}
     queries, corpus = images.numbered_sets(numbers, blocks.left)
@@ -128,9 +126,8 @@ def _rows_by_tfidf(images: ImageCollection, depth: int, work: RankingWork) -> In
     lengths, query_lengths = _vector_lengths(corpus, squares), _vector_lengths(queries, squares)
     gains = _Cosines(queries, ends, owners[order], squares, lengths, query_lengths)
     rank_by_gain(
-        images, queries, corpus, depth, gains, blocks, bytes_a_pair=8, bytes_a_thread=16 * len(corpus), work=work
+        images, queries, corpus, depth, gains, blocks, bytes_a_pair=8, bytes_a_thread=16 * len(corpus), job=job
     )
-    return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +135,7 @@ class _Cosines:
     """Cosines of blocks of query sets with all corpus sets.
 
     Attributes:
-        queries: the query sets. ends, holders: concept → the sets of the corpus that hold it, in compressed rows.
+        ends, holders: concept → the sets of the corpus that hold it, in compressed rows.
         squares: of the weight of each concept. lengths, query_lengths: of the vectors.
     """
 
@@ -150,13 +147,13 @@ class _Cosines:
     query_lengths: Float64
 
     def __call__(self, first: int, last: int) -> Float64:
-        found = np.zeros((last - first, len(self.lengths)), dtype=np.float64)
+        cosines = np.zeros((last - first, len(self.lengths)), dtype=np.float64)
         for query in range(first, last):
-            row = found[query - first]
+            row = cosines[query - first]
             for concept in self.queries.concepts[self.queries.indptr[query] : self.queries.indptr[query + 1]]:
                 row[self.holders[self.ends[concept] : self.ends[concept + 1]]] += self.squares[concept]
             row /= self.lengths * self.query_lengths[query]
-        return found
+        return cosines
 
 
 def _vector_lengths(sets: ConceptSets, squares: Float64) -> Float64:
@@ -167,12 +164,12 @@ def _vector_lengths(sets: ConceptSets, squares: Float64) -> Float64:
     return lengths
 
 
-def _ranking_of(rows: Int32, images: ImageCollection, source: str) -> Ranking:
-    """From places in the corpus, -1 beyond its end."""
+def _ranking_of(
+    rows: Int32, queries: tuple[str, ...], corpus: tuple[str, ...], source: str, query_image: QueryImage
+) -> Ranking:
+    """From indices in the corpus, -1 beyond its end."""
     lengths = (rows >= 0).sum(axis=1)
-    return Ranking.from_lists(
-        rows[rows >= 0], lengths, images.query_names, images.corpus_names, source, query_image=images.query_image
-    )
+    return Ranking.from_lists(rows[rows >= 0], lengths, queries, corpus, source, query_image=query_image)
 
 
 def random_ranking(
@@ -205,22 +202,18 @@ def random_ranking(
     MemoryBudget.of(memory).take("rankings", _bytes_of(len(queries), depth))
     own = own_rows(queries, corpus)
     by_name = np.array(sorted(range(len(corpus)), key=corpus.__getitem__), dtype=np.int32)
-    drawn = min(depth + 1, len(corpus))  # one more than needed: the query may be among them
+    number = min(depth + 1, len(corpus))  # one more than needed: the query may be among them
     rows = np.full((len(queries), depth), -1, dtype=np.int32)
     generator = np.random.default_rng(seed)
     for query in sorted(range(len(queries)), key=queries.__getitem__):
-        chosen = by_name[generator.choice(len(corpus), drawn, replace=False)]
+        selected = by_name[generator.choice(len(corpus), number, replace=False)]
         if query_image == "exclude":
-            chosen = chosen[chosen != own[query]]
-        chosen = chosen[:depth]
-        rows[query, : len(chosen)] = chosen
+            selected = selected[selected != own[query]]
+        rows[query, : len(selected[:depth])] = selected[:depth]
     checked_choice("query_image", query_image, QueryImage)
-    lengths = (rows >= 0).sum(axis=1)
-    return Ranking.from_lists(
-        rows[rows >= 0], lengths, queries, corpus, f"random, seed {seed}", query_image=query_image
-    )
+    return _ranking_of(rows, queries, corpus, f"random, seed {seed}", query_image)
 
 
 def _bytes_of(queries: int, depth: int) -> int:
-    """Memory of rankings while they are computed: a table of places, and the lists made from it."""
+    """Memory of rankings while they are computed: a table of indices, and the lists computed from it."""
     return queries * depth * 9

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.collection.distinct_sets import DistinctSets
-from cuihop.resources.arrays import bounds_of
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-UInt8 = npt.NDArray[np.uint8]
+from cuihop.resources.arrays import Int32, Int64, UInt8, bounds_of
 
 _SETS_OF_A_ROW = 16  # from every sixteenth set on, a line of bytes is faster to add than a row of numbers
 _BYTES_AN_IMAGE = 400  # its name and places in Python's own objects and in arrays: as measured, and a half
 _BYTES_A_SET = 600  # its frozen set, once as read and once resolved
-_BYTES_A_CONCEPT = 64  # of one concept of one set, in these objects and in the arrays made from them
+_BYTES_A_CONCEPT = 64  # of one concept of one set, in these objects and in the arrays computed from them
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +57,13 @@ class SetRows:
 
     Attributes:
         indptr: int64, sets: int32: the rows. line: int32, shape (concepts,): the line of each, or a code of the kernel.
-        units: uint8, as long as ``sets``, for a weight by similarity; see `cuihop._kernels.weighted_relevance`.
+        units: uint8, as long as ``sets``, for a weight by similarity only; see `cuihop._kernels.weighted_relevance`.
     """
 
     indptr: Int64
     sets: Int32
     line: Int32
-    units: UInt8 | None = None
+    units: UInt8 = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
 
 
 def rows_and_lines(
@@ -82,7 +77,6 @@ def rows_and_lines(
     """Sets that hold a concept, sets that hold a near one, and the lines of all: uint8, shape (lines, corpus sets).
 
     Args:
-        queries, corpus: the sets.
         near: concept → near concepts, for one or several n. holders: concept → the sets of the corpus that hold it.
             Compressed rows.
         room: bytes. Rows that do not fit are left out; concepts that many queries have come first.
@@ -100,24 +94,24 @@ def rows_and_lines(
     first = np.argsort(-np.bincount(queries.concepts, minlength=concepts), kind="stable")
     kinds, lengths_near, stored = [], [], len(wide)
     for of_n in near:
-        found = np.zeros(concepts, dtype=np.int64)
+        sizes_of_n = np.zeros(concepts, dtype=np.int64)
         no_rows = np.full(concepts, relevance.NOT_KEPT, dtype=np.int32)
-        _sets_near(of_n, holders, sets, no_rows, found, np.zeros(concepts + 1, dtype=np.int64), _NO_ROW, _NO_LINE)
-        kind, bytes_taken = _kinds(first, found, sets, room, 4 if units is None else 5)
+        _sets_near(of_n, holders, sets, no_rows, sizes_of_n, np.zeros(concepts + 1, dtype=np.int64), _NO_ROW, _NO_LINE)
+        kind, bytes_taken = _kinds(first, sizes_of_n, sets, room, 4 if units is None else 5)
         room -= bytes_taken
         kind[kind >= 0] += stored
         stored += int((kind >= 0).sum())
         kinds.append(kind)
-        lengths_near.append(found)
+        lengths_near.append(sizes_of_n)
     lines = np.zeros((stored, sets), dtype=np.uint8)
     for number, concept in enumerate(wide.tolist()):
         lines[number, holders[1][holders[0][concept] : holders[0][concept + 1]]] = 1
     rows = []
-    for of_n, kind, found in zip(near, kinds, lengths_near, strict=True):
-        indptr = bounds_of(np.where(kind == relevance.ROW, found, 0))
+    for of_n, kind, sizes_of_n in zip(near, kinds, lengths_near, strict=True):
+        indptr = bounds_of(np.where(kind == relevance.ROW, sizes_of_n, 0))
         row = np.empty(int(indptr[-1]), dtype=np.int32)
         if units is None:
-            _sets_near(of_n, holders, sets, kind, found, indptr, row, lines)
+            _sets_near(of_n, holders, sets, kind, sizes_of_n, indptr, row, lines)
             rows.append(SetRows(indptr, row, kind))
         else:
             of_row, seen = np.empty(len(row), dtype=np.uint8), np.zeros(sets, dtype=np.int32)
@@ -146,7 +140,7 @@ def _sets_near(
 def _kinds(first: Int64, lengths: Int64, sets: int, room: int, bytes_of_set: int) -> tuple[Int32, int]:
     """The line of each concept counted from 0, or a code of the kernel, by the lengths of the rows; and their bytes.
 
-    ``first``: the concepts, most used first. ``bytes_of_set``: of a set in a row.
+    The concepts in ``first`` are the most used first.
     """
     from cuihop._kernels import relevance
 

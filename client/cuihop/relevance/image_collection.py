@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.distinct_sets import DistinctSets
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.image_names import own_rows
+from cuihop.collection.image_rows import own_rows
 from cuihop.errors import InputError, checked_choice
 from cuihop.files.content_digest import content_digest
 from cuihop.graph import ConceptGraph
@@ -21,19 +20,14 @@ from cuihop.measures.resolution import ResolvedConcepts, Unknown, check_some_kno
 from cuihop.rankings.ranking import QueryImage
 from cuihop.relevance.concept_sets import ConceptSets
 from cuihop.relevance.relevance_index import RelevanceIndex
+from cuihop.resources.arrays import Int32, Int64
 from cuihop.resources.memory_budget import MemoryBudget
-from cuihop.resources.versions import versions
+from cuihop.resources.optional_packages import versions
 
 
 @dataclass(frozen=True, eq=False)
 class ImageCollection:
-    """Queries, corpus, and the concepts behind their identifiers.
-
-    Attributes:
-        queries, corpus: the images. One object where the queries are the corpus.
-        resolved: the identifiers as concepts of the graph.
-        query_image: treatment of a query that the corpus holds.
-    """
+    """Queries and corpus, one object if they are the same, and the concepts of the graph behind their identifiers."""
 
     queries: ImageConcepts
     corpus: ImageConcepts
@@ -48,7 +42,7 @@ class ImageCollection:
 
         Raises:
             InputError: there is no query, no image in the corpus, or no concept that the graph holds.
-            InvalidCui: identifiers are malformed. ConceptError: they cannot be used, and ``unknown`` is ``error``.
+            InvalidCui, ConceptError: identifiers are malformed, or cannot be used and ``unknown`` is ``error``.
         """
         queries, corpus = Dataset.of(images).images
         for side, name in ((queries, "queries"), (corpus, "corpus")):
@@ -67,7 +61,7 @@ class ImageCollection:
 
     @property
     def one(self) -> bool:
-        """True where the queries are the corpus."""
+        """True if the queries are the corpus."""
         return self.queries is self.corpus
 
     @cached_property
@@ -81,8 +75,8 @@ class ImageCollection:
         return self.query_names if self.one else tuple(self.corpus)
 
     @cached_property
-    def own_rows(self) -> npt.NDArray[np.int32]:
-        """The place of each query in the corpus, where it is left out; -1 for one that is not in it, or stays."""
+    def own_rows(self) -> Int32:
+        """The index of each query in the corpus, which leaves it out; -1 for one that is not in it, or stays."""
         rows = own_rows(self.query_names, self.corpus_names)
         return rows if self.query_image == "exclude" else np.full_like(rows, -1)
 
@@ -98,7 +92,7 @@ class ImageCollection:
 
     @cached_property
     def occurrences(self) -> Counter[str]:
-        """Number of images with each identifier; queries and corpus both count where they are two."""
+        """Number of images with each identifier; queries and corpus both count if they are two."""
         counted = self.queries.distinct.occurrences
         return counted if self.one else counted + self.corpus.distinct.occurrences
 
@@ -114,17 +108,11 @@ class ImageCollection:
             "release digest": None if graph is None else graph.release.digest,
         }
 
-    def numbered_sets(
-        self, numbers: dict[str, int], places: npt.NDArray[np.int64] | None = None
-    ) -> tuple[ConceptSets, ConceptSets]:
-        """Distinct concept sets of the queries, or of those at some places, and of the corpus.
-
-        Args:
-            numbers: of each concept.
-        """
+    def numbered_sets(self, numbers: dict[str, int], indices: Int64 | None = None) -> tuple[ConceptSets, ConceptSets]:
+        """Distinct concept sets of the queries, or of those at these indices, and of the corpus, in numbers."""
         corpus = ConceptSets.numbered(self.corpus_sets, numbers)
-        if places is not None:
-            return ConceptSets.numbered(self.query_sets.at(places), numbers), corpus
+        if indices is not None:
+            return ConceptSets.numbered(self.query_sets.at(indices), numbers), corpus
         return (corpus if self.one else ConceptSets.numbered(self.query_sets, numbers)), corpus
 
     def index(
@@ -132,16 +120,16 @@ class ImageCollection:
         graph: ConceptGraph | None,
         nearness: Nearness,
         memory: MemoryBudget | None = None,
-        places: npt.NDArray[np.int64] | None = None,
+        indices: Int64 | None = None,
     ) -> RelevanceIndex:
-        """The index of the gains; of the queries at some places, or of all."""
+        """The index of the gains; of the queries with these indices, or of all."""
         return RelevanceIndex(
-            self.query_sets if places is None else self.query_sets.at(places),
+            self.query_sets if indices is None else self.query_sets.at(indices),
             self.corpus_sets,
             self.corpus_names,
             graph,
             nearness,
             isolated=self.resolved.isolated,
             memory=memory,
-            places=places,
+            indices=indices,
         )

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.collection.distinct_sets import DistinctSets
 from cuihop.graph import ConceptGraph, Direction
-from cuihop.measures.near_weight import BY_SIMILARITY, pair_similarities
-from cuihop.measures.nearness import Nearness
+from cuihop.measures.nearness import BY_SIMILARITY, Nearness, pair_similarities
 from cuihop.relevance.concept_sets import ConceptSets, SetRows, bytes_of, grouped, rows_and_lines, transposed
 from cuihop.relevance.relevance_blocks import (
     Kind,
@@ -22,17 +20,12 @@ from cuihop.relevance.relevance_blocks import (
     blocks_of_sets,
     bytes_of_block,
 )
-from cuihop.resources.arrays import bounds_of
+from cuihop.resources.arrays import Float64, Int32, Int64, UInt8, bounds_of
 from cuihop.resources.cores import checked_threads, in_order
 from cuihop.resources.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.resources.progress import Progress
 
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Float64 = npt.NDArray[np.float64]
-UInt8 = npt.NDArray[np.uint8]
-
-_BYTES_A_NEAR_CONCEPT = 16  # of one pair of near concepts: in the pack, in the rows made from it, and in transit
+_BYTES_A_NEAR_CONCEPT = 16  # of one pair of near concepts: in the pack, in the rows computed from it, and in transit
 _BYTES_A_SIMILARITY = 48  # of such a pair: its number, once and among the distinct ones, and its similarity
 
 
@@ -40,14 +33,12 @@ class RelevanceIndex:
     """Everything that gains of a collection depend on, but for λ.
 
     Args:
-        queries, corpus: the concepts of each image. Pass one object twice where they are the same.
+        queries, corpus: the concepts of each image. Pass one object twice if they are the same.
         names: of the corpus' images; decides between equal gains.
-        graph: the source of distances; may be ``None`` for n = 0.
-        nearness: n, direction of the hops from a concept of the query to one of the corpus, weight of a near concept.
-        isolated: the concepts that the graph does not hold.
+        graph: the source of distances; may be ``None`` for n = 0. isolated: the concepts that it does not hold.
         memory: allowance of the index, its threads and their results. Tables that only make it faster are stored as far
             as there is room.
-        places: int64, shape (queries,): the places of these queries among all; without it, 0, 1, 2, ….
+        indices: int64, shape (queries,): the indices of these queries among all; without it, 0, 1, 2, ….
 
     Raises:
         LimitExceeded: the memory allowed is not enough.
@@ -63,10 +54,10 @@ class RelevanceIndex:
         *,
         isolated: Collection[str],
         memory: MemoryBudget | None = None,
-        places: Int64 | None = None,
+        indices: Int64 | None = None,
     ) -> None:
         self._memory = memory or MemoryBudget.of(DEFAULT_MEMORY)
-        self._places = places
+        self._indices = indices
         corpus_sets = DistinctSets.of_images(corpus)
         query_sets = corpus_sets if queries is corpus else DistinctSets.of_images(queries)
         collections = [corpus_sets] if queries is corpus else [query_sets, corpus_sets]
@@ -103,37 +94,36 @@ class RelevanceIndex:
         of_queries = np.zeros(self._concepts, dtype=np.bool_)
         of_queries[self._queries.concepts] = True
         others = (pack.indices != rows) & of_queries[rows]
-        found = []
+        rows_of = []
         for bound in bounds:
             near = others & (pack.hops <= bound) if self._by_hops else others
             indptr = bounds_of(np.bincount(rows[near], minlength=self._concepts))
-            found.append((indptr, np.ascontiguousarray(pack.indices[near])))
-        return found
+            rows_of.append((indptr, np.ascontiguousarray(pack.indices[near])))
+        return rows_of
 
     def blocks(
-        self, lams: Sequence[float], wanted: int, *, depth: int = 0, threads: int | None = None
+        self, lams: Sequence[float], count: int, *, depth: int = 0, threads: int | None = None
     ) -> RelevanceBlocks:
-        """Every query against the whole corpus, in blocks of query sets. No number depends on the threads.
+        """Every query against the complete corpus, in blocks of query sets. No number depends on the threads.
 
         Args:
-            lams: the values of λ.
-            wanted: number of the best images.
-            depth: number of images of each query that gain beside them.
-            threads: at most; ``None`` is one for each core. Fewer where memory is short.
+            lams: the values of λ. count: number of the best images.
+            depth: number of images of each query that gain in addition to them.
+            threads: at most; ``None`` is one for each core. Fewer if memory is short.
 
         Raises:
             LimitExceeded: the memory allowed is not enough for one thread.
         """
-        from cuihop._kernels import relevance
+        from cuihop._kernels import relevance, weighted_relevance
 
         askers = self._askers[0]
-        blocks = blocks_of_sets(askers, wanted)
+        blocks = blocks_of_sets(askers, count)
         most = max(int(askers[last] - askers[first]) for first, last in blocks)
         shapes = self._scratch_shapes(len(lams))
-        a_thread = bytes_of_block(shapes, len(lams), wanted, depth, most)
+        a_thread = bytes_of_block(shapes, len(lams), count, depth, most)
         self._memory.take("blocks of queries", a_thread)
-        count = min(checked_threads(threads), len(blocks), 1 + self._memory.left // a_thread)
-        self._memory.take("blocks of queries", (count - 1) * a_thread)
+        thread_count = min(checked_threads(threads), len(blocks), 1 + self._memory.left // a_thread)
+        self._memory.take("blocks of queries", (thread_count - 1) * a_thread)
         similarity = self._similarity
         holders, of_near, lines = rows_and_lines(
             self._queries, self._corpus, self._near, self._holders, self._memory.left,
@@ -143,13 +133,13 @@ class RelevanceIndex:
         if self._by_hops:
             near, near_holders = _in_layers(self._near), _rows_in_layers(of_near)
         kind: Kind = "hops" if self._by_hops else "constant"
-        tables: tuple[Any, ...] = (
+        tables: tuple[Any, ...] = relevance.Index(
             *near, holders.indptr, holders.sets, holders.line, near_holders.indptr, near_holders.sets,
             near_holders.line, lines,
         )  # fmt: skip
         if similarity is not None:
             kind = "similarity"
-            tables = (
+            tables = weighted_relevance.WeightedIndex(
                 *near, similarity.weights, similarity.units, holders.indptr, holders.sets, holders.line,
                 near_holders.indptr, near_holders.sets, near_holders.units, near_holders.line, lines,
                 self._corpus.indptr, self._corpus.concepts,
@@ -158,13 +148,13 @@ class RelevanceIndex:
         by_rank = np.ascontiguousarray(self._corpus.of[self._by_name])
         return RelevanceBlocks(
             kind, tables, self._queries, self._corpus.of, sizes, self._members, self._by_name, by_rank, self._askers,
-            self._places, np.array(lams, dtype=np.float64), wanted, blocks, shapes, count,
+            self._indices, np.array(lams, dtype=np.float64), count, blocks, shapes, thread_count,
         )  # fmt: skip
 
     def score(
         self,
         lams: Sequence[float],
-        wanted: int,
+        count: int,
         retrieved: Callable[[Int64], Int32],
         receive: Callable[[Scores], None],
         *,
@@ -174,22 +164,19 @@ class RelevanceIndex:
     ) -> None:
         """Score every query block by block, in threads. An interrupt stops after the blocks that are under way.
 
+        Other arguments and errors as `blocks`.
+
         Args:
-            lams, wanted, depth, threads: as in `blocks`.
-            retrieved: the images that gain: from places of queries, int64, shape (queries,), to places in the corpus,
+            retrieved: the images that gain: from indices of queries, int64, shape (queries,), to indices in the corpus,
                 int32, shape (queries, depth); -1 for none.
             receive: called with each block. As ``retrieved``, in any order and from several threads at once.
-            progress: called after each block.
-
-        Raises:
-            LimitExceeded: the memory allowed is not enough for one thread.
         """
-        blocks = self.blocks(lams, wanted, depth=depth, threads=threads)
+        blocks = self.blocks(lams, count, depth=depth, threads=threads)
 
         def block(number: int) -> int:
-            places = blocks.places(number)
-            receive(blocks.scores(number, retrieved(places)))
-            return len(places)
+            queries = blocks.places(number)
+            receive(blocks.scores(number, retrieved(queries)))
+            return len(queries)
 
         finished = 0
         for queries in in_order(block, range(len(blocks)), blocks.threads):
@@ -250,10 +237,10 @@ def _similar(
 
     rows = np.repeat(np.arange(len(near[0]) - 1, dtype=np.int64), np.diff(near[0]))
     keys = np.minimum(rows, near[1]) * len(concepts) + np.maximum(rows, near[1])
-    pairs, place = np.unique(keys, return_inverse=True)
+    pairs, of_pair = np.unique(keys, return_inverse=True)
     ends = (divmod(pair, len(concepts)) for pair in pairs.tolist())
     values = pair_similarities(graph, ((concepts[a], concepts[b]) for a, b in ends), nearness.weight, nearness.ic)[
-        place.ravel()
+        of_pair.ravel()
     ]
     similar = values > 0.0
     indptr = bounds_of(np.bincount(rows[similar], minlength=len(near[0]) - 1))
@@ -270,5 +257,5 @@ def _in_layers(rows: Sequence[tuple[Int64, Int32]]) -> tuple[Int64, Int32]:
 
 
 def _rows_in_layers(rows: Sequence[SetRows]) -> SetRows:
-    """The same of rows and lines."""
+    """The same sets as rows in layers."""
     return SetRows(*_in_layers([(each.indptr, each.sets) for each in rows]), np.stack([each.line for each in rows]))

@@ -45,8 +45,8 @@ class Activation:
         >>> Activation.parsed("1763874000000000000") is None
         True
         """
-        found = _TEXT.fullmatch(text)
-        return None if found is None else cls(int(found[1]), found[2])
+        match = _TEXT.fullmatch(text)
+        return None if match is None else cls(int(match[1]), match[2])
 
     def __str__(self) -> str:
         return f"{self.number}-{self.digest}"
@@ -61,11 +61,7 @@ class Activation:
 
 
 class NewestSeen:
-    """The newest activation that a connection has seen. Safe to share between threads.
-
-    Args:
-        first: where it begins; None for nothing seen.
-    """
+    """The newest activation that a connection has seen. Safe to share between threads."""
 
     def __init__(self, first: Activation | None = None) -> None:
         self._lock = threading.Lock()
@@ -77,8 +73,8 @@ class NewestSeen:
 
     def note(self, text: str | bytes | None) -> None:
         """Note the header of an answer. One that is missing or malformed, as of an earlier version, has no effect."""
-        found = Activation.parsed(text) if isinstance(text, str) else None
-        if found is not None:
+        activation = Activation.parsed(text) if isinstance(text, str) else None
+        if activation is not None:
             with self._lock:
-                if self.activation is None or found.number > self.activation.number:
-                    self.activation = found
+                if self.activation is None or activation.number > self.activation.number:
+                    self.activation = activation

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from http import HTTPStatus
 from typing import TypeVar
 
@@ -26,6 +26,7 @@ _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
 
 
+@dataclass(eq=False, repr=False)
 class AttemptFailed(Exception):
     """Failure of one attempt at a request.
 
@@ -36,19 +37,11 @@ class AttemptFailed(Exception):
         connection: true if no connection to the service was established.
     """
 
-    def __init__(
-        self,
-        error: errors.CuihopError,
-        *,
-        retry: bool = False,
-        retry_after: float | None = None,
-        connection: bool = False,
-    ) -> None:
-        super().__init__(str(error))
-        self.error = error
-        self.retry = retry
-        self.retry_after = retry_after
-        self.connection = connection
+    error: errors.CuihopError
+    _: KW_ONLY
+    retry: bool = False
+    retry_after: float | None = None
+    connection: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +58,7 @@ class Problem:
 
     Attributes:
         reason: the stable name of the error.
-        message: for people.
-        faults: the identifiers at fault.
         parts: of an `InputError`: problem, field, found, expected, advice, file, line.
-        retry_after: seconds.
     """
 
     reason: str
@@ -85,7 +75,6 @@ def failure_of(problem: Problem, code: int | str, request_id: str) -> AttemptFai
     becomes a `GraphError` if its status is one of those, else a `CuihopError`.
 
     Args:
-        problem: the service's report.
         code: the status: a number of HTTP, or a name of gRPC.
         request_id: part of the message if the service itself is at fault.
     """
@@ -106,31 +95,25 @@ def failure_of(problem: Problem, code: int | str, request_id: str) -> AttemptFai
     return AttemptFailed(error, retry=retry, retry_after=problem.retry_after)
 
 
-def refusal(address: str, code: int | str, found: str) -> AttemptFailed:
-    """The failure for a status without a cuihop problem, as from a proxy in front of the service.
-
-    Args:
-        address: of the service.
-        code: the status, as in `failure_of`.
-        found: description of the response.
-    """
+def refusal(address: str, code: int | str, problem: str) -> AttemptFailed:
+    """The failure for a status without a cuihop problem, as from a proxy in front of the service."""
     alike = _of_code(code)
     narrow = next((s.error for s in alike if issubclass(s.error, errors.AccessError | errors.QueryTimedOut)), None)
     if narrow is not None and code != HTTPStatus.GATEWAY_TIMEOUT:
-        return AttemptFailed(_plain(narrow, f"{address}: {found}"))
+        return AttemptFailed(_plain(narrow, f"{address}: {problem}"))
     if code in {HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "RESOURCE_EXHAUSTED"}:
-        return AttemptFailed(_plain(errors.LimitExceeded, f"{address}: {found}"))
+        return AttemptFailed(_plain(errors.LimitExceeded, f"{address}: {problem}"))
     if code == HTTPStatus.TOO_MANY_REQUESTS:
-        return AttemptFailed(errors.RateLimited(f"{address}: {found}", retry_after=_DEFAULT_RETRY_AFTER), retry=True)
+        return AttemptFailed(errors.RateLimited(f"{address}: {problem}", retry_after=_DEFAULT_RETRY_AFTER), retry=True)
     transient = {
         HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT, "UNAVAILABLE", "ABORTED",
     }  # fmt: skip
-    return unavailable(address, found, retry=code in transient)
+    return unavailable(address, problem, retry=code in transient)
 
 
-def unavailable(address: str, found: str, *, retry: bool = False, connection: bool = False) -> AttemptFailed:
+def unavailable(address: str, problem: str, *, retry: bool = False, connection: bool = False) -> AttemptFailed:
     """The failure where no cuihop service responded."""
-    return AttemptFailed(errors.GraphUnavailable(f"{address}: {found}"), retry=retry, connection=connection)
+    return AttemptFailed(errors.GraphUnavailable(f"{address}: {problem}"), retry=retry, connection=connection)
 
 
 def no_encryption(address: str, reason: str) -> AttemptFailed:
@@ -145,7 +128,7 @@ def _of_code(code: int | str) -> list[Status]:
 
 
 def _plain(kind: type[errors.CuihopError], message: str) -> errors.CuihopError:
-    """An error with the service's message as it stands, past the constructor, which would word it anew."""
+    """An error with the service's message as it stands, past the constructor, which would word it again."""
     error = kind.__new__(kind)
     error.args = (message,)
     return error
@@ -159,14 +142,11 @@ def _error(kind: type[errors.CuihopError], message: str, problem: Problem) -> er
     if isinstance(error, errors.ConceptRetired):
         error.candidates = {fault.cui: fault.candidates for fault in problem.faults}
     if isinstance(error, errors.InputError):
-        line, column = problem.parts.get("line"), problem.parts.get("field")
-        error.problem = problem.parts.get("problem", problem.message)
-        error.file = problem.parts.get("file")
-        error.line = int(line) if line is not None and line.isdecimal() else None
-        error.column = column
-        error.found = problem.parts.get("found")
-        error.expected = problem.parts.get("expected")
-        error.advice = problem.parts.get("advice")
+        parts = {"problem": problem.message, **problem.parts}
+        for name in ("problem", "file", "found", "expected", "advice"):
+            setattr(error, name, parts.get(name))
+        line, error.column = parts.get("line", ""), parts.get("field")
+        error.line = int(line) if line.isdecimal() else None
     if isinstance(error, errors.RateLimited | errors.ReleaseBehind):
         error.retry_after = _DEFAULT_RETRY_AFTER if problem.retry_after is None else problem.retry_after
     return error
@@ -185,10 +165,8 @@ def with_retries(
     Pauses grow and vary, so that clients do not return in step. All requests only read, so a repetition is safe.
 
     Args:
-        attempt: raises `AttemptFailed`.
         seconds: no attempt begins later than this after the first.
         opening: true for the first request to an address; a failure to connect is then final.
-        clock, sleep: of `time`.
 
     Raises:
         CuihopError: the error of the last attempt.

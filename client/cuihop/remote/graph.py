@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from cuihop.adapter_rules import checked_pack_bound, checked_sabs, name_within
+from cuihop.adapter_rules import checked_sabs, name_within
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.annotation.texts import blocks_of_texts, checked_texts, text_too_long
@@ -28,28 +28,39 @@ from cuihop.graph import (
     Release,
     Resolution,
     SearchHit,
-    checked_direction,
-    checked_hops,
-    checked_identifiers,
-    checked_which,
-    ends_of_pairs,
     resolved,
 )
 from cuihop.identifiers import EXPECTED, is_identifier
+from cuihop.operations.answers import SearchAnswer
+from cuihop.operations.requests import (
+    AnnotateRequest,
+    ConceptsRequest,
+    DistancesRequest,
+    GraphRequest,
+    NeighbourhoodsRequest,
+    PackRequest,
+    PathRequest,
+    ResolutionsRequest,
+    SearchRequest,
+)
+from cuihop.operations.table import (
+    ANNOTATE,
+    CONCEPTS,
+    DISTANCES,
+    NEIGHBOURHOODS,
+    PACK,
+    PATH,
+    RELEASE,
+    RESOLUTIONS,
+    SEARCH,
+    Operation,
+)
 from cuihop.remote.activation import NewestSeen
 from cuihop.remote.failures import with_retries
 from cuihop.remote.hierarchy import RemoteHierarchy
-from cuihop.remote.packs import cui_numbers, joined_pack, pack_parts
+from cuihop.remote.packs import cui_numbers, joined_pack, pack_subsets
 from cuihop.remote.settings import RemoteSettings
-from cuihop.remote.transport import (
-    CentreNeighbours,
-    PairBlock,
-    PairDistances,
-    Request,
-    Response,
-    ServiceInfo,
-    Transport,
-)
+from cuihop.remote.transport import PairBlock, Request, Response, ServiceInfo, Transport, slices, within_limit
 from cuihop.resources.optional_packages import installed_by
 from cuihop.similarity.hierarchy import Hierarchy
 from cuihop.snapshot.string_table import folded_query
@@ -57,6 +68,8 @@ from cuihop.snapshot.string_table import folded_query
 __all__ = ["RemoteGraph"]
 
 T = TypeVar("T")
+Q = TypeVar("Q")
+A = TypeVar("A")
 
 _MOST_HOPS = 2**31 - 2  # longer than any path
 _ALWAYS_COMPLETE = 2  # identifiers: any error names both
@@ -75,9 +88,12 @@ class RemoteGraph(ConceptGraph):
     The graph belongs to the release that was served when it was opened. Every response is checked against it: when the
     service changes to another release, requests raise `ReleaseMismatch` until `refresh` accepts the new one.
 
-    Batches are sent in blocks within the limits of the service, several at a time, and answered as one. The graph may
-    be shared between threads. After a fork the child opens connections of its own. A pickled graph is opened again at
-    its address when it is unpickled, with the key of the environment there, and must find the same release.
+    Batches are sent in blocks within the limits of the service, several at a time, and answered as one. A request
+    beyond its limits that cannot be divided is `LimitExceeded`, names that the key may not see are `NotAllowed`, and an
+    operation that a service of an earlier version does not have is `GraphUnavailable`. The service neither logs nor
+    keeps texts. The graph may be shared between threads. After a fork the child opens connections of its own. A pickled
+    graph is opened again at its address when it is unpickled, with the key of the environment there, and must find the
+    same release.
 
     Args:
         settings: of the connection.
@@ -91,7 +107,7 @@ class RemoteGraph(ConceptGraph):
 
     def __init__(self, settings: RemoteSettings) -> None:
         self._settings = settings
-        self._whole: RemoteGraph | None = None
+        self._unrestricted: RemoteGraph | None = None
         self._within_sabs: tuple[str, ...] = ()
         self._closed = False
         self._connection = _Connection(settings)
@@ -114,8 +130,8 @@ class RemoteGraph(ConceptGraph):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._whole is not None:
-            return RemoteGraph.within, (self._whole, self._within_sabs)
+        if self._unrestricted is not None:
+            return RemoteGraph.within, (self._unrestricted, self._within_sabs)
         # The key stays here.
         return _reopened, (dataclasses.replace(self._settings, key=None), self.release.digest)
 
@@ -137,14 +153,14 @@ class RemoteGraph(ConceptGraph):
             ReleaseMismatch: the service has changed to another release.
             GraphUnavailable: the service is of a version that does not restrict its graph.
         """
-        whole = self._whole or self
+        unrestricted = self._unrestricted or self
         restricted = object.__new__(RemoteGraph)
-        restricted._settings, restricted._whole = self._settings, whole
+        restricted._settings, restricted._unrestricted = self._settings, unrestricted
         restricted._within_sabs = checked_sabs(sabs, self.release)
         restricted._service = restricted._service_info(opening=False)
-        if (serves := whole._service_info(opening=False).release).digest != whole.release.digest:
-            raise self._other_release(whole.release, serves.digest)
-        if restricted.release.name != name_within(whole.release, restricted._within_sabs):
+        if (serves := unrestricted._service_info(opening=False).release).digest != unrestricted.release.digest:
+            raise self._other_release(unrestricted.release, serves.digest)
+        if restricted.release.name != name_within(unrestricted.release, restricted._within_sabs):
             raise GraphUnavailable(
                 f"{self._settings.address}: this service is cuihop {self._service.service_version}, which does not "
                 "restrict its graph to vocabularies. Its owner can update it; a snapshot needs no service."
@@ -153,15 +169,15 @@ class RemoteGraph(ConceptGraph):
 
     def refresh(self) -> Release:
         """Accept the release that the service serves now, and return it."""
-        if self._whole is not None:
-            self._whole.refresh()
+        if self._unrestricted is not None:
+            self._unrestricted.refresh()
         self._service = self._service_info(opening=False)
         return self._service.release
 
     def close(self) -> None:
         """Close the connections. Harmless twice."""
-        if self._whole is not None:
-            self._whole.close()
+        if self._unrestricted is not None:
+            self._unrestricted.close()
             return
         self._closed = True
         self._connection.close()
@@ -169,8 +185,8 @@ class RemoteGraph(ConceptGraph):
     # Requests
 
     def _own_connection(self) -> _Connection:
-        if self._whole is not None:
-            return self._whole._own_connection()
+        if self._unrestricted is not None:
+            return self._unrestricted._own_connection()
         if self._closed:
             raise GraphUnavailable(f"{self._settings.address}: the graph is closed")
         if not self._connection.own:
@@ -181,18 +197,20 @@ class RemoteGraph(ConceptGraph):
     def _transport(self) -> Transport:
         return self._own_connection().transport
 
-    def _request(self) -> Request:
-        return Request(self._settings.timeout, self._within_sabs)
-
     def _service_info(self, *, opening: bool) -> ServiceInfo:
-        request = self._request()
-        retry_time = self._settings.retry_time
-        return with_retries(lambda: self._transport().service_info(request), retry_time, opening=opening).value
+        return ServiceInfo.of(self._send(RELEASE, GraphRequest(), opening=opening).value)
 
-    def send(self, service: ServiceInfo, send: Callable[[Transport, Request], Response[T]]) -> Response[T]:
+    def _send(self, operation: Operation[Q, A], question: Q, *, opening: bool = False) -> Response[A]:
+        request = Request(self._settings.timeout)
+        sent: Any = question
+        if self._within_sabs:
+            sent = dataclasses.replace(sent, within_sabs=self._within_sabs)
+        retry_time = self._settings.retry_time
+        return with_retries(lambda: self._transport().send(operation, sent, request), retry_time, opening=opening)
+
+    def send(self, service: ServiceInfo, operation: Operation[Q, A], question: Q) -> Response[Any]:
         """The response to one request, checked to be of the expected release."""
-        request = self._request()
-        response = with_retries(lambda: send(self._transport(), request), self._settings.retry_time)
+        response = self._send(operation, question)
         if response.digest != service.release.digest:
             raise self._other_release(service.release, response.digest)
         return response
@@ -201,7 +219,7 @@ class RemoteGraph(ConceptGraph):
         return ReleaseMismatch(
             f"{self._settings.address}: the service has changed to the release with digest {digest}; "
             f"this graph was opened on {expected.name} with digest {expected.digest}. "
-            "Open it again, or call refresh(), and begin anew: answers of two releases do not go together."
+            "Open it again, or call refresh(), and begin again: answers of two releases do not go together."
         )
 
     def _send_all(self, requests: Sequence[Callable[[], T]]) -> list[T]:
@@ -220,32 +238,21 @@ class RemoteGraph(ConceptGraph):
                 future.cancel()
 
     def send_blocks(
-        self,
-        service: ServiceInfo,
-        items: Sequence[str],
-        size: int,
-        send: Callable[[Transport, slice, Request], Response[T]],
-    ) -> tuple[list[T], dict[str, str]]:
-        """The responses to the blocks of a batch, and all replaced identifiers in the order of the batch.
+        self, service: ServiceInfo, operation: Operation[Q, A], items: Sequence[str], blocks: Iterable[Q]
+    ) -> tuple[list[A], dict[str, str]]:
+        """The answers to the blocks of a batch, and all replaced identifiers in the order of the batch.
 
         Args:
             service: description of the service when the batch was begun.
-            items: identifiers; a block is a slice of them.
-            size: of a block.
-            send: requests one block.
+            operation: of each block.
+            items: the identifiers of the batch.
+            blocks: requests about some of them each.
 
         Raises:
             ConceptRetired, ConceptNotFound: names every identifier at fault, in whichever block.
         """
-        parts = [slice(first, first + size) for first in range(0, len(items), size)]
-        return self.send_parts(service, items, [partial(_send_block, send, part) for part in parts])
-
-    def send_parts(
-        self, service: ServiceInfo, items: Sequence[str], sends: Sequence[Callable[[Transport, Request], Response[T]]]
-    ) -> tuple[list[T], dict[str, str]]:
-        """The responses to several requests about some identifiers together: see `send_blocks`."""
         with self._complete_faults(service, items):
-            responses = self._send_all([partial(self.send, service, send) for send in sends])
+            responses = self._send_all([partial(self.send, service, operation, block) for block in blocks])
         merged = {old: new for response in responses for old, new in response.merged.items()}
         if merged:
             merged = {cui: merged[cui] for cui in dict.fromkeys(items) if cui in merged}
@@ -258,102 +265,77 @@ class RemoteGraph(ConceptGraph):
             yield
         except ConceptError:
             if len(items) > _ALWAYS_COMPLETE:
-                resolved(self._resolve(service, list(dict.fromkeys(items))), service.release)
+                resolved(self._resolutions(service, list(dict.fromkeys(items))), service.release)
             raise
 
     # Identifiers
 
-    def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
-        """See `ConceptGraph.resolve`."""
-        return self._resolve(self._service, cuis)
+    def _resolve(self, cuis: Sequence[str]) -> list[Resolution]:
+        return self._resolutions(self._service, cuis)
 
-    def _resolve(self, service: ServiceInfo, cuis: Sequence[str]) -> list[Resolution]:
-        if self._whole is not None:
-            return self._whole.resolve(cuis)
+    def _resolutions(self, service: ServiceInfo, cuis: Sequence[str]) -> list[Resolution]:
+        if self._unrestricted is not None:
+            return self._unrestricted.resolve(cuis)
         kind = service.release.identifiers
-        possible = [cui for cui in dict.fromkeys(checked_identifiers(cuis)) if is_identifier(cui, kind)]
-        size = _within(_IDENTIFIERS_A_BLOCK, service.limits.concepts)
-        blocks, _ = self.send_blocks(
-            service, possible, size, lambda transport, part, request: transport.resolve(possible[part], request)
-        )
-        resolutions = dict(zip(possible, (resolution for block in blocks for resolution in block), strict=True))
+        possible = [cui for cui in dict.fromkeys(cuis) if is_identifier(cui, kind)]
+        size = within_limit(_IDENTIFIERS_A_BLOCK, service.limits.concepts)
+        questions = [ResolutionsRequest(possible[block]) for block in slices(possible, size)]
+        blocks, _ = self.send_blocks(service, RESOLUTIONS, possible, questions)
+        resolutions = dict(zip(possible, (r for block in blocks for r in block.resolutions), strict=True))
         return [resolutions[cui] if cui in resolutions else Resolution(cui, "invalid") for cui in cuis]
 
     def check_identifiers(self, service: ServiceInfo, cuis: Sequence[str]) -> None:
         """Refuse texts that cannot be identifiers, before anything is sent."""
         kind = service.release.identifiers
-        if invalid := [cui for cui in dict.fromkeys(checked_identifiers(cuis)) if not is_identifier(cui, kind)]:
+        if invalid := [cui for cui in dict.fromkeys(cuis) if not is_identifier(cui, kind)]:
             raise InvalidCui(invalid, expected=EXPECTED[kind])
 
     # Distances and paths
 
-    def distances(
-        self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None
-    ) -> Distances:
-        """See `ConceptGraph.distances`."""
-        direction = checked_direction(direction)
-        bound = checked_hops(max_hops)
+    def _distances(self, ends: Sequence[str], direction: Direction, bound: int | None) -> Distances:
         service = self._service
-        ends = ends_of_pairs(pairs)
         numbers = cui_numbers(ends) if service.release.identifiers == "cui" else None
         if numbers is None:
             self.check_identifiers(service, ends)
 
-        def send(transport: Transport, part: slice, request: Request) -> Response[PairDistances]:
-            block = PairBlock(ends[part], None if numbers is None else numbers[part])
-            return transport.distances(block, direction, _wire(bound), request)
+        def question(block: slice) -> DistancesRequest:
+            pairs = PairBlock(ends[block], None if numbers is None else numbers[block])
+            return DistancesRequest(pairs, direction, _wire(bound))
 
-        size = _within(_PAIRS_A_BLOCK, service.limits.pairs)
-        blocks, merged = self.send_blocks(service, ends, 2 * size, send)
-        hops = np.concatenate([np.empty(0, dtype=np.int32), *(block.hops for block in blocks)])
-        reached = np.concatenate([np.empty(0, dtype=np.bool_), *(block.reached for block in blocks)])
+        size = within_limit(_PAIRS_A_BLOCK, service.limits.pairs)
+        blocks, merged = self.send_blocks(service, DISTANCES, ends, map(question, slices(ends, 2 * size)))
+        hops = np.concatenate([np.empty(0, dtype=np.int32), *(block.hops.numbers for block in blocks)])
+        reached = np.concatenate([np.empty(0, dtype=np.bool_), *(block.hops.defined for block in blocks)])
         return Distances(hops, reached, direction, bound, merged)
 
-    def path(
-        self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None, which: int = 1
-    ) -> Path | None:
-        """See `ConceptGraph.path`."""
-        direction = checked_direction(direction)
-        bound, rank = checked_hops(max_hops), checked_which(which)
+    def _path(self, a: str, b: str, direction: Direction, bound: int | None, which: int) -> Path | None:
         service = self._service
         self.check_identifiers(service, (a, b))
-        return self.send(service, lambda t, request: t.path(a, b, direction, _wire(bound), rank, request)).value
+        path: Path | None = self.send(service, PATH, PathRequest(a, b, direction, _wire(bound), which)).value
+        return path
 
     # Neighbourhoods
 
-    def neighbours(
-        self,
-        cuis: Sequence[str],
-        *,
-        hops: int | None = 1,
-        direction: Direction = "any",
-        limit: int | None = None,
+    def _neighbours(
+        self, cuis: Sequence[str], direction: Direction, bound: int | None, limit: int | None
     ) -> list[Neighbourhood]:
-        """See `ConceptGraph.neighbours`.
-
-        Raises:
-            LimitExceeded: one concept has more neighbours than the service gives.
-        """
-        direction = checked_direction(direction)
-        bound = checked_hops(hops, "hops")
-        most = checked_hops(limit, "limit")
         service = self._service
         self.check_identifiers(service, cuis)
 
-        def send(transport: Transport, part: slice, request: Request) -> Response[list[CentreNeighbours]]:
-            return transport.neighbourhoods(cuis[part], _wire(bound), direction, _wire(most), request)
+        def question(block: slice) -> NeighbourhoodsRequest:
+            return NeighbourhoodsRequest(cuis[block], _wire(bound), direction, _wire(limit))
 
         # The service bounds the neighbours of all centres together; their number is unknown beforehand.
-        size = _within(_CENTRES_A_BLOCK, service.limits.concepts)
+        size = within_limit(_CENTRES_A_BLOCK, service.limits.concepts)
         while True:
             try:
-                blocks, merged = self.send_blocks(service, cuis, size, send)
+                blocks, merged = self.send_blocks(service, NEIGHBOURHOODS, cuis, map(question, slices(cuis, size)))
                 break
             except LimitExceeded:
                 if size == 1 or len(cuis) <= 1:
                     raise
                 size = max(1, min(size, len(cuis)) // 4)
-        hoods = [hood for block in blocks for hood in block]
+        hoods = [hood for block in blocks for hood in block.neighbourhoods]
         return [
             Neighbourhood(
                 cui=hood.cui,
@@ -366,104 +348,85 @@ class RemoteGraph(ConceptGraph):
             for cui, hood in zip(cuis, hoods, strict=True)
         ]
 
-    def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
-        """See `ConceptGraph.pack`. One request, or one for each part where the service packs fewer concepts at once."""
-        direction = checked_direction(direction)
-        bound = checked_pack_bound(hops)
+    def _pack(self, cuis: Sequence[str], direction: Direction, bound: int) -> DistancePack:
         service = self._service
         self.check_identifiers(service, cuis)
         if not cuis:
             nothing = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8)
             return DistancePack((), np.zeros(1, dtype=np.int64), *nothing, bound, direction, service.release.digest)
 
-        def send(part: Sequence[str]) -> Response[DistancePack]:
-            return self.send(service, lambda transport, request: transport.pack(part, bound, direction, request))
+        def send(subset: Sequence[str]) -> Response[DistancePack]:
+            return self.send(service, PACK, PackRequest(subset, bound, direction))
 
         limit = service.limits.pack_concepts
         with self._complete_faults(service, cuis):
             if not 1 < limit < len(cuis):
                 return send(cuis).value
-            parts = pack_parts(len(cuis), limit)
-            responses = self._send_all([partial(send, [cuis[place] for place in part.tolist()]) for part in parts])
-        return joined_pack(parts, [response.value for response in responses], len(cuis))
+            subsets = pack_subsets(len(cuis), limit)
+            responses = self._send_all(
+                [partial(send, [cuis[index] for index in subset.tolist()]) for subset in subsets]
+            )
+        return joined_pack(subsets, [response.value for response in responses], len(cuis))
 
     # Names
 
-    def names(self, cuis: Sequence[str]) -> list[str | None]:
-        """See `ConceptGraph.names`. ``None`` also where the key may not see names."""
-        if self._whole is not None:
-            return self._whole.names(cuis)
-        return [concept.name for concept in self._concepts(cuis, names_only=True)]
+    def _names(self, cuis: Sequence[str]) -> list[str | None]:
+        if self._unrestricted is not None:
+            return self._unrestricted.names(cuis)
+        return [concept.name for concept in self._records(cuis, names_only=True)]
 
-    def concepts(self, cuis: Sequence[str]) -> list[Concept]:
-        """See `ConceptGraph.concepts`. Without names where the key may not see them."""
-        return self._concepts(cuis, names_only=False)
+    def _concepts(self, cuis: Sequence[str]) -> list[Concept]:
+        return self._records(cuis, names_only=False)
 
-    def _concepts(self, cuis: Sequence[str], *, names_only: bool) -> list[Concept]:
+    def _records(self, cuis: Sequence[str], *, names_only: bool) -> list[Concept]:
         service = self._service
         self.check_identifiers(service, cuis)
 
-        def send(transport: Transport, part: slice, request: Request) -> Response[list[Concept]]:
-            return transport.concepts(cuis[part], request, names_only=names_only)
+        size = within_limit(_CONCEPTS_A_BLOCK, service.limits.concepts)
+        questions = [ConceptsRequest(cuis[block], names_only) for block in slices(cuis, size)]
+        blocks, _ = self.send_blocks(service, CONCEPTS, cuis, questions)
+        return [concept for block in blocks for concept in block.concepts]
 
-        blocks, _ = self.send_blocks(service, cuis, _within(_CONCEPTS_A_BLOCK, service.limits.concepts), send)
-        return [concept for block in blocks for concept in block]
-
-    def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
-        """See `ConceptGraph.search`.
-
-        Raises:
-            NotAllowed: the key may not see names.
-        """
-        if self._whole is not None:
-            return self._whole.search(text, limit=limit)
-        most = checked_hops(limit, "limit")
+    def _search(self, text: str, limit: int | None) -> list[SearchHit]:
         folded_query(text)  # refuses a text without words, before anything is sent
         sendable = text.encode("utf-8", "replace").decode()
-        return self.send(self._service, lambda t, request: t.search(sendable, _wire(most) or 0, request)).value
+        answer: SearchAnswer = self.send(self._service, SEARCH, SearchRequest(sendable, _wire(limit) or 0)).value
+        return list(answer.hits)
 
     @property
     def hierarchy(self) -> Hierarchy:
         """See `ConceptGraph.hierarchy`. Computed by the service."""
         return RemoteHierarchy(self._service, self)
 
-    def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
-        """See `ConceptGraph.annotate_many`. The texts go to the service, which neither logs nor keeps them.
-
-        Raises:
-            NotAllowed: the key may not see names.
-            LimitExceeded: a text is longer than the service accepts.
-            GraphUnavailable: the service is of a version that does not annotate; no text is sent.
-        """
-        if self._whole is not None:
-            return self._whole.annotate_many(texts, options)
-        service, used = self._service, options or AnnotationOptions()
+    def _annotate_many(self, texts: Sequence[str], options: AnnotationOptions) -> Annotations:
+        service = self._service
         limits = service.limits
         if not limits.texts:
             raise GraphUnavailable(
                 f"{self._settings.address}: this service is cuihop {service.service_version}, which does not annotate "
                 "texts. Its owner can update it; a snapshot annotates without a service."
             )
-        for place, text in enumerate(checked_texts(texts)):
+        for index, text in enumerate(checked_texts(texts)):
             if len(text) > limits.text_characters:
-                raise text_too_long(place, len(text), limits.text_characters)
+                raise text_too_long(index, len(text), limits.text_characters)
         sendable = [text.encode("utf-8", "replace").decode() for text in texts]  # half a character is one of these, too
 
-        def send(part: slice) -> Annotations:
-            block = sendable[part]
+        def send(block: slice) -> Annotations:
+            sent = sendable[block]
             try:
-                return self.send(service, lambda transport, request: transport.annotate(block, used, request)).value
+                answer: Annotations = self.send(service, ANNOTATE, AnnotateRequest(sent, options)).value
+                return answer
             except RateLimited:
                 raise
             except LimitExceeded:  # the service bounds the mentions of all texts; their number is unknown beforehand
-                if len(block) <= 1:
+                if len(sent) <= 1:
                     raise
-                middle = (part.start + part.stop) // 2
-                halves = slice(part.start, middle), slice(middle, part.stop)
+                middle = (block.start + block.stop) // 2
+                halves = slice(block.start, middle), slice(middle, block.stop)
                 return Annotations.joined([send(half) for half in halves])
 
-        size = _within(_TEXTS_A_BLOCK, limits.texts), _within(_CHARACTERS_A_BLOCK, limits.characters)
-        blocks = self._send_all([partial(send, part) for part in blocks_of_texts(sendable, *size)])
+        size = within_limit(_TEXTS_A_BLOCK, limits.texts), within_limit(_CHARACTERS_A_BLOCK, limits.characters)
+        blocks = self._send_all([partial(send, block) for block in blocks_of_texts(sendable, *size)])
         return dataclasses.replace(Annotations.joined(blocks), texts=texts)
 
 
@@ -507,27 +470,16 @@ def _new_transport(settings: RemoteSettings) -> Transport:
 
 
 def _reopened(settings: RemoteSettings, digest: str) -> RemoteGraph:
-    """The graph of a pickle, opened anew."""
+    """The graph of a pickle, opened again."""
     others = {
         f.name: getattr(settings, f.name) for f in dataclasses.fields(settings) if f.name not in {"address", "key"}
     }
     graph = RemoteGraph(RemoteSettings.from_environment(settings.address, **others))
     if graph.release.digest != digest:
-        found = graph.release.digest
+        digest_now = graph.release.digest
         graph.close()
-        raise ReleaseMismatch(f"{settings.address}: the pickled graph was of digest {digest}; now found {found}")
+        raise ReleaseMismatch(f"{settings.address}: the pickled graph was of digest {digest}; now found {digest_now}")
     return graph
-
-
-def _send_block(
-    send: Callable[[Transport, slice, Request], Response[T]], part: slice, transport: Transport, request: Request
-) -> Response[T]:
-    return send(transport, part, request)
-
-
-def _within(size: int, limit: int) -> int:
-    """The size of a block within the service's limit; a limit of 0 is none."""
-    return min(size, limit) if limit > 0 else size
 
 
 def _wire(number: int | None) -> int | None:

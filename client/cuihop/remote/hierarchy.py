@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Protocol, TypeVar
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from cuihop.errors import InputError
-from cuihop.graph import checked_identifiers, ends_of_pairs
-from cuihop.remote.transport import PairValues, Request, Response, ServiceInfo, SetPair, Transport
+from cuihop.operations.answers import HierarchyAnswer, SimilaritiesAnswer
+from cuihop.operations.requests import (
+    GraphRequest,
+    PairSimilaritiesRequest,
+    PlacementsRequest,
+    SimilaritiesRequest,
+)
+from cuihop.operations.table import HIERARCHY, PAIR_SIMILARITIES, PLACEMENTS, SIMILARITIES, Operation
+from cuihop.remote.transport import PairBlock, Response, ServiceInfo, slices, within_limit
 from cuihop.similarity.hierarchy import Hierarchy, HierarchyFacts, PairSimilarity, Placement, Similarities
-from cuihop.similarity.options import InformationContent, SimilarityOptions
+from cuihop.similarity.options import SimilarityOptions
 
-T = TypeVar("T")
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+SetPair: TypeAlias = tuple[Sequence[str], Sequence[str]]
+"""Two sets of identifiers."""
 
 _PAIRS_A_BLOCK = 8_192
 _DETAILED_PAIRS_A_BLOCK = 500
@@ -29,30 +39,17 @@ class Connection(Protocol):
     def check_identifiers(self, service: ServiceInfo, cuis: Sequence[str]) -> None:
         """Refuse texts that cannot be identifiers, before anything is sent."""
 
-    def send(self, service: ServiceInfo, send: Callable[[Transport, Request], Response[T]]) -> Response[T]:
+    def send(self, service: ServiceInfo, operation: Operation[Q, A], question: Q) -> Response[Any]:
         """The response to one request."""
 
     def send_blocks(
-        self,
-        service: ServiceInfo,
-        items: Sequence[str],
-        size: int,
-        send: Callable[[Transport, slice, Request], Response[T]],
-    ) -> tuple[list[T], dict[str, str]]:
-        """The responses to blocks of identifiers, and all replaced identifiers."""
-
-    def send_parts(
-        self, service: ServiceInfo, items: Sequence[str], sends: Sequence[Callable[[Transport, Request], Response[T]]]
-    ) -> tuple[list[T], dict[str, str]]:
-        """The responses to several requests about these identifiers together, and all replaced identifiers."""
+        self, service: ServiceInfo, operation: Operation[Q, A], items: Sequence[str], blocks: Iterable[Q]
+    ) -> tuple[list[A], dict[str, str]]:
+        """The answers to blocks of these identifiers, and all replaced identifiers."""
 
 
 def without_counts(options: SimilarityOptions) -> SimilarityOptions:
-    """Options for a service, which has counts of its own.
-
-    Raises:
-        InputError: options with counts.
-    """
+    """Options for a service, or an `InputError` for options with counts: the service has its own."""
     if options.counts:
         raise InputError(
             "counts are not sent to a service", column="counts", found=f"{len(options.counts):,} concepts",
@@ -66,10 +63,6 @@ class RemoteHierarchy(Hierarchy):
     """The hierarchy of the release that a service serves. Batches are sent in blocks within its limits.
 
     The information content ``corpus`` is of the service's own counts; counts of the caller are refused.
-
-    Args:
-        service: description of the service.
-        connection: sends the requests.
     """
 
     def __init__(self, service: ServiceInfo, connection: Connection) -> None:
@@ -78,91 +71,67 @@ class RemoteHierarchy(Hierarchy):
 
     def facts(self) -> HierarchyFacts:
         """See `Hierarchy.facts`."""
-        return self._connection.send(self._service, lambda t, request: t.hierarchy_facts(request)).value
+        answer: HierarchyAnswer = self._connection.send(self._service, HIERARCHY, GraphRequest()).value
+        return answer.hierarchy
 
-    def placements(
-        self, cuis: Sequence[str], *, ic: InformationContent = "Sanchez", counts: Mapping[str, float] | None = None
-    ) -> list[Placement]:
-        """See `Hierarchy.placements`."""
-        used = without_counts(SimilarityOptions(ic=ic, counts=counts or {})).ic
-        self._connection.check_identifiers(self._service, checked_identifiers(cuis))
-        size = self._within(_CONCEPTS_A_BLOCK, self._service.limits.concepts)
-        blocks, _ = self._connection.send_blocks(
-            self._service, cuis, size, lambda t, part, request: t.placements(cuis[part], used, request)
-        )
-        return [place for block in blocks for place in block]
+    def _placements(self, cuis: Sequence[str], options: SimilarityOptions) -> list[Placement]:
+        ic = without_counts(options).ic
+        self._connection.check_identifiers(self._service, cuis)
+        size = within_limit(_CONCEPTS_A_BLOCK, self._service.limits.concepts)
+        questions = [PlacementsRequest(cuis[block], ic) for block in slices(cuis, size)]
+        blocks, _ = self._connection.send_blocks(self._service, PLACEMENTS, cuis, questions)
+        return [placement for block in blocks for placement in block.placements]
 
-    def pairs(
-        self,
-        pairs: Iterable[tuple[str, str]],
-        *,
-        ic: InformationContent = "Sanchez",
-        counts: Mapping[str, float] | None = None,
-    ) -> list[PairSimilarity]:
-        """See `Hierarchy.pairs`."""
-        used = without_counts(SimilarityOptions(ic=ic, counts=counts or {})).ic
-        ends = ends_of_pairs(pairs)
+    def _pairs(self, ends: Sequence[str], options: SimilarityOptions) -> list[PairSimilarity]:
+        ic = without_counts(options).ic
         self._connection.check_identifiers(self._service, ends)
-        size = self._within(_DETAILED_PAIRS_A_BLOCK, self._service.limits.concepts // 2)
-        blocks, _ = self._connection.send_blocks(
-            self._service, ends, 2 * size, lambda t, part, request: t.pair_similarities(ends[part], used, request)
-        )
-        return [pair for block in blocks for pair in block]
+        size = within_limit(_DETAILED_PAIRS_A_BLOCK, self._service.limits.concepts // 2)
+        questions = [PairSimilaritiesRequest(PairBlock(ends[block]), ic) for block in slices(ends, 2 * size)]
+        blocks, _ = self._connection.send_blocks(self._service, PAIR_SIMILARITIES, ends, questions)
+        return [pair for block in blocks for pair in block.pairs]
 
-    def similarities(self, pairs: Iterable[tuple[str, str]], options: SimilarityOptions | None = None) -> Similarities:
-        """See `Hierarchy.similarities`."""
-        used = without_counts(options or SimilarityOptions())
-        ends = ends_of_pairs(pairs)
+    def _similarities(self, ends: Sequence[str], options: SimilarityOptions) -> Similarities:
+        without_counts(options)
         self._connection.check_identifiers(self._service, ends)
-        size = self._within(_PAIRS_A_BLOCK, self._service.limits.pairs)
-        blocks, merged = self._connection.send_blocks(
-            self._service, ends, 2 * size, lambda t, part, request: t.similarities(ends[part], used, request)
-        )
-        return _joined(blocks, used, merged)
+        size = within_limit(_PAIRS_A_BLOCK, self._service.limits.pairs)
+        pairs = [PairBlock(ends[block]) for block in slices(ends, 2 * size)]
+        questions = [SimilaritiesRequest(pairs=block, measure=options.measure, ic=options.ic) for block in pairs]
+        blocks, merged = self._connection.send_blocks(self._service, SIMILARITIES, ends, questions)
+        return _joined(blocks, options, merged)
 
-    def set_similarities(
-        self, pairs: Iterable[tuple[Collection[str], Collection[str]]], options: SimilarityOptions | None = None
-    ) -> Similarities:
-        """See `Hierarchy.set_similarities`."""
-        used = without_counts(options or SimilarityOptions())
-        sets = [(list(checked_identifiers(list(a))), list(checked_identifiers(list(b)))) for a, b in pairs]
-        every = list(dict.fromkeys(cui for pair in sets for concepts in pair for cui in concepts))
+    def _set_similarities(self, sets: Sequence[Collection[str]], options: SimilarityOptions) -> Similarities:
+        without_counts(options)
+        pairs = list(zip(map(list, sets[::2]), map(list, sets[1::2]), strict=True))
+        every = list(dict.fromkeys(cui for concepts in sets for cui in concepts))
         self._connection.check_identifiers(self._service, every)
-        blocks, merged = self._connection.send_parts(
-            self._service, every, [partial(_send_sets, part, used) for part in self._parts(sets)]
-        )
-        return _joined(blocks, used, merged)
+        questions = [
+            SimilaritiesRequest(sets=chunk, measure=options.measure, ic=options.ic) for chunk in self._chunks(pairs)
+        ]
+        blocks, merged = self._connection.send_blocks(self._service, SIMILARITIES, every, questions)
+        return _joined(blocks, options, merged)
 
-    def _parts(self, sets: Sequence[SetPair]) -> Iterator[list[SetPair]]:
-        """Pairs of sets in parts within the limits."""
+    def _chunks(self, sets: Sequence[SetPair]) -> Iterator[list[SetPair]]:
+        """Pairs of sets in chunks within the limits."""
         limits = self._service.limits
-        most = self._within(_SETS_A_BLOCK, limits.sets)
-        room = self._within(_COMPARISONS_A_BLOCK, limits.comparisons)
-        part: list[SetPair] = []
-        taken = 0
+        most = within_limit(_SETS_A_BLOCK, limits.sets)
+        room = within_limit(_COMPARISONS_A_BLOCK, limits.comparisons)
+        chunk: list[SetPair] = []
+        comparisons = 0
         for a, b in sets:
             needed = len(a) * len(b)
-            if part and (len(part) >= most or taken + needed > room):
-                yield part
-                part, taken = [], 0
-            part.append((a, b))
-            taken += needed
-        if part:
-            yield part
-
-    @staticmethod
-    def _within(size: int, limit: int) -> int:
-        """The size of a block within the limit of the service; a limit of 0 is none."""
-        return min(size, limit) if limit > 0 else size
+            if chunk and (len(chunk) >= most or comparisons + needed > room):
+                yield chunk
+                chunk, comparisons = [], 0
+            chunk.append((a, b))
+            comparisons += needed
+        if chunk:
+            yield chunk
 
 
-def _send_sets(
-    part: Sequence[SetPair], options: SimilarityOptions, transport: Transport, request: Request
-) -> Response[PairValues]:
-    return transport.set_similarities(part, options, request)
-
-
-def _joined(blocks: Sequence[PairValues], options: SimilarityOptions, merged: Mapping[str, str]) -> Similarities:
-    values = np.concatenate([np.empty(0), *(block.values for block in blocks)])
-    defined = np.concatenate([np.empty(0, dtype=np.bool_), *(block.defined for block in blocks)])
+def _joined(
+    blocks: Sequence[SimilaritiesAnswer], options: SimilarityOptions, merged: Mapping[str, str]
+) -> Similarities:
+    columns = [block.similarities for block in blocks]
+    values = np.concatenate([np.empty(0), *(column.numbers for column in columns)])
+    defined = np.concatenate([np.empty(0, dtype=np.bool_), *(column.defined for column in columns)])
     return Similarities(values, defined, options, merged)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from cuihop.graph import DistancePack
 from cuihop.resources.arrays import bounds_of
 
-Places = npt.NDArray[np.int64]
+Indices = npt.NDArray[np.int64]
 
 _LENGTH = 8
 _POWERS = 10 ** np.arange(_LENGTH - 2, -1, -1, dtype=np.uint32)
@@ -38,43 +38,30 @@ def cui_numbers(cuis: Sequence[str]) -> npt.NDArray[np.uint32] | None:
     return numbers
 
 
-def pack_parts(concepts: int, limit: int) -> list[Places]:
-    """Parts of a list of concepts, such that any two concepts stand together in at least one part.
+def pack_subsets(concepts: int, limit: int) -> list[Indices]:
+    """Subsets of the indices of more concepts than the limit (2 or more): any two are together in at least one.
 
-    The concepts are cut into blocks of half the limit, and each part is two of these.
+    The concepts are cut into blocks of half the limit, and each subset is two of these.
 
-    Args:
-        concepts: their number; more than the limit.
-        limit: most concepts in one part, at least 2.
-
-    Returns:
-        int64, shape (concepts of the part,): their places.
-
-    >>> [part.tolist() for part in pack_parts(3, 2)]
+    >>> [subset.tolist() for subset in pack_subsets(3, 2)]
     [[0, 1], [0, 2], [1, 2]]
     """
     blocks = np.array_split(np.arange(concepts), -(-concepts // (limit // 2)))
     return [np.concatenate(two) for two in itertools.combinations(blocks, 2)]
 
 
-def joined_pack(parts: Sequence[Places], packs: Sequence[DistancePack], concepts: int) -> DistancePack:
-    """The pack of all concepts.
-
-    Args:
-        parts: the parts, from `pack_parts`.
-        packs: the pack of each part.
-        concepts: the number of all concepts.
-    """
+def joined_pack(subsets: Sequence[Indices], packs: Sequence[DistancePack], concepts: int) -> DistancePack:
+    """The pack of all concepts, from the packs of their subsets: see `pack_subsets`."""
     cuis = [""] * concepts
-    entries: list[tuple[Places, npt.NDArray[np.uint8]]] = []
-    for places, pack in zip(parts, packs, strict=True):
-        for place, cui in zip(places.tolist(), pack.cuis, strict=True):
-            cuis[place] = cui
-        rows = np.repeat(places, np.diff(pack.indptr))
-        entries.append((rows * concepts + places[pack.indices], pack.hops))
-    # Two concepts of one block stand in several parts, each time with the same distance.
-    where, first = np.unique(np.concatenate([keys for keys, _ in entries]), return_index=True)
-    rows, columns = np.divmod(where, concepts)
+    entries: list[tuple[Indices, npt.NDArray[np.uint8]]] = []
+    for indices, pack in zip(subsets, packs, strict=True):
+        for index, cui in zip(indices.tolist(), pack.cuis, strict=True):
+            cuis[index] = cui
+        rows = np.repeat(indices, np.diff(pack.indptr))
+        entries.append((rows * concepts + indices[pack.indices], pack.hops))
+    # Two concepts of one block are in several subsets, each time with the same distance.
+    pairs, first = np.unique(np.concatenate([keys for keys, _ in entries]), return_index=True)
+    rows, columns = np.divmod(pairs, concepts)
     return DistancePack(
         cuis=tuple(cuis),
         indptr=bounds_of(np.bincount(rows, minlength=concepts)),

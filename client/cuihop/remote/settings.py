@@ -60,7 +60,7 @@ class RemoteSettings:
     connections: int = 32
 
     def __post_init__(self) -> None:
-        parts = _parts(self.address)
+        split = _split(self.address)
         if self.key is not None and not (self.key.isascii() and self.key.isprintable() and " " not in self.key):
             raise InputError(
                 "the key cannot be one", column="key", expected="printable ASCII characters without space, on one line"
@@ -76,9 +76,9 @@ class RemoteSettings:
         for name in ("in_flight", "connections"):
             if getattr(self, name) < 1:
                 raise InputError("too few", column=name, found=repr(getattr(self, name)), expected="at least 1")
-        if self.key is not None and parts.scheme not in _ENCRYPTED and not self.loopback and not self.insecure_key:
+        if self.key is not None and split.scheme not in _ENCRYPTED and not self.loopback and not self.insecure_key:
             raise InputError(
-                f"the key would travel unencrypted to {parts.hostname}",
+                f"the key would travel unencrypted to {split.hostname}",
                 expected=" or ".join(f"{scheme}://" for scheme in _ENCRYPTED),
                 advice="CUIHOP_INSECURE_KEY=1 allows it, for a network that you trust.",
             )
@@ -120,17 +120,17 @@ class RemoteSettings:
     @property
     def scheme(self) -> str:
         """``grpc``, ``grpcs``, ``http`` or ``https``."""
-        return _parts(self.address).scheme
+        return _split(self.address).scheme
 
     @property
     def host(self) -> str:
         """The machine's name, or its number without brackets."""
-        return _parts(self.address).hostname or ""
+        return _split(self.address).hostname or ""
 
     @property
     def port(self) -> int:
         """The port; the scheme's own where the address names none."""
-        return _parts(self.address).port or _PORTS[self.scheme]
+        return _split(self.address).port or _PORTS[self.scheme]
 
     @property
     def authority(self) -> str:
@@ -140,7 +140,7 @@ class RemoteSettings:
     @property
     def path(self) -> str:
         """The path between host and ``/v1``, without a slash at the end."""
-        return _parts(self.address).path.rstrip("/")
+        return _split(self.address).path.rstrip("/")
 
     @property
     def encrypted(self) -> bool:
@@ -158,24 +158,24 @@ class RemoteSettings:
             return False
 
 
-def _parts(address: str) -> SplitResult:
-    """The parts of a service's address, checked. Errors show no part that may hold a password."""
+def _split(address: str) -> SplitResult:
+    """The split of a service's address, checked. Errors show no part that may hold a password."""
     try:
-        parts = urlsplit(address)
-        usable = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        split = urlsplit(address)
+        usable = bool(split.hostname) and (split.port is None or split.port > 0)
     except ValueError:  # brackets that do not match, or an invalid port
-        parts, usable = urlsplit(""), False
-    if parts.username is not None or parts.password is not None:
+        split, usable = urlsplit(""), False
+    if split.username is not None or split.password is not None:
         raise InputError(
             "an address holds no user and no password",
             column="graph",
             advice="Set CUIHOP_API_KEY, or CUIHOP_API_KEY_FILE to a file's path, instead.",
         )
-    if not usable or parts.scheme not in REMOTE_SCHEMES or parts.query or parts.fragment:
+    if not usable or split.scheme not in REMOTE_SCHEMES or split.query or split.fragment:
         raise InputError("not the address of a service", column="graph", expected=_EXPECTED)
-    if parts.scheme.startswith("grpc") and parts.path.rstrip("/"):
+    if split.scheme.startswith("grpc") and split.path.rstrip("/"):
         raise InputError("a gRPC address has no path", column="graph", expected=_EXPECTED)
-    return parts
+    return split
 
 
 def _key(environment: Mapping[str, str]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +19,6 @@ class Status:
     Attributes:
         error: the type of the error, and of all below it that have no row of their own.
         reason: its stable name: ``reason`` of google.rpc.ErrorInfo and of a problem document.
-        http: status code of HTTP.
-        grpc: name of the status code of gRPC.
         retry: true if the same request may succeed later.
     """
 
@@ -58,22 +57,14 @@ def status_of(error: errors.CuihopError) -> Status:
 
 def error_fields(error: errors.CuihopError) -> dict[str, Any]:
     """Fields of an error in JSON, over HTTP and with ``--json``: reason, detail, and those of its kind."""
-    found: dict[str, Any] = {"reason": status_of(error).reason, "detail": str(error)}
+    fields: dict[str, Any] = {"reason": status_of(error).reason, "detail": str(error)}
     if isinstance(error, errors.ConceptError):
-        kind = "invalid" if isinstance(error, errors.InvalidCui) else "unknown"
-        candidates: dict[str, tuple[tuple[str, str], ...]] = {}
-        if isinstance(error, errors.ConceptRetired):
-            kind, candidates = "retired", error.candidates
-        found["faults"] = [
-            {
-                "cui": cui,
-                "status": kind,
-                "candidates": [{"relation": relation, "cui": c} for relation, c in candidates.get(cui, ())],
-            }
-            for cui in error.cuis
+        fields["faults"] = [
+            {**fault, "candidates": [{"relation": relation, "cui": cui} for relation, cui in fault["candidates"]]}
+            for fault in faults_of(error)
         ]
     if isinstance(error, errors.InputError):
-        found |= {
+        fields |= {
             "problem": error.problem,
             "field": None if error.column is None else str(error.column),
             "found": error.found,
@@ -81,8 +72,16 @@ def error_fields(error: errors.CuihopError) -> dict[str, Any]:
             "advice": error.advice,
         }
     if isinstance(error, errors.RateLimited | errors.ReleaseBehind):
-        found["retry_after"] = error.retry_after
-    return found
+        fields["retry_after"] = error.retry_after
+    return fields
+
+
+def faults_of(error: errors.ConceptError) -> Iterator[dict[str, Any]]:
+    """Each identifier at fault with its status, and its candidates as pairs."""
+    retired = error.candidates if isinstance(error, errors.ConceptRetired) else None
+    status = "invalid" if isinstance(error, errors.InvalidCui) else "unknown" if retired is None else "retired"
+    for cui in error.cuis:
+        yield {"cui": cui, "status": status, "candidates": (retired or {}).get(cui, ())}
 
 
 def error_type(reason: str) -> type[errors.CuihopError]:

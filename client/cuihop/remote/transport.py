@@ -4,53 +4,31 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
-from cuihop.annotation.mentions import Annotations
-from cuihop.annotation.options import AnnotationOptions
-from cuihop.graph import Concept, Direction, DistancePack, Neighbour, Path, Release, Resolution, SearchHit
+from cuihop.adapter_rules import checked_pack
+from cuihop.graph import DistancePack, Path, Release, Step
+from cuihop.operations.answers import PackAnswer, PathAnswer, ReleaseAnswer, ServiceLimits
+from cuihop.operations.requests import PackRequest, PathRequest
+from cuihop.operations.table import NEIGHBOURHOODS, PACK, Operation
 from cuihop.remote.activation import NewestSeen
-from cuihop.similarity.hierarchy import HierarchyFacts, PairSimilarity, Placement
-from cuihop.similarity.options import InformationContent, SimilarityOptions
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
 T = TypeVar("T")
+Q = TypeVar("Q")
+A = TypeVar("A")
 
-SetPair: TypeAlias = tuple[Sequence[str], Sequence[str]]
-"""Two sets of identifiers."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceLimits:
-    """Largest sizes that the service accepts in one request; 0 where it states none."""
-
-    pairs: int = 0
-    concepts: int = 0
-    neighbours: int = 0
-    pack_concepts: int = 0
-    texts: int = 0
-    text_characters: int = 0
-    characters: int = 0
-    sets: int = 0
-    comparisons: int = 0
+_REPEATED = frozenset({"a", "b", "direction", "max_hops", "measure", "ic"})
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceInfo:
-    """Description of a service, from its release endpoint.
-
-    Attributes:
-        release: the release that it serves.
-        indexed: true if distances come from an index in memory.
-        limits: the largest request sizes.
-        names: true if this caller may see names.
-        service_version: version of the service.
-    """
+    """Description of a service, from its release endpoint: see `ReleaseAnswer`."""
 
     release: Release
     indexed: bool
@@ -58,19 +36,18 @@ class ServiceInfo:
     names: bool
     service_version: str
 
+    @classmethod
+    def of(cls, answer: ReleaseAnswer) -> ServiceInfo:
+        """The description in an answer."""
+        release = Release(**{f.name: getattr(answer, f.name) for f in fields(Release)})
+        return cls(release, answer.indexed, answer.limits, answer.names, answer.service_version)
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request, shared by all its attempts.
-
-    Attributes:
-        timeout: seconds for one attempt.
-        within_sabs: vocabularies that the graph is restricted to; none for all edges.
-        request_id: 32 hexadecimal digits, for the service's log.
-    """
+    """One request: seconds for each of its attempts, and 32 hexadecimal digits that the service logs."""
 
     timeout: float
-    within_sabs: tuple[str, ...] = ()
     request_id: str = field(default_factory=lambda: secrets.token_hex(16))
 
     def headers(self, key: str | None, seen: NewestSeen | None = None) -> dict[str, str]:
@@ -94,111 +71,103 @@ class Response(Generic[T]):
     merged: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class PairBlock:
+@dataclass(frozen=True, slots=True, eq=False)
+class PairBlock(Sequence[tuple[str, str]]):
     """A block of pairs of a batch.
 
     Attributes:
-        cuis: two identifiers for each pair, one pair after the other.
         numbers: uint32, the same identifiers as numbers; ``None`` unless all are CUIs of a release that holds CUIs.
     """
 
     cuis: Sequence[str]
-    numbers: npt.NDArray[np.uint32] | None
+    numbers: npt.NDArray[np.uint32] | None = None
 
     def __len__(self) -> int:
         return len(self.cuis) // 2
 
+    @overload
+    def __getitem__(self, index: int) -> tuple[str, str]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[tuple[str, str]]: ...
+    def __getitem__(self, index: int | slice) -> tuple[str, str] | Sequence[tuple[str, str]]:
+        return list(self)[index]
 
-@dataclass(frozen=True, slots=True)
-class PairDistances:
-    """Distances of a block: int32, shape (pairs,), undefined where `reached`, bool of the same shape, is false."""
-
-    hops: npt.NDArray[np.int32]
-    reached: npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class PairValues:
-    """Similarities of a block: float64, shape (pairs,), undefined where `defined`, bool of the same shape, is false."""
-
-    values: npt.NDArray[np.float64]
-    defined: npt.NDArray[np.bool_]
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return zip(self.cuis[::2], self.cuis[1::2], strict=True)
 
 
-@dataclass(frozen=True, slots=True)
-class CentreNeighbours:
-    """The neighbours of one centre, perhaps cut by a limit, and their total number."""
+def slices(items: Sequence[Any], size: int) -> Iterator[slice]:
+    """The blocks of a batch."""
+    return (slice(first, first + size) for first in range(0, len(items), size))
 
-    cui: str
-    neighbours: tuple[Neighbour, ...]
-    total: int
+
+def within_limit(size: int, limit: int) -> int:
+    """The size of a block within the limit of the service; a limit of 0 is none."""
+    return min(size, limit) if limit > 0 else size
+
+
+def pack_of(answer: PackAnswer, request: PackRequest, digest: str) -> DistancePack:
+    """The pack in an answer, or a `ValueError` where it is not that of the request."""
+    pack = DistancePack(
+        answer.cuis, answer.indptr, answer.indices, answer.hops, request.hops, request.direction, digest
+    )
+    return checked_pack(pack, len(request.cuis))
+
+
+def path_of(answer: PathAnswer, request: PathRequest, merged: Mapping[str, str]) -> Path | None:
+    """The path in an answer, or a `ValueError` for a hop without a relation."""
+    if answer.path is None:
+        return None
+    start, *others = answer.path
+    steps = []
+    for concept in others:
+        if concept.relation is None:
+            raise ValueError("a hop without a relation")
+        steps.append(Step(concept.cui, concept.relation, concept.sabs))
+    return Path(start.cui, tuple(steps), request.direction, merged, answer.total, answer.which or 1)
 
 
 class Transport(Protocol):
-    """One way to a service. Safe to share between threads.
+    """A transport to a service. Safe to share between threads.
 
     Attributes:
         seen: the newest activation of a release among its answers; sent with each request.
-
-    Each method makes one attempt, and raises `cuihop.remote.failures.AttemptFailed` where it gets no valid response.
-    Arguments are as in `cuihop.graph.ConceptGraph`, and have been checked. `resolve`, `search` and `annotate` do not
-    depend on edges: they are of the whole release, and their requests have no vocabularies.
     """
 
     seen: NewestSeen
 
-    def service_info(self, request: Request) -> Response[ServiceInfo]:
-        """Release, limits and version of the service."""
+    def send(self, operation: Operation[Q, A], question: Q, request: Request) -> Response[A]:
+        """The answer to a question, whose values have been checked, by one attempt.
 
-    def distances(
-        self, block: PairBlock, direction: Direction, max_hops: int | None, request: Request
-    ) -> Response[PairDistances]:
-        """The distance of each pair."""
-
-    def path(
-        self, a: str, b: str, direction: Direction, max_hops: int | None, which: int, request: Request
-    ) -> Response[Path | None]:
-        """One shortest path."""
-
-    def neighbourhoods(
-        self, cuis: Sequence[str], hops: int | None, direction: Direction, limit: int | None, request: Request
-    ) -> Response[list[CentreNeighbours]]:
-        """The neighbours of each concept."""
-
-    def pack(self, cuis: Sequence[str], hops: int, direction: Direction, request: Request) -> Response[DistancePack]:
-        """All distances up to a bound."""
-
-    def concepts(self, cuis: Sequence[str], request: Request, *, names_only: bool) -> Response[list[Concept]]:
-        """The record of each concept."""
-
-    def resolve(self, cuis: Sequence[str], request: Request) -> Response[list[Resolution]]:
-        """The resolution of each identifier."""
-
-    def search(self, text: str, limit: int, request: Request) -> Response[list[SearchHit]]:
-        """Concepts by name."""
-
-    def annotate(self, texts: Sequence[str], options: AnnotationOptions, request: Request) -> Response[Annotations]:
-        """The mentions of each text."""
-
-    def similarities(self, ends: Sequence[str], options: SimilarityOptions, request: Request) -> Response[PairValues]:
-        """The similarity of each pair; two identifiers for each, one pair after the other."""
-
-    def set_similarities(
-        self, sets: Sequence[SetPair], options: SimilarityOptions, request: Request
-    ) -> Response[PairValues]:
-        """The similarity of each pair of sets."""
-
-    def pair_similarities(
-        self, ends: Sequence[str], ic: InformationContent, request: Request
-    ) -> Response[list[PairSimilarity]]:
-        """Each pair by every measure."""
-
-    def placements(self, cuis: Sequence[str], ic: InformationContent, request: Request) -> Response[list[Placement]]:
-        """The place of each concept."""
-
-    def hierarchy_facts(self, request: Request) -> Response[HierarchyFacts]:
-        """The hierarchy as a whole."""
+        Raises:
+            AttemptFailed: see `cuihop.remote.failures`; no valid response came.
+        """
 
     def close(self) -> None:
         """Close the connections. Harmless twice."""
+
+
+def repeated(operation: Operation[Any, Any], question: Any) -> dict[str, Any]:
+    """Attributes of an answer that repeat the question, which a message leaves out, and JSON of an earlier service."""
+    names = operation.answer.__dataclass_fields__.keys() & operation.request.__dataclass_fields__.keys() & _REPEATED
+    values = {name: getattr(question, name) for name in names}
+    if operation is NEIGHBOURHOODS:
+        values["hops"] = question.hops
+    elif operation is PACK:
+        values["bound"] = question.hops
+    return values
+
+
+def response_of(
+    operation: Operation[Any, Any], question: Any, answer: Any, digest: str, merged: Mapping[str, str]
+) -> Response[Any]:
+    """The response with an answer, in the form of the port if that has one; a `ValueError` for another request's."""
+    if operation.rows:
+        rows, expected = len(getattr(answer, operation.rows)), operation.size_of(question)
+        if rows != expected:
+            raise ValueError(f"{rows:,} {operation.rows} for {expected:,}")
+    if isinstance(answer, PackAnswer):
+        answer = pack_of(answer, question, digest)
+    elif isinstance(answer, PathAnswer):
+        answer = path_of(answer, question, merged)
+    return Response(answer, digest, dict(merged))

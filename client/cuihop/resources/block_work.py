@@ -7,14 +7,11 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from cuihop.resources.arrays import Float64, Int64
 from cuihop.resources.checkpoint import Checkpoint, FinishedBlock
 from cuihop.resources.cores import in_order
 from cuihop.resources.progress import Progress
-
-Float64 = npt.NDArray[np.float64]
-Int64 = npt.NDArray[np.int64]
 
 
 class BlockWork(Protocol):
@@ -33,15 +30,11 @@ class BlockWork(Protocol):
         ...
 
     def places(self, number: int) -> Int64:
-        """Places of the queries of a block among all queries: int64, shape (queries of the block,)."""
+        """Positions of the queries of a block among all queries: int64, shape (queries of the block,)."""
         ...
 
     def values(self, number: int) -> Float64:
-        """Compute a block; from several threads at once.
-
-        Returns:
-            float64, shape (queries of the block, values of each).
-        """
+        """Compute a block, from several threads at once: float64, shape (queries of the block, values of each)."""
         ...
 
 
@@ -53,11 +46,10 @@ class Cluster(Protocol):
         """Threads of the process with the most of them."""
         ...
 
-    def results(self, work: BlockWork, numbers: Sequence[int]) -> Generator[tuple[int, Float64], None, None]:
+    def results(self, job: BlockWork, numbers: Sequence[int]) -> Generator[tuple[int, Float64], None, None]:
         """Each of the blocks with its values, in any order, whatever dies on the way. Closed, it ends the work.
 
-        Raises:
-            ClusterError: no process is left, or a block fails again and again.
+        A `ClusterError` says that no process is left, or that a block fails again and again.
         """
         ...
 
@@ -66,9 +58,9 @@ class BlockStore:
     """The values of queries, filled in block by block.
 
     Args:
-        store: called with places, int64, shape (queries,), and values, float64, shape (queries, values of each); from
-            several threads at once.
-        places: int64: the places of the queries to compute. queries: the number of all queries, with or without.
+        store: called with positions, int64, shape (queries,), and values, float64, shape (queries, values of each);
+            from several threads at once.
+        positions: int64: positions of the queries to compute. queries: the number of all queries, with or without.
         saved: the checkpoint; its finished blocks are stored at once. part: the part of its job.
     """
 
@@ -77,13 +69,13 @@ class BlockStore:
         store: Callable[[Int64, Float64], None],
         queries: int,
         *,
-        places: Int64 | None = None,
+        positions: Int64 | None = None,
         saved: Checkpoint | None = None,
         part: int = 0,
     ) -> None:
         self._store, self._saved, self._part = store, saved, part
         self._missing = np.zeros(queries, dtype=np.bool_)
-        self._missing[slice(None) if places is None else places] = True
+        self._missing[slice(None) if positions is None else positions] = True
         self._total = int(self._missing.sum())
         for block in () if saved is None else saved.taken(part):
             store(block.queries, block.values)
@@ -96,37 +88,34 @@ class BlockStore:
 
     @property
     def left(self) -> Int64 | None:
-        """Places of the queries to compute, int64, ascending; ``None`` where these are all queries."""
+        """Positions of the queries to compute, int64, ascending; ``None`` where these are all queries."""
         return None if self._missing.all() else np.flatnonzero(self._missing)
 
-    def fill(self, work: BlockWork, *, progress: Progress | None = None, cluster: Cluster | None = None) -> None:
+    def fill(self, job: BlockWork, *, progress: Progress | None = None, cluster: Cluster | None = None) -> None:
         """Compute the blocks that are not finished. An interrupt stops after those that are under way.
 
-        Args:
-            work: its blocks hold every query that is left.
-            progress: called with the number of finished queries and of all.
-            cluster: computes the blocks; without it, threads of this process.
+        The blocks of the job hold every query that is left; without a cluster, threads of this process compute them.
 
         Raises:
             OutputError: the checkpoint cannot be written. ClusterError: as `Cluster.results`.
         """
-        left = [number for number in range(len(work)) if self._missing[work.places(number)].any()]
-        finished = self._total - sum(len(work.places(number)) for number in left)
+        left = [number for number in range(len(job)) if self._missing[job.places(number)].any()]
+        finished = self._total - sum(len(job.places(number)) for number in left)
         if progress is not None and finished > 0:
             progress(finished, self._total)
 
         def received(number: int, values: Float64) -> int:
-            places = work.places(number)
-            self._store(places, values)
+            positions = job.places(number)
+            self._store(positions, values)
             if self._saved is not None:
-                self._saved.add(FinishedBlock(self._part, number, places, values))
-            return len(places)
+                self._saved.add(FinishedBlock(self._part, number, positions, values))
+            return len(positions)
 
         with contextlib.ExitStack() as until_the_end:
             if cluster is None:
-                counts = in_order(lambda number: received(number, work.values(number)), left, work.threads)
+                counts = in_order(lambda number: received(number, job.values(number)), left, job.threads)
             else:
-                results = until_the_end.enter_context(contextlib.closing(cluster.results(work, left)))
+                results = until_the_end.enter_context(contextlib.closing(cluster.results(job, left)))
                 counts = (received(number, values) for number, values in results)
             for queries in counts:
                 finished += queries

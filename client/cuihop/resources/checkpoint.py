@@ -27,50 +27,40 @@ import struct
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from io import FileIO
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import xxhash
 
-from cuihop.errors import InputError, OutputError
-from cuihop.files.text_lines import quoted
-from cuihop.resources.shard_folder import ShardRecord, locked, neighbours_of, shard_folders
+from cuihop.errors import InputError, output_errors
+from cuihop.resources.arrays import Float64, Int64
+from cuihop.resources.shard import ShardRecord, check_fields, locked, neighbours_of, shard_folders
 
 MAGIC = b"cuihop blocks 1\n"
 _RECORD = struct.Struct("<QQ")
 _BLOCK = struct.Struct("<qqq")
-_ADVICE = "Give another file, or delete this one to begin anew."
+_ADVICE = "Give another file, or delete this one to start again."
 
 
 @dataclass(frozen=True, eq=False)
 class FinishedBlock:
-    """A finished block.
-
-    Attributes:
-        part, number: the part of the job, and the number of the block in it.
-        queries: int64, shape (queries,): positions of its queries.
-        values: float64, shape (queries, values for each).
-    """
+    """A block of a part of the job: positions of its queries, int64; values, float64, shape (queries, values each)."""
 
     part: int
     number: int
-    queries: npt.NDArray[np.int64]
-    values: npt.NDArray[np.float64]
+    queries: Int64
+    values: Float64
 
 
 class Checkpoint:
     """The file of one job, open for appending; a context manager.
 
     Blocks that shards computed are taken too, from the files of the same name in the folders of shards next to it. The
-    file of a shard must have the same inputs as that of the first other shard.
-
-    Args:
-        path: the file; created where it is missing.
-        depends: all inputs of the numbers, as JSON values. A file of other values is refused.
+    file of a shard must have the same inputs as that of the first other shard. All inputs of the numbers are in
+    ``depends``, as JSON values.
 
     Raises:
         InputError: the file is not a checkpoint, belongs to a job of other inputs, or is open in another process.
@@ -82,6 +72,7 @@ class Checkpoint:
         self.finished: list[FinishedBlock] = []
         self._lock = threading.Lock()
         self._failure: OSError | None = None
+        self._writing = partial(output_errors, f"{self.path}: the checkpoint cannot be written")
         header = json.dumps(depends, ensure_ascii=False).encode()
         with self._writing():
             self._file = self._opened()
@@ -117,11 +108,7 @@ class Checkpoint:
                 self.finished.append(block)
 
     def add(self, block: FinishedBlock) -> None:
-        """Append a finished block, from any thread.
-
-        Raises:
-            OutputError: the disk is full. Blocks appended before remain valid.
-        """
+        """Append a finished block, from any thread. If the disk is full, blocks appended before remain valid."""
         content = _BLOCK.pack(block.part, block.number, len(block.queries))
         content += block.queries.astype("<i8").tobytes() + block.values.astype("<f8").tobytes()
         with self._lock, self._writing():
@@ -179,22 +166,11 @@ class Checkpoint:
             raise
         self._failure = None
 
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise OutputError(f"{self.path}: the checkpoint cannot be written: {error.strerror or error}") from error
-
 
 def _check_neighbour(own: Path, depends: Mapping[str, Any]) -> None:
-    """Refuse the file of a shard if the first other shard has one of other inputs.
-
-    Raises:
-        InputError: names the file of the other shard, and the field.
-    """
+    """Refuse the file of a shard if the first other shard has one of other inputs, and name its field."""
     paths = (folder / own.name for folder in neighbours_of(own.parent))
-    for path in islice((path for path in paths if path.is_file()), 1):
+    if (path := next(filter(Path.is_file, paths), None)) is not None:
         with contextlib.suppress(OSError), FileIO(path) as file:
             _blocks_of(file, path, depends, header_only=True)
 
@@ -213,12 +189,13 @@ def _blocks_of(
     if header is None:
         return [], 0
     try:
-        found = json.loads(header)
+        stored = json.loads(header)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        stored = None
+    if not isinstance(stored, dict):
         raise _damaged(path, "its first record")
-    _compare(path, found, depends)
+    fields = ((name, stored.get(name), depends.get(name)) for name in dict.fromkeys((*depends, *stored)))
+    check_fields("the checkpoint belongs to a job of other inputs", path, fields, _ADVICE)
     end = file.tell()
     blocks = []
     for content in () if header_only else records:
@@ -235,12 +212,12 @@ def _block(path: Path, content: bytes) -> FinishedBlock:
     rest = len(content) - _BLOCK.size - 8 * queries
     if queries < 0 or rest < 0 or rest % (8 * queries or 8) or (rest and not queries):
         raise _damaged(path, "a block")
-    places = np.frombuffer(content, dtype="<i8", count=queries, offset=_BLOCK.size)
-    if (places < 0).any() or len(set(places.tolist())) < queries:
+    positions = np.frombuffer(content, dtype="<i8", count=queries, offset=_BLOCK.size)
+    if (positions < 0).any() or len(set(positions.tolist())) < queries:
         raise _damaged(path, "a block")
-    values = np.frombuffer(content, dtype="<f8", offset=_BLOCK.size + places.nbytes)
+    values = np.frombuffer(content, dtype="<f8", offset=_BLOCK.size + positions.nbytes)
     width = values.size // queries if queries else 0
-    return FinishedBlock(part, number, places.astype(np.int64), values.reshape(queries, width).astype(np.float64))
+    return FinishedBlock(part, number, positions.astype(np.int64), values.reshape(queries, width).astype(np.float64))
 
 
 def _damaged(path: Path, what: str) -> InputError:
@@ -261,25 +238,11 @@ def _records(file: FileIO, size: int) -> Iterator[bytes]:
         yield content
 
 
-def _compare(path: Path, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
-    for name in dict.fromkeys((*expected, *found)):
-        if found.get(name) != expected.get(name):
-            raise InputError(
-                "the checkpoint belongs to a job of other inputs", file=path, column=f"field {name}",
-                found=quoted(json.dumps(found.get(name), ensure_ascii=False)),
-                expected=quoted(json.dumps(expected.get(name), ensure_ascii=False)), advice=_ADVICE,
-            )  # fmt: skip
-
-
 @contextlib.contextmanager
 def open_checkpoint(
     path: str | Path | None, depends: Mapping[str, Any], *, keep: bool = False
 ) -> Iterator[Checkpoint | None]:
-    """Open the checkpoint at a path, if one is given; remove it when the work succeeds, unless ``keep``.
-
-    Raises:
-        InputError, OutputError: as `Checkpoint`.
-    """
+    """Open the checkpoint at a path, if one is given; remove it when the work succeeds, unless ``keep``."""
     if path is None:
         yield None
         return

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from cuihop.errors import InputError
-from cuihop.resources.interruption import check_interruption
+from cuihop.resources.progress import check_interruption
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -35,29 +35,29 @@ def checked_threads(threads: int | None) -> int:
     return threads
 
 
-def in_order(call: Callable[[P], T], parts: Iterable[P], threads: int | None = None) -> Iterator[T]:
+def in_order(call: Callable[[P], T], items: Iterable[P], threads: int | None = None) -> Iterator[T]:
     """Results of a call for each part, in order, computed on all cores or in ``threads`` threads.
 
     Parts are taken from their iterator in the calling thread, some ahead of the results. Before each part, and in its
-    thread, `cuihop.resources.interruption` may stop the work. An error or an interrupt that ends the loop early waits
+    thread, `cuihop.resources.progress` may stop the work. An error or an interrupt that ends the loop early waits
     only for the parts under way.
     """
     count = checked_threads(threads)
-    if isinstance(parts, Sized):
-        count = min(len(parts), count)
+    if isinstance(items, Sized):
+        count = min(len(items), count)
 
-    def checked(part: P) -> T:
+    def checked(item: P) -> T:
         check_interruption()
-        return call(part)
+        return call(item)
 
     if count <= 1:
-        yield from map(checked, parts)
+        yield from map(checked, items)
         return
     with ThreadPoolExecutor(count) as pool:
         futures: deque[Future[T]] = deque()
         try:
-            for part in parts:
-                futures.append(pool.submit(contextvars.copy_context().run, checked, part))
+            for item in items:
+                futures.append(pool.submit(contextvars.copy_context().run, checked, item))
                 if len(futures) > _AHEAD * count:
                     yield futures.popleft().result()
             while futures:
@@ -67,7 +67,7 @@ def in_order(call: Callable[[P], T], parts: Iterable[P], threads: int | None = N
             raise
 
 
-def in_threads(call: Callable[[int], None], parts: Iterable[int], threads: int | None = None) -> None:
+def in_threads(call: Callable[[int], None], items: Iterable[int], threads: int | None = None) -> None:
     """Call for each part: see `in_order`."""
-    for _ in in_order(call, parts, threads):
+    for _ in in_order(call, items, threads):
         pass

@@ -1,30 +1,24 @@
-"""Packages that the base installation does not bring, and the error if one of them is missing, before the work."""
+"""Packages: their versions, and the error if an optional one is missing, raised before the work."""
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 
 
 @dataclass(frozen=True)
 class OptionalPackage:
-    """A package that an option, a file or a measure needs.
-
-    Attributes:
-        name: of the module. requirement: the argument of ``pip install`` that brings it.
-    """
+    """A package that an option, a file or a measure needs, and the argument of ``pip install`` that brings it."""
 
     name: str
     requirement: str
 
     def check(self) -> None:
-        """Refuse work that needs the package, without the seconds that its import may take.
-
-        Raises:
-            ModuleNotFoundError: it is missing; the message says how to install it.
-        """
+        """Refuse work that needs the package if it is missing, without the seconds that its import may take."""
         with installed_by(self.requirement):
             if find_spec(self.name) is None:
                 raise ModuleNotFoundError(name=self.name)
@@ -41,14 +35,7 @@ URLLIB3 = OptionalPackage("urllib3", "cuihop[remote]")
 
 @contextmanager
 def installed_by(requirement: str) -> Iterator[None]:
-    """Import an optional package in this block.
-
-    Args:
-        requirement: the argument of ``pip install`` that brings the package, such as ``cuihop[frames]``.
-
-    Raises:
-        ModuleNotFoundError: the package is missing; the message says how to install it.
-    """
+    """Import an optional package in this block; if it is missing, the error says how to install ``requirement``."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -56,3 +43,19 @@ def installed_by(requirement: str) -> Iterator[None]:
         argument = f"'{requirement}'" if "[" in requirement else requirement
         missing = f"this needs the package {package}, which is not installed: pip install {argument}"
         raise ModuleNotFoundError(missing, name=package) from None
+
+
+def versions(*packages: str) -> dict[str, str]:
+    """The versions of Python and of these packages."""
+    return {"python": platform.python_version(), **{package: _version(package) for package in packages}}
+
+
+@cache
+def _version(package: str) -> str:
+    """The version of a package; read once, since its whole metadata are parsed for it."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

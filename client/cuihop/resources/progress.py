@@ -1,11 +1,37 @@
-"""Progress of a long computation."""
+"""Progress of long work, and its interruption between two blocks: at a deadline, or when the result is not needed.
+
+Compiled code cannot be interrupted, so long operations are divided into blocks of some tenths of a second, and between
+blocks call `check_interruption`. The check is a value of the context (`contextvars`) that the work runs in, so no
+operation of `ConceptGraph` needs a parameter for it. `cuihop.resources.cores` passes it on to the threads it starts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 Progress = Callable[[int, int], None]
 """Callback with the number of finished items and of all items, called in the calling thread."""
 
 StepProgress = Callable[[str, int, int], None]
 """Callback with the current step or file, the amount done and the total, called in the calling thread."""
+
+_CHECK: ContextVar[Callable[[], None] | None] = ContextVar("cuihop_interruption", default=None)
+
+
+@contextmanager
+def interrupted_by(check: Callable[[], None]) -> Iterator[None]:
+    """Make long work in this block call ``check`` between its parts, in several threads; it raises to stop the work."""
+    token = _CHECK.set(check)
+    try:
+        yield
+    finally:
+        _CHECK.reset(token)
+
+
+def check_interruption() -> None:
+    """Call the check of the context, if there is one; it raises to stop the work."""
+    check = _CHECK.get()
+    if check is not None:
+        check()

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
+from cuihop.resources.arrays import Int64
 from cuihop.resources.block_work import Cluster
 from cuihop.resources.cores import checked_threads
 from cuihop.resources.memory_budget import DEFAULT_MEMORY, MemoryBudget
@@ -22,9 +20,9 @@ class Resources:
 
     Attributes:
         threads: number of threads; ``None`` is one for each core of the process, and of a process of the cluster.
-        memory: allowance beside the inputs: bytes, or a text such as ``500MB``.
+        memory: allowance in addition to the inputs: bytes, or a text such as ``500MB``.
         progress: callback with the number of finished queries and of all queries.
-        checkpoint: file of finished blocks. Where it exists, from an interrupted run on the same inputs, its blocks are
+        checkpoint: file of finished blocks. If it exists, from an interrupted run on the same inputs, its blocks are
             not computed again. Removed at the end.
         keep_checkpoint: keep that file at the end.
         places: the places of the queries to compute, those of a shard; ``None`` is all. The others have no values.
@@ -40,7 +38,7 @@ class Resources:
     progress: Progress | None = None
     checkpoint: str | Path | None = None
     keep_checkpoint: bool = False
-    places: npt.NDArray[np.int64] | None = None
+    places: Int64 | None = None
     cluster: Cluster | None = None
 
     @property

@@ -3,7 +3,7 @@
 Conventions that every measure shares, and on which values depend:
 
 - Concepts of a cycle (a strongly connected component) are one node of the hierarchy.
-- Where a graph has several nodes without a parent, one virtual root stands above them all. It has depth 1 and
+- If a graph has several nodes without a parent, one virtual root stands above them all. It has depth 1 and
   information content 0, and is no ancestor in counts and sets of ancestors. With a single root there is no virtual one.
 - A concept is among its own ancestors and descendants; the depth of the root is 1, and the depth of another concept the
   number of nodes on its longest chain from the root.

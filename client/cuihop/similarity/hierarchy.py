@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, overload
 
-import numpy as np
-
+from cuihop.errors import InputError
 from cuihop.files.text_lines import counted
+from cuihop.identifiers import checked_identifiers, ends_of_pairs
+from cuihop.resources.arrays import Bool, Float64, NumbersOrNone
 from cuihop.similarity.options import InformationContent, SimilarityMeasure, SimilarityOptions
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +19,8 @@ class HierarchyFacts:
 
     Attributes:
         nodes: concepts, with each cycle as one.
-        cycles, concepts_in_cycles: cycles that were made one node, and their concepts.
+        cycles: cycles that were made one node.
+        concepts_in_cycles: their concepts.
         roots: nodes without a parent; above more than one stands the virtual root.
         leaves: nodes without a child.
         depth: hops from the deepest node to the root, on its longest chain; D of Leacock and Chodorow.
@@ -57,10 +53,12 @@ class Placement:
 
     Attributes:
         cui: the concept.
-        depth: nodes on the longest chain from the root, both included; shortest_depth: on the shortest.
+        depth: nodes on the longest chain from the root, both included.
+        shortest_depth: nodes on the shortest chain.
         height: hops to the farthest leaf below, on the longest chain.
-        ancestors, descendants: their numbers, the concept itself left out; leaves: descendants without a child, the
-            concept itself included where it has none.
+        ancestors: number of ancestors, the concept itself left out.
+        descendants: number of descendants, likewise.
+        leaves: number of descendants without a child, the concept itself included if it has none.
         ic: information content; ``None`` for a concept that, with all its descendants, does not occur in the corpus.
         cycle: the concepts of its cycle, itself included; empty where it is in none.
     """
@@ -82,7 +80,8 @@ class CommonSubsumer:
 
     Attributes:
         cui: ``None`` for the virtual root. Of a cycle, its first concept in the order of identifiers.
-        depth, ic: as in `Placement`; hops_a, hops_b: upward hops to it, a cycle being one node.
+        depth, ic: as in `Placement`.
+        hops_a, hops_b: upward hops to it, a cycle being one node.
     """
 
     cui: str | None
@@ -97,13 +96,14 @@ class PairSimilarity:
     """Two concepts by every measure.
 
     Attributes:
-        a, b: their places.
-        hops: either way; ``None`` without a path.
+        a, b: the concepts in the hierarchy.
+        hops: edges on a shortest path in either direction; ``None`` without a path.
         lowest: the common ancestors that have no common ancestor below them, deepest first, then nearest, then by
             identifier; only the virtual root where there is no other.
-        deepest: the ``lcs`` of Wu and Palmer; nearest: the common ancestor of path-lcs; most_informative: the
-            ``mica``.
-        values: by measure; ``None`` where it has no value.
+        deepest: the common ancestor of Wu and Palmer, their ``lcs``.
+        nearest: the common ancestor of path-lcs.
+        most_informative: the common ancestor of Resnik, Lin, and Jiang and Conrath, their ``mica``.
+        values: value of each measure; ``None`` if it has no value.
         ic: the information content used.
         merged: retired identifier → the successor used in its place.
     """
@@ -120,8 +120,8 @@ class PairSimilarity:
     merged: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class Similarities(Sequence[float | None]):
+@dataclass(frozen=True, eq=False, repr=False)
+class Similarities(NumbersOrNone[float]):
     """Similarities of a batch of pairs, in the order of the request. A sequence of ``float | None``.
 
     Attributes:
@@ -132,49 +132,30 @@ class Similarities(Sequence[float | None]):
         merged: retired identifier → the successor used in its place.
     """
 
-    values: npt.NDArray[np.float64]
-    defined: npt.NDArray[np.bool_]
+    values: Float64
+    defined: Bool
     options: SimilarityOptions
     merged: Mapping[str, str] = field(default_factory=dict)
 
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __repr__(self) -> str:
-        first = ", ".join(str(self[i]) for i in range(min(_SHOWN, len(self))))
-        more = f", … {len(self) - _SHOWN:,} more" if len(self) > _SHOWN else ""
-        return f"Similarities([{first}{more}])"
-
-    @overload
-    def __getitem__(self, index: int) -> float | None: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[float | None]: ...
-    def __getitem__(self, index: int | slice) -> float | list[float | None] | None:
-        if isinstance(index, slice):
-            return self.to_list()[index]
-        return float(self.values[index]) if self.defined[index] else None
-
-    def __iter__(self) -> Iterator[float | None]:
-        return iter(self.to_list())
-
-    def to_list(self) -> list[float | None]:
-        """The similarities as plain Python values."""
-        pairs = zip(self.values.tolist(), self.defined.tolist(), strict=True)
-        return [value if defined else None for value, defined in pairs]
+    @property
+    def _arrays(self) -> tuple[Float64, Bool]:
+        return self.values, self.defined
 
 
-class Hierarchy(Protocol):
+class Hierarchy(ABC):
     """Similarity over the hierarchy of a graph: see `cuihop.similarity` for its conventions.
 
     Identifiers are treated as by `cuihop.graph.ConceptGraph`, with the same errors. Answers are exact and
     deterministic, and every method may be called from several threads at once.
+
+    A public method checks its arguments; the method of the same name with an underscore, which an adapter implements,
+    gets them checked.
     """
 
     @abstractmethod
     def facts(self) -> HierarchyFacts:
         """The hierarchy as a whole."""
 
-    @abstractmethod
     def placements(
         self, cuis: Sequence[str], *, ic: InformationContent = "Sanchez", counts: Mapping[str, float] | None = None
     ) -> list[Placement]:
@@ -187,8 +168,11 @@ class Hierarchy(Protocol):
         Raises:
             InvalidCui, ConceptNotFound, ConceptRetired: names every identifier at fault.
         """
+        return self._placements(checked_identifiers(cuis), SimilarityOptions(ic=ic, counts=counts or {}))
 
     @abstractmethod
+    def _placements(self, cuis: Sequence[str], options: SimilarityOptions) -> list[Placement]: ...
+
     def pairs(
         self,
         pairs: Iterable[tuple[str, str]],
@@ -197,16 +181,22 @@ class Hierarchy(Protocol):
         counts: Mapping[str, float] | None = None,
     ) -> list[PairSimilarity]:
         """Each pair by every measure, with its common ancestors. Other arguments and errors as `placements`."""
+        return self._pairs(ends_of_pairs(pairs), SimilarityOptions(ic=ic, counts=counts or {}))
 
     @abstractmethod
+    def _pairs(self, ends: Sequence[str], options: SimilarityOptions) -> list[PairSimilarity]: ...
+
     def similarities(self, pairs: Iterable[tuple[str, str]], options: SimilarityOptions | None = None) -> Similarities:
         """The similarity of each pair.
 
         Raises:
             InvalidCui, ConceptNotFound, ConceptRetired: as `placements`; no similarity is returned.
         """
+        return self._similarities(ends_of_pairs(pairs), options or SimilarityOptions())
 
     @abstractmethod
+    def _similarities(self, ends: Sequence[str], options: SimilarityOptions) -> Similarities: ...
+
     def set_similarities(
         self, pairs: Iterable[tuple[Collection[str], Collection[str]]], options: SimilarityOptions | None = None
     ) -> Similarities:
@@ -214,7 +204,7 @@ class Hierarchy(Protocol):
 
         simUI and simGIC compare the united ancestors of each set. Any other measure is a best-match average (BMA): the
         mean of two means, of the best value of each concept of A among those of B, and the other way round (Couto and
-        Silva 2011). Where one set is empty the value is 0, and a distance has none; where both are, there is none; nor
+        Silva 2011). If one set is empty the value is 0, and a distance has none; where both are, there is none; nor
         is there one where a concept has no value.
 
         Args:
@@ -225,6 +215,11 @@ class Hierarchy(Protocol):
             InvalidCui, ConceptNotFound, ConceptRetired: as `placements`.
             InputError: an item is no pair of collections.
         """
+        return self._set_similarities(_checked_sets(pairs), options or SimilarityOptions())
+
+    @abstractmethod
+    def _set_similarities(self, sets: Sequence[Collection[str]], options: SimilarityOptions) -> Similarities:
+        """The similarity of the sets 2i and 2i + 1, for each i."""
 
     def similarity(self, a: str, b: str, options: SimilarityOptions | None = None) -> float | None:
         """The similarity of one pair: see `similarities`."""
@@ -235,3 +230,20 @@ class Hierarchy(Protocol):
     ) -> PairSimilarity:
         """One pair by every measure: see `pairs`."""
         return self.pairs([(a, b)], ic=ic, counts=counts)[0]
+
+
+def _checked_sets(pairs: Iterable[tuple[Collection[str], Collection[str]]]) -> list[Collection[str]]:
+    """Both sets of each pair, one after the other, or an `InputError` where an item is no pair of collections."""
+    sets: list[Collection[str]] = []
+    for item in pairs:
+        if not (isinstance(item, Sequence) and len(item) == 2 and all(map(_is_set, item))):
+            raise InputError(
+                "not a pair of sets of identifiers", column="pairs", found=repr(item)[:80],
+                expected="[({a, b}, {c}), …]",
+            )  # fmt: skip
+        sets.extend(item)
+    return sets
+
+
+def _is_set(item: object) -> bool:
+    return isinstance(item, Collection) and not isinstance(item, str | bytes)

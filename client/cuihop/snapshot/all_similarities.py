@@ -9,30 +9,41 @@ Every value has the bits of `Hierarchy.similarity`. Three ways lead there:
 
 Only the ancestors of the concepts are walked, so a few thousand concepts of a large graph take little more time than
 those of a small one.
+
+They are written as an array with its identifiers in files next to it, or as a table of the nearest pairs.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.errors import InputError
-from cuihop.resources.arrays import bounds_of
+from cuihop.files.written_files import replaced_file, write_whole
+from cuihop.resources.arrays import Float64, Int32, Int64, bounds_of
 from cuihop.resources.cores import in_order
-from cuihop.similarity.options import SIMILARITY_MEASURES, SimilarityOptions
+from cuihop.resources.optional_packages import installed_by
+from cuihop.resources.resources import Resources
+from cuihop.similarity.options import DISTANCES, SIMILARITY_MEASURES, SimilarityOptions
 from cuihop.snapshot.hierarchy import SnapshotHierarchy
+from cuihop.snapshot.string_table import check_distinct
 
 __all__ = ["AllSimilarities"]
 
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Float64 = npt.NDArray[np.float64]
 
 _CELLS_A_BLOCK = 1 << 20  # 8 MB; some blocks of each thread wait for the reader
 _MOST_BELOW = 1 << 27  # listed columns: 512 MB
+
+_Write = Callable[[Int64, Int64, Float64], None]
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+"""Suffix of a table in text → what stands between its fields."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,21 +55,21 @@ class _Part:
     up_indices: Int32
 
     @classmethod
-    def of(cls, up_indptr: Int32, up_indices: Int32, chosen: Int32) -> _Part:
+    def of(cls, up_indptr: Int32, up_indices: Int32, selected: Int32) -> _Part:
         """The part with these nodes."""
-        from cuihop._kernels import all_similarities as kernel
+        from cuihop._kernels.hierarchy import ancestors_of_all
 
         count = len(up_indptr) - 1
         mark, united = np.zeros(count, dtype=np.int32), np.empty(count, dtype=np.int32)
-        nodes = np.sort(united[: kernel.united_ancestors(up_indptr, up_indices, chosen, mark, united)])
-        places = np.empty(count, dtype=np.int32)
-        places[nodes] = np.arange(len(nodes), dtype=np.int32)
+        nodes = np.sort(united[: ancestors_of_all(up_indptr, up_indices, selected, mark, united, 1)])
+        positions = np.empty(count, dtype=np.int32)
+        positions[nodes] = np.arange(len(nodes), dtype=np.int32)
         sizes = np.diff(up_indptr)[nodes]
         indptr = bounds_of(sizes, np.int32)
         edges = np.repeat(up_indptr[nodes] - indptr[:-1], sizes) + np.arange(indptr[-1], dtype=np.int32)
-        return cls(nodes, indptr, places[up_indices[edges]])
+        return cls(nodes, indptr, positions[up_indices[edges]])
 
-    def places(self, nodes: Int32) -> Int32:
+    def numbers(self, nodes: Int32) -> Int32:
         """The numbers in this part of nodes of the whole."""
         return np.searchsorted(self.nodes, nodes).astype(np.int32)
 
@@ -130,21 +141,22 @@ class AllSimilarities:
     def _by_pairs(self, rows: Int32) -> Float64:
         pairs = np.empty((len(rows), len(self._columns), 2), dtype=np.int32)
         pairs[:, :, 0], pairs[:, :, 1] = rows[:, None], self._columns
-        return self._hierarchy.of_places(pairs.ravel(), self.options).reshape(len(rows), -1)
+        return self._hierarchy.of_positions(pairs.ravel(), self.options).reshape(len(rows), -1)
 
     def _by_content(self) -> Callable[[Int32], Float64]:
         from cuihop._kernels import all_similarities as kernel
 
-        part, node_of = self._part()
-        content = self._hierarchy.information_content(self.options)[part.nodes]
+        above, node_of = self._part()
+        content = self._hierarchy.information_content(self.options)[above.nodes]
         number = [*SIMILARITY_MEASURES].index(self.options.measure)
-        columns = part.places(node_of[self._columns])
+        columns = above.numbers(node_of[self._columns])
 
         def values_of(rows: Int32) -> Float64:
             values = np.empty((len(rows), len(columns)), dtype=np.float64)
-            mark, queue = _scratch(part)
+            mark, queue = _scratch(above)
             kernel.content_rows(
-                part.up_indptr, part.up_indices, content, number, part.places(node_of[rows]), columns, mark, queue, 0,
+                above.up_indptr, above.up_indices, content, number, above.numbers(node_of[rows]), columns,
+                mark, queue, 0,
                 values,
             )  # fmt: skip
             return values
@@ -155,20 +167,21 @@ class AllSimilarities:
         """``None`` where the lists of columns would be too long."""
         from cuihop._kernels import all_similarities as kernel
 
-        part, node_of = self._part()
-        columns = part.places(node_of[self._columns])
-        counts, sizes = np.empty(len(columns), dtype=np.int32), np.zeros(len(part.nodes), dtype=np.int64)
-        kernel.ancestor_counts(part.up_indptr, part.up_indices, columns, *_scratch(part), counts, sizes)
+        above, node_of = self._part()
+        columns = above.numbers(node_of[self._columns])
+        counts, sizes = np.empty(len(columns), dtype=np.int32), np.zeros(len(above.nodes), dtype=np.int64)
+        kernel.ancestor_counts(above.up_indptr, above.up_indices, columns, *_scratch(above), counts, sizes)
         if sizes.sum() > _MOST_BELOW:
             return None
         bounds = bounds_of(sizes, np.int64)
         below = np.empty(int(bounds[-1]), dtype=np.int32)
-        kernel.columns_below(part.up_indptr, part.up_indices, columns, *_scratch(part), bounds[:-1].copy(), below)
+        kernel.columns_below(above.up_indptr, above.up_indices, columns, *_scratch(above), bounds[:-1].copy(), below)
 
         def values_of(rows: Int32) -> Float64:
             values = np.empty((len(rows), len(columns)), dtype=np.float64)
             kernel.overlap_rows(
-                part.up_indptr, part.up_indices, bounds, below, counts, part.places(node_of[rows]), *_scratch(part), 0,
+                above.up_indptr, above.up_indices, bounds, below, counts, above.numbers(node_of[rows]),
+                *_scratch(above), 0,
                 values,
             )  # fmt: skip
             return values
@@ -178,20 +191,145 @@ class AllSimilarities:
     def _part(self) -> tuple[_Part, Int32]:
         """The ancestors of rows and columns, and the node of each concept in the whole hierarchy."""
         tables = self._hierarchy.tables
-        chosen = tables.node_of[np.concatenate((self._rows, self._columns))]
-        return _Part.of(tables.up_indptr, tables.up_indices, chosen), tables.node_of
+        selected = tables.node_of[np.concatenate((self._rows, self._columns))]
+        return _Part.of(tables.up_indptr, tables.up_indices, selected), tables.node_of
 
 
-def _scratch(part: _Part) -> tuple[Int32, Int32]:
+def _scratch(above: _Part) -> tuple[Int32, Int32]:
     """Marks and a queue."""
-    return np.full(len(part.nodes), -1, dtype=np.int32), np.empty(len(part.nodes), dtype=np.int32)
+    return np.full(len(above.nodes), -1, dtype=np.int32), np.empty(len(above.nodes), dtype=np.int32)
 
 
 def _distinct(hierarchy: SnapshotHierarchy, cuis: Sequence[str]) -> tuple[Int32, dict[str, str]]:
     """The number of each concept, and successors used."""
-    places, merged = hierarchy.places(cuis)
-    found, counts = np.unique(places, return_counts=True)
-    if len(found) < len(places):
-        twice = int(np.flatnonzero(np.isin(places, found[counts > 1]))[0])
-        raise InputError("a concept is given twice", found=cuis[twice], expected="distinct concepts")
-    return places, merged
+    positions, merged = hierarchy.positions(cuis)
+    check_distinct(positions, cuis)
+    return positions, merged
+
+
+def identifier_files(path: Path, every: AllSimilarities) -> dict[Path, list[str]]:
+    """The files of identifiers next to an array, one a line: of its rows and, where they are others, of its columns."""
+    files = {path.with_name(f"{path.name}.rows.txt"): every.rows}
+    if every.columns is not every.rows:
+        files[path.with_name(f"{path.name}.columns.txt")] = every.columns
+    return files
+
+
+def write_array(
+    every: AllSimilarities, path: Path, *, dtype: Literal["float64", "float32"] = "float64", resources: Resources
+) -> None:
+    """Write a NumPy array of shape (rows, columns), NaN for no value, and `identifier_files` next to it.
+
+    ``numpy.load(path, mmap_mode="r")`` reads it without taking memory.
+
+    Args:
+        dtype: float32 rounds to about 7 digits and takes half the room.
+
+    Raises:
+        OutputError: a file cannot be written; the array is written atomically.
+    """
+    shape = (len(every.rows), len(every.columns))
+    size = shape[0] * shape[1] * np.dtype(dtype).itemsize
+    with replaced_file(path, expected_bytes=size) as file:
+        header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        for _, block in _blocks(every, resources):
+            file.write(np.ascontiguousarray(block, dtype=dtype).data)
+    for name, cuis in identifier_files(path, every).items():
+        write_whole(name, "".join(f"{cui}\n" for cui in cuis))
+
+
+def write_pairs(
+    every: AllSimilarities, path: Path, *, at_least: float | None = None, top: int | None = None, resources: Resources
+) -> int:
+    """Write a table (.csv, .tsv or .parquet) of columns a, b and the measure; pairs without a value are left out.
+
+    Of one list compared with itself, each pair stands once, with ``top`` once for each of its two rows; no concept is
+    paired with itself.
+
+    Args:
+        at_least: the least value; of a distance, the greatest.
+        top: nearest columns of each row, of equal ones those that stand first; ``None`` for all.
+
+    Returns:
+        The number of pairs.
+
+    Raises:
+        InputError: another suffix. OutputError: the file cannot be written; it is written atomically.
+        ModuleNotFoundError: Parquet, and pyarrow is not installed.
+    """
+    sign = -1.0 if every.options.measure in DISTANCES else 1.0
+    alone = every.columns is every.rows
+    count = 0
+    with replaced_file(path) as file, _table(file, path, every) as write:
+        for begin, block in _blocks(every, resources):
+            near = sign * block
+            if alone:
+                positions = begin + np.arange(len(block))
+                columns = np.arange(block.shape[1])
+                near[columns == positions[:, None] if top else columns <= positions[:, None]] = np.nan
+            valued = ~np.isnan(near)
+            if at_least is not None:
+                valued &= near >= sign * at_least
+            if top is None:
+                rows, columns = np.nonzero(valued)
+            else:
+                rows, columns = _nearest(np.where(valued, near, -np.inf), top)
+            write(begin + rows, columns, block[rows, columns])
+            count += len(rows)
+    return count
+
+
+def _blocks(every: AllSimilarities, resources: Resources) -> Iterator[tuple[int, Float64]]:
+    """First row and values of each block."""
+    begin = 0
+    for block in every.blocks(resources.threads):
+        yield begin, block
+        begin += len(block)
+        if resources.progress is not None:
+            resources.progress(begin, len(every.rows))
+
+
+def _nearest(near: Float64, top: int) -> tuple[Int64, Int64]:
+    """Row and column of the greatest values of each row, greatest first, of equal ones the first; -inf is none."""
+    rows, columns = [], []
+    for row, values in enumerate(near):
+        finite = np.flatnonzero(values > -np.inf)
+        if len(finite) > top:
+            last = np.partition(values[finite], len(finite) - top)[len(finite) - top]
+            above, equal = finite[values[finite] > last], finite[values[finite] == last]
+            finite = np.sort(np.concatenate((above, equal[: top - len(above)])))
+        order = finite[np.argsort(-values[finite], kind="stable")]
+        rows.append(np.full(len(order), row))
+        columns.append(order)
+    return np.concatenate(rows), np.concatenate(columns)
+
+
+@contextmanager
+def _table(file: BinaryIO, path: Path, every: AllSimilarities) -> Iterator[_Write]:
+    """A function that writes rows, columns and values to the table."""
+    header = ("a", "b", every.options.measure)
+    ending = path.suffix.lower()
+    if ending in DELIMITERS:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+        rows_of = csv.writer(text, delimiter=DELIMITERS[ending], lineterminator="\n")
+        rows_of.writerow(header)
+        yield lambda rows, columns, values: rows_of.writerows(
+            (every.rows[row], every.columns[column], value)
+            for row, column, value in zip(rows.tolist(), columns.tolist(), values.tolist(), strict=True)
+        )
+        text.detach()
+        return
+    if ending != ".parquet":
+        raise InputError(
+            "no such table", file=path, found=path.suffix or "no suffix", expected=".csv, .tsv or .parquet"
+        )
+    with installed_by("cuihop[parquet]"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    names: tuple[Any, Any] = (pa.array(every.rows), pa.array(every.columns))
+    schema = pa.schema([("a", pa.string()), ("b", pa.string()), (header[2], pa.float64())])
+    with pq.ParquetWriter(file, schema) as writer:
+        yield lambda rows, columns, values: writer.write_table(
+            pa.table([names[0].take(rows), names[1].take(columns), values], schema=schema)
+        )

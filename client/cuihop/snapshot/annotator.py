@@ -9,11 +9,9 @@ from functools import partial
 from typing import overload
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.annotation.abbreviations import definitions
-from cuihop.annotation.characters import CharacterClasses
-from cuihop.annotation.code_points import coded
+from cuihop.annotation.characters import CharacterClasses, coded
 from cuihop.annotation.context import contexts
 from cuihop.annotation.mentions import RULES, Annotations, Term, Vocabulary, joined_bounds
 from cuihop.annotation.options import CONTEXTS, AnnotationOptions
@@ -21,19 +19,14 @@ from cuihop.annotation.semantic_groups import selected_types
 from cuihop.annotation.texts import blocks_of_texts, checked_texts
 from cuihop.annotation.tokens import Tokeniser, Tokens
 from cuihop.errors import InputError, first_few
-from cuihop.resources.arrays import bounds_of
-from cuihop.resources.interruption import check_interruption
+from cuihop.resources.arrays import Bool, Int32, Int64, UInt8, UInt32, bounds_of
+from cuihop.resources.progress import check_interruption
 from cuihop.snapshot.concept_records import ConceptRecords
 from cuihop.snapshot.file import Sections
-from cuihop.snapshot.identifier_table import IdentifierTable
 from cuihop.snapshot.name_index_builder import read_only
+from cuihop.snapshot.string_table import IdentifierTable
 from cuihop.snapshot.term_table import TermTable
 from cuihop.snapshot.word_forms import form_of
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-UInt8 = npt.NDArray[np.uint8]
-UInt32 = npt.NDArray[np.uint32]
 
 _CHARACTERS_AT_A_TIME = 1 << 18
 _PAIRS_AT_A_TIME = 1 << 22  # numbers of concepts, two for each pair
@@ -46,11 +39,7 @@ class Annotator:
     """Annotation with the names of a snapshot. Threads may share it.
 
     Args:
-        sections: of the snapshot.
-        table: of its names.
-        records: of its concepts.
-        cuis: its identifiers.
-        hops: distances of pairs of concepts, given as places one after the other, up to a bound; -1 for longer ones.
+        hops: distances of pairs of concepts, given as positions one after the other, up to a bound; -1 for longer ones.
         nearest: the nearest word that names have; the word itself where they have it, or none is near.
     """
 
@@ -84,26 +73,26 @@ class Annotator:
         texts = checked_texts(texts)
         usable = self._mask(options)
         blocks = blocks_of_texts(texts, max(1, len(texts)), _CHARACTERS_AT_A_TIME)
-        parts = [self._part(texts[block], options, usable) for block in blocks]
-        found = _Found.joined(parts)
-        others = found.candidates
+        blocks_of_mentions = [self._part(texts[block], options, usable) for block in blocks]
+        mentions = _Found.joined(blocks_of_mentions)
+        others = mentions.candidates
         used, terms = kernels.distinct_numbers(
-            found.chosen if others is None else np.concatenate([found.chosen, others[1]])
+            mentions.chosen if others is None else np.concatenate([mentions.chosen, others[1]])
         )
-        count = len(found.chosen)
-        starts, ends = found.places[:, 0].copy(), found.places[:, 1].copy()
-        later = partial(_contexts, texts, found.indptr, starts, ends, self._tokeniser.characters)
+        count = len(mentions.chosen)
+        starts, ends = mentions.places[:, 0].copy(), mentions.places[:, 1].copy()
+        later = partial(_contexts, texts, mentions.indptr, starts, ends, self._tokeniser.characters)
         return Annotations(
             texts=texts,
-            indptr=found.indptr,
+            indptr=mentions.indptr,
             starts=starts,
             ends=ends,
             terms=terms[:count],
-            rules=found.rules,
-            marks=later if found.contexts is None else found.contexts,
+            rules=mentions.rules,
+            marks=later if mentions.contexts is None else mentions.contexts,
             vocabulary=_SnapshotVocabulary(self._table.rows[used], self._indptr, self._records, self._cuis),
             candidates=None if others is None else (others[0], terms[count:]),
-            left_out=found.left_out,
+            left_out=mentions.left_out,
         )
 
     def _part(self, texts: Sequence[str], options: AnnotationOptions, usable: UInt8) -> _Found:
@@ -118,32 +107,32 @@ class Annotator:
             corrected = self._correcting.tokens(bounds, text)
             misspelt = np.flatnonzero(corrected.keys[:, 0] != tokens.keys[:, 0])
             tokens = corrected
-        indptr, places = kernels.mentions_of(
+        indptr, positions = kernels.mentions_of(
             tokens.bounds, tokens.places, tokens.keys, _abbreviations(text, bounds, self._tokeniser.characters),
             table.hashes, table.firsts, table.rows, table.rules, table.words,
             usable, options.general, options.longest,
         )  # fmt: skip
         of_text = np.repeat(np.arange(len(texts)), np.diff(indptr))
         if not options.longest:
-            distinct = _distinct_places(of_text, places)
-            of_text, places = of_text[distinct], places[distinct]
+            distinct = _distinct_mentions(of_text, positions)
+            of_text, positions = of_text[distinct], positions[distinct]
         flags = None
-        all_mentions = len(places)
+        all_mentions = len(positions)
         if options.leave_out:
             starts = bounds[of_text]
             flags = contexts(
-                text, bounds, self._tokeniser.characters, of_text, starts + places[:, 0], starts + places[:, 1]
+                text, bounds, self._tokeniser.characters, of_text, starts + positions[:, 0], starts + positions[:, 1]
             )
             unwanted = sum(1 << list(CONTEXTS).index(context) for context in set(options.leave_out))
-            wanted = flags & np.uint8(unwanted) == 0
-            of_text, places, flags = of_text[wanted], places[wanted], flags[wanted]
-        chosen, rules, others = self._names(places, of_text, bounds, text, usable, options)
-        rules[_with_any(misspelt, tokens, of_text, places)] = list(RULES).index("spelling")
+            allowed = flags & np.uint8(unwanted) == 0
+            of_text, positions, flags = of_text[allowed], positions[allowed], flags[allowed]
+        selected, rules, others = self._names(positions, of_text, bounds, text, usable, options)
+        rules[_with_any(misspelt, tokens, of_text, positions)] = list(RULES).index("spelling")
         indptr = bounds_of(np.bincount(of_text, minlength=len(texts)))
-        return _Found(indptr, places, chosen, rules, flags, others, all_mentions - len(places))
+        return _Found(indptr, positions, selected, rules, flags, others, all_mentions - len(positions))
 
     def _names(
-        self, places: Int32, of_text: Int64, bounds: Int64, text: UInt32, usable: UInt8, options: AnnotationOptions
+        self, positions: Int32, of_text: Int64, bounds: Int64, text: UInt32, usable: UInt8, options: AnnotationOptions
     ) -> tuple[Int32, UInt8, tuple[Int64, Int32] | None]:
         """The candidate of each mention, its rule, and all candidates if requested."""
         from cuihop._kernels import mentions as kernels
@@ -152,29 +141,29 @@ class Annotator:
         others = None
         if options.candidates or options.disambiguate == "context":
             others = kernels.candidates_of(
-                places[:, 2].copy(), table.rows, table.rules, usable, options.general, self._indptr
+                positions[:, 2].copy(), table.rows, table.rules, usable, options.general, self._indptr
             )
         if others is not None and options.disambiguate == "context":
-            places[:, 2] = self._nearest_candidates(of_text, *others)
-        chosen = np.empty(len(places), dtype=np.int32)
-        rules = np.empty(len(places), dtype=np.uint8)
+            positions[:, 2] = self._nearest_candidates(of_text, *others)
+        selected = np.empty(len(positions), dtype=np.int32)
+        rules = np.empty(len(positions), dtype=np.uint8)
         characters = self._tokeniser.characters
         unknown = np.uint32(1)
         while unknown:
             unknown = kernels.names_of(
-                places, of_text, bounds, text, characters.classes, characters.folds, characters.several,
+                positions, of_text, bounds, text, characters.classes, characters.folds, characters.several,
                 table.rows, table.rules, usable, self._indptr, self._offsets, self._blob,
-                chosen, rules,
+                selected, rules,
             )  # fmt: skip
             characters.classify(np.array([unknown], dtype=np.uint32))
         if others is None or not options.candidates:
-            return chosen, rules, None
-        return chosen, rules, _chosen_first(chosen, *others, self._concepts)
+            return selected, rules, None
+        return selected, rules, _chosen_first(selected, *others, self._concepts)
 
     def _concepts(self, candidates: Int32) -> Int64:
         """The concept of each candidate."""
-        places: Int64 = np.searchsorted(self._indptr, self._table.rows[candidates], side="right") - 1
-        return places
+        positions: Int64 = np.searchsorted(self._indptr, self._table.rows[candidates], side="right") - 1
+        return positions
 
     def _nearest_candidates(self, of_text: Int64, bounds: Int64, candidates: Int32) -> Int32:
         """For each mention the candidate with the fewest hops in sum to the text's other concepts, then the best."""
@@ -210,10 +199,12 @@ class Annotator:
         if sabs:
             usable &= self._names_of_vocabularies(sabs)
         if stop:
-            places = self._cuis.positions(stop)
-            for place in places[places >= 0].tolist():
-                usable[self._indptr[place] : self._indptr[place + 1]] = 0
-            usable[self._table.names_of([text for text, place in zip(stop, places, strict=True) if place < 0])] = 0
+            positions = self._cuis.positions(stop)
+            for position in positions[positions >= 0].tolist():
+                usable[self._indptr[position] : self._indptr[position + 1]] = 0
+            usable[
+                self._table.names_of([text for text, position in zip(stop, positions, strict=True) if position < 0])
+            ] = 0
         return usable
 
     def _concepts_of_types(self, requested: tuple[str, ...]) -> UInt8:
@@ -222,9 +213,9 @@ class Annotator:
         selected = selected_types(requested, [(code, name) for code, name in sections.meta["semantic_types"]])
         of_type = np.isin(sections["type_indices"], np.array(sorted(selected), dtype=np.int32))
         concepts = np.repeat(np.arange(len(self._cuis)), np.diff(sections["type_indptr"]))
-        found = np.zeros(len(self._cuis), dtype=np.uint8)
-        found[concepts[of_type]] = 1
-        return found
+        of_types = np.zeros(len(self._cuis), dtype=np.uint8)
+        of_types[concepts[of_type]] = 1
+        return of_types
 
     def _names_of_vocabularies(self, requested: tuple[str, ...]) -> UInt8:
         """1 for each name of one of these vocabularies, uint8, shape (names,)."""
@@ -263,22 +254,22 @@ class _Found:
     left_out: int
 
     @classmethod
-    def joined(cls, parts: Sequence[_Found]) -> _Found:
-        if len(parts) == 1:
-            return parts[0]
-        others = [part.candidates for part in parts if part.candidates is not None]
+    def joined(cls, chunks: Sequence[_Found]) -> _Found:
+        if len(chunks) == 1:
+            return chunks[0]
+        others = [chunk.candidates for chunk in chunks if chunk.candidates is not None]
         return cls(
-            joined_bounds([part.indptr for part in parts]),
-            np.concatenate([part.places for part in parts]),
-            np.concatenate([part.chosen for part in parts]),
-            np.concatenate([part.rules for part in parts]),
+            joined_bounds([chunk.indptr for chunk in chunks]),
+            np.concatenate([chunk.places for chunk in chunks]),
+            np.concatenate([chunk.chosen for chunk in chunks]),
+            np.concatenate([chunk.rules for chunk in chunks]),
             None
-            if parts[0].contexts is None
-            else np.concatenate([part.contexts for part in parts if part.contexts is not None]),
-            (joined_bounds([bounds for bounds, _ in others]), np.concatenate([found for _, found in others]))
+            if chunks[0].contexts is None
+            else np.concatenate([chunk.contexts for chunk in chunks if chunk.contexts is not None]),
+            (joined_bounds([bounds for bounds, _ in others]), np.concatenate([candidates for _, candidates in others]))
             if others
             else None,
-            sum(part.left_out for part in parts),
+            sum(chunk.left_out for chunk in chunks),
         )
 
 
@@ -287,14 +278,14 @@ class _SnapshotVocabulary(Vocabulary):
 
     def __init__(self, rows: Int32, indptr: Int32, records: ConceptRecords, cuis: IdentifierTable) -> None:
         self._rows = rows
-        self._places = np.searchsorted(indptr, rows, side="right") - 1
+        self._positions = np.searchsorted(indptr, rows, side="right") - 1
         self._records = records
         self._cuis = cuis
 
     @property
     def cuis(self) -> list[str]:
         """The concept of each term."""
-        return self._cuis.at(self._places)
+        return self._cuis.at(self._positions)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -306,9 +297,9 @@ class _SnapshotVocabulary(Vocabulary):
     def __getitem__(self, index: int | slice) -> Term | Sequence[Term]:
         if isinstance(index, slice):
             return [self[i] for i in range(len(self))[index]]
-        place, row = int(self._places[index]), int(self._rows[index])
+        position, row = int(self._positions[index]), int(self._rows[index])
         records = self._records
-        return Term(self._cuis[place], records.name(place), records.strings[row], records.name_sabs(row))
+        return Term(self._cuis[position], records.name(position), records.strings[row], records.name_sabs(row))
 
 
 def _corrected_form(nearest: Callable[[str], str], word: str) -> str:
@@ -335,9 +326,9 @@ def _contexts(texts: Sequence[str], indptr: Int64, starts: Int32, ends: Int32, c
 
 def _abbreviations(text: UInt32, bounds: Int64, characters: CharacterClasses) -> Int64:
     """Definitions in these texts as `cuihop._kernels.mentions.mentions_of` takes them."""
-    found = definitions(text, bounds, characters)
-    starts = bounds[found.texts]
-    return np.stack([found.texts, *(places - starts for places in found[1:])], axis=1)
+    pairs = definitions(text, bounds, characters)
+    starts = bounds[pairs.texts]
+    return np.stack([pairs.texts, *(positions - starts for positions in pairs[1:])], axis=1)
 
 
 def _ambiguous_pairs(of_text: Int64, bounds: Int64, concepts: Int64) -> Iterator[tuple[int, int, Int32]]:
@@ -347,8 +338,8 @@ def _ambiguous_pairs(of_text: Int64, bounds: Int64, concepts: Int64) -> Iterator
     for mention in np.flatnonzero(np.diff(bounds) > 1).tolist():
         rows = np.arange(starts[of_text[mention]], starts[of_text[mention] + 1])
         own = concepts[bounds[mention] : bounds[mention + 1]]
-        some = rows[clear[rows]]
-        context = np.unique(concepts[bounds[some if len(some) else rows[rows != mention]]])
+        unambiguous_rows = rows[clear[rows]]
+        context = np.unique(concepts[bounds[unambiguous_rows if len(unambiguous_rows) else rows[rows != mention]]])
         pairs = np.stack([np.repeat(own, len(context)), np.tile(context, len(own))], axis=1).ravel()
         yield mention, len(own), pairs.astype(np.int32)
 
@@ -368,31 +359,31 @@ def _batches(mentions: Iterator[tuple[int, int, Int32]]) -> Iterator[list[tuple[
         yield batch
 
 
-def _distinct_places(of_text: Int64, places: Int32) -> Int64:
+def _distinct_mentions(of_text: Int64, positions: Int32) -> Int64:
     """Order of mentions by text, start and length, without those of the same characters but for the first."""
-    order = np.lexsort((np.arange(len(places)), places[:, 1], places[:, 0], of_text))
-    columns = np.stack([of_text[order], places[order, 0], places[order, 1]], axis=1)
+    order = np.lexsort((np.arange(len(positions)), positions[:, 1], positions[:, 0], of_text))
+    columns = np.stack([of_text[order], positions[order, 0], positions[order, 1]], axis=1)
     distinct: Int64 = order[np.r_[True, (columns[1:] != columns[:-1]).any(axis=1)][: len(order)]]
     return distinct
 
 
-def _with_any(tokens_at: Int64, tokens: Tokens, of_text: Int64, places: Int32) -> npt.NDArray[np.bool_]:
+def _with_any(tokens_at: Int64, tokens: Tokens, of_text: Int64, positions: Int32) -> Bool:
     """True for each mention with one of these tokens."""
     if not len(tokens_at):
-        return np.zeros(len(places), dtype=np.bool_)
+        return np.zeros(len(positions), dtype=np.bool_)
     wide = np.int64(1) << 32
     rows = np.searchsorted(tokens.bounds, tokens_at, side="right") - 1
     at = rows * wide + tokens.places[tokens_at, 0]
-    low, high = (np.searchsorted(at, of_text * wide + places[:, column]) for column in (0, 1))
+    low, high = (np.searchsorted(at, of_text * wide + positions[:, column]) for column in (0, 1))
     return low < high
 
 
 def _chosen_first(
-    chosen: Int32, bounds: Int64, candidates: Int32, concepts: Callable[[Int32], Int64]
+    selected: Int32, bounds: Int64, candidates: Int32, concepts: Callable[[Int32], Int64]
 ) -> tuple[Int64, Int32]:
     """Candidates with the chosen one of each mention first, in place of that of its concept."""
-    mention = np.repeat(np.arange(len(chosen)), np.diff(bounds))
-    own = concepts(candidates) == concepts(chosen)[mention]
-    candidates = np.where(own, chosen[mention], candidates).astype(np.int32)
+    mention = np.repeat(np.arange(len(selected)), np.diff(bounds))
+    own = concepts(candidates) == concepts(selected)[mention]
+    candidates = np.where(own, selected[mention], candidates).astype(np.int32)
     order = np.lexsort((np.arange(len(candidates)), ~own, mention))
     return bounds, candidates[order]

@@ -5,24 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.graph import Concept, Definition, Direction, Step
+from cuihop.resources.arrays import Bool
 from cuihop.snapshot.file import Sections
-from cuihop.snapshot.identifier_table import IdentifierTable
-from cuihop.snapshot.string_table import StringTable
+from cuihop.snapshot.string_table import IdentifierTable, StringTable
 from cuihop.snapshot.writer import RETIRED_RELATIONS
 
 _MANY_CHILDREN = 300  # beyond these, one scan of all edges is faster than a look-up of each
 
 
 class ConceptRecords:
-    """The records of a snapshot, by the number of the concept. Tables are opened on first use.
-
-    Args:
-        sections: of the snapshot.
-        cuis: its identifiers.
-    """
+    """The records of a snapshot, by the number of the concept. Tables are opened on first use."""
 
     def __init__(self, sections: Sections, cuis: IdentifierTable) -> None:
         self._sections = sections
@@ -39,11 +33,11 @@ class ConceptRecords:
             self._strings = StringTable(self._sections["name_offsets"], self._sections["name_blob"])
         return self._strings
 
-    def name(self, place: int) -> str | None:
+    def name(self, position: int) -> str | None:
         """The preferred name of a concept."""
         indptr = self._sections["name_indptr"]
-        row = int(indptr[place])
-        return self.strings[row] if row < indptr[place + 1] else None
+        row = int(indptr[position])
+        return self.strings[row] if row < indptr[position + 1] else None
 
     def name_sabs(self, row: int) -> tuple[str, ...]:
         """The vocabularies of a name, sorted; empty where the snapshot does not record them."""
@@ -52,7 +46,7 @@ class ConceptRecords:
             return ()
         of_name, indptr = int(self._sections["name_sab_sets"][row]), self._sections["name_sab_set_indptr"]
         members = self._sections["name_sab_set_members"][int(indptr[of_name]) : int(indptr[of_name + 1])]
-        return tuple(sabs[place] for place in members.tolist())
+        return tuple(sabs[position] for position in members.tolist())
 
     @property
     def all_name_sabs(self) -> tuple[str, ...] | None:
@@ -61,31 +55,31 @@ class ConceptRecords:
             return None
         return tuple(self._sections.meta["name_sabs"])
 
-    def names_of_sabs(self, sabs: Collection[str]) -> npt.NDArray[np.bool_]:
+    def names_of_sabs(self, sabs: Collection[str]) -> Bool:
         """True for each name of one of these vocabularies; the snapshot must record them."""
-        wanted = np.array([sab in sabs for sab in self._sections.meta["name_sabs"]], dtype=np.bool_)
+        requested = np.array([sab in sabs for sab in self._sections.meta["name_sabs"]], dtype=np.bool_)
         indptr, members = self._sections["name_sab_set_indptr"], self._sections["name_sab_set_members"]
         of_sets = np.zeros(len(indptr) - 1, dtype=np.bool_)
-        of_sets[np.repeat(np.arange(len(of_sets)), np.diff(indptr))[wanted[members]]] = True
-        found: npt.NDArray[np.bool_] = of_sets[self._sections["name_sab_sets"]]
-        return found
+        of_sets[np.repeat(np.arange(len(of_sets)), np.diff(indptr))[requested[members]]] = True
+        of_names: Bool = of_sets[self._sections["name_sab_sets"]]
+        return of_names
 
-    def concept(self, place: int) -> Concept:
+    def concept(self, position: int) -> Concept:
         """The whole record of a concept."""
         name_indptr = self._sections["name_indptr"]
-        first, last = int(name_indptr[place]), int(name_indptr[place + 1])
+        first, last = int(name_indptr[position]), int(name_indptr[position + 1])
         type_indptr = self._sections["type_indptr"]
-        types = self._sections["type_indices"][int(type_indptr[place]) : int(type_indptr[place + 1])]
+        types = self._sections["type_indices"][int(type_indptr[position]) : int(type_indptr[position + 1])]
         up, down = self._sections["up_indptr"], self._sections["down_indptr"]
         return Concept(
-            cui=self._cuis[place],
-            name=self.name(place),
+            cui=self._cuis[position],
+            name=self.name(position),
             synonyms=tuple(self.strings.slice(first + 1, last)),
             semantic_types=tuple(self._types[t] for t in types.tolist()),
-            parents=int(up[place + 1] - up[place]),
-            children=int(down[place + 1] - down[place]),
-            definitions=self._definitions(place),
-            sabs=self._sabs(place),
+            parents=int(up[position + 1] - up[position]),
+            children=int(down[position + 1] - down[position]),
+            definitions=self._definitions(position),
+            sabs=self._sabs(position),
         )
 
     def step(self, here: int, there: int, direction: Direction) -> Step:
@@ -100,8 +94,8 @@ class ConceptRecords:
         """The number of the edge from child to parent; ``None`` where there is none."""
         indptr, indices = self._sections["up_indptr"], self._sections["up_indices"]
         low, high = int(indptr[child]), int(indptr[child + 1])
-        place = low + int(np.searchsorted(indices[low:high], parent))
-        return place if place < high and indices[place] == parent else None
+        position = low + int(np.searchsorted(indices[low:high], parent))
+        return position if position < high and indices[position] == parent else None
 
     def _edge_sabs(self, edge: int) -> tuple[str, ...]:
         return self._sab_sets[int(self._sections["up_sab_sets"][edge])]
@@ -119,24 +113,24 @@ class ConceptRecords:
         successors = self._sections["retired_successors"][rows].tolist()
         return tuple((RETIRED_RELATIONS[r], s.decode("ascii")) for r, s in zip(relations, successors, strict=True))
 
-    def _definitions(self, place: int) -> tuple[Definition, ...]:
+    def _definitions(self, position: int) -> tuple[Definition, ...]:
         section = self._sections
         if "definition_indptr" not in section:  # of a release without definitions, or of an earlier cuihop
             return ()
         texts = StringTable(section["definition_offsets"], section["definition_blob"])
-        begin, end = section["definition_indptr"][place : place + 2].tolist()
+        begin, end = section["definition_indptr"][position : position + 2].tolist()
         return tuple(Definition(sab, text) for sab, _, text in (t.partition("|") for t in texts.slice(begin, end)))
 
-    def _sabs(self, place: int) -> tuple[str, ...]:
+    def _sabs(self, position: int) -> tuple[str, ...]:
         """The vocabularies that assert an edge of the concept."""
         up_indptr, parents = self._sections["up_indptr"], self._sections["up_indices"]
         down_indptr, children = self._sections["down_indptr"], self._sections["down_indices"]
-        below = children[int(down_indptr[place]) : int(down_indptr[place + 1])]
+        below = children[int(down_indptr[position]) : int(down_indptr[position + 1])]
         if len(below) > _MANY_CHILDREN:
-            edges = np.flatnonzero(parents == place)
+            edges = np.flatnonzero(parents == position)
         else:
-            edges = np.array([self._edge(child, place) for child in below.tolist()], dtype=np.int64)
+            edges = np.array([self._edge(child, position) for child in below.tolist()], dtype=np.int64)
         asserting = self._sections["up_sab_sets"]
-        above = asserting[int(up_indptr[place]) : int(up_indptr[place + 1])]
+        above = asserting[int(up_indptr[position]) : int(up_indptr[position + 1])]
         sets = set(above.tolist()).union(asserting[edges].tolist())
         return tuple(sorted({sab for number in sets for sab in self._sab_sets[number]}))

@@ -21,13 +21,13 @@ import numpy.typing as npt
 from cuihop.adapter_rules import BACKWARDS, SEARCHES
 from cuihop.errors import DamageWarning, ReleaseMismatch, SnapshotError
 from cuihop.graph import Direction
+from cuihop.resources.arrays import Int32
 from cuihop.resources.cores import in_threads
 from cuihop.snapshot.distance_index import DistanceIndex, Tables
 from cuihop.snapshot.file import Sections
-from cuihop.snapshot.identifier_table import IdentifierTable
 from cuihop.snapshot.scratch import Scratch, ScratchPool
+from cuihop.snapshot.string_table import IdentifierTable
 
-Int32 = npt.NDArray[np.int32]
 Rows = tuple[Int32, Int32]
 
 _PAIRS_A_CALL = 4096  # a compiled call cannot be interrupted: some tenths of a second at the most
@@ -38,13 +38,7 @@ _SECONDS_BETWEEN_CHECKS = 0.01
 
 
 class DistanceEngines:
-    """The engines of one snapshot.
-
-    Args:
-        sections: of the snapshot.
-        cuis: its identifiers.
-        scratch: memory for searches.
-    """
+    """The engines of one snapshot."""
 
     def __init__(self, sections: Sections, cuis: IdentifierTable, scratch: ScratchPool[Scratch]) -> None:
         self.index: DistanceIndex | None = None
@@ -77,31 +71,31 @@ class DistanceEngines:
             raise SnapshotError(f"an index of {index.concepts:,} concepts, and the graph has {len(self._cuis):,}")
         self.index = index
 
-    def many(self, places: Int32, direction: Direction, bound: int | None) -> Int32:
+    def many(self, positions: Int32, direction: Direction, bound: int | None) -> Int32:
         """Distances of concepts listed as start, end, start, end, …; -1 where there is none within the bound."""
         if len(searches := SEARCHES[direction]) > 1:
-            answers = [self.many(places, search, bound) for search in searches]
+            answers = [self.many(positions, search, bound) for search in searches]
             return functools.reduce(np.minimum, (hops.view(np.uint32) for hops in answers)).view(np.int32)
-        starts, ends = np.ascontiguousarray(places[::2]), np.ascontiguousarray(places[1::2])
+        starts, ends = np.ascontiguousarray(positions[::2]), np.ascontiguousarray(positions[1::2])
         hops = np.empty(len(starts), dtype=np.int32)
         most = most_hops(bound)
-        if self._plain.take(len(starts)):  # also beside an index, which is read whole before its first use
-            found = plain_distances(self.both_rows(direction), places, most)
-            hops[:] = [-1 if distance is None else distance for distance in found]
+        if self._plain.take(len(starts)):  # also with an index, which is read whole before its first use
+            distances = plain_distances(self.both_rows(direction), positions, most)
+            hops[:] = [-1 if distance is None else distance for distance in distances]
             return hops
         tables = self.labels(direction, bound)
 
         def answer(first: int) -> None:
-            part = slice(first, first + _PAIRS_A_CALL)
+            chunk = slice(first, first + _PAIRS_A_CALL)
             if tables is not None:
-                _labels().distances(*tables, starts[part], ends[part], most, hops[part])
+                _labels().distances(*tables, starts[chunk], ends[chunk], most, hops[chunk])
                 return
             bfs = compiled_searches()
-            with self._scratch.lent() as scratch:
-                epoch = scratch.stamps(bfs.DISTANCE_EPOCHS * len(starts[part]))
+            with self._scratch.leased() as scratch:
+                epoch = scratch.stamps(bfs.DISTANCE_EPOCHS * len(starts[chunk]))
                 bfs.distances(
-                    *self.both_rows(direction), starts[part], ends[part], most,
-                    scratch.mark, scratch.queue, epoch, hops[part],
+                    *self.both_rows(direction), starts[chunk], ends[chunk], most,
+                    scratch.mark, scratch.queue, epoch, hops[chunk],
                 )  # fmt: skip
 
         in_threads(answer, range(0, len(starts), _PAIRS_A_CALL))
@@ -114,28 +108,28 @@ class DistanceEngines:
         """
         if len(searches := SEARCHES[direction]) > 1:
             answers = [self.one(a, b, search, bound) for search in searches]
-            found = [answer[0] for answer in answers if answer is not None]
-            reached = [hops for hops in found if hops is not None]
-            return (min(reached, default=None),) if len(found) == len(answers) else None
+            distances = [answer[0] for answer in answers if answer is not None]
+            reached = [hops for hops in distances if hops is not None]
+            return (min(reached, default=None),) if len(distances) == len(answers) else None
         keys, ends = self._cuis.keys, self._cuis.keys_of_two(a, b)
         if keys is None or ends is None:
             return None
         if self._plain.left and self._plain.take(1):
-            places = self._cuis.positions([a, b])
-            if (places < 0).any():
+            positions = self._cuis.positions([a, b])
+            if (positions < 0).any():
                 return None
-            return (plain_distances(self.both_rows(direction), places, most_hops(bound))[0],)
+            return (plain_distances(self.both_rows(direction), positions, most_hops(bound))[0],)
         tables = self.labels(direction, bound)
         bfs = compiled_searches()
         if tables is not None:
             hops = _labels().distance_of_keys(keys, *ends, tables, most_hops(bound))
         else:
-            scratch = self._scratch.borrow()
+            scratch = self._scratch.acquire()
             epoch = scratch.stamps(bfs.DISTANCE_EPOCHS)
             hops = bfs.distance_of_keys(
                 keys, *ends, *self.both_rows(direction), most_hops(bound), scratch.mark, scratch.queue, epoch
             )
-            self._scratch.give_back(scratch)
+            self._scratch.release(scratch)
         if hops == bfs.UNKNOWN:
             return None
         return (None,) if hops == bfs.NO_PATH else (hops,)
@@ -221,13 +215,7 @@ class PlainTurns:
 
 
 def plain_distances(rows: tuple[Int32, Int32, Int32, Int32], ends: Int32, bound: int) -> list[int | None]:
-    """Distances of pairs of concepts by plain search.
-
-    Args:
-        rows: as in `cuihop._kernels.bfs`.
-        ends: concepts by number: start, end, start, end, and so on.
-        bound: the longest distance that counts.
-    """
+    """Distances up to a bound of concepts listed as start, end, start, end, …; ``rows`` as in `cuihop._kernels.bfs`."""
     return [_plain_distance(rows[:2], rows[2:], start, end, bound) for start, end in ends.reshape(-1, 2).tolist()]
 
 
@@ -244,10 +232,10 @@ def _plain_distance(out: Rows, into: Rows, start: int, end: int, bound: int) -> 
     frontiers = [np.array([start]), np.array([end])]
     sides = (out, into)
     for depth in range(1, bound + 1):
-        work = [int((rows[0][front + 1] - rows[0][front]).sum()) for rows, front in zip(sides, frontiers, strict=True)]
-        if not all(work):
+        edges = [int((rows[0][front + 1] - rows[0][front]).sum()) for rows, front in zip(sides, frontiers, strict=True)]
+        if not all(edges):
             return None
-        side = 0 if work[0] <= work[1] else 1
+        side = 0 if edges[0] <= edges[1] else 1
         reached = _around(sides[side], frontiers[side])
         if (seen[reached] == 2 - side).any():
             return depth
@@ -262,6 +250,6 @@ def _around(rows: Rows, nodes: npt.NDArray[np.integer]) -> Int32:
     indptr, indices = rows
     counts = indptr[nodes + 1] - indptr[nodes]
     ends = np.cumsum(counts)
-    places = np.arange(int(ends[-1])) + np.repeat(indptr[nodes] - (ends - counts), counts)
-    found: Int32 = indices[places]
-    return found
+    positions = np.arange(int(ends[-1])) + np.repeat(indptr[nodes] - (ends - counts), counts)
+    neighbours: Int32 = indices[positions]
+    return neighbours

@@ -16,22 +16,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
 from cuihop.errors import ReleaseMismatch, SnapshotError, SnapshotTooNew
-from cuihop.snapshot.file import Sections, write_sections
+from cuihop.resources.arrays import Int32, Int64, UInt8, UInt32, UInt64
+from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import DISTANCE_INDEX
 
 __all__ = ["INDEX_VERSION", "DistanceIndex", "Tables", "index_path"]
 
-Tables: TypeAlias = tuple[
-    npt.NDArray[np.int32],
-    npt.NDArray[np.int64],
-    npt.NDArray[np.uint32],
-    npt.NDArray[np.uint8],
-    npt.NDArray[np.uint64],
-]
+Tables: TypeAlias = tuple[Int32, Int64, UInt32, UInt8, UInt64]
 """``place``, ``indptr``, ``entries``, ``root_hops``, ``root_sets``: see `cuihop._kernels.labels`."""
 
 INDEX_VERSION = 1
@@ -39,7 +31,7 @@ _TABLES = ("place", "indptr", "entries", "root_hops", "root_sets")
 
 
 def index_path(snapshot: str | os.PathLike[str]) -> Path:
-    """Path of a snapshot's index, beside it: ``graph.cuihop.index``."""
+    """Path of a snapshot's index, next to it: ``graph.cuihop.index``."""
     path = Path(snapshot)
     return path.with_name(f"{path.name}.index")
 
@@ -54,12 +46,8 @@ class DistanceIndex:
     @classmethod
     def of(cls, tables: Tables, meta: Mapping[str, Any]) -> DistanceIndex:
         """The index of tables in memory."""
-        return cls(
-            Sections(
-                {"holds": DISTANCE_INDEX.kind, "version": INDEX_VERSION, **meta},
-                dict(zip(_TABLES, tables, strict=True)),
-            )
-        )
+        described = {"holds": DISTANCE_INDEX.kind, "version": INDEX_VERSION, **meta}
+        return cls(Sections(described, dict(zip(_TABLES, tables, strict=True))))
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, digest: str) -> DistanceIndex:
@@ -78,34 +66,34 @@ class DistanceIndex:
         if meta["version"] > INDEX_VERSION:
             raise SnapshotTooNew(
                 f"{path}: made by a newer cuihop: version {meta['version']} of the distance index, and this one reads "
-                f"{INDEX_VERSION}. Upgrade cuihop, or make it anew with: cuihop index GRAPH"
+                f"{INDEX_VERSION}. Upgrade cuihop, or make it again with: cuihop index GRAPH"
             )
         if meta["version"] != INDEX_VERSION:
             raise SnapshotError(
                 f"{path}: version {meta['version']} of the distance index, and this cuihop reads {INDEX_VERSION}. "
-                "Make it anew with: cuihop index GRAPH"
+                "Make it again with: cuihop index GRAPH"
             )
         if meta["digest"] != digest:
             raise ReleaseMismatch(
                 f"{path}: the index of another graph; found digest {meta['digest'][:12]}, expected {digest[:12]}. "
-                "Make it anew with: cuihop index GRAPH"
+                "Make it again with: cuihop index GRAPH"
             )
         return cls(sections)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the index whole or not at all.
+        """Write the index atomically.
 
         Raises:
             OutputError: the disk is full, or the folder cannot be written.
         """
-        write_sections(Path(path), self._sections.meta, {name: self._sections[name] for name in self._sections})
+        self._sections.save(Path(path))
 
     @property
     def tables(self) -> Tables:
         """The arrays, checked against their checksums on first use."""
         if self._tables is None:
-            place, indptr, entries, root_hops, root_sets = (self._sections[name] for name in _TABLES)
-            self._tables = (place, indptr, entries, root_hops, root_sets)
+            position, indptr, entries, root_hops, root_sets = (self._sections[name] for name in _TABLES)
+            self._tables = (position, indptr, entries, root_hops, root_sets)
         return self._tables
 
     @property

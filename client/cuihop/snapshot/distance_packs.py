@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
-from cuihop.resources.arrays import bounds_of
+from cuihop.resources.arrays import Int32, Int64, UInt8, bounds_of
 from cuihop.resources.cores import in_threads
-from cuihop.resources.interruption import check_interruption
+from cuihop.resources.progress import check_interruption
 from cuihop.snapshot.distance_index import Tables
 from cuihop.snapshot.scratch import Scratch, ScratchPool
 
@@ -22,9 +21,6 @@ NEAR = 3
 TOGETHER = 64
 """Fewest centres that are searched together beyond `NEAR` hops."""
 
-Int32 = npt.NDArray[np.int32]
-UInt8 = npt.NDArray[np.uint8]
-Int64 = npt.NDArray[np.int64]
 
 _CENTRES_A_CALL = 256
 _FIRST_CENTRES = 4  # in the first compiled call: one search of a large graph takes a tenth of a second
@@ -39,20 +35,20 @@ def united(packs: Sequence[tuple[Int64, Int32, UInt8]]) -> tuple[Int64, Int32, U
         return packs[0]
     nodes = len(packs[0][0]) - 1
     rows = [np.repeat(np.arange(nodes, dtype=np.int64), np.diff(indptr)) for indptr, _, _ in packs]
-    places = np.concatenate([row * nodes + indices for row, (_, indices, _) in zip(rows, packs, strict=True)])
+    positions = np.concatenate([row * nodes + indices for row, (_, indices, _) in zip(rows, packs, strict=True)])
     hops = np.concatenate([hops for _, _, hops in packs])
-    order = np.lexsort((hops, places))
-    places = places[order]
-    first = np.diff(places, prepend=-1) != 0
-    found, columns = np.divmod(places[first], nodes)
-    return bounds_of(np.bincount(found, minlength=nodes)), columns.astype(np.int32), hops[order][first]
+    order = np.lexsort((hops, positions))
+    positions = positions[order]
+    first = np.diff(positions, prepend=-1) != 0
+    starts, columns = np.divmod(positions[first], nodes)
+    return bounds_of(np.bincount(starts, minlength=nodes)), columns.astype(np.int32), hops[order][first]
 
 
 def packed(
     forwards: tuple[Int32, Int32],
     backwards: tuple[Int32, Int32],
     tables: Tables | None,
-    places: Int32,
+    positions: Int32,
     bound: int,
     scratch: ScratchPool[Scratch],
 ) -> tuple[Int64, Int32, UInt8]:
@@ -61,16 +57,15 @@ def packed(
     Args:
         forwards, backwards: the graph in compressed rows, for hops from and to the row's node.
         tables: of the distance index; ``None`` to search.
-        places: the nodes, distinct.
+        positions: the nodes, distinct.
         bound: 0 to 255.
-        scratch: memory for searches.
 
     Returns:
-        ``indptr`` int64 (places + 1,), ``indices`` int32 and ``hops`` uint8, as in `cuihop.graph.DistancePack`.
+        ``indptr`` int64 (positions + 1,), ``indices`` int32 and ``hops`` uint8, as in `cuihop.graph.DistancePack`.
     """
     indptr, indices = forwards
-    firsts = range(0, len(places), _CENTRES_A_CALL)
-    parts: dict[int, list[tuple[Int64, Int32, UInt8]]] = {}
+    firsts = range(0, len(positions), _CENTRES_A_CALL)
+    results: dict[int, list[tuple[Int64, Int32, UInt8]]] = {}
     memory = threading.local()
     at_a_time = _FIRST_CENTRES
 
@@ -78,37 +73,37 @@ def packed(
         from cuihop._kernels import bfs
 
         nonlocal at_a_time
-        position, capacity = first, max(1 << 16, 2 * len(places))
-        last = min(first + _CENTRES_A_CALL, len(places))
-        found = []
+        position, capacity = first, max(1 << 16, 2 * len(positions))
+        last = min(first + _CENTRES_A_CALL, len(positions))
+        blocks = []
         while position < last:
             check_interruption()
-            some = places[position : min(position + at_a_time, last)]
+            centres = positions[position : min(position + at_a_time, last)]
             started = time.monotonic()
             columns, hops = np.empty(capacity, dtype=np.int32), np.empty(capacity, dtype=np.uint8)
-            ends = np.empty(len(some), dtype=np.int64)
-            with scratch.lent() as lent:
+            ends = np.empty(len(centres), dtype=np.int64)
+            with scratch.leased() as arrays:
                 count = bfs.pack(
-                    indptr, indices, some, local, bound, lent.mark, lent.queue, lent.levels,
-                    lent.stamps(len(some)), columns, hops, ends,
+                    indptr, indices, centres, local, bound, arrays.mark, arrays.queue, arrays.levels,
+                    arrays.stamps(len(centres)), columns, hops, ends,
                 )  # fmt: skip
             filled = int(ends[count - 1])
-            found.append((np.diff(ends[:count], prepend=0), columns[:filled].copy(), hops[:filled].copy()))
+            blocks.append((np.diff(ends[:count], prepend=0), columns[:filled].copy(), hops[:filled].copy()))
             position += count
             spent = time.monotonic() - started
             if spent < _SHORT_SECONDS:
-                at_a_time = min(4 * len(some), _CENTRES_A_CALL)
+                at_a_time = min(4 * len(centres), _CENTRES_A_CALL)
             elif spent > _LONG_SECONDS:
-                at_a_time = max(1, len(some) // 4)
-        parts[first] = found
+                at_a_time = max(1, len(centres) // 4)
+        results[first] = blocks
 
     def far(local: Int32, first: int) -> None:
         from cuihop._kernels import many_sources
 
         if not hasattr(memory, "words"):
             memory.words = [np.empty((len(indptr) - 1, many_sources.WORDS), dtype=np.uint64) for _ in range(3)]
-        sources = places[first : first + _CENTRES_A_CALL]
-        hops = np.empty((len(sources), len(places)), dtype=np.uint8)
+        sources = positions[first : first + _CENTRES_A_CALL]
+        hops = np.empty((len(sources), len(positions)), dtype=np.uint8)
         seen, here, there = memory.words
         everyone = np.empty(many_sources.WORDS, dtype=np.uint64)
         many_sources.begin(sources, local, seen, here, everyone, hops)
@@ -116,39 +111,39 @@ def packed(
         while level < bound and reached and missing:
             check_interruption()
             level += 1
-            reached, found = many_sources.one_hop(
+            reached, new = many_sources.one_hop(
                 *forwards, *backwards, local, level, reached, everyone, seen, here, there, hops
             )
-            missing -= found
+            missing -= new
         store(first, hops)
 
     def read(tables: Tables, first: int) -> None:
         from cuihop._kernels import labels
 
-        sources = places[first : first + _CENTRES_A_CALL]
-        hops = np.empty((len(sources), len(places)), dtype=np.uint8)
-        step = max(1, _DISTANCES_A_CALL // len(places))
+        sources = positions[first : first + _CENTRES_A_CALL]
+        hops = np.empty((len(sources), len(positions)), dtype=np.uint8)
+        step = max(1, _DISTANCES_A_CALL // len(positions))
         for row in range(0, len(sources), step):
             check_interruption()
             rows = slice(row, row + step)
-            labels.hops_to_all(tables, sources[rows], places, min(bound, _BEYOND - 1), hops[rows])
+            labels.hops_to_all(tables, sources[rows], positions, min(bound, _BEYOND - 1), hops[rows])
         store(first, hops)
 
     def store(first: int, hops: UInt8) -> None:
         within = hops != _BEYOND
         rows, columns = np.nonzero(within)
         counts = np.bincount(rows, minlength=len(hops)).astype(np.int64)
-        parts[first] = [(counts, columns.astype(np.int32), hops[within])]
+        results[first] = [(counts, columns.astype(np.int32), hops[within])]
 
-    together = bound > NEAR and bound < _BEYOND and len(places) >= TOGETHER
+    together = bound > NEAR and bound < _BEYOND and len(positions) >= TOGETHER
     if tables is not None:
         in_threads(partial(read, tables), firsts)
     else:
         local = np.full(len(indptr) - 1, -1, dtype=np.int32)
-        local[places] = np.arange(len(places), dtype=np.int32)
+        local[positions] = np.arange(len(positions), dtype=np.int32)
         in_threads(partial(far if together else near, local), firsts)
-    found = [part for first in firsts for part in parts[first]]
-    if not found:
+    blocks = [columns_of_blocks for first in firsts for columns_of_blocks in results[first]]
+    if not blocks:
         return np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8)
-    counts, columns, hops = (np.concatenate(part) for part in zip(*found, strict=True))
+    counts, columns, hops = (np.concatenate(columns_of_blocks) for columns_of_blocks in zip(*blocks, strict=True))
     return bounds_of(counts), columns, hops

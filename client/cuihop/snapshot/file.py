@@ -22,18 +22,21 @@ import mmap
 import os
 import stat
 import threading
+import warnings
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from cuihop.errors import SnapshotError
+from cuihop.errors import DamageWarning, OlderSnapshot, SnapshotError
 from cuihop.files.written_files import replaced_file
 from cuihop.snapshot.layout import ALIGNMENT, HEAD_BYTES, SNAPSHOT, Layout, packed_head, read_header
+
+Part = TypeVar("Part")
 
 
 class MappedFile:
@@ -41,9 +44,6 @@ class MappedFile:
 
     Replacing the file by renaming leaves the map as it was. Overwriting or truncating it changes the map while it is
     read: `changed` compares size and time of modification.
-
-    Args:
-        path: the file.
 
     Raises:
         OSError: it cannot be opened or mapped.
@@ -80,16 +80,14 @@ class MappedFile:
 
     def state(self) -> tuple[int, int]:
         """Size in bytes, and time of modification in nanoseconds."""
-        found = os.fstat(self._number)
-        return found.st_size, found.st_mtime_ns
+        status = os.fstat(self._number)
+        return status.st_size, status.st_mtime_ns
 
 
 class Sections:
     """The named arrays of a snapshot, in a mapped file or in memory.
 
     Args:
-        meta: the JSON part.
-        arrays: by name.
         checksums: the XXH3-64 of each array's bytes; an array without one is not checked.
         origin: name in messages.
     """
@@ -114,10 +112,6 @@ class Sections:
     @classmethod
     def open(cls, path: Path, layout: Layout) -> Sections:
         """Map a file.
-
-        Args:
-            path: the file.
-            layout: the expected kind of file.
 
         Raises:
             SnapshotError: missing, of another kind, truncated, damaged, or with an inconsistent header.
@@ -177,9 +171,6 @@ class Sections:
         """Length of a section, without reading its content."""
         return len(self._arrays[name])
 
-    def __len__(self) -> int:
-        return len(self._arrays)
-
     def _check(self, name: str, array: npt.NDArray[Any]) -> None:
         with self._lock:
             expected = self._unchecked.get(name)
@@ -225,6 +216,44 @@ class Sections:
         """
         return sum(self[name].nbytes for name in self)
 
+    def save(self, path: Path) -> None:
+        """Write them to a file: see `write_sections`."""
+        write_sections(path, self.meta, {name: self[name] for name in self})
+
+
+def with_part(
+    sections: Sections, part: Sequence[str], build: Callable[[Mapping[str, npt.NDArray[Any]]], Mapping[str, Any]]
+) -> Sections:
+    """The sections with those of a part, built from the others."""
+    arrays = {name: sections[name] for name in sections if name not in part}
+    return Sections(sections.meta, {**arrays, **build(arrays)})
+
+
+def opened_part(
+    sections: Sections,
+    part: Sequence[str],
+    opened: Callable[[Sections], Part],
+    built: Callable[[Sections], Part],
+    name: str,
+    missing: str,
+) -> Part | None:
+    """A part that follows from the names of a snapshot; ``None`` without names.
+
+    If it is missing, as in a snapshot of an earlier cuihop, or damaged, it is built, with a warning.
+    """
+    if len(sections["name_offsets"]) == 1:
+        return None
+    if not any(section in sections for section in part):
+        if sections.origin != "memory":
+            store = f"store it with: cuihop index --names {sections.origin}"
+            warnings.warn(f"{sections.origin}: {missing}; {store}", OlderSnapshot, stacklevel=3)
+        return built(sections)
+    try:
+        return opened(sections)
+    except SnapshotError as error:
+        warnings.warn(f"{error}. The {name} is built again in memory", DamageWarning, stacklevel=3)
+        return built(sections)
+
 
 def _raw(array: npt.NDArray[Any]) -> memoryview:
     """The bytes of an array, copied only where it is not contiguous."""
@@ -237,7 +266,7 @@ def _checksum(array: npt.NDArray[Any]) -> int:
 
 
 def write_sections(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Write the file whole or not at all: under a temporary name, synchronised, then renamed.
+    """Write the file atomically: under a temporary name, synchronised, then renamed.
 
     Raises:
         OutputError: the disk is full, or the folder cannot be written. The target is as it was.

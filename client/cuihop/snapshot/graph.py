@@ -12,17 +12,8 @@ from threading import Lock
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from cuihop.adapter_rules import (
-    SEARCHES,
-    absent_resolution,
-    checked_pack_bound,
-    checked_sabs,
-    fewer_paths,
-    vertical_path,
-    with_identifier,
-)
+from cuihop.adapter_rules import SEARCHES, absent_resolution, checked_sabs, fewer_paths, vertical_path, with_identifier
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import InputError, ReleaseMismatch, SnapshotError
@@ -42,13 +33,10 @@ from cuihop.graph import (
     SearchHit,
     checked_direction,
     checked_hops,
-    checked_identifiers,
-    checked_which,
-    ends_of_pairs,
-    resolved,
-)  # fmt: skip
-from cuihop.identifiers import Identifiers
-from cuihop.resources.interruption import check_interruption
+)
+from cuihop.identifiers import Identifiers, checked_identifiers
+from cuihop.resources.arrays import Int32, UInt64
+from cuihop.resources.progress import check_interruption
 from cuihop.snapshot.annotator import Annotator
 from cuihop.snapshot.concept_records import ConceptRecords
 from cuihop.snapshot.distance_engines import DistanceEngines, compiled_searches, most_hops
@@ -56,18 +44,15 @@ from cuihop.snapshot.distance_index import DistanceIndex, index_path
 from cuihop.snapshot.distance_packs import NEAR, TOGETHER, packed, united
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.hierarchy import BuiltHierarchy, SnapshotHierarchy
-from cuihop.snapshot.identifier_table import MANY, IdentifierTable
 from cuihop.snapshot.layout import NAME_INDEX, SNAPSHOT, TERM_TABLE
 from cuihop.snapshot.name_index import NameIndex, check_name_index, name_search
-from cuihop.snapshot.restriction import sections_within
 from cuihop.snapshot.scratch import Scratch, ScratchPool
-from cuihop.snapshot.string_table import folded_query
+from cuihop.snapshot.string_table import MANY, IdentifierTable, check_distinct, folded_query
 from cuihop.snapshot.term_table import TermTable, term_table
-from cuihop.snapshot.writer import check_digest, sections_of, tables_of_edges, write_snapshot
+from cuihop.snapshot.writer import check_digest, sections_of, sections_within, tables_of_edges
 
 __all__ = ["SnapshotGraph"]
 
-Int32 = npt.NDArray[np.int32]
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
@@ -90,8 +75,8 @@ class SnapshotGraph(ConceptGraph):
     """A `ConceptGraph` on a snapshot file, or on one held in memory.
 
     Open a file with `SnapshotGraph.open`; build a graph from edges with `SnapshotGraph.of`. The file is mapped
-    read-only: processes share its pages, and opening takes milliseconds. The mapping lives as long as the object. Where
-    an index lies beside the file (`cuihop index`), distances are read from it; they are the same.
+    read-only: processes share its pages, and opening takes milliseconds. The mapping lives as long as the object. If
+    an index lies next to the file (`cuihop index`), distances are read from it; they are the same.
 
     >>> graph = SnapshotGraph.of([("C0006121", "C0006104"), ("C0006104", "C0926510"), ("C0926510", "C0018670")])
     >>> graph.distance("C0006121", "C0018670")
@@ -100,10 +85,7 @@ class SnapshotGraph(ConceptGraph):
 
     def __init__(self, sections: Sections) -> None:
         self._sections = sections
-        facts = dict(sections.meta["release"])
-        facts["relations"] = tuple(facts["relations"])
-        facts["sabs"] = tuple(facts["sabs"])
-        self._release = Release(**facts)
+        self._release = Release.of(sections.meta["release"])
         self._cuis = IdentifierTable(sections["cuis"])
         self._records = ConceptRecords(sections, self._cuis)
         self._scratch = ScratchPool(functools.partial(Scratch, len(self._cuis)))
@@ -113,7 +95,7 @@ class SnapshotGraph(ConceptGraph):
         self._hierarchy: BuiltHierarchy | None = None
         self._hierarchy_lock = Lock()
         self._engines = DistanceEngines(sections, self._cuis, self._scratch)
-        self._whole: SnapshotGraph | None = None
+        self._unrestricted: SnapshotGraph | None = None
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> SnapshotGraph:
@@ -124,10 +106,10 @@ class SnapshotGraph(ConceptGraph):
             SnapshotTooNew: written in a later format.
         """
         graph = cls(Sections.open(FilePath(path), SNAPSHOT))
-        beside = index_path(path)
-        if beside.exists():
+        stored = index_path(path)
+        if stored.exists():
             try:
-                graph.use_index(DistanceIndex.open(beside, digest=graph.release.digest))
+                graph.use_index(DistanceIndex.open(stored, digest=graph.release.digest))
             except ReleaseMismatch as error:
                 graph._engines.index_problem = str(error)  # an outdated index; answers are the same without it
             except SnapshotError as error:
@@ -163,12 +145,12 @@ class SnapshotGraph(ConceptGraph):
         return cls(sections_of(tables, name=name, relations=relations, identifiers=identifiers))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the snapshot to a file, whole or not at all.
+        """Write the snapshot to a file atomically.
 
         Raises:
             OutputError: the disk is full, or the folder cannot be written.
         """
-        write_snapshot(FilePath(path), self._sections)
+        self._sections.save(FilePath(path))
 
     def close(self) -> None:
         """Release the memory of searches. The file stays mapped as long as the object lives."""
@@ -177,8 +159,8 @@ class SnapshotGraph(ConceptGraph):
     def __reduce__(self) -> tuple[Any, ...]:
         if self._sections.origin == "memory":
             raise TypeError("a graph in memory cannot be sent to another process: save it and open it there")
-        if self._whole is not None:
-            return (SnapshotGraph.within, (self._whole, self._release.sabs))
+        if self._unrestricted is not None:
+            return (SnapshotGraph.within, (self._unrestricted, self._release.sabs))
         return (SnapshotGraph.open, (self._sections.origin,))
 
     def __repr__(self) -> str:
@@ -202,7 +184,7 @@ class SnapshotGraph(ConceptGraph):
 
     @property
     def index_problem(self) -> str | None:
-        """The reason why the index file beside the snapshot is not used; ``None`` where it is used or missing."""
+        """The reason why the index file next to the snapshot is not used; ``None`` where it is used or missing."""
         return self._engines.index_problem
 
     def use_index(self, index: DistanceIndex) -> None:
@@ -218,11 +200,11 @@ class SnapshotGraph(ConceptGraph):
 
         The remaining edges are copied into memory; all else stays in the file. A million concepts take about a second.
         """
-        chosen = checked_sabs(sabs, self._release)
+        vocabularies = checked_sabs(sabs, self._release)
         self._engines.check_unchanged()
-        whole = self._whole or self
-        restricted = SnapshotGraph(sections_within(whole._sections, whole._release, chosen))
-        restricted._whole = whole
+        unrestricted = self._unrestricted or self
+        restricted = SnapshotGraph(sections_within(unrestricted._sections, unrestricted._release, vocabularies))
+        restricted._unrestricted = unrestricted
         return restricted
 
     @property
@@ -273,16 +255,16 @@ class SnapshotGraph(ConceptGraph):
             return
         compiled_searches()
         self._engines.labels("any", None)
-        some = [self._cuis[place] for place in range(min(TOGETHER, len(self._cuis)))]
-        cui = some[0]
+        cuis = [self._cuis[position] for position in range(min(TOGETHER, len(self._cuis)))]
+        cui = cuis[0]
         for direction in DIRECTIONS:
             self.distance(cui, cui, direction=direction)
             self.distances([(cui, cui)] * MANY, direction=direction)
             self.path(cui, cui, direction=direction)
             self.neighbours([cui], hops=1, direction=direction, limit=1)
             self.pack([cui], hops=0, direction=direction)
-            self.pack(some, hops=NEAR + 1, direction=direction)
-        if (index := self._names()) is not None:
+            self.pack(cuis, hops=NEAR + 1, direction=direction)
+        if (index := self._name_search()) is not None:
             index.warm_up()
         if TERM_TABLE[0] in self._sections:
             options = AnnotationOptions(candidates=True, disambiguate="context")
@@ -298,11 +280,10 @@ class SnapshotGraph(ConceptGraph):
     # Identifiers
 
     @_steady
-    def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
-        """See `ConceptGraph.resolve`."""
+    def _resolve(self, cuis: Sequence[str]) -> list[Resolution]:
         return [
             Resolution(cui, "current", cui) if position >= 0 else self._absent(cui)
-            for cui, position in zip(cuis, self._cuis.positions(checked_identifiers(cuis)).tolist(), strict=True)
+            for cui, position in zip(cuis, self._cuis.positions(cuis).tolist(), strict=True)
         ]
 
     def _absent(self, requested: str) -> Resolution:
@@ -314,33 +295,23 @@ class SnapshotGraph(ConceptGraph):
             lambda cui: bool(self._cuis.positions([cui])[0] >= 0),
         )
 
-    def _places(self, cuis: Sequence[str]) -> tuple[Int32, dict[str, str]]:
+    def _positions(self, cuis: Sequence[str]) -> tuple[Int32, dict[str, str]]:
         """The number of each concept, and the successors that were taken for retired identifiers."""
-        positions = self._cuis.positions(checked_identifiers(cuis))
-        absent = np.flatnonzero(positions < 0)
-        if not len(absent):
-            return positions, {}
-        answers = {cui: self._absent(cui) for cui in dict.fromkeys(cuis[i] for i in absent.tolist())}
-        successors = dict(zip(answers, resolved(answers.values(), self._release), strict=True))
-        positions[absent] = self._cuis.positions([successors[cuis[i]] for i in absent.tolist()])
-        return positions, successors
+        return self._cuis.resolved_positions(
+            checked_identifiers(cuis), lambda absent: map(self._absent, absent), self._release
+        )
 
     # Searches
 
     @_steady
-    def distances(
-        self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None
-    ) -> Distances:
-        """See `ConceptGraph.distances`."""
-        direction = checked_direction(direction)
-        bound = checked_hops(max_hops)
-        places, merged = self._places(ends_of_pairs(pairs))
-        hops = self._engines.many(places, direction, bound)
+    def _distances(self, ends: Sequence[str], direction: Direction, bound: int | None) -> Distances:
+        positions, merged = self._positions(ends)
+        hops = self._engines.many(positions, direction, bound)
         return Distances(hops, hops >= 0, direction, bound, merged)
 
     @_steady
     def distances_of_keys(
-        self, keys: npt.NDArray[np.uint64], *, direction: Direction = "any", max_hops: int | None = None
+        self, keys: UInt64, *, direction: Direction = "any", max_hops: int | None = None
     ) -> Distances | None:
         """Distances of pairs of current concepts, given as numbers rather than text.
 
@@ -352,17 +323,17 @@ class SnapshotGraph(ConceptGraph):
         """
         direction = checked_direction(direction)
         bound = checked_hops(max_hops)
-        places = self._cuis.places(keys)
-        if places is None or (places < 0).any():
+        positions = self._cuis.positions_of_keys(keys)
+        if positions is None or (positions < 0).any():
             return None
-        hops = self._engines.many(places, direction, bound)
+        hops = self._engines.many(positions, direction, bound)
         return Distances(hops, hops >= 0, direction, bound)
 
     def distance(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> int | None:
         """See `ConceptGraph.distance`. One pair skips the preparation of a batch; the answer is the same."""
-        found = self.distance_of_current(a, b, direction=direction, max_hops=max_hops)
-        if found is not None:
-            return found[0]
+        answer = self.distance_of_current(a, b, direction=direction, max_hops=max_hops)
+        if answer is not None:
+            return answer[0]
         return super().distance(a, b, direction=direction, max_hops=max_hops)
 
     def distance_of_current(
@@ -375,52 +346,38 @@ class SnapshotGraph(ConceptGraph):
         bound = None
         if direction != "any" or max_hops is not None:
             direction, bound = checked_direction(direction), checked_hops(max_hops)
-        found = self._engines.one(a, b, direction, bound)
+        answer = self._engines.one(a, b, direction, bound)
         self._engines.check_unchanged_at_intervals()
-        return found
+        return answer
 
     @_steady
-    def path(
-        self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None, which: int = 1
-    ) -> Path | None:
-        """See `ConceptGraph.path`."""
+    def _path(self, a: str, b: str, direction: Direction, bound: int | None, which: int) -> Path | None:
         bfs = compiled_searches()
-        direction = checked_direction(direction)
-        bound, rank = checked_hops(max_hops), checked_which(which)
         if direction == "vertical":
-            return vertical_path(self, a, b, max_hops=bound, which=rank)
-        places, merged = self._places([a, b])
-        with self._scratch.lent() as scratch:
+            return vertical_path(self, a, b, max_hops=bound, which=which)
+        positions, merged = self._positions([a, b])
+        with self._scratch.leased() as scratch:
             nodes, total = bfs.shortest_path(
-                *self._engines.both_rows(direction), int(places[0]), int(places[1]), most_hops(bound), rank, MOST_PATHS,
+                *self._engines.both_rows(direction), *map(int, positions), most_hops(bound), which, MOST_PATHS,
                 scratch.mark, scratch.queue, scratch.levels, scratch.stamps(bfs.PATH_EPOCHS * (len(self._cuis) + 1)),
             )  # fmt: skip
         if not total:
             return None
-        if rank > total:
-            raise fewer_paths(rank, total)
+        if which > total:
+            raise fewer_paths(which, total)
         steps = tuple(self._records.step(here, there, direction) for here, there in pairwise(nodes.tolist()))
-        return Path(self._cuis[nodes[0]], steps, direction, merged, int(total), rank)
+        return Path(self._cuis[nodes[0]], steps, direction, merged, int(total), which)
 
     @_steady
-    def neighbours(
-        self,
-        cuis: Sequence[str],
-        *,
-        hops: int | None = 1,
-        direction: Direction = "any",
-        limit: int | None = None,
+    def _neighbours(
+        self, cuis: Sequence[str], direction: Direction, bound: int | None, limit: int | None
     ) -> list[Neighbourhood]:
-        """See `ConceptGraph.neighbours`."""
-        direction = checked_direction(direction)
-        bound = checked_hops(hops, "hops")
-        most = checked_hops(limit, "limit")
-        places, merged = self._places(cuis)
+        positions, merged = self._positions(cuis)
         answers = []
-        for requested, centre in zip(cuis, places.tolist(), strict=True):
+        for requested, centre in zip(cuis, positions.tolist(), strict=True):
             check_interruption()
             nodes, levels = self._ball(centre, direction, bound)
-            order = np.lexsort((nodes, levels))[:most]
+            order = np.lexsort((nodes, levels))[:limit]
             answers.append(
                 Neighbourhood(
                     cui=merged.get(requested, requested),
@@ -438,7 +395,7 @@ class SnapshotGraph(ConceptGraph):
         bfs = compiled_searches()
         balls = []
         for search in SEARCHES[direction]:
-            with self._scratch.lent() as scratch:
+            with self._scratch.leased() as scratch:
                 count = bfs.ball(
                     *self._engines.rows(search), centre, most_hops(bound),
                     scratch.mark, scratch.queue, scratch.levels, scratch.stamps(1),
@@ -446,26 +403,20 @@ class SnapshotGraph(ConceptGraph):
                 balls.append((scratch.queue[1:count].copy(), scratch.levels[1:count].copy()))
         if len(balls) == 1:
             return balls[0]
-        nodes, levels = (np.concatenate(part) for part in zip(*balls, strict=True))
+        nodes, levels = (np.concatenate(columns) for columns in zip(*balls, strict=True))
         order = np.lexsort((levels, nodes))
         nodes = nodes[order]
         nearest = np.diff(nodes, prepend=-1) != 0  # a concept of a cycle may be in both
         return nodes[nearest], levels[order][nearest]
 
     @_steady
-    def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
-        """See `ConceptGraph.pack`."""
-        direction = checked_direction(direction)
-        bound = checked_pack_bound(hops)
-        places, merged = self._places(cuis)
-        distinct, counts = np.unique(places, return_counts=True)
-        if len(distinct) < len(places):
-            cui = cuis[int(np.flatnonzero(np.isin(places, distinct[counts > 1]))[0])]
-            raise InputError("a concept is given twice", found=cui, expected="distinct concepts")
+    def _pack(self, cuis: Sequence[str], direction: Direction, bound: int) -> DistancePack:
+        positions, merged = self._positions(cuis)
+        check_distinct(positions, cuis)
         engines = self._engines
         indptr, indices, within = united([
             packed(
-                engines.rows(search), engines.both_rows(search)[2:], engines.labels(search, bound), places, bound,
+                engines.rows(search), engines.both_rows(search)[2:], engines.labels(search, bound), positions, bound,
                 self._scratch,
             )
             for search in SEARCHES[direction]
@@ -483,33 +434,28 @@ class SnapshotGraph(ConceptGraph):
     # Names
 
     @_steady
-    def names(self, cuis: Sequence[str]) -> list[str | None]:
-        """See `ConceptGraph.names`."""
-        return [self._records.name(place) for place in self._places(cuis)[0].tolist()]
+    def _names(self, cuis: Sequence[str]) -> list[str | None]:
+        return [self._records.name(position) for position in self._positions(cuis)[0].tolist()]
 
     @_steady
-    def concepts(self, cuis: Sequence[str]) -> list[Concept]:
-        """See `ConceptGraph.concepts`."""
-        return [self._records.concept(place) for place in self._places(cuis)[0].tolist()]
+    def _concepts(self, cuis: Sequence[str]) -> list[Concept]:
+        return [self._records.concept(position) for position in self._positions(cuis)[0].tolist()]
 
-    def _names(self) -> NameIndex | None:
+    def _name_search(self) -> NameIndex | None:
         """The index of names; ``None`` without names."""
         if self._name_index is None:
             self._name_index = name_search(self._sections)
         return self._name_index
 
     @_steady
-    def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
-        """See `ConceptGraph.search`."""
-        if self._whole is not None:
-            return self._whole.search(text, limit=limit)
-        most = checked_hops(limit, "limit")
-        query, index, records = folded_query(text), self._names(), self._records
-        best = [] if index is None else index.best(query, len(self._cuis) if most is None else most)
+    def _search(self, text: str, limit: int | None) -> list[SearchHit]:
+        query, index, records = folded_query(text), self._name_search(), self._records
+        best = [] if index is None else index.best(query, len(self._cuis) if limit is None else limit)
         by_name = (
-            SearchHit(self._cuis[place], records.name(place), records.strings[row], kind) for place, row, kind in best
+            SearchHit(self._cuis[position], records.name(position), records.strings[row], kind)
+            for position, row, kind in best
         )
-        return with_identifier(self, text, by_name)[:most]
+        return with_identifier(self, text, by_name)[:limit]
 
     @property
     def hierarchy(self) -> SnapshotHierarchy:
@@ -518,15 +464,12 @@ class SnapshotGraph(ConceptGraph):
             if self._hierarchy is None:
                 self._hierarchy = BuiltHierarchy(self._sections)
         return SnapshotHierarchy(
-            self._hierarchy, self._cuis, self._places, lambda places: self._engines.many(places, "any", None)
+            self._hierarchy, self._cuis, self._positions, lambda positions: self._engines.many(positions, "any", None)
         )
 
     @_steady
-    def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
-        """See `ConceptGraph.annotate_many`."""
-        if self._whole is not None:
-            return self._whole.annotate_many(texts, options)
-        return self._annotation().annotate(texts, options or AnnotationOptions())
+    def _annotate_many(self, texts: Sequence[str], options: AnnotationOptions) -> Annotations:
+        return self._annotation().annotate(texts, options)
 
     def _annotation(self) -> Annotator:
         """The annotator, with the table of names opened."""
@@ -539,12 +482,12 @@ class SnapshotGraph(ConceptGraph):
                 graph = weakref.proxy(self)  # a circle would keep a release that is served no more
                 self._annotator = Annotator(
                     self._sections, table, self._records, self._cuis,
-                    hops=lambda places, most: graph._engines.many(places, "any", most),
+                    hops=lambda positions, most: graph._engines.many(positions, "any", most),
                     nearest=functools.partial(SnapshotGraph._nearest_word, graph),
                 )  # fmt: skip
             return self._annotator
 
     def _nearest_word(self, word: str) -> str:
         """The nearest word that names have; the word itself where they have it, or none is near."""
-        index = self._names()
+        index = self._name_search()
         return word if index is None else index.nearest_word(word)

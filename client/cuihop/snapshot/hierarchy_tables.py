@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from cuihop.resources.arrays import bounds_of
+from cuihop.resources.arrays import Float64, Int32, bounds_of
 from cuihop.resources.cores import in_threads
 from cuihop.similarity.hierarchy import HierarchyFacts
 from cuihop.similarity.options import InformationContent
 from cuihop.snapshot.file import Sections
-
-Int32 = npt.NDArray[np.int32]
-Float64 = npt.NDArray[np.float64]
 
 _NODES_A_CALL = 256  # each with perhaps a hundred thousand ancestors; a compiled call cannot be interrupted
 
@@ -32,7 +27,6 @@ class HierarchyTables:
         member_indptr, members: int32: node → its concepts, ascending; compressed rows.
         up_indptr, up_indices: int32: node → its parents, ascending; compressed rows.
         depth, shortest_depth, height: int32, shape (nodes,), as in `Placement`.
-        facts: the hierarchy as a whole.
     """
 
     node_of: Int32
@@ -80,8 +74,11 @@ class HierarchyTables:
         return cls(node_of, member_indptr, members, indptr, indices, depth, shortest, height, facts)
 
     @cached_property
-    def _relatives(self) -> tuple[Int32, Int32, Int32]:
-        """Ancestors, descendants and leaves of each node, on all cores; only some measures need them."""
+    def relatives(self) -> tuple[Int32, Int32, Int32]:
+        """Numbers of ancestors, descendants and leaves below each node, itself included: int32, shape (nodes,).
+
+        They are counted on all cores, on first use: only some measures need them.
+        """
         from cuihop._kernels import hierarchy as kernel
 
         nodes = self.facts.nodes
@@ -100,29 +97,14 @@ class HierarchyTables:
             pool.append((descendants, leaves, mark, queue))
 
         in_threads(count, range(0, nodes, _NODES_A_CALL))
-        parts = list(pool) or [(ancestors, ancestors, ancestors, ancestors)]
-        return ancestors, _sum(part[0] for part in parts), _sum(part[1] for part in parts)
-
-    @property
-    def ancestors(self) -> Int32:
-        """Number of ancestors of each node, itself included: int32, shape (nodes,)."""
-        return self._relatives[0]
-
-    @property
-    def descendants(self) -> Int32:
-        """Number of descendants of each node, itself included: int32, shape (nodes,)."""
-        return self._relatives[1]
-
-    @property
-    def leaves(self) -> Int32:
-        """Number of leaves below each node, itself included where it is one: int32, shape (nodes,)."""
-        return self._relatives[2]
+        of_threads = list(pool) or [(ancestors, ancestors, ancestors, ancestors)]
+        descendants, leaves = (functools.reduce(np.add, counts) for counts in list(zip(*of_threads, strict=True))[:2])
+        return ancestors, descendants, leaves
 
     def information_content(self, ic: InformationContent, occurrences: Float64) -> Float64:
         """Information content of each node: see `cuihop.similarity.options.INFORMATION_CONTENTS`.
 
         Args:
-            ic: which.
             occurrences: for ``corpus``, those of the concepts of each node. A node that does not occur, nor any of its
                 descendants, has an infinite one.
         """
@@ -130,16 +112,12 @@ class HierarchyTables:
 
         if ic == "Seco":
             nodes = self.facts.nodes
-            content = 1.0 - np.log(self.descendants) / np.log(nodes) if nodes > 1 else np.zeros(nodes)
+            content = 1.0 - np.log(self.relatives[1]) / np.log(nodes) if nodes > 1 else np.zeros(nodes)
         elif ic == "Sanchez":
-            content = np.log(self.facts.leaves + 1.0) - np.log(self.leaves / self.ancestors + 1.0)
+            ancestors, _, leaves = self.relatives
+            content = np.log(self.facts.leaves + 1.0) - np.log(leaves / ancestors + 1.0)
         else:
             sums = kernel.occurrences(self.up_indptr, self.up_indices, occurrences)
             with np.errstate(divide="ignore"):
                 content = np.log(occurrences.sum()) - np.log(sums)
         return np.maximum(content, 0.0)  # rounding may leave a root just below 0
-
-
-def _sum(parts: Iterable[Int32]) -> Int32:
-    total: Int32 = functools.reduce(np.add, parts)
-    return total

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from cuihop._kernels import bfs, labelling
+from cuihop._kernels.labels import END, UNREACHED
+from cuihop._kernels.labels import distances as distances_of_labels
 from cuihop.errors import GraphError, InputError, SnapshotError
-from cuihop.resources.arrays import bounds_of
+from cuihop.resources.arrays import Bool, Int32, Int64, UInt8, UInt32, UInt64, bounds_of
 from cuihop.resources.cores import in_order, in_threads
-from cuihop.resources.room import check_memory
+from cuihop.resources.memory_budget import check_memory
 from cuihop.snapshot.distance_index import INDEX_VERSION, DistanceIndex, Tables
 from cuihop.snapshot.file import Sections, write_sections
 from cuihop.snapshot.graph import SnapshotGraph
@@ -23,8 +25,6 @@ from cuihop.snapshot.layout import UNFINISHED_INDEX
 
 __all__ = ["LevelProgress", "build_index", "check_index"]
 
-Int32: TypeAlias = npt.NDArray[np.int32]
-Int64: TypeAlias = npt.NDArray[np.int64]
 
 LevelProgress: TypeAlias = Callable[[int, int, int], None]
 """Callback with the level (hops), the concepts finished on it, and all concepts; called in the calling thread."""
@@ -44,7 +44,7 @@ class _Growing:
 
     level: int
     indptr: Int64
-    label: npt.NDArray[np.uint32]
+    label: UInt32
     newest: Int32
 
 
@@ -72,9 +72,7 @@ def build_index(
         LimitExceeded: not enough memory. A checkpoint that was written remains.
         OutputError: the checkpoint cannot be written.
     """
-    from cuihop._kernels import labelling
-
-    bearers, place = _bearers(graph)
+    bearers, position = _bearers(graph)
     if len(bearers) > _LARGEST:
         raise InputError(
             "too many concepts for a distance index", found=f"{len(bearers):,}", expected=f"{_LARGEST:,}",
@@ -84,7 +82,7 @@ def build_index(
         len(bearers) * roots * _BYTES_OF_A_ROOT + graph.sections["any_indices"].nbytes, "a distance index", _NO_INDEX
     )
     section = graph.sections
-    rows = labelling.ranked_rows(section["any_indptr"], section["any_indices"], bearers, place)
+    rows = labelling.ranked_rows(section["any_indptr"], section["any_indices"], bearers, position)
     digest = graph.release.digest
     is_root, root_hops, root_sets = _roots(rows, roots, threads)
     labels = _resumed(checkpoint, digest, roots, len(bearers)) or _level_zero(is_root)
@@ -95,7 +93,7 @@ def build_index(
             _save(checkpoint, digest, roots, labels)
             saved = time.monotonic()
     _finish(labels, threads)
-    tables: Tables = (place, labels.indptr, labels.label, root_hops, root_sets)
+    tables: Tables = (position, labels.indptr, labels.label, root_hops, root_sets)
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
     return DistanceIndex.of(
@@ -117,8 +115,6 @@ def check_index(graph: SnapshotGraph, index: DistanceIndex, pairs: int = 2000) -
     Raises:
         GraphError: they differ, so the index must not be used.
     """
-    from cuihop._kernels import bfs, labels
-
     concepts = graph.release.concepts
     if concepts == 0:
         return 0
@@ -129,14 +125,16 @@ def check_index(graph: SnapshotGraph, index: DistanceIndex, pairs: int = 2000) -
     ends = starts.copy()
     for _ in range(3):  # a walk of three hops
         low, high = rows[0][ends], rows[0][ends + 1]
-        some = high > low
-        ends[some] = rows[1][low[some] + (draw.random(int(some.sum())) * (high - low)[some]).astype(np.int32)]
+        differing = high > low
+        ends[differing] = rows[1][
+            low[differing] + (draw.random(int(differing.sum())) * (high - low)[differing]).astype(np.int32)
+        ]
     ends[:pairs] = draw.integers(0, concepts, pairs)
     searched, read = np.empty(2 * pairs, dtype=np.int32), np.empty(2 * pairs, dtype=np.int32)
     mark, queue = np.zeros(concepts, dtype=np.int32), np.empty(concepts, dtype=np.int32)
     most = np.iinfo(np.int32).max - 1
     bfs.distances(*rows, *rows, starts, ends, most, mark, queue, 1, searched)
-    labels.distances(*index.tables, starts, ends, most, read)
+    distances_of_labels(*index.tables, starts, ends, most, read)
     wrong = np.flatnonzero(searched != read)
     if len(wrong):
         a, b = (graph.sections["cuis"][int(which[wrong[0]])] for which in (starts, ends))
@@ -153,31 +151,27 @@ def _bearers(graph: SnapshotGraph) -> tuple[Int32, Int32]:
     degrees = np.diff(indptr)
     single = np.flatnonzero(degrees == 1)
     neighbour = indices[indptr[single]]
-    # Of two concepts that have only each other, the first has the label.
+    # The first of two concepts that have only each other has the label.
     hangs = (degrees[neighbour] > 1) | (neighbour < single)
     single, neighbour = single[hangs], neighbour[hangs]
     bears = np.ones(len(degrees), dtype=bool)
     bears[single] = False
     bearing = np.flatnonzero(bears)
     bearers: Int32 = bearing[np.argsort(-degrees[bearing], kind="stable")].astype(np.int32)
-    place: Int32 = np.empty(len(degrees), dtype=np.int32)
-    place[bearers] = np.arange(len(bearers), dtype=np.int32) * 2
-    place[single] = place[neighbour] + 1
-    return bearers, place
+    position: Int32 = np.empty(len(degrees), dtype=np.int32)
+    position[bearers] = np.arange(len(bearers), dtype=np.int32) * 2
+    position[single] = position[neighbour] + 1
+    return bearers, position
 
 
-def _roots(
-    rows: tuple[Int64, Int32], roots: int, threads: int | None
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint8], npt.NDArray[np.uint64]]:
+def _roots(rows: tuple[Int64, Int32], roots: int, threads: int | None) -> tuple[Bool, UInt8, UInt64]:
     """Mask of the ranks that are roots or their chosen neighbours, and the tables of the roots."""
-    from cuihop._kernels import labelling
-
     indptr, indices = rows
     ranks = len(indptr) - 1
     is_root = np.zeros(ranks, dtype=bool)
-    chosen: list[tuple[int, Int32]] = []
+    selected: list[tuple[int, Int32]] = []
     for root in range(ranks):
-        if len(chosen) == roots:
+        if len(selected) == roots:
             break
         if is_root[root]:
             continue
@@ -185,27 +179,25 @@ def _roots(
         around = indices[indptr[root] : indptr[root + 1]]
         around = around[~is_root[around]][:_NEIGHBOURS_OF_A_ROOT]
         is_root[around] = True
-        chosen.append((root, around))
-    hops = np.empty((ranks, len(chosen)), dtype=np.uint8)
-    sets = np.empty((ranks, len(chosen), 2), dtype=np.uint64)
+        selected.append((root, around))
+    hops = np.empty((ranks, len(selected)), dtype=np.uint8)
+    sets = np.empty((ranks, len(selected), 2), dtype=np.uint64)
 
     def fill(column: int) -> bool:
         of_root = np.empty(ranks, dtype=np.uint8)
         nearer, as_far = np.empty(ranks, dtype=np.uint64), np.empty(ranks, dtype=np.uint64)
         queue = np.empty(ranks, dtype=np.int32)
-        root, around = chosen[column]
-        whole = labelling.from_root(indptr, indices, root, around, of_root, nearer, as_far, queue)
+        root, around = selected[column]
+        reached_all = labelling.from_root(indptr, indices, root, around, of_root, nearer, as_far, queue)
         hops[:, column], sets[:, column, 0], sets[:, column, 1] = of_root, nearer, as_far
-        return bool(whole)
+        return bool(reached_all)
 
-    if not all(in_order(fill, range(len(chosen)), threads)):
+    if not all(in_order(fill, range(len(selected)), threads)):
         raise _too_deep()
     return is_root, hops, sets
 
 
 def _too_deep() -> InputError:
-    from cuihop._kernels import labelling
-
     return InputError(
         "a distance index holds distances up to a limit",
         found="a longer one",
@@ -214,7 +206,7 @@ def _too_deep() -> InputError:
     )
 
 
-def _level_zero(is_root: npt.NDArray[np.bool_]) -> _Growing:
+def _level_zero(is_root: Bool) -> _Growing:
     """Labels of level zero: every rank its own hub, except the roots."""
     label = (np.flatnonzero(~is_root) << 8).astype(np.uint32)
     return _Growing(0, bounds_of(~is_root), label, (~is_root).astype(np.int32))
@@ -222,17 +214,14 @@ def _level_zero(is_root: npt.NDArray[np.bool_]) -> _Growing:
 
 def _grow(
     rows: tuple[Int64, Int32],
-    is_root: npt.NDArray[np.bool_],
-    root_hops: npt.NDArray[np.uint8],
-    root_sets: npt.NDArray[np.uint64],
+    is_root: Bool,
+    root_hops: UInt8,
+    root_sets: UInt64,
     labels: _Growing,
     threads: int | None,
     progress: LevelProgress,
 ) -> None:
     """Add the next level to the labels."""
-    from cuihop._kernels import labelling
-    from cuihop._kernels.labels import UNREACHED
-
     level, ranks = labels.level + 1, len(is_root)
     if level > labelling.DEEPEST:
         raise _too_deep()
@@ -244,18 +233,18 @@ def _grow(
             local.seen = np.empty(ranks, dtype=np.int32)
         last = min(first + _RANKS_A_CALL, ranks)
         counts = np.empty(last - first, dtype=np.int32)
-        parts, room, done = [], _FOUND_A_CALL, first
+        chunks, room, done = [], _FOUND_A_CALL, first
         while done < last:
-            found = np.empty(room, dtype=np.int32)
+            reached = np.empty(room, dtype=np.int32)
             stopped, filled = labelling.next_level(
                 *rows, done, last, level, is_root, labels.indptr, labels.label, labels.newest, root_hops, root_sets,
-                local.hops_to, local.seen, found, counts[done - first :],
+                local.hops_to, local.seen, reached, counts[done - first :],
             )  # fmt: skip
             if stopped == done:
                 room *= 4  # one concept may find more than the room
-            parts.append(found[:filled].copy())
+            chunks.append(reached[:filled].copy())
             done = stopped
-        return parts, counts
+        return chunks, counts
 
     firsts = range(0, ranks, _RANKS_A_CALL)
     blocks = []
@@ -270,17 +259,14 @@ def _grow(
     # In place where the operating system supports it: labels take most of the memory.
     labels.label.resize(int(indptr[-1]), refcheck=False)
     for first in reversed(firsts):
-        parts, of_block = blocks.pop()
-        found = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        labelling.widen(labels.label, labels.indptr, indptr, first, first + len(of_block), found, of_block, level)
+        chunks, of_block = blocks.pop()
+        grown = chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
+        labelling.widen(labels.label, labels.indptr, indptr, first, first + len(of_block), grown, of_block, level)
     labels.level, labels.indptr, labels.newest = level, indptr, counts
 
 
 def _finish(labels: _Growing, threads: int | None) -> None:
     """Sort the labels by hub, and terminate each."""
-    from cuihop._kernels import labelling
-    from cuihop._kernels.labels import END
-
     ranks = len(labels.newest)
 
     def sort(first: int) -> None:
@@ -307,8 +293,6 @@ def _identity(digest: str, roots: int) -> dict[str, object]:
 
 def _resumed(checkpoint: Path | None, digest: str, roots: int, ranks: int) -> _Growing | None:
     """State of an interrupted run for this graph; ``None`` where there is none, or none of use."""
-    from cuihop._kernels import labelling
-
     if checkpoint is None or not checkpoint.exists():
         return None
     try:

@@ -64,12 +64,7 @@ def packed_head(header: bytes, length: int) -> bytes:
 
 
 def read_header(view: Any, size: int, origin: str) -> tuple[dict[str, Any], list[StoredSection]]:
-    """The JSON part of a header, and its sections.
-
-    Args:
-        view: the file, sliced as bytes; only the header is read.
-        size: of the file.
-        origin: name in messages.
+    """The JSON part of the header of a file, sliced as bytes, and its sections.
 
     Raises:
         SnapshotError: another kind of file, truncated, damaged, or with an inconsistent header.
@@ -83,7 +78,7 @@ def read_header(view: Any, size: int, origin: str) -> tuple[dict[str, Any], list
     if version > FORMAT_VERSION:
         raise SnapshotTooNew(
             f"{origin}: made by a newer cuihop: snapshot format {version}, and this one reads up to {FORMAT_VERSION}. "
-            "Upgrade cuihop, or build the snapshot anew with this version."
+            "Upgrade cuihop, or build the snapshot again with this version."
         )
     if version != FORMAT_VERSION:
         raise _damaged(origin, f"format {version}")
@@ -124,10 +119,10 @@ def fits(value: object, form: Any) -> bool:
         return (
             isinstance(value, list)
             and len(value) == len(form)
-            and all(fits(item, part) for item, part in zip(value, form, strict=True))
+            and all(fits(item, kind) for item, kind in zip(value, form, strict=True))
         )
     fields: Mapping[str, Any] = form
-    return isinstance(value, dict) and all(name in value and fits(value[name], part) for name, part in fields.items())
+    return isinstance(value, dict) and all(name in value and fits(value[name], kind) for name, kind in fields.items())
 
 
 def _section(fields: Mapping[str, Any], size: int, origin: str) -> StoredSection:
@@ -158,8 +153,8 @@ def _check_positions(sections: Sequence[StoredSection], begin: int, origin: str)
             raise _damaged(origin, f"sections {before.name!r} and {after.name!r} in one place")
 
 
-def _damaged(origin: str, found: str) -> SnapshotError:
-    return SnapshotError(f"{origin}: the header is not that of a snapshot; found {found[:200]}; the file is damaged")
+def _damaged(origin: str, value: str) -> SnapshotError:
+    return SnapshotError(f"{origin}: the header is not that of a snapshot; found {value[:200]}; the file is damaged")
 
 
 Array = npt.NDArray[Any]
@@ -174,8 +169,8 @@ TERM_TABLE = ("term_hashes", "term_firsts", "term_rows", "term_rules", "term_fil
 """Sections of the table of names for annotation: see `cuihop.snapshot.term_table`."""
 
 NAME_SOURCES = ("name_grades", "name_sab_sets", "name_sab_set_indptr", "name_sab_set_members")
-"""Sections of each name's grade and vocabularies: the number of their set; its members are places in ``name_sabs`` of
-the JSON part. Not in older snapshots, exports of a database and graphs made in memory: see `GraphTables`."""
+"""Sections of each name's grade and vocabularies: the number of their set; its members are positions in ``name_sabs``
+of the JSON part. Not in older snapshots, exports of a database and graphs in memory: see `GraphTables`."""
 
 SUPPRESSED_NAME = 1 << 29
 """Bit of the grade of a name that UMLS suppresses."""
@@ -187,7 +182,6 @@ class Layout:
     """One kind of file.
 
     Args:
-        kind: name in messages.
         table: a line for each section: its name, its types, its shape in named lengths, and a rule for its values:
             ``ascending``; ``below LENGTH``; or ``rows of LENGTH``, from 0 to it, never descending.
         meta: the form of the JSON part: see `fits`.
@@ -207,7 +201,7 @@ class Layout:
         spare: tuple[tuple[str, ...], ...] = (),
     ) -> None:
         self.kind = kind
-        lines = ([part.strip() for part in line.split("|")] for line in table.splitlines() if line.strip())
+        lines = ([cell.strip() for cell in line.split("|")] for line in table.splitlines() if line.strip())
         self._rows = {name: (types.split(), shape.split(), rule) for name, types, shape, rule in lines}
         self._meta = meta
         self._lengths = lengths
@@ -253,13 +247,7 @@ class Layout:
                 )
 
     def check(self, name: str, arrays: Mapping[str, Array], lengths: dict[str, int], origin: str) -> None:
-        """Check the values of a section.
-
-        Args:
-            name: of the section.
-            arrays: all sections.
-            lengths: the result of `lengths`; those of spare sections are added.
-            origin: name of the file in messages.
+        """Check the values of a section, by the result of `lengths`, to which those of spare sections are added.
 
         Raises:
             SnapshotError: a forbidden value, or a spare section that does not fit the others.

@@ -21,18 +21,17 @@ Sections; absent from snapshots that an earlier cuihop wrote:
 from __future__ import annotations
 
 import sys
-import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, islice, pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from cuihop.errors import DamageWarning, OlderSnapshot, SnapshotError
+from cuihop.errors import SnapshotError
 from cuihop.graph import MatchKind
-from cuihop.snapshot.file import Sections
+from cuihop.resources.arrays import Int32, Int64
+from cuihop.snapshot.file import Sections, opened_part, with_part
 from cuihop.snapshot.layout import NAME_INDEX
 from cuihop.snapshot.name_index_builder import name_index_sections, name_merits, tier_bounds
 from cuihop.snapshot.spelling import Spelling
@@ -48,22 +47,16 @@ from cuihop.snapshot.word_forms import (
     searched_words,
 )
 
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
 Words = range | Int32
 """Numbers of words: adjacent ones, or any."""
 
 _SAME_KEY = 1000  # most names of the same forms that are compared with a text
 _KEPT = 1 << 14  # texts that bisections compare
-_BEGUN_FORMS = 4096  # most words whose forms begin so, beside those that begin with the same letters
+_BEGUN_FORMS = 4096  # most words whose forms begin so, besides those that begin with the same letters
 
 
 class NameIndex:
-    """Search with the index.
-
-    Args:
-        sections: of a snapshot that holds the index.
-    """
+    """Search with the index of a snapshot that holds it."""
 
     def __init__(self, sections: Sections) -> None:
         self._names = StringTable(sections["name_offsets"], sections["name_blob"])
@@ -75,24 +68,18 @@ class NameIndex:
         self._word_indptr: Int64 = sections["search_indptr"]
         self._word_names: Int32 = sections["search_names"]
         self._tiers = list(pairwise(tier_bounds(len(self._merit_rows))))
-        self._key = _name_keys(self._names, self._merit_rows, self._keys)
-        self._word = _word_letters(self._words)
-        self._form = _word_forms(self._words, self._forms)
-        self._spelling = Spelling(
-            self._words,
-            sections["spelling_words"],
-            sections["spelling_sets"],
-            StringTable(sections["spelling_offsets"], sections["spelling_blob"]),
-        )
+        names, rows, keys, words, forms = self._names, self._merit_rows, self._keys, self._words, self._forms
+        # Texts that bisections compare. Those of the first steps are the same in every search, so they are kept.
+        self._key = lru_cache(_KEPT)(lambda at: form_key(folded(names[int(rows[keys[at]])])).encode())
+        self._word = lru_cache(_KEPT)(lambda at: words.blob[words.offsets[at] : words.offsets[at + 1]].tobytes())
+        self._form = lru_cache(_KEPT)(lambda at: form_of(words[int(forms[at])]).encode())
+        respelt_words = StringTable(sections["spelling_offsets"], sections["spelling_blob"])
+        self.spelling = Spelling(self._words, sections["spelling_words"], sections["spelling_sets"], respelt_words)
+        """Candidates of corrections."""
 
     def best(self, text: str, most: int) -> list[tuple[int, int, MatchKind]]:
-        """The best concepts, each with the row of its best matching name, and the kind of the match.
-
-        Args:
-            text: folded, not empty.
-            most: the most concepts to return.
-        """
-        found: dict[int, tuple[int, MatchKind]] = {}
+        """The best concepts for a folded text, each with the row of its best matching name, and the kind of match."""
+        hits: dict[int, tuple[int, MatchKind]] = {}
         if not most:
             return []
         text = " ".join(text.split(" ")[:MOST_WORDS])
@@ -101,31 +88,26 @@ class NameIndex:
                 rows = self._merit_rows[merits]
                 concepts = np.searchsorted(self._indptr, rows, side="right") - 1
                 for concept, row in zip(concepts.tolist(), rows.tolist(), strict=True):
-                    if len(found) == most:
+                    if len(hits) == most:
                         break
-                    found.setdefault(concept, (row, kind))
-                if len(found) == most:
+                    hits.setdefault(concept, (row, kind))
+                if len(hits) == most:
                     break
-            if found:
+            if hits:
                 break
-        return [(concept, *match) for concept, match in found.items()]
-
-    @property
-    def spelling(self) -> Spelling:
-        """Candidates of corrections."""
-        return self._spelling
+        return [(concept, *match) for concept, match in hits.items()]
 
     def forms(self) -> Iterator[tuple[str, list[str]]]:
         """Each form, ascending, with its words, where they are not the form itself."""
-        for form, places in groupby(self._forms.tolist(), key=lambda place: form_of(self._words[place])):
-            if (words := [self._words[place] for place in places]) != [form]:
+        for form, positions in groupby(self._forms.tolist(), key=lambda position: form_of(self._words[position])):
+            if (words := [self._words[position] for position in positions]) != [form]:
                 yield form, words
 
     def nearest_word(self, word: str) -> str:
         """The nearest of the names' words; the word itself where a name has a word of its form, or none is near."""
         if len(self._of_form(form_of(word))):
             return word
-        return next(iter(self._spelling.nearest(word, 1)), word)
+        return next(iter(self.spelling.nearest(word, 1)), word)
 
     def warm_up(self) -> None:
         """Compile the intersection of word lists."""
@@ -186,22 +168,22 @@ class NameIndex:
         return list(islice(present, MOST_READINGS))
 
     def _corrected(self, text: str) -> Iterator[tuple[MatchKind, Int32]]:
-        for other in self._spelling.corrected(text, self._has_word):
+        for other in self.spelling.corrected(text, self._has_word):
             yield from (("spelling", merits) for _, merits in self._as_typed(other, respacing=False))
 
     def _in_part(self, text: str) -> Iterator[tuple[MatchKind, Int32]]:
-        for some in self._spelling.in_part(text, self._has_word):
-            yield from (("part", merits) for _, merits in self._as_typed(some, respacing=False))
+        for text_left in self.spelling.in_part(text, self._has_word):
+            yield from (("part", merits) for _, merits in self._as_typed(text_left, respacing=False))
 
     def _has_word(self, word: str) -> bool:
         return len(self._begun(word)) > 0 or any(len(words) for words in self._begun_in_form(word))
 
     def _names_of_key(self, key: str) -> Int32:
         """Names of these forms, by merit; the first thousand of more."""
-        wanted = key.encode()
-        places = range(len(self._keys))
-        low = bisect_left(places, wanted, key=self._key)
-        high = bisect_right(places, wanted, lo=low, hi=min(low + _SAME_KEY, len(self._keys)), key=self._key)
+        encoded = key.encode()
+        positions = range(len(self._keys))
+        low = bisect_left(positions, encoded, key=self._key)
+        high = bisect_right(positions, encoded, lo=low, hi=min(low + _SAME_KEY, len(self._keys)), key=self._key)
         return self._keys[low:high]
 
     # Words
@@ -214,23 +196,23 @@ class NameIndex:
 
     def _whole(self, word: str) -> range:
         """The word itself."""
-        wanted = word.encode()
-        low = bisect_left(range(len(self._words)), wanted, key=self._word)
-        return range(low, low + (low < len(self._words) and self._word(low) == wanted))
+        encoded = word.encode()
+        low = bisect_left(range(len(self._words)), encoded, key=self._word)
+        return range(low, low + (low < len(self._words) and self._word(low) == encoded))
 
     def _begun(self, beginning: str) -> range:
         """Words that begin so."""
-        wanted = beginning.encode()
-        low = bisect_left(range(len(self._words)), wanted, key=self._word)
-        return range(low, self._first_beyond(wanted, low, len(self._words)))
+        encoded = beginning.encode()
+        low = bisect_left(range(len(self._words)), encoded, key=self._word)
+        return range(low, self._first_beyond(encoded, low, len(self._words)))
 
     def _of_form(self, form: str, *, begun: bool = False) -> Int32:
         """Words of a form, or of those that begin so."""
-        wanted = form.encode()
-        places = range(len(self._forms))
-        low = bisect_left(places, wanted, key=self._form)
-        ends: Callable[[int], bytes] = (lambda i: self._form(i)[: len(wanted)]) if begun else self._form
-        return self._forms[low : bisect_right(places, wanted, lo=low, key=ends)]
+        encoded = form.encode()
+        positions = range(len(self._forms))
+        low = bisect_left(positions, encoded, key=self._form)
+        ends: Callable[[int], bytes] = (lambda i: self._form(i)[: len(encoded)]) if begun else self._form
+        return self._forms[low : bisect_right(positions, encoded, lo=low, key=ends)]
 
     def _begun_in_form(self, word: str) -> list[Words]:
         """Words that begin so, words of the same form, and those that begin so in another spelling."""
@@ -245,7 +227,9 @@ class NameIndex:
         if any(not any(map(len, group)) for group in words):
             return
         for tier, (low, high) in enumerate(self._tiers):
-            lists = [np.concatenate([self._names_of(some, tier) for some in group]) for group in words]
+            lists = [
+                np.concatenate([self._names_of(words_of_group, tier) for words_of_group in group]) for group in words
+            ]
             yield _in_all(lists, low, high)
 
     def _names_of(self, words: Words, tier: int) -> Int32:
@@ -256,24 +240,9 @@ class NameIndex:
             return self._word_names[begin:end]
         begins, ends = self._word_indptr[first + words], self._word_indptr[first + words + 1]
         counts = ends - begins
-        places = np.repeat(ends - np.cumsum(counts), counts) + np.arange(int(counts.sum()))
-        names: Int32 = self._word_names[places]
+        positions = np.repeat(ends - np.cumsum(counts), counts) + np.arange(int(counts.sum()))
+        names: Int32 = self._word_names[positions]
         return names
-
-
-# Texts that bisections compare. Those of the first steps are the same in every search, so they are kept.
-
-
-def _name_keys(names: StringTable, rows: Int32, keys: Int32) -> Callable[[int], bytes]:
-    return lru_cache(_KEPT)(lambda at: form_key(folded(names[int(rows[keys[at]])])).encode())
-
-
-def _word_letters(words: StringTable) -> Callable[[int], bytes]:
-    return lru_cache(_KEPT)(lambda at: words.blob[words.offsets[at] : words.offsets[at + 1]].tobytes())
-
-
-def _word_forms(words: StringTable, forms: Int32) -> Callable[[int], bytes]:
-    return lru_cache(_KEPT)(lambda at: form_of(words[int(forms[at])]).encode())
 
 
 def _in_all(lists: Sequence[Int32], low: int, high: int) -> Int32:
@@ -288,17 +257,17 @@ def _in_all(lists: Sequence[Int32], low: int, high: int) -> Int32:
     return distinct
 
 
-def _intersection(some: Int32, numbers: Int32, low: int, high: int) -> Int32:
+def _intersection(others: Int32, numbers: Int32, low: int, high: int) -> Int32:
     """Intersection of two lists from ``low`` up to ``high``; compiled where numba is loaded anyway."""
     marks = np.zeros(high - low, dtype=np.uint8)
-    marks[some - low] = 1
+    marks[others - low] = 1
     if "numba" not in sys.modules:
         both: Int32 = numbers[marks[numbers - low] == 1]
         return both
     from cuihop._kernels import name_index as kernels
 
     kernels.see(numbers, low, marks)
-    seen: Int32 = some[marks[some - low] == 2]
+    seen: Int32 = others[marks[others - low] == 2]
     return seen
 
 
@@ -313,27 +282,13 @@ def check_name_index(sections: Sections) -> None:
 
 
 def name_search(sections: Sections, *, thoroughly: bool = False) -> NameIndex | None:
-    """The search of a snapshot; ``None`` where it has no names.
+    """The search of a snapshot, ``thoroughly`` checked beyond checksums; ``None`` where it has no names.
 
     A snapshot of an earlier cuihop has no index, or an older one: it is built in memory, with a warning. So is that of
     a damaged index, with the same answers.
-
-    Args:
-        sections: of the snapshot.
-        thoroughly: check more of the index than its checksums.
     """
-    if len(sections["name_offsets"]) == 1:
-        return None
-    if not any(name in sections for name in NAME_INDEX):
-        if sections.origin != "memory":
-            warnings.warn(
-                f"{sections.origin}: the index of names is missing, or that of an earlier cuihop, and is built anew "
-                f"in memory; store it with: cuihop index --names {sections.origin}",
-                OlderSnapshot,
-                stacklevel=2,
-            )
-        return NameIndex(with_name_index(sections))
-    try:
+
+    def checked(sections: Sections) -> Sections:
         for name in NAME_INDEX:
             sections[name]
         if len(sections["search_indptr"]) - 1 != (len(tier_bounds(len(sections["search_rows"]))) - 1) * len(
@@ -342,13 +297,13 @@ def name_search(sections: Sections, *, thoroughly: bool = False) -> NameIndex | 
             raise SnapshotError(f"{sections.origin}: section 'search_indptr' does not fit the others; it is damaged")
         if thoroughly:
             check_name_index(sections)
-    except SnapshotError as error:
-        warnings.warn(f"{error}. The index of names is built anew in memory", DamageWarning, stacklevel=2)
-        return NameIndex(with_name_index(sections))
-    return NameIndex(sections)
+        return sections
+
+    missing = "the index of names is missing, or that of an earlier cuihop, and is built again in memory"
+    sound = opened_part(sections, NAME_INDEX, checked, with_name_index, "index of names", missing)
+    return None if sound is None else NameIndex(sound)
 
 
 def with_name_index(sections: Sections) -> Sections:
     """The sections with the index of names that belongs to them, built in memory."""
-    arrays = {name: sections[name] for name in sections if name not in NAME_INDEX}
-    return Sections(sections.meta, arrays | name_index_sections(arrays))
+    return with_part(sections, NAME_INDEX, name_index_sections)

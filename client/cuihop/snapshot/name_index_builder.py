@@ -9,16 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.resources.arrays import bounds_of
+from cuihop.resources.arrays import Bool, Int32, Int64, UInt64, bounds_of
 from cuihop.resources.cores import cores, in_threads
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.spelling import spelling_sections
 from cuihop.snapshot.string_table import StringTable
 from cuihop.snapshot.word_forms import STOP_WORDS, form_of
 
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-UInt64 = npt.NDArray[np.uint64]
 Arrays = Mapping[str, npt.NDArray[Any]] | Sections
 
 _TIERS = (1 << 16, 1 << 20)
@@ -38,12 +35,7 @@ def tier_bounds(names: int) -> list[int]:
 
 
 def name_index_sections(arrays: Arrays, descendants: Int32 | None = None) -> dict[str, npt.NDArray[Any]]:
-    """Build the sections of the index.
-
-    Args:
-        arrays: the sections ``name_…``, ``folded_…`` and ``up_…`` of a snapshot.
-        descendants: the result of `counted_descendants`, where it is there already.
-    """
+    """Build the sections of the index from the sections ``name_…``, ``folded_…`` and ``up_…`` of a snapshot."""
     from cuihop._kernels import name_index as kernels
 
     merit = name_merits(arrays, descendants)
@@ -51,10 +43,10 @@ def name_index_sections(arrays: Arrays, descendants: Int32 | None = None) -> dic
     begins, numbers, word_offsets, word_blob = kernels.words_of(*(read_only(array) for array in texts))
     order = ordered_texts(StringTable(word_offsets, word_blob))
     words = taken_texts(StringTable(word_offsets, word_blob), order)
-    place = np.empty(len(words), dtype=np.int32)
-    place[order] = np.arange(1, len(words) + 1, dtype=np.int32)
+    position = np.empty(len(words), dtype=np.int32)
+    position[order] = np.arange(1, len(words) + 1, dtype=np.int32)
     for first in range(0, len(numbers), _ROWS_A_SORT):
-        numbers[first : first + _ROWS_A_SORT] = place[numbers[first : first + _ROWS_A_SORT]]
+        numbers[first : first + _ROWS_A_SORT] = position[numbers[first : first + _ROWS_A_SORT]]
     spelt = list(words.slice(0, len(words)))
     forms = StringTable.of([f"{form_of(word)} {word}" for word in spelt])
     by_form = ordered_texts(forms)
@@ -77,21 +69,21 @@ def name_index_sections(arrays: Arrays, descendants: Int32 | None = None) -> dic
     }
 
 
-def _starts(words: list[str], by_form: Int32) -> npt.NDArray[np.bool_]:
+def _starts(words: list[str], by_form: Int32) -> Bool:
     """True for the first word of each form, words in the order of their forms."""
     keys = [form_of(words[i]) for i in by_form.tolist()]
     return np.array([i == 0 or key != keys[i - 1] for i, key in enumerate(keys)], dtype=np.bool_)
 
 
 def _spellings(
-    words: list[str], by_form: Int32, starts: npt.NDArray[np.bool_], indptr: Int64, tiers: int
+    words: list[str], by_form: Int32, starts: Bool, indptr: Int64, tiers: int
 ) -> dict[str, npt.NDArray[Any]]:
     """Sections of the spelling: the word of most names of each form."""
     counts = np.diff(indptr).reshape(tiers, len(words)).sum(axis=0)
     groups = np.cumsum(starts) - 1
     most = by_form[np.lexsort((-counts[by_form], groups))][starts]
-    found = spelling_sections([words[i] for i in most.tolist()], np.bincount(groups, weights=counts[by_form]))
-    return {**found, "spelling_words": most[found["spelling_words"]].astype(np.int32)}
+    sections = spelling_sections([words[i] for i in most.tolist()], np.bincount(groups, weights=counts[by_form]))
+    return {**sections, "spelling_words": most[sections["spelling_words"]].astype(np.int32)}
 
 
 def _by_key(begins: Int64, forms: Int32, largest: int, merit: Int32) -> Int32:
@@ -118,23 +110,23 @@ def counted_descendants(arrays: Arrays) -> Int32:
     A concept counts for the nearest 256 of its ancestors: most have fewer in the hierarchies of vocabularies, and
     where all relations are taken, some have most of the graph above them.
     """
-    from cuihop._kernels.descendants import count_descendants
+    from cuihop._kernels.csr import count_descendants
 
     indptr, indices = read_only(arrays["up_indptr"]), read_only(arrays["up_indices"])
     concepts = len(indptr) - 1
-    local, parts = threading.local(), []
+    local, of_threads = threading.local(), []
 
     def count(first: int) -> None:
         if not hasattr(local, "counts"):
             local.counts, local.mark = np.zeros(concepts, dtype=np.int32), np.full(concepts, -1, dtype=np.int32)
-            parts.append(local.counts)
+            of_threads.append(local.counts)
         last = min(first + _CONCEPTS_A_CALL, concepts)
         count_descendants(indptr, indices, _MOST_ANCESTORS, first, last, local.counts, local.mark)
 
     in_threads(count, range(0, concepts, _CONCEPTS_A_CALL), min(_MOST_THREADS, cores()))
     total: Int32 = np.zeros(concepts, dtype=np.int32)
-    for part in parts:
-        total += part
+    for counts in of_threads:
+        total += counts
     return total
 
 
@@ -149,12 +141,7 @@ def concept_weights(arrays: Arrays, descendants: Int32 | None = None) -> Int64:
 
 
 def name_merits(arrays: Arrays, descendants: Int32 | None = None) -> Int32:
-    """Rows of all names: preferred ones first, those of concepts with most descendants, short ones, then as they stand.
-
-    Args:
-        arrays: the sections ``name_…`` and ``up_…`` of a snapshot.
-        descendants: the result of `counted_descendants`, where it is there already.
-    """
+    """Rows of all names: preferred ones first, those of concepts with most descendants, short ones, then in order."""
     indptr, offsets = arrays["name_indptr"], arrays["name_offsets"]
     rows = len(offsets) - 1
     lightness = (31 - concept_weights(arrays, descendants)).astype(np.uint64) << np.uint64(56)
@@ -190,12 +177,14 @@ def _ordered(rows: Int32, keys: Callable[[Int32, int], UInt64]) -> Int32:
     if len(rows) <= _ROWS_A_SORT:
         return _sorted_range(rows, keys)
     first = keys(rows, 0)
-    parts = -(-len(rows) // _ROWS_A_SORT)
-    sample = np.sort(first[:: max(1, len(rows) // (64 * parts))])
-    bounds = np.unique(sample[np.arange(1, parts) * len(sample) // parts])
+    ranges = -(-len(rows) // _ROWS_A_SORT)
+    sample = np.sort(first[:: max(1, len(rows) // (64 * ranges))])
+    bounds = np.unique(sample[np.arange(1, ranges) * len(sample) // ranges])
     of_part = np.searchsorted(bounds, first, side="right").astype(np.int16)
     del first
-    return np.concatenate([_sorted_range(rows[of_part == part], keys) for part in range(len(bounds) + 1)])
+    return np.concatenate(
+        [_sorted_range(rows[of_part == range_number], keys) for range_number in range(len(bounds) + 1)]
+    )
 
 
 def _sorted_range(rows: Int32, keys: Callable[[Int32, int], UInt64]) -> Int32:
@@ -221,8 +210,8 @@ def taken_texts(strings: StringTable, rows: Int32) -> StringTable:
     """The strings of these rows, as a table."""
     lengths = np.diff(strings.offsets)[rows]
     offsets = bounds_of(lengths)
-    places = np.arange(offsets[-1]) + np.repeat(strings.offsets[:-1][rows] - offsets[:-1], lengths)
-    return StringTable(offsets, strings.blob[places])
+    positions = np.arange(offsets[-1]) + np.repeat(strings.offsets[:-1][rows] - offsets[:-1], lengths)
+    return StringTable(offsets, strings.blob[positions])
 
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

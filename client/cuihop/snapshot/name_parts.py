@@ -14,18 +14,11 @@ from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import SNAPSHOT
 from cuihop.snapshot.name_index import name_search, with_name_index
 from cuihop.snapshot.term_table import term_table, with_term_table
-from cuihop.snapshot.writer import write_snapshot
 
 
 @dataclass(frozen=True)
 class NamePart:
-    """A part.
-
-    Attributes:
-        name: in messages.
-        check: warns where the part is missing or damaged.
-        added: the sections of a snapshot, with the part built anew.
-    """
+    """A part: ``check`` warns where it is missing or damaged, ``added`` builds it again."""
 
     name: str
     check: Callable[[Sections], object]
@@ -40,17 +33,10 @@ NAME_PARTS: Sequence[NamePart] = (
 
 
 def add_name_parts(path: Path, *, force: bool, progress: Callable[[str], None]) -> list[NamePart]:
-    """Build the parts that a snapshot file lacks, or that are damaged, and replace the file: whole or not at all.
+    """Build the parts that a snapshot file lacks or has damaged, or all by ``force``, and return them.
 
-    The digest stays, and what lies beside the file stays valid. A process that has mapped the file keeps the old one.
-
-    Args:
-        path: the file.
-        force: build parts that it has, too.
-        progress: called with each step.
-
-    Returns:
-        the parts built; without any, the file is left alone.
+    If there are any, the file is replaced atomically. The digest stays, and what lies next to the file stays valid. A
+    process that has mapped the file keeps the old one.
 
     Raises:
         SnapshotError: another kind of file, or a damaged one.
@@ -71,7 +57,7 @@ def add_name_parts(path: Path, *, force: bool, progress: Callable[[str], None]) 
         progress("writing")
         if _identity(path) != identity:
             raise OutputError(f"{path}: not written: it was replaced while its names were read. Run the command again")
-        write_snapshot(path, sections)
+        sections.save(path)
     return parts
 
 
@@ -89,7 +75,7 @@ def _is_sound(part: NamePart, sections: Sections) -> bool:
 def _identity(path: Path) -> tuple[int, ...] | None:
     """Device, number, size and time of a file; ``None`` if there is none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns

@@ -15,33 +15,25 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.adapter_rules import checked_pack, checked_pack_bound
-from cuihop.annotation.mentions import Annotations
-from cuihop.annotation.options import AnnotationOptions
+from cuihop.adapter_rules import checked_pack
 from cuihop.errors import InputError, InvalidCui, ReleaseMismatch, SnapshotError, SnapshotTooNew, first_few
 from cuihop.files.text_lines import counted, direction_text
 from cuihop.graph import (
-    Concept,
     ConceptGraph,
     Direction,
     DistancePack,
     Distances,
-    Neighbourhood,
-    Path,
     Release,
     Resolution,
-    SearchHit,
     checked_direction,
-    checked_hops,
-    checked_identifiers,
-    ends_of_pairs,
+    checked_pack_bound,
     resolved,
 )
 from cuihop.identifiers import EXPECTED, is_identifier
-from cuihop.resources.arrays import bounds_of
-from cuihop.snapshot.file import Sections, write_sections
-from cuihop.snapshot.identifier_table import IdentifierTable, identifier_array
+from cuihop.resources.arrays import Int32, bounds_of
+from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import NEIGHBOUR_DICTIONARY
+from cuihop.snapshot.string_table import IdentifierTable, identifier_array
 
 __all__ = ["DICTIONARY_VERSION", "NeighbourDictionary", "is_neighbour_dictionary"]
 
@@ -65,8 +57,7 @@ class NeighbourDictionary(ConceptGraph):
 
     def __init__(self, sections: Sections) -> None:
         meta = sections.meta
-        facts = meta["release"]
-        self._release = Release(**facts | {"relations": tuple(facts["relations"]), "sabs": tuple(facts["sabs"])})
+        self._release = Release.of(meta["release"])
         self._sections = sections
         self._cuis = IdentifierTable(sections["cuis"])
         self._hops: int = meta["hops"]
@@ -141,26 +132,26 @@ class NeighbourDictionary(ConceptGraph):
         if version > DICTIONARY_VERSION:
             raise SnapshotTooNew(
                 f"{path}: made by a newer cuihop: version {version} of the neighbour dictionary, and this one reads "
-                f"{DICTIONARY_VERSION}. Upgrade cuihop, or make it anew with: cuihop neighbours --concepts FILE"
+                f"{DICTIONARY_VERSION}. Upgrade cuihop, or make it again with: cuihop neighbours --concepts FILE"
             )
         sections.verify()
-        found = cls(sections)
+        dictionary = cls(sections)
         try:
-            checked_pack(found._whole(), len(found._cuis))
+            checked_pack(dictionary._content(), len(dictionary._cuis))
         except ValueError as error:
             raise SnapshotError(f"{path}: {error}; the file is damaged") from None
-        themselves = np.arange(len(found._cuis), dtype=np.int64) * (len(found._cuis) + 1)
-        if not np.array_equal(found._keys[found._levels == 0], themselves):
+        themselves = np.arange(len(dictionary._cuis), dtype=np.int64) * (len(dictionary._cuis) + 1)
+        if not np.array_equal(dictionary._keys[dictionary._levels == 0], themselves):
             raise SnapshotError(f"{path}: other concepts at 0 hops than each from itself; the file is damaged")
-        return found
+        return dictionary
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the file, whole or not at all.
+        """Write the file atomically.
 
         Raises:
             OutputError: the disk is full, or the folder cannot be written.
         """
-        write_sections(FilePath(path), self._sections.meta, {name: self._sections[name] for name in self._sections})
+        self._sections.save(FilePath(path))
 
     def __repr__(self) -> str:
         return f"<NeighbourDictionary of {self.account}, digest {self._release.digest[:12]}>"
@@ -220,14 +211,14 @@ class NeighbourDictionary(ConceptGraph):
 
     # Answers
 
-    def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
-        """See `ConceptGraph.resolve`.
+    def _resolve(self, cuis: Sequence[str]) -> list[Resolution]:
+        """The resolutions.
 
         Raises:
             InputError: the dictionary was not made for some well-formed identifier: whether the graph holds it is not
                 known.
         """
-        positions = self._cuis.positions(checked_identifiers(cuis)).tolist()
+        positions = self._cuis.positions(cuis).tolist()
         answers = []
         outside = []
         for cui, position in zip(cuis, positions, strict=True):
@@ -243,37 +234,32 @@ class NeighbourDictionary(ConceptGraph):
             raise self._lacks("not in the neighbour dictionary", first_few(list(dict.fromkeys(outside))))
         return answers
 
-    def distances(
-        self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None
-    ) -> Distances:
-        """See `ConceptGraph.distances`; with a bound of at most N."""
-        bound = self._checked(direction, checked_hops(max_hops), "max_hops")
-        ends = ends_of_pairs(pairs)
-        places, merged = self._places(ends)
-        wanted = places[::2].astype(np.int64) * len(self._cuis) + places[1::2]
-        at = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
+    def _distances(self, ends: Sequence[str], direction: Direction, bound: int | None) -> Distances:
+        bound = self._checked(direction, bound, "max_hops")
+        positions, merged = self._positions(ends)
+        keys = positions[::2].astype(np.int64) * len(self._cuis) + positions[1::2]
+        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         levels = self._levels[at].astype(np.int32)
-        reached = (self._keys[at] == wanted) & (levels <= bound)
+        reached = (self._keys[at] == keys) & (levels <= bound)
         return Distances(np.where(reached, levels, np.int32(-1)), reached, self._direction, bound, merged)
 
-    def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
-        """See `ConceptGraph.pack`; with a bound of at most N."""
-        bound = self._checked(direction, checked_pack_bound(hops), "hops")
-        places, merged = self._places(cuis)
+    def _pack(self, cuis: Sequence[str], direction: Direction, bound: int) -> DistancePack:
+        bound = self._checked(direction, bound, "hops")
+        positions, merged = self._positions(cuis)
         column = np.full(len(self._cuis), -1, dtype=np.int32)
-        for place, cui in zip(places.tolist(), cuis, strict=True):
-            if column[place] >= 0:
+        for position, cui in zip(positions.tolist(), cuis, strict=True):
+            if column[position] >= 0:
                 raise InputError("a concept is given twice", found=cui, expected="distinct concepts")
-            column[place] = 0
-        column[places] = np.arange(len(places), dtype=np.int32)
+            column[position] = 0
+        column[positions] = np.arange(len(positions), dtype=np.int32)
         rows = column[np.repeat(np.arange(len(self._cuis)), np.diff(self._indptr))]
         columns = column[self._indices]
-        chosen = (rows >= 0) & (columns >= 0) & (self._levels <= bound)
-        rows, columns, levels = rows[chosen], columns[chosen], self._levels[chosen]
+        selected = (rows >= 0) & (columns >= 0) & (self._levels <= bound)
+        rows, columns, levels = rows[selected], columns[selected], self._levels[selected]
         order = np.lexsort((columns, rows))
         return DistancePack(
             cuis=tuple(merged.get(cui, cui) for cui in cuis),
-            indptr=bounds_of(np.bincount(rows, minlength=len(places))),
+            indptr=bounds_of(np.bincount(rows, minlength=len(positions))),
             indices=columns[order],
             hops=levels[order],
             bound=bound,
@@ -281,42 +267,29 @@ class NeighbourDictionary(ConceptGraph):
             digest=self._release.digest,
         )
 
-    def names(self, cuis: Sequence[str]) -> list[str | None]:
-        """``None`` for each concept: a neighbour dictionary holds no names."""
+    def _names(self, cuis: Sequence[str]) -> list[str | None]:
         resolved(self.resolve(cuis), self._release)
         return [None] * len(cuis)
 
-    def within(self, sabs: Sequence[str]) -> ConceptGraph:
-        """Refused: a neighbour dictionary holds distances without their edges."""
+    # Content of graphs that the file does not hold
+
+    def within(self, sabs: Sequence[str]) -> NoReturn:
+        """Refuse: a neighbour dictionary holds distances without their edges."""
         self.refuse("vocabularies of edges")
 
-    def path(
-        self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None, which: int = 1
-    ) -> Path | None:
-        """Refused: a neighbour dictionary holds no paths."""
+    def _path(self, *_: object) -> NoReturn:
         self.refuse("paths")
 
-    def neighbours(
-        self,
-        cuis: Sequence[str],
-        *,
-        hops: int | None = 1,
-        direction: Direction = "any",
-        limit: int | None = None,
-    ) -> list[Neighbourhood]:
-        """Refused: a neighbour dictionary holds no concepts but those requested."""
+    def _neighbours(self, *_: object) -> NoReturn:
         self.refuse("whole neighbourhoods")
 
-    def concepts(self, cuis: Sequence[str]) -> list[Concept]:
-        """Refused: a neighbour dictionary holds no records of concepts."""
+    def _concepts(self, _: object) -> NoReturn:
         self.refuse("records of concepts")
 
-    def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
-        """Refused: a neighbour dictionary holds no names."""
+    def _search(self, *_: object) -> NoReturn:
         self.refuse("names")
 
-    def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
-        """Refused: a neighbour dictionary holds no names."""
+    def _annotate_many(self, *_: object) -> NoReturn:
         self.refuse("names")
 
     @property
@@ -329,22 +302,15 @@ class NeighbourDictionary(ConceptGraph):
 
     # Parts
 
-    def _whole(self) -> DistancePack:
+    def _content(self) -> DistancePack:
         """Everything it holds, as a pack."""
         cuis = tuple(self._cuis.at(np.arange(len(self._cuis))))
         rows = self._indptr, self._indices, self._levels
         return DistancePack(cuis, *rows, self._hops, self._direction, self._release.digest)
 
-    def _places(self, cuis: Sequence[str]) -> tuple[npt.NDArray[np.int32], dict[str, str]]:
+    def _positions(self, cuis: Sequence[str]) -> tuple[Int32, dict[str, str]]:
         """The number of each concept, and the successors that were taken for retired identifiers."""
-        positions = self._cuis.positions(checked_identifiers(cuis))
-        absent = np.flatnonzero(positions < 0).tolist()
-        if not absent:
-            return positions, {}
-        distinct = list(dict.fromkeys(cuis[place] for place in absent))
-        merged = dict(zip(distinct, resolved(self.resolve(distinct), self._release), strict=True))
-        positions[absent] = self._cuis.positions([merged[cuis[place]] for place in absent])
-        return positions, merged
+        return self._cuis.resolved_positions(cuis, self.resolve, self._release)
 
     def _checked(self, direction: Direction, bound: int | None, parameter: str) -> int:
         """The bound, where the dictionary has the distances up to it in this direction.
@@ -352,20 +318,20 @@ class NeighbourDictionary(ConceptGraph):
         Raises:
             InputError: it has not.
         """
-        if checked_direction(direction) != self._direction:
+        if direction != self._direction:
             raise self._lacks(
                 "a direction that the neighbour dictionary lacks", direction, self._direction, "direction"
             )
         if bound is None or bound > self._hops:
-            found = "no bound" if bound is None else counted(bound, "hop")
+            value = "no bound" if bound is None else counted(bound, "hop")
             expected = f"a bound of at most {counted(self._hops, 'hop')}"
-            raise self._lacks("farther than the neighbour dictionary reaches", found, expected, parameter)
+            raise self._lacks("farther than the neighbour dictionary reaches", value, expected, parameter)
         return bound
 
-    def _lacks(self, problem: str, found: str, expected: str | None = None, parameter: str | None = None) -> InputError:
+    def _lacks(self, problem: str, value: str, expected: str | None = None, parameter: str | None = None) -> InputError:
         return InputError(
             problem if parameter is None else f"{self._sections.origin}: {problem}",
-            file=self._sections.origin if parameter is None else None, column=parameter, found=found, expected=expected,
+            file=self._sections.origin if parameter is None else None, column=parameter, found=value, expected=expected,
             advice=f"It holds {self.account}. Make a larger one from the graph: cuihop neighbours --concepts FILE "
             "--hops N --direction DIRECTION --output FILE",
         )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,20 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.files.written_files import replaced_file
+from cuihop.resources.arrays import Int64
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.graph import SnapshotGraph
-from cuihop.snapshot.identifier_table import IdentifierTable
+from cuihop.snapshot.string_table import IdentifierTable
 
 
 @dataclass(frozen=True, slots=True)
 class VocabularyDifference:
-    """The edges that one source vocabulary asserts, in both releases. An edge of several counts for each.
-
-    Attributes:
-        sab: abbreviation of the vocabulary.
-        old, new: number of its edges in each release.
-        added, removed: number of its edges in one of them alone.
-    """
+    """The edges that one source vocabulary asserts, in both releases. An edge of several counts for each."""
 
     sab: str
     old: int
@@ -60,13 +56,7 @@ class ReleaseDifference:
 
     def counts(self) -> dict[str, int]:
         """Number of changes of each kind."""
-        return {
-            "concepts added": len(self.concepts_added),
-            "concepts merged": len(self.concepts_merged),
-            "concepts removed": len(self.concepts_removed),
-            "edges added": len(self.edges_added),
-            "edges removed": len(self.edges_removed),
-        }
+        return {kind.replace(" ", "s "): len(changes) for kind, changes in self._kinds()}
 
     def write(self, path: Path) -> None:
         """Write one change a line, tab-separated: ``change``, ``cui``, ``other``.
@@ -76,19 +66,20 @@ class ReleaseDifference:
         Raises:
             OutputError: the file could not be written; no partial file is left.
         """
-        kinds: tuple[tuple[str, list[str] | list[tuple[str, str]]], ...] = (
-            ("concept added", self.concepts_added),
-            ("concept merged", self.concepts_merged),
-            ("concept removed", self.concepts_removed),
-            ("edge added", self.edges_added),
-            ("edge removed", self.edges_removed),
-        )
         with replaced_file(path) as file:
             file.write(b"change\tcui\tother\n")
-            for kind, changes in kinds:
+            for kind, changes in self._kinds():
                 for change in changes:
                     cui, other = (change, "") if isinstance(change, str) else change
                     file.write(f"{kind}\t{cui}\t{other}\n".encode())
+
+    def _kinds(self) -> Iterator[tuple[str, list[str] | list[tuple[str, str]]]]:
+        """Each kind of change, in the singular, with its changes."""
+        yield "concept added", self.concepts_added
+        yield "concept merged", self.concepts_merged
+        yield "concept removed", self.concepts_removed
+        yield "edge added", self.edges_added
+        yield "edge removed", self.edges_removed
 
 
 def release_difference(old: Sections, new: Sections) -> ReleaseDifference:
@@ -110,19 +101,17 @@ def release_difference(old: Sections, new: Sections) -> ReleaseDifference:
     )
 
 
-def _vocabularies(
-    old: tuple[Sections, npt.NDArray[np.int64]], new: tuple[Sections, npt.NDArray[np.int64]]
-) -> list[VocabularyDifference]:
+def _vocabularies(old: tuple[Sections, Int64], new: tuple[Sections, Int64]) -> list[VocabularyDifference]:
     names = {sab for sections, _ in (old, new) for sabs in sections.meta["sab_sets"] for sab in sabs}
-    found = []
+    differences = []
     for sab in sorted(names):
         before, after = _asserted(*old, sab), _asserted(*new, sab)
         both = len(np.intersect1d(before, after, assume_unique=True))
-        found.append(VocabularyDifference(sab, len(before), len(after), len(after) - both, len(before) - both))
-    return found
+        differences.append(VocabularyDifference(sab, len(before), len(after), len(after) - both, len(before) - both))
+    return differences
 
 
-def _asserted(sections: Sections, edges: npt.NDArray[np.int64], sab: str) -> npt.NDArray[np.int64]:
+def _asserted(sections: Sections, edges: Int64, sab: str) -> Int64:
     """The edges that a vocabulary asserts."""
     holds = np.array([sab in sabs for sabs in sections.meta["sab_sets"]])
     return np.asarray(edges[holds[sections["up_sab_sets"]]], dtype=np.int64)
@@ -133,14 +122,14 @@ def _cuis(sections: Sections) -> npt.NDArray[np.str_]:
     return np.array(table.at(np.arange(len(table))), dtype=np.str_)
 
 
-def _edges(sections: Sections, cuis: npt.NDArray[np.str_], everything: npt.NDArray[np.str_]) -> npt.NDArray[np.int64]:
+def _edges(sections: Sections, cuis: npt.NDArray[np.str_], everything: npt.NDArray[np.str_]) -> Int64:
     """Each edge as one number: index of the child among all concepts, times their count, plus that of the parent."""
-    place = np.searchsorted(everything, cuis)
-    children = np.repeat(place, np.diff(sections["up_indptr"]))
-    return np.asarray(children * len(everything) + place[sections["up_indices"]], dtype=np.int64)
+    position = np.searchsorted(everything, cuis)
+    children = np.repeat(position, np.diff(sections["up_indptr"]))
+    return np.asarray(children * len(everything) + position[sections["up_indices"]], dtype=np.int64)
 
 
-def _pairs(edges: npt.NDArray[np.int64], everything: npt.NDArray[np.str_]) -> list[tuple[str, str]]:
+def _pairs(edges: Int64, everything: npt.NDArray[np.str_]) -> list[tuple[str, str]]:
     if not len(edges):
         return []
     children, parents = np.divmod(edges, len(everything))

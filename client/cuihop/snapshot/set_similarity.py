@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from cuihop.errors import InputError
+from cuihop.resources.arrays import Float64, Int32, Int64
 from cuihop.resources.cores import in_threads
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Float64 = npt.NDArray[np.float64]
 
 _PAIRS_A_CALL = 1024  # a compiled call cannot be interrupted
 _CELLS_A_BLOCK = 1 << 20  # bounds the memory of best-match averages: 30 MB
@@ -24,7 +19,7 @@ class SetPairs:
     """Pairs of sets of numbered concepts.
 
     Attributes:
-        bounds: int64, shape (2 * pairs + 1,): the place of each set in ``members``. Sets 2i and 2i + 1 are pair i.
+        bounds: int64, shape (2 * pairs + 1,): the position of each set in ``members``. Sets 2i and 2i + 1 are pair i.
         members: int32: the concepts of each set, ascending, each once.
     """
 
@@ -41,40 +36,19 @@ class SetPairs:
 
     @classmethod
     def of(
-        cls,
-        pairs: Iterable[tuple[Collection[str], Collection[str]]],
-        places: Callable[[Sequence[str]], tuple[Int32, dict[str, str]]],
+        cls, sets: Sequence[Collection[str]], numbers: Callable[[Sequence[str]], tuple[Int32, dict[str, str]]]
     ) -> tuple[SetPairs, dict[str, str]]:
         """Pairs of sets of identifiers, and retired ones with their successors.
 
         Args:
-            pairs: as in `Hierarchy.set_similarities`.
-            places: the number of each identifier, and successors of retired ones; raises as the graph does.
-
-        Raises:
-            InputError: an item is no pair of collections of texts. Others: as ``places``.
+            sets: sets 2i and 2i + 1 are pair i.
+            numbers: the number of each identifier, and successors of retired ones; raises as the graph does.
         """
-        sets: list[Collection[str]] = []
-        for item in pairs:
-            if not _is_pair(item):
-                raise InputError(
-                    "not a pair of sets of identifiers", column="pairs", found=repr(item)[:80],
-                    expected="[({a, b}, {c}), …]",
-                )  # fmt: skip
-            sets.extend(item)
-        found, merged = places([cui for each in sets for cui in each])
+        members, merged = numbers([cui for each in sets for cui in each])
         owners = np.repeat(np.arange(len(sets)), [len(each) for each in sets])
-        keys = np.unique(owners << 32 | found)
+        keys = np.unique(owners << 32 | members)
         bounds = np.searchsorted(keys >> 32, np.arange(len(sets) + 1))
         return cls(bounds, (keys & 0xFFFFFFFF).astype(np.int32)), merged
-
-
-def _is_pair(item: object) -> bool:
-    return (
-        isinstance(item, Sequence)
-        and len(item) == 2
-        and all(isinstance(each, Collection) and not isinstance(each, str | bytes) for each in item)
-    )
 
 
 def ancestor_overlaps(
@@ -83,14 +57,14 @@ def ancestor_overlaps(
     """Weight of the common ancestors of two sets over that of all their ancestors.
 
     Args:
-        sets: the pairs. node_of: int32, shape (concepts,): the node of each concept.
+        node_of: int32, shape (concepts,): the node of each concept.
         up_indptr, up_indices: int32: the parents of each node, compressed rows.
         weight: float64, shape (nodes,), of each ancestor. All 1: simUI. Information content: simGIC.
 
     Returns:
         Float64, shape (pairs,). 0 where one set is empty; NaN where both are, or where a weight is infinite.
     """
-    from cuihop._kernels import set_similarity as kernel
+    from cuihop._kernels import all_similarities as kernel
 
     values = np.empty(len(sets), dtype=np.float64)
     members, nodes = node_of[sets.members], len(up_indptr) - 1
@@ -112,12 +86,11 @@ def best_match_averages(sets: SetPairs, similarities: Callable[[Int32], Float64]
     """The mean of two means: of the best value of each concept of A among those of B, and the other way round.
 
     Args:
-        sets: the pairs.
         similarities: of numbered concepts listed as start, end, start, end, …; NaN for no value.
         distance: the best value is the least.
 
     Returns:
-        Float64, shape (pairs,). Where one set is empty: 0 of a similarity, NaN of a distance. NaN where both are, and
+        Float64, shape (pairs,). If one set is empty: 0 of a similarity, NaN of a distance. NaN where both are, and
         where a concept has no value.
     """
     best_of = np.minimum if distance else np.maximum
@@ -132,30 +105,30 @@ def best_match_averages(sets: SetPairs, similarities: Callable[[Int32], Float64]
     while begin < len(rows):
         limit = (ends[begin - 1] if begin else 0) + _CELLS_A_BLOCK
         end = max(begin + 1, int(np.searchsorted(ends, limit, side="right")))
-        part = slice(begin, end)
-        row = np.repeat(rows[part], widths[part])
-        column = np.repeat(starts[part], widths[part]) + _positions(widths[part])
+        chunk = slice(begin, end)
+        row = np.repeat(rows[chunk], widths[chunk])
+        column = np.repeat(starts[chunk], widths[chunk]) + _positions(widths[chunk])
         values = _of_distinct(np.stack((sets.members[row], sets.members[column]), axis=1), similarities)
         with np.errstate(invalid="ignore"):  # NaN stays NaN
             best_of.at(best, row, values)
             best_of.at(best, column, values)
         begin = end
-    whole = np.minimum(a_sizes, b_sizes) > 0
+    both = np.minimum(a_sizes, b_sizes) > 0
     averages = np.where((np.maximum(a_sizes, b_sizes) > 0) & (not distance), 0.0, np.nan)
     owner = np.repeat(np.arange(len(sizes)), sizes)
-    filled = np.repeat(np.repeat(whole, 2), sizes)
+    filled = np.repeat(np.repeat(both, 2), sizes)
     sums = np.bincount(owner[filled], weights=best[filled], minlength=len(sizes))
-    means = sums[np.repeat(whole, 2)] / sizes[np.repeat(whole, 2)]
-    averages[whole] = (means[::2] + means[1::2]) / 2
+    means = sums[np.repeat(both, 2)] / sizes[np.repeat(both, 2)]
+    averages[both] = (means[::2] + means[1::2]) / 2
     return averages
 
 
 def _of_distinct(pairs: Int32, similarities: Callable[[Int32], Float64]) -> Float64:
     """The similarity of each pair of numbers; each distinct one is computed once, the smaller number first."""
     ordered = np.sort(pairs, axis=1).astype(np.int64)
-    distinct, places = np.unique(ordered[:, 0] << 32 | ordered[:, 1], return_inverse=True)
+    distinct, inverse = np.unique(ordered[:, 0] << 32 | ordered[:, 1], return_inverse=True)
     ends = np.stack((distinct >> 32, distinct & 0xFFFFFFFF), axis=1).astype(np.int32)
-    return similarities(np.ascontiguousarray(ends.ravel()))[places]
+    return similarities(np.ascontiguousarray(ends.ravel()))[inverse]
 
 
 def _positions(sizes: Int64) -> Int64:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.resources.arrays import Int32, Int64, UInt8, UInt64
 from cuihop.snapshot.string_table import StringTable
 from cuihop.snapshot.word_forms import MOST_READINGS, STOP_WORDS, form_of, respelt
 
@@ -34,27 +35,20 @@ _COMPARED = 4096  # most words whose distance is computed
 _FAR = 100
 _CORRECTIONS = 3  # candidates of a misspelt word
 
-UInt64 = npt.NDArray[np.uint64]
-
 
 def may_be_misspelt(word: str) -> bool:
     """True for words of letters, neither very short nor very long."""
     return _SHORTEST <= len(word) <= _LONGEST and _LETTERS.issuperset(word)
 
 
-def spelling_sections(words: Sequence[str], names: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[Any]]:
-    """Sections from the distinct words of a release.
-
-    Args:
-        words: one of each form.
-        names: int64, shape (words,); the number of names with the form.
-    """
-    usable = [place for place, word in enumerate(words) if may_be_misspelt(word)]
-    chosen = np.array(usable, dtype=np.int64)
-    chosen = chosen[np.argsort(-names[chosen], kind="stable")][:MOST_WORDS]
-    texts = StringTable.of([respelt(words[place]) for place in chosen.tolist()])
+def spelling_sections(words: Sequence[str], names: Int64) -> dict[str, npt.NDArray[Any]]:
+    """Sections from the distinct words of a release, one of each form, and the number of names with each form."""
+    usable = [position for position, word in enumerate(words) if may_be_misspelt(word)]
+    selected = np.array(usable, dtype=np.int64)
+    selected = selected[np.argsort(-names[selected], kind="stable")][:MOST_WORDS]
+    texts = StringTable.of([respelt(words[position]) for position in selected.tolist()])
     return {
-        "spelling_words": chosen.astype(np.int32),
+        "spelling_words": selected.astype(np.int32),
         "spelling_sets": letter_sets(texts),
         "spelling_offsets": texts.offsets,
         "spelling_blob": texts.blob,
@@ -74,16 +68,13 @@ def letter_sets(words: StringTable) -> UInt64:
     return once | twice << np.uint64(26)
 
 
-def edit_distances(
-    word: bytes, letters: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64], most: int
-) -> npt.NDArray[np.int8]:
+def edit_distances(word: bytes, letters: UInt8, lengths: Int64, most: int) -> npt.NDArray[np.int8]:
     """Distance of a word from each row, int8, shape (rows,); anything above ``most`` where it is larger.
 
     Args:
         word: ASCII.
         letters: shape (rows, letters): the other words, ended by zeros.
         lengths: int64, shape (rows,): their letters.
-        most: largest distance wanted.
     """
     rows, width = letters.shape
     same = {byte: np.ascontiguousarray((letters == byte).T) for byte in set(word)}
@@ -109,14 +100,13 @@ class Spelling:
     """Candidates of corrections.
 
     Args:
-        words: all words of the release.
-        places: int32, shape (spellings,); the candidates among them, those of most names first.
+        positions: int32, shape (spellings,); the candidates among them, those of most names first.
         sets, texts: of each candidate, as in the sections.
     """
 
-    def __init__(self, words: StringTable, places: npt.NDArray[np.int32], sets: UInt64, texts: StringTable) -> None:
+    def __init__(self, words: StringTable, positions: Int32, sets: UInt64, texts: StringTable) -> None:
         self._words = words
-        self._places = places
+        self._positions = positions
         self._sets = sets
         self._texts = texts
 
@@ -128,7 +118,7 @@ class Spelling:
 
     def candidates(self) -> list[str]:
         """All candidates, those of most names first."""
-        return [self._words[place] for place in self._places.tolist()]
+        return [self._words[position] for position in self._positions.tolist()]
 
     def corrected(self, text: str, has_word: Callable[[str], bool]) -> list[str]:
         """The text with misspelt words replaced: unknown ones, or where all are known, one at a time.
@@ -141,7 +131,7 @@ class Spelling:
         unknown = [not has_word(word) for word in words]
         if any(unknown):
             choices = [self._replacements(word) if new else [word] for word, new in zip(words, unknown, strict=True)]
-            return [" ".join(chosen) for chosen in islice(product(*choices), MOST_READINGS)]
+            return [" ".join(words_of_reading) for words_of_reading in islice(product(*choices), MOST_READINGS)]
         return [
             " ".join([*words[:i], other, *words[i + 1 :]])
             for i, word in enumerate(words[:MOST_READINGS])
@@ -149,15 +139,13 @@ class Spelling:
         ]
 
     def in_part(self, text: str, has_word: Callable[[str], bool]) -> list[str]:
-        """The text with as few words left out as possible, later ones first; unknown words are replaced or left out.
-
-        Args:
-            text, has_word: as in `corrected`.
-        """
+        """The text with as few words left out as possible, later ones first; unknown words are replaced or left out."""
         typed = [word for word in text.split(" ") if word not in STOP_WORDS][:MOST_READINGS]
         words = [usable for word in typed for usable in ([word] if has_word(word) else self._replacements(word)[:1])]
         fewer = [[*words[:i], *words[i + 1 :]] for i in range(len(words) - 1, -1, -1)]
-        return list(dict.fromkeys(" ".join(part) for part in (words, *fewer, *([word] for word in words)) if part))
+        return list(
+            dict.fromkeys(" ".join(reading) for reading in (words, *fewer, *([word] for word in words)) if reading)
+        )
 
     def _replacements(self, word: str) -> list[str]:
         """The nearest words, or else those whose beginnings are nearest."""
@@ -168,11 +156,10 @@ class Spelling:
 
         Args:
             word: folded.
-            most: the most words to return.
             begun: compare with the beginnings of the words, for a word that is still being typed.
         """
         text = respelt(word)
-        if not may_be_misspelt(text) or not len(self._places):
+        if not may_be_misspelt(text) or not len(self._positions):
             return []
         edits = 2 if len(text) >= _TWO_EDITS and not begun else 1
         own = letter_sets(StringTable.of([text]))[0]
@@ -188,9 +175,9 @@ class Spelling:
         width = len(text) if begun else len(text) + edits
         lengths = np.minimum(lengths[rows], width)
         columns = np.arange(width)
-        places = np.minimum(self._texts.offsets[rows][:, None] + columns, len(self._texts.blob) - 1)
-        letters = np.where(columns < lengths[:, None], self._texts.blob[places], 0).astype(np.uint8)
+        positions = np.minimum(self._texts.offsets[rows][:, None] + columns, len(self._texts.blob) - 1)
+        letters = np.where(columns < lengths[:, None], self._texts.blob[positions], 0).astype(np.uint8)
         distances = edit_distances(text.encode(), letters, lengths, edits)
         best = np.argsort(distances, kind="stable")[: most + 1]
-        found = [self._words[int(self._places[rows[i]])] for i in best.tolist() if distances[i] <= edits]
-        return [other for other in found if form_of(other) != form_of(word)][:most]
+        nearest = [self._words[int(self._positions[rows[i]])] for i in best.tolist() if distances[i] <= edits]
+        return [other for other in nearest if form_of(other) != form_of(word)][:most]

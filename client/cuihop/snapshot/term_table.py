@@ -16,7 +16,6 @@ Sections:
 
 from __future__ import annotations
 
-import warnings
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,21 +24,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.annotation.code_points import coded
+from cuihop.annotation.characters import coded
 from cuihop.annotation.tokens import Tokeniser, word_hashes
-from cuihop.errors import DamageWarning, LimitExceeded, OlderSnapshot, SnapshotError
-from cuihop.resources.arrays import bounds_of
+from cuihop.errors import LimitExceeded, SnapshotError
+from cuihop.resources.arrays import Bool, Int32, Int64, UInt8, UInt32, UInt64, bounds_of
 from cuihop.resources.cores import in_order
-from cuihop.snapshot.file import Sections
+from cuihop.snapshot.file import Sections, opened_part, with_part
 from cuihop.snapshot.layout import SUPPRESSED_NAME, TERM_TABLE
 from cuihop.snapshot.name_index_builder import counted_descendants, read_only
 from cuihop.snapshot.word_forms import form_of
 
 Arrays = Mapping[str, npt.NDArray[Any]] | Sections
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-UInt8 = npt.NDArray[np.uint8]
-UInt64 = npt.NDArray[np.uint64]
 
 GENERAL_SHARE = 0.2
 """Share of a graph's linked concepts that lie below a concept that is too general."""
@@ -91,21 +86,18 @@ def _word_set(words: Collection[str]) -> UInt64:
 
 
 def term_table_sections(arrays: Arrays, descendants: Int32 | None = None) -> dict[str, npt.NDArray[Any]]:
-    """Build the sections of the table.
-
-    Args:
-        arrays: the sections ``name_…``, ``up_…`` and ``down_…`` of a snapshot.
-        descendants: the result of `counted_descendants`, where it is there already.
-    """
+    """Build the sections of the table from the sections ``name_…``, ``up_…`` and ``down_…`` of a snapshot."""
     from cuihop._kernels import terms as kernels
 
-    found = _sequences(arrays)
-    hashes, rows, rules, places = found.hashes, found.rows, found.rules, found.places
+    sequences = _sequences(arrays)
+    hashes, rows, rules, positions = sequences.hashes, sequences.rows, sequences.rules, sequences.concepts
     starts = np.flatnonzero(np.r_[True, hashes[1:] != hashes[:-1]][: len(hashes)])
-    general = _too_general(arrays, descendants) | _named_by_general_words(found, starts, len(arrays["name_indptr"]) - 1)
-    rules |= np.where(general[places], np.uint8(kernels.GENERAL), np.uint8(0))
-    some, best = _best_first(arrays, starts, rows, rules, places)
-    rows[some], rules[some] = rows[best], rules[best]
+    general = _too_general(arrays, descendants) | _named_by_general_words(
+        sequences, starts, len(arrays["name_indptr"]) - 1
+    )
+    rules |= np.where(general[positions], np.uint8(kernels.GENERAL), np.uint8(0))
+    shared, best = _best_first(arrays, starts, rows, rules, positions)
+    rows[shared], rules[shared] = rows[best], rules[best]
     rules[np.r_[starts[1:], len(rows)].astype(np.int64)[: len(starts)] - 1] |= np.uint8(kernels.LAST)
     if not len(rows):  # one candidate, of no sequence
         rows, rules = np.zeros(1, dtype=np.int32), np.full(1, kernels.LAST, dtype=np.uint8)
@@ -117,7 +109,7 @@ def term_table_sections(arrays: Arrays, descendants: Int32 | None = None) -> dic
         "term_firsts": firsts,
         "term_rows": rows,
         "term_rules": rules,
-        "term_filter": found.words,
+        "term_filter": sequences.words,
     }
 
 
@@ -127,15 +119,13 @@ class _Sequences:
 
     Attributes:
         hashes, rows, rules: of each sequence, ascending by hash: see `cuihop._kernels.terms.sequences_of_names`.
-        places: int32: the concept.
-        words: the filter.
         last_words: uint64, shape (names, 2): the last of several words of each name, and an only word.
     """
 
     hashes: UInt64
     rows: Int32
     rules: UInt8
-    places: Int32
+    concepts: Int32
     words: UInt64
     last_words: UInt64
 
@@ -158,40 +148,40 @@ def _sequences(arrays: Arrays) -> _Sequences:
         return hashes, rows + np.int32(first), rules, np.unique(prefixes), words
 
     blocks = deque(in_order(block, range(-(-(len(offsets) - 1) // _NAMES_A_BLOCK))))
-    count = sum(len(part[0]) for part in blocks)
+    count = sum(len(chunk[0]) for chunk in blocks)
     if count > np.iinfo(np.int32).max:
         raise LimitExceeded(f"more than {np.iinfo(np.int32).max:,} forms of names: load fewer vocabularies")
     hashes, rows, rules = np.empty(count, np.uint64), np.empty(count, np.int32), np.empty(count, np.uint8)
     last_words = np.empty((len(offsets) - 1, 2), dtype=np.uint64)
-    size = _FILTER_BITS * (count + sum(len(part[3]) for part in blocks)) // 64
+    size = _FILTER_BITS * (count + sum(len(chunk[3]) for chunk in blocks)) // 64
     words = np.zeros(1 << max(1, size).bit_length(), dtype=np.uint64)
     filled = first_name = 0
     while blocks:  # each is released when it is copied
-        part = blocks.popleft()
-        here = slice(filled, filled + len(part[0]))
-        hashes[here], rows[here], rules[here] = part[:3]
-        kernels.add_to_filter(part[3], True, words)
-        last_words[first_name : first_name + len(part[4])] = part[4]
-        filled, first_name = here.stop, first_name + len(part[4])
+        chunk = blocks.popleft()
+        here = slice(filled, filled + len(chunk[0]))
+        hashes[here], rows[here], rules[here] = chunk[:3]
+        kernels.add_to_filter(chunk[3], True, words)
+        last_words[first_name : first_name + len(chunk[4])] = chunk[4]
+        filled, first_name = here.stop, first_name + len(chunk[4])
     order = np.argsort(hashes, kind="stable")
     hashes = hashes[order]
     rows = rows[order]
     rules = rules[order]
     del order
-    places = _concepts_of(arrays["name_indptr"], rows)
-    left_out = _left_out(arrays, hashes, rows, rules, places)
+    positions = _concepts_of(arrays["name_indptr"], rows)
+    left_out = _left_out(arrays, hashes, rows, rules, positions)
     if left_out.any():
-        chosen = ~left_out
-        hashes, rows, rules, places = hashes[chosen], rows[chosen], rules[chosen], places[chosen]
+        usable = ~left_out
+        hashes, rows, rules, positions = hashes[usable], rows[usable], rules[usable], positions[usable]
     kernels.add_to_filter(hashes, False, words)
-    return _Sequences(hashes, rows, rules, places, words, last_words)
+    return _Sequences(hashes, rows, rules, positions, words, last_words)
 
 
 def _concepts_of(indptr: Int32, rows: Int32) -> Int32:
     """The concept of each of these names."""
     concepts = np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))
-    found: Int32 = concepts[rows]
-    return found
+    of_rows: Int32 = concepts[rows]
+    return of_rows
 
 
 def _caseless(arrays: Arrays) -> UInt8:
@@ -206,64 +196,66 @@ def _caseless(arrays: Arrays) -> UInt8:
     capitals = np.bincount(sets[long & (case == 2)], minlength=count)
     total = np.bincount(sets[long], minlength=count)
     caseless = (total >= _FEWEST_LONG_NAMES) & (2 * capitals > total)
-    found: UInt8 = caseless[sets].astype(np.uint8)
-    return found
+    of_names: UInt8 = caseless[sets].astype(np.uint8)
+    return of_names
 
 
-def _left_out(arrays: Arrays, hashes: UInt64, rows: Int32, rules: UInt8, places: Int32) -> npt.NDArray[np.bool_]:
+def _left_out(arrays: Arrays, hashes: UInt64, rows: Int32, rules: UInt8, positions: Int32) -> Bool:
     """True for suppressed names, and small-letter names that an acronym of the concept has in capitals. By hash."""
     from cuihop._kernels import terms as kernels
 
-    way = rules & np.uint8(kernels.RULE)
-    out: npt.NDArray[np.bool_] = way == kernels.TWIN
+    rule = rules & np.uint8(kernels.RULE)
+    out: Bool = rule == kernels.TWIN
     twins = np.flatnonzero(out)
     low, high = (np.searchsorted(hashes, hashes[twins], side=side) for side in ("left", "right"))
     for twin, begin, end in zip(twins.tolist(), low.tolist(), high.tolist(), strict=True):
         if end - begin > 1:
             lower = (rules[begin:end] & np.uint8(kernels.LOWER)) != 0
-            out[begin:end] |= lower & (places[begin:end] == places[twin])
+            out[begin:end] |= lower & (positions[begin:end] == positions[twin])
     if "name_grades" in arrays:
         out |= (arrays["name_grades"][rows] & np.uint32(SUPPRESSED_NAME)) != 0
     return out
 
 
-def _named_by_general_words(found: _Sequences, starts: Int64, concepts: int) -> npt.NDArray[np.bool_]:
+def _named_by_general_words(sequences: _Sequences, starts: Int64, concepts: int) -> Bool:
     """Concepts with a name of one word with which many names end."""
     from cuihop._kernels import terms as kernels
 
     general = np.zeros(concepts, dtype=np.bool_)
-    as_written = (found.rules[starts] & np.uint8(kernels.RULE)) == kernels.PLAIN
-    last = found.last_words[found.rows[starts[as_written]], 0]
+    as_written = (sequences.rules[starts] & np.uint8(kernels.RULE)) == kernels.PLAIN
+    last = sequences.last_words[sequences.rows[starts[as_written]], 0]
     words, counts = np.unique(last[last != 0], return_counts=True)
     total = int(counts.sum())
     if total >= _FEWEST_NAMES:
-        some = np.isin(found.last_words[found.rows, 1], words[counts >= GENERAL_WORD_SHARE * total])
-        way = found.rules & np.uint8(kernels.RULE)
-        general[found.places[some & ((way == kernels.PLAIN) | (way == kernels.TAIL))]] = True
+        general_rows = np.isin(sequences.last_words[sequences.rows, 1], words[counts >= GENERAL_WORD_SHARE * total])
+        rules_used = sequences.rules & np.uint8(kernels.RULE)
+        general[sequences.concepts[general_rows & ((rules_used == kernels.PLAIN) | (rules_used == kernels.TAIL))]] = (
+            True
+        )
     return general
 
 
-def _brackets(bounds: Int64, text: npt.NDArray[np.uint32]) -> UInt8:
+def _brackets(bounds: Int64, text: UInt32) -> UInt8:
     """For each name, 1 where it begins with a bracket, and 2 where it ends with one."""
-    found = np.zeros(len(bounds) - 1, dtype=np.uint8)
-    some = np.flatnonzero(np.diff(bounds))
-    found[some] |= np.isin(text[bounds[some]], [ord("["), ord("(")]).astype(np.uint8)
-    found[some] |= np.isin(text[bounds[some + 1] - 1], [ord("]"), ord(")")]).astype(np.uint8) << np.uint8(1)
-    return found
+    brackets = np.zeros(len(bounds) - 1, dtype=np.uint8)
+    filled = np.flatnonzero(np.diff(bounds))
+    brackets[filled] |= np.isin(text[bounds[filled]], [ord("["), ord("(")]).astype(np.uint8)
+    brackets[filled] |= np.isin(text[bounds[filled + 1] - 1], [ord("]"), ord(")")]).astype(np.uint8) << np.uint8(1)
+    return brackets
 
 
-def _too_general(arrays: Arrays, descendants: Int32 | None) -> npt.NDArray[np.bool_]:
+def _too_general(arrays: Arrays, descendants: Int32 | None) -> Bool:
     """Concepts above more than a fifth of the concepts that have an edge."""
     up, down = arrays["up_indptr"], arrays["down_indptr"]
     linked = int(np.count_nonzero((np.diff(up) > 0) | (np.diff(down) > 0)))
     if linked < _FEWEST_LINKED:
         return np.zeros(len(up) - 1, dtype=np.bool_)
     counts = counted_descendants(arrays) if descendants is None else descendants
-    above: npt.NDArray[np.bool_] = counts > GENERAL_SHARE * linked
+    above: Bool = counts > GENERAL_SHARE * linked
     return above
 
 
-def _best_first(arrays: Arrays, starts: Int64, rows: Int32, rules: UInt8, places: Int32) -> tuple[Int64, Int64]:
+def _best_first(arrays: Arrays, starts: Int64, rows: Int32, rules: UInt8, positions: Int32) -> tuple[Int64, Int64]:
     """Places of the candidates that share a sequence, and the candidates that belong there.
 
     Ordered by the way in which the sequence is made from the name, by the name's grade, by the number of concepts that
@@ -274,41 +266,40 @@ def _best_first(arrays: Arrays, starts: Int64, rows: Int32, rules: UInt8, places
     sizes = np.diff(starts, append=len(rows))
     shared = np.flatnonzero(sizes > 1)
     bounds = bounds_of(sizes[shared])
-    some = np.repeat(starts[shared] - bounds[:-1], sizes[shared]) + np.arange(bounds[-1])
+    candidates = np.repeat(starts[shared] - bounds[:-1], sizes[shared]) + np.arange(bounds[-1])
     group = np.repeat(np.arange(len(shared)), sizes[shared])
     ways = np.zeros(8, dtype=np.uint8)
     ways[[kernels.SPACING, kernels.INVERTED, kernels.TAIL]] = 1, 2, 3
-    way = ways[rules[some] & np.uint8(kernels.RULE)]
+    rule = ways[rules[candidates] & np.uint8(kernels.RULE)]
     grades = arrays["name_grades"] if "name_grades" in arrays else _positions(arrays["name_indptr"])
-    senses = _senses(arrays, rows[some], places[some], group)
-    return some, some[np.lexsort((rows[some], places[some], senses, grades[rows[some]], way, group))]
+    senses = _senses(arrays, rows[candidates], positions[candidates], group)
+    return candidates, candidates[
+        np.lexsort((rows[candidates], positions[candidates], senses, grades[rows[candidates]], rule, group))
+    ]
 
 
 def _positions(indptr: Int32) -> Int32:
     """0 for the preferred name of each concept, 1 for the others."""
-    found = np.ones(int(indptr[-1]), dtype=np.int32)
-    found[indptr[:-1][np.diff(indptr) > 0]] = 0
-    return found
+    ranks = np.ones(int(indptr[-1]), dtype=np.int32)
+    ranks[indptr[:-1][np.diff(indptr) > 0]] = 0
+    return ranks
 
 
-def _senses(arrays: Arrays, rows: Int32, places: Int32, group: Int64) -> Int64:
+def _senses(arrays: Arrays, rows: Int32, positions: Int32, group: Int64) -> Int64:
     """Number of concepts with the very name of each row, among those of its sequence."""
     offsets, blob = arrays["name_offsets"], arrays["name_blob"]
     texts = np.array([hash(blob[offsets[row] : offsets[row + 1]].tobytes()) for row in rows.tolist()], dtype=np.int64)
-    order = np.lexsort((places, texts, group))
+    order = np.lexsort((positions, texts, group))
     new_text = np.r_[True, (np.diff(texts[order]) != 0) | (np.diff(group[order]) != 0)]
-    new_concept = new_text | np.r_[True, np.diff(places[order]) != 0]
+    new_concept = new_text | np.r_[True, np.diff(positions[order]) != 0]
     number = np.cumsum(new_text) - 1
-    found = np.empty(len(rows), dtype=np.int64)
-    found[order] = np.bincount(number, weights=new_concept)[number]
-    return found
+    senses = np.empty(len(rows), dtype=np.int64)
+    senses[order] = np.bincount(number, weights=new_concept)[number]
+    return senses
 
 
 class TermTable:
     """The table of a snapshot, opened.
-
-    Args:
-        sections: of a snapshot that holds the table.
 
     Attributes:
         hashes, firsts, rows, rules, words: the sections, in their order.
@@ -349,25 +340,12 @@ def term_table(sections: Sections) -> TermTable | None:
 
     A snapshot of an earlier cuihop has none: it is built in memory, with a warning. So is that of a damaged one.
     """
-    if len(sections["name_offsets"]) == 1:
-        return None
-    if not any(name in sections for name in TERM_TABLE):
-        if sections.origin != "memory":
-            warnings.warn(
-                f"{sections.origin}: the table of names for annotation is missing, and is built in memory; "
-                f"store it with: cuihop index --names {sections.origin}",
-                OlderSnapshot,
-                stacklevel=2,
-            )
-        return TermTable(with_term_table(sections))
-    try:
-        return TermTable(sections)
-    except SnapshotError as error:
-        warnings.warn(f"{error}. The table of names is built anew in memory", DamageWarning, stacklevel=2)
-        return TermTable(with_term_table(sections))
+    missing = "the table of names for annotation is missing, and is built in memory"
+    return opened_part(
+        sections, TERM_TABLE, TermTable, lambda old: TermTable(with_term_table(old)), "table of names", missing
+    )
 
 
 def with_term_table(sections: Sections) -> Sections:
     """The sections with the table that belongs to them, built in memory."""
-    arrays = {name: sections[name] for name in sections if name not in TERM_TABLE}
-    return Sections(sections.meta, arrays | term_table_sections(arrays))
+    return with_part(sections, TERM_TABLE, term_table_sections)

@@ -1,33 +1,31 @@
-"""Tables of a loader, and the snapshot's sections and digest made from them."""
+"""Tables of a loader; the snapshot's sections and digest made from them; and sections restricted to vocabularies."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.adapter_rules import release_within
 from cuihop.errors import InputError, LimitExceeded, SnapshotError
 from cuihop.graph import Release
 from cuihop.identifiers import EXPECTED, Identifiers, is_identifier
-from cuihop.resources.arrays import bounds_of
+from cuihop.resources.arrays import Int32, UInt8, UInt32, bounds_of
 from cuihop.resources.cores import in_order
-from cuihop.snapshot.file import Sections, write_sections
-from cuihop.snapshot.identifier_table import IdentifierTable, identifier_array
+from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import LARGEST_POSITION, NAME_SOURCES
 from cuihop.snapshot.name_index_builder import counted_descendants, name_index_sections
-from cuihop.snapshot.string_table import StringTable, folded
+from cuihop.snapshot.string_table import IdentifierTable, StringTable, folded, identifier_array
 from cuihop.snapshot.term_table import term_table_sections
 
 RETIRED_RELATIONS = ("SY", "RB", "RN", "RO", "DEL")
 """Relations of a retired concept to its successor (UMLS MRCUI): merged, broader, narrower, other; or deleted."""
 
-Int32 = npt.NDArray[np.int32]
 
 _HASHED_TOGETHER = 1 << 18
 _NAMES_FOR_ONE_BY_ONE = 1 << 23  # the two indexes of names are then built one after the other, to bound memory
@@ -43,12 +41,12 @@ class RetiredTable:
 
     Attributes:
         cuis: the retired identifier, dtype ``S``.
-        relations: uint8, a place in `RETIRED_RELATIONS`.
+        relations: uint8, a position in `RETIRED_RELATIONS`.
         successors: the concept it is related to, dtype ``S``; empty for ``DEL``.
     """
 
     cuis: npt.NDArray[np.bytes_] = field(default_factory=_empty_identifiers)
-    relations: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
+    relations: UInt8 = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
     successors: npt.NDArray[np.bytes_] = field(default_factory=_empty_identifiers)
 
     @classmethod
@@ -93,7 +91,7 @@ class GraphTables:
     sab_set_members: Sequence[tuple[str, ...]] = ()
     names: StringTable = field(default_factory=lambda: StringTable.of([]))
     name_indptr: Int32 | None = None
-    name_grades: npt.NDArray[np.uint32] | None = None
+    name_grades: UInt32 | None = None
     name_sab_sets: npt.NDArray[np.integer] | None = None
     name_sab_set_members: Sequence[tuple[str, ...]] = ()
     semantic_types: Sequence[tuple[str, str]] = ()
@@ -122,10 +120,13 @@ def tables_of_edges(
     for cui in nodes:
         if not is_identifier(cui, identifiers):
             raise InputError("not an identifier", found=repr(cui), expected=EXPECTED[identifiers])
-    place = {cui: i for i, cui in enumerate(nodes)}
-    distinct = sorted({(place[child], place[parent]) for child, parent in pairs if child != parent})
+    positions = {cui: i for i, cui in enumerate(nodes)}
+    distinct = sorted({(positions[child], positions[parent]) for child, parent in pairs if child != parent})
     ends = np.array(distinct, dtype=np.int32).reshape(-1, 2)
-    texts = [[given] if isinstance(given, str) else list(given) for given in (names.get(cui, ()) for cui in nodes)]
+    texts = [
+        [of_concept] if isinstance(of_concept, str) else list(of_concept)
+        for of_concept in (names.get(cui, ()) for cui in nodes)
+    ]
     return GraphTables(
         cuis=identifier_array(nodes),
         children=np.ascontiguousarray(ends[:, 0]),
@@ -140,9 +141,9 @@ def graph_digest(cuis: npt.NDArray[np.bytes_], children: Int32, parents: Int32, 
     """SHA-256 of the data that distances depend on, as 64 hexadecimal digits.
 
     Hashed in this order: the line ``cuihop graph 1``, with the numbers of concepts, edges and retired rows; the
-    concepts in ascending order, a line each; the edges as little-endian uint32 pairs (child, parent) of places in
+    concepts in ascending order, a line each; the edges as little-endian uint32 pairs (child, parent) of positions in
     that order, ascending; the retired concepts, ascending as triples: the retired identifiers, a line each, their
-    relations as bytes (places in `RETIRED_RELATIONS`), the successors, a line each.
+    relations as bytes (positions in `RETIRED_RELATIONS`), the successors, a line each.
     """
     digest = hashlib.sha256(b"cuihop graph 1 %d %d %d\n" % (len(cuis), len(children), len(retired.cuis)))
     _add_lines(digest, cuis)
@@ -211,12 +212,7 @@ def sections_of(
     source: str = "",
     report: Mapping[str, Any] | None = None,
 ) -> Sections:
-    """Sections of a snapshot, in memory.
-
-    Args:
-        tables: the graph.
-        name, relations, identifiers, source: as in `Release`.
-        report: the load report, stored in the header.
+    """Sections of a snapshot, in memory, described as in `Release`, with the load report in the header.
 
     Raises:
         LimitExceeded: more concepts, edges or names than a snapshot can number.
@@ -275,9 +271,9 @@ def sections_of(
     if tables.name_grades is not None and tables.name_sab_sets is not None:
         of_sets = tables.name_sab_set_members
         meta["name_sabs"] = name_sabs = sorted({sab for sabs in of_sets for sab in sabs})
-        places = {sab: place for place, sab in enumerate(name_sabs)}
+        numbers = {sab: number for number, sab in enumerate(name_sabs)}
         indptr = bounds_of([len(sabs) for sabs in of_sets], np.int32)
-        in_sets = np.array([places[sab] for sabs in of_sets for sab in sabs], dtype=np.uint16)
+        in_sets = np.array([numbers[sab] for sabs in of_sets for sab in sabs], dtype=np.uint16)
         arrays |= dict(zip(NAME_SOURCES, (tables.name_grades, tables.name_sab_sets, indptr, in_sets), strict=True))
     if len(tables.names):
         descendants = counted_descendants(arrays)
@@ -302,10 +298,41 @@ def _check_sizes(tables: GraphTables) -> None:
             raise LimitExceeded(f"{count:,} {what}, and a snapshot holds at most {most:,}. Load fewer vocabularies")
 
 
-def write_snapshot(path: Path, sections: Sections) -> None:
-    """Write the snapshot whole or not at all.
+class RestrictedSections(Sections):
+    """Sections of which some are replaced, in memory; the others are read from the whole snapshot."""
 
-    Raises:
-        OutputError: the disk is full, or the folder cannot be written.
+    def __init__(self, unrestricted: Sections, meta: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        super().__init__(meta, arrays, origin=unrestricted.origin)
+        self._whole = unrestricted
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        return self._arrays[name] if name in self._arrays else self._whole[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._whole)
+
+    def length(self, name: str) -> int:
+        """Length of a section, without reading its content."""
+        return len(self._arrays[name]) if name in self._arrays else self._whole.length(name)
+
+    def check_unchanged(self) -> None:
+        """See `Sections.check_unchanged`."""
+        self._whole.check_unchanged()
+
+
+def sections_within(sections: Sections, release: Release, sabs: tuple[str, ...]) -> Sections:
+    """The sections with only the edges that some of these vocabularies assert.
+
+    The time is linear in the edges, and the memory that of the remaining edges in three directions.
     """
-    write_sections(path, sections.meta, {name: sections[name] for name in sections})
+    sets = [[sab for sab in members if sab in sabs] for members in sections.meta["sab_sets"]]
+    asserting = np.array([bool(members) for members in sets], dtype=np.bool_)
+    asserted = asserting[sections["up_sab_sets"]]
+    indptr, parents = sections["up_indptr"], sections["up_indices"][asserted]
+    remaining = np.zeros(len(asserted) + 1, dtype=np.int32)
+    np.cumsum(asserted, out=remaining[1:])
+    arrays = hierarchy_rows(remaining[indptr], parents) | {"up_sab_sets": sections["up_sab_sets"][asserted]}
+    restricted_sections = RestrictedSections(sections, sections.meta, arrays)
+    restricted = release_within(release, sabs, digest_of_sections(restricted_sections), len(parents))
+    restricted_sections.meta = {**sections.meta, "release": dataclasses.asdict(restricted), "sab_sets": sets}
+    return restricted_sections

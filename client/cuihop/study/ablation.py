@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.collection.labels import Labels
 from cuihop.errors import InputError
@@ -14,12 +13,12 @@ from cuihop.evaluation.label_grades import LabelGrades
 from cuihop.evaluation.means import mean_of
 from cuihop.rankings.ranking import QueryImage
 from cuihop.relevance.relevance_blocks import RelevanceWork
+from cuihop.resources.arrays import Bool, Float64, Int32, Int64
 from cuihop.resources.block_work import BlockStore
 from cuihop.resources.checkpoint import open_checkpoint
 from cuihop.resources.resources import Resources
 from cuihop.study.checkpoint import StudyCheckpoint
-from cuihop.study.inputs import DEPTH, ProgressOf, StudyInputs
-from cuihop.study.long_table import LongRow
+from cuihop.study.inputs import DEPTH, LongRow, ProgressOf, StudyInputs
 
 LAMBDAS = tuple(tenths / 10 for tenths in range(11))
 HOPS = (0, 1, 2)
@@ -31,38 +30,31 @@ SUBSETS = {
 }
 """Two readings of “where IoU and nn-IoU exhibit inconsistent performance”."""
 
-Rows = npt.NDArray[np.int32]
-Hits = npt.NDArray[np.int64]
-Values = npt.NDArray[np.float64]
-
 
 def ablation(inputs: StudyInputs, progress_of: ProgressOf, checkpoint: StudyCheckpoint) -> Iterator[LongRow]:
     """P@30 by each label, for each n and λ, on the queries where IoU and nn-IoU (n, λ of the study) disagree.
 
-    The queries are the same for all n and λ, so that the lines of one label can be compared. A query for which
-    nothing is relevant counts 0, or is left out, and one without the label is left out, as in the tables.
+    The queries are the same for all n and λ: the lines of one label can be compared. A query without a relevant image
+    counts 0, or is left out, and one without the label is left out, as in the tables. Inputs need labels.
 
     All λ of one n take one pass: |A ∩ B|, |rel| and |A ∪ B| do not depend on λ. n = 0 takes none: it is λ = 0.
-
-    Raises:
-        InputError: there are no labels.
     """
     judges = _judges(inputs)
     passes = ablation_passes(inputs, progress_of, checkpoint)
     by_iou = passes[HOPS[1]]
     nothing = 0.0 if inputs.empty_ideal == "zero" else np.nan
     subsets = [
-        _subsets(place, by_iou, passes.get(inputs.nearness.n), inputs.nearness.lam) for place in range(len(judges))
+        _subsets(index, by_iou, passes.get(inputs.nearness.n), inputs.nearness.lam) for index in range(len(judges))
     ]
     for n in HOPS:
         for lam in LAMBDAS:
-            for place, (labels, judge) in enumerate(judges.items()):
-                values = judge.precision((passes[n].hits[lam] if n else by_iou.hits[0.0])[place], nothing)
-                for subset, where in subsets[place].items():
-                    name, some = f"P@{DEPTH}({', '.join(labels)})", values[where]
-                    queries = int((~np.isnan(some)).sum())
-                    behind = int(judge.nothing_relevant[where].sum()), int(judge.unjudged[where].sum())
-                    yield LongRow("ablation", "nn-IoU", name, n, lam, subset, mean_of(some), queries, *behind)
+            for index, (labels, judge) in enumerate(judges.items()):
+                values = judge.precision((passes[n].hits[lam] if n else by_iou.hits[0.0])[index], nothing)
+                for subset, rows in subsets[index].items():
+                    name, scores = f"P@{DEPTH}({', '.join(labels)})", values[rows]
+                    queries = int((~np.isnan(scores)).sum())
+                    behind = int(judge.nothing_relevant[rows].sum()), int(judge.unjudged[rows].sum())
+                    yield LongRow("ablation", "nn-IoU", name, n, lam, subset, mean_of(scores), queries, *behind)
 
 
 def ablation_passes(
@@ -84,11 +76,10 @@ def _judges(inputs: StudyInputs) -> dict[tuple[str, ...], _LabelAgreement]:
 
 
 class _LabelAgreement:
-    """Images that agree with a query in some labels.
+    """Images that agree with a query in a set of labels.
 
-    Attributes:
-        unjudged, nothing_relevant: bool, shape (queries,): queries without one of the labels; the others that no other
-            image agrees with.
+    ``unjudged`` and ``nothing_relevant`` are bool, shape (queries,): queries without one of the labels; the others that
+    no other image agrees with.
     """
 
     def __init__(self, table: Labels, names: tuple[str, ...], images: tuple[str, ...], query_image: QueryImage) -> None:
@@ -96,14 +87,13 @@ class _LabelAgreement:
         self.unjudged = self._grades.unjudged
         self.nothing_relevant = ~self.unjudged & (self._grades.pools.relevant(self._grades.pool) == 0)
 
-    def hits(self, rows: Rows, queries: npt.NDArray[np.int64]) -> Hits:
-        """Number of relevant images of some queries."""
+    def hits(self, rows: Int32, queries: Int64) -> Int64:
+        """Number of relevant images of each of these queries."""
         grades = self._grades.of_pairs(np.repeat(queries, rows.shape[1]), rows.ravel()).reshape(rows.shape)
-        found: Hits = np.where(rows >= 0, grades, 0).sum(axis=1, dtype=np.int64)
-        return found
+        return np.asarray(np.where(rows >= 0, grades, 0).sum(axis=1, dtype=np.int64))
 
-    def precision(self, hits: Hits, nothing: float) -> Values:
-        """P@K of each query; ``nothing`` where nothing is relevant, NaN where a query is not judged."""
+    def precision(self, hits: Int64, nothing: float) -> Float64:
+        """P@K of each query; ``nothing`` for a query without a relevant image, NaN for one that is not judged."""
         return np.where(self.unjudged, np.nan, np.where(self.nothing_relevant, nothing, hits / DEPTH))
 
 
@@ -113,21 +103,19 @@ class AblationPass:
 
     Attributes:
         hits: λ → int64, shape (label sets, queries): relevant images among the first 30.
-        others: bool, shape (queries,): true where the λ of the study retrieves other images than λ = 0.
+        others: bool, shape (queries,): true if the λ of the study retrieves other images than λ = 0.
     """
 
-    hits: Mapping[float, Hits]
-    others: npt.NDArray[np.bool_]
+    hits: Mapping[float, Int64]
+    others: Bool
 
 
-def _subsets(
-    place: int, by_iou: AblationPass, by_nn_iou: AblationPass | None, lam: float
-) -> Mapping[str, npt.NDArray[np.bool_]]:
+def _subsets(index: int, by_iou: AblationPass, by_nn_iou: AblationPass | None, lam: float) -> Mapping[str, Bool]:
     """Subset → bool, shape (queries,), for one set of labels. Without a pass, nn-IoU is IoU: n = 0."""
-    iou = by_iou.hits[0.0][place]
+    iou = by_iou.hits[0.0][index]
     if by_nn_iou is None:
         return dict.fromkeys(SUBSETS, np.zeros(len(iou), dtype=np.bool_))
-    return dict(zip(SUBSETS, (by_nn_iou.others, iou != by_nn_iou.hits[lam][place]), strict=True))
+    return dict(zip(SUBSETS, (by_nn_iou.others, iou != by_nn_iou.hits[lam][index]), strict=True))
 
 
 def _pass(n: int, judges: Sequence[_LabelAgreement], inputs: StudyInputs, resources: Resources) -> AblationPass:
@@ -135,9 +123,9 @@ def _pass(n: int, judges: Sequence[_LabelAgreement], inputs: StudyInputs, resour
     images = inputs.collection
     lams = [*LAMBDAS, *({inputs.nearness.lam} - {*LAMBDAS})]
     depth = min(DEPTH, len(images.corpus))
-    found = np.zeros((len(images.queries), 1 + len(lams) * len(judges)), dtype=np.int64)
+    counts = np.zeros((len(images.queries), 1 + len(lams) * len(judges)), dtype=np.int64)
     memory = resources.budget()
-    memory.take("values of the queries", found.nbytes)
+    memory.take("values of the queries", counts.nbytes)
     job = {
         "work": "ablation", **images.depends(inputs.graph), "n": n, "λ": lams, "direction": inputs.nearness.direction,
         "content of labels": None if inputs.labels is None else inputs.labels.digest, "labels": list(inputs.label_sets),
@@ -147,33 +135,29 @@ def _pass(n: int, judges: Sequence[_LabelAgreement], inputs: StudyInputs, resour
     }  # fmt: skip
     with open_checkpoint(resources.checkpoint, job, keep=True) as saved:
 
-        def store(places: npt.NDArray[np.int64], values: Values) -> None:
-            found[places] = values
+        def store(rows: Int64, values: Float64) -> None:
+            counts[rows] = values
 
-        blocks = BlockStore(store, len(found), places=resources.places, saved=saved)
+        blocks = BlockStore(store, len(counts), positions=resources.places, saved=saved)
         if not blocks.complete:
             index = images.index(inputs.graph, replace(inputs.nearness, n=n), memory, blocks.left)
             scored = index.blocks(lams, depth + 1, threads=resources.block_threads)
             compared = lams.index(0.0), lams.index(inputs.nearness.lam)
-            work = _AblationBlocks(scored, images.own_rows, judges, compared)
-            blocks.fill(work, progress=resources.progress, cluster=resources.cluster)
-    hits = found[:, 1:].T.reshape(len(lams), len(judges), -1)
-    return AblationPass(dict(zip(lams, hits, strict=True)), found[:, 0] > 0)
+            job_blocks = _AblationBlocks(scored, images.own_rows, judges, compared)
+            blocks.fill(job_blocks, progress=resources.progress, cluster=resources.cluster)
+    hits = counts[:, 1:].T.reshape(len(lams), len(judges), -1)
+    return AblationPass(dict(zip(lams, hits, strict=True)), counts[:, 0] > 0)
 
 
 @dataclass(frozen=True, eq=False)
 class _AblationBlocks(RelevanceWork):
-    """Rankings by nn-IoU of several λ, judged by labels, in blocks of queries.
-
-    Attributes:
-        judges: of each set of labels. compared: the levels of λ = 0 and of the λ of the study.
-    """
+    """Rankings by nn-IoU judged by labels, in blocks of queries; it compares the levels of λ = 0 and the study's λ."""
 
     judges: Sequence[_LabelAgreement]
     compared: tuple[int, int]
 
-    def values(self, number: int) -> Values:
-        """Of each query: whether two λ retrieve other images, and the relevant images of each λ and set of labels."""
+    def values(self, number: int) -> Float64:
+        """Results of each query: whether two λ retrieve other images, and relevant images by λ and set of labels."""
         here = self.places(number)
         tops = [rows for _, rows in self.best(number)]
         first, second = (np.sort(tops[level], axis=1) for level in self.compared)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cuihop.errors import OutputError
+from cuihop.errors import output_errors
 from cuihop.files.written_files import clear_abandoned, replaced_file
 from cuihop.rankings.ranking import QueryImage, Ranking, checked_ties
 from cuihop.resources.checkpoint import Checkpoint
@@ -31,13 +31,8 @@ class StudyCheckpoint:
     The folder belongs to one study: everything that its numbers depend on stands in a file of its own, which is locked
     while a process works on it. Without a folder, nothing is stored.
 
-    Args:
-        folder: created where there is none.
-        inputs: of the study.
-
     Raises:
-        InputError: the folder is of another study, or another process works on it.
-        OutputError: it cannot be written.
+        InputError: the folder is of another study, or another process works on it. OutputError: it cannot be written.
     """
 
     def __init__(self, folder: Path | None, inputs: StudyInputs) -> None:
@@ -46,10 +41,8 @@ class StudyCheckpoint:
         self._header: Checkpoint | None = None
         if folder is None:
             return
-        try:
+        with output_errors(f"{folder}: not a folder for checkpoints"):
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"{folder}: not a folder for checkpoints: {error.strerror or error}") from error
         self._header = Checkpoint(folder / _HEADER, _depends(inputs))
 
     def __enter__(self) -> StudyCheckpoint:
@@ -60,12 +53,7 @@ class StudyCheckpoint:
             self._header.__exit__(kind, error, at)
 
     def resources(self, work: str, progress: Progress | None = None, *, keep: bool = True) -> Resources:
-        """The resources of a piece of work: those of the study, and a file of finished blocks.
-
-        Args:
-            work: its name. progress: of the work.
-            keep: keep the file when the work is whole.
-        """
+        """The resources of a piece of work: those of the study, and a file of finished blocks, to keep or not."""
         resources = self._inputs.resources
         keep = keep or resources.places is not None
         return dataclasses.replace(
@@ -73,10 +61,7 @@ class StudyCheckpoint:
         )
 
     def ranking(self, name: str, make: Callable[[], Ranking]) -> Ranking:
-        """A ranking of the study's images: the one that was finished earlier, or a new one.
-
-        It is stored, but not that of a shard, which is not whole.
-        """
+        """A ranking of the study's images: the one that was finished and stored earlier, or a new one."""
         path = self._path(name, ".npz")
         if path is None or self._inputs.resources.places is not None:
             return make()
@@ -122,7 +107,7 @@ def _depends(inputs: StudyInputs) -> Mapping[str, Any]:
 
 
 def _write(path: Path, ranking: Ranking) -> None:
-    """Whole or not at all."""
+    """Write the file atomically."""
     with replaced_file(path) as file:
         np.savez(
             file, indptr=ranking.indptr, rows=ranking.rows, listed=ranking.listed,

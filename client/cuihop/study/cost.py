@@ -15,32 +15,33 @@ import numpy as np
 
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.evaluation.evaluate import evaluate
-from cuihop.measures.near_weight import BY_SIMILARITY, pair_similarities
+from cuihop.measures.nearness import BY_SIMILARITY, pair_similarities
 from cuihop.rankings.ranking import QueryImage, Ranking
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.resources.cores import cores
 from cuihop.resources.resources import Resources
+from cuihop.study.cross_evaluation import ranked_by
 from cuihop.study.inputs import DEPTH, ProgressOf, StudyInputs
-from cuihop.study.rankings import ranked_by
 
 Near = Callable[[str, str], bool]
-Hops = Callable[[str, str], int | None]
-Similarity = Callable[[str, str], float]
+Weighted = Callable[[str, str], float]
+"""The weight of a pair of concepts: λ^d of d hops, or λ times their similarity; 0 if they are not near."""
+
 Gain = Callable[[AbstractSet[str], AbstractSet[str]], float]
 
 
 def rel(A: AbstractSet[str], B: AbstractSet[str], near: Near) -> set[str]:
     """Algorithm 1: the concepts of only one set that have one of the other within n hops."""
     shared = A & B
-    found: set[str] = set()
+    near_concepts: set[str] = set()
     for a in A:
         for b in B:
             if near(a, b):
                 if a not in shared:
-                    found.add(a)
+                    near_concepts.add(a)
                 if b not in shared:
-                    found.add(b)
-    return found
+                    near_concepts.add(b)
+    return near_concepts
 
 
 def gain(A: AbstractSet[str], B: AbstractSet[str], near: Near | None, lam: float) -> float:
@@ -50,24 +51,13 @@ def gain(A: AbstractSet[str], B: AbstractSet[str], near: Near | None, lam: float
     return (len(A & B) + lam * related) / len(union) if union else 0.0
 
 
-def gain_by_hops(A: AbstractSet[str], B: AbstractSet[str], hops: Hops, lam: float) -> float:
-    """`gain` with the weight λ^d of a near concept."""
+def gain_by_weight(A: AbstractSet[str], B: AbstractSet[str], weight: Weighted) -> float:
+    """`gain` with a weight of each pair: a concept earns the largest weight that it has with one of the other set."""
     shared, union = A & B, A | B
     earned = 0.0
-    for concepts, others, between in ((A - shared, B, hops), (B - shared, A, lambda b, a: hops(a, b))):
-        for concept in concepts:
-            found = [d for other in others if (d := between(concept, other)) is not None]
-            earned += lam ** min(found) if found else 0.0
-    return (len(shared) + earned) / len(union) if union else 0.0
-
-
-def gain_by_similarity(A: AbstractSet[str], B: AbstractSet[str], similarity: Similarity, lam: float) -> float:
-    """`gain` with the weight λ times the largest similarity to a near concept."""
-    shared, union = A & B, A | B
-    earned = 0.0
-    for concepts, others, between in ((A - shared, B, similarity), (B - shared, A, lambda b, a: similarity(a, b))):
+    for concepts, others, between in ((A - shared, B, weight), (B - shared, A, lambda b, a: weight(a, b))):
         for concept in sorted(concepts):
-            earned += lam * max((between(concept, other) for other in others), default=0.0)
+            earned += max((between(concept, other) for other in others), default=0.0)
     return (len(shared) + earned) / len(union) if union else 0.0
 
 
@@ -75,7 +65,7 @@ def ndcg(
     query: str, images: Mapping[str, AbstractSet[str]], ranking: Sequence[str], K: int, gain_of: Gain,
     query_image: QueryImage = "exclude",
 ) -> float:  # fmt: skip
-    """Algorithm 2 for one query, left out of its corpus or kept there; 0 where nothing gains anything."""
+    """Algorithm 2 for one query, left out of its corpus or kept there; 0 if no image has a gain."""
     A = images[query]
     gains = {image: gain_of(A, B) for image, B in images.items() if image != query or query_image == "include"}
     best = sorted(gains.values(), reverse=True)[:K]
@@ -89,13 +79,11 @@ _WARMING = 40
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Time of a measure, computed one way.
+    """Time of one implementation of a measure.
 
     Attributes:
-        measure: its name.
-        way: compiled, or a way of plain Python.
-        seconds: per query, everything included that the way needs: the graph's answers too.
-        queries: number of timed queries.
+        way: name of the implementation: compiled, or one in plain Python.
+        seconds: per query, with everything that the implementation needs: the graph's answers too.
         difference: the largest difference of a query's value from that of the compiled measure.
     """
 
@@ -107,13 +95,7 @@ class Cost:
 
 
 def costs(inputs: StudyInputs, timed: int, progress_of: ProgressOf) -> list[Cost]:
-    """Time CUI@30 and nn-CUI@30 of the ranking by nn-IoU, on all queries and on a sample.
-
-    Args:
-        inputs: of the study.
-        timed: number of queries that plain Python is timed with; drawn by chance.
-        progress_of: progress of each piece of work.
-    """
+    """Time CUI@30 and nn-CUI@30 of the ranking by nn-IoU, on all queries; in plain Python on some, at random."""
     few = ImageConcepts(dict(list(inputs.images.items())[:_WARMING]), derived=True)
     _timed(inputs, few, 1, progress_of)  # code is compiled or loaded
     return _timed(inputs, inputs.images, timed, progress_of)
@@ -123,19 +105,19 @@ def _timed(inputs: StudyInputs, images: ImageConcepts, timed: int, progress_of: 
     resources = dataclasses.replace(inputs.resources, progress=progress_of("ranked by nn-iou"), cluster=None)
     ranking = ranked_by("nn-iou", inputs, images, resources=resources)
     threads = inputs.resources.threads or cores()
-    found = []
+    measured = []
     values = {}
     for family in ("CUI", "nn-CUI"):
         seconds, values[family] = _compiled(family, images, ranking, inputs)
         way = f"compiled, {threads} thread{'' if threads == 1 else 's'}"
-        found.append(Cost(f"{family}@{DEPTH}", way, seconds / len(images), len(images), 0.0))
+        measured.append(Cost(f"{family}@{DEPTH}", way, seconds / len(images), len(images), 0.0))
     names = list(images)
-    drawn = np.random.default_rng(inputs.seed).choice(len(names), min(timed, len(names)), replace=False)
-    sample = [names[place] for place in sorted(drawn.tolist())]
+    rows = np.random.default_rng(inputs.seed).choice(len(names), min(timed, len(names)), replace=False)
+    sample = [names[row] for row in sorted(rows.tolist())]
     progress = progress_of("timed in plain Python")
     collection = ImageCollection.of(images, inputs.graph, inputs.nearness.unknown)
     sets = dict(zip(collection.query_names, collection.query_sets, strict=True))
-    for done, (family, way, prepare) in enumerate(_WAYS, start=1):
+    for done, (family, way, prepare) in enumerate(_IMPLEMENTATIONS, start=1):
         before = time.perf_counter()
         gain_of = prepare(inputs, collection)
         preparing = time.perf_counter() - before
@@ -146,9 +128,10 @@ def _timed(inputs: StudyInputs, images: ImageConcepts, timed: int, progress_of: 
             for query, listed in zip(sample, lists, strict=True)
         ]
         seconds = (time.perf_counter() - before) / len(sample) + preparing / len(names)
-        found.append(Cost(f"{family}@{DEPTH}", way, seconds, len(sample), _apart(values[family], sample, scored)))
-        progress(done, len(_WAYS))
-    return found
+        apart = (abs(values[family][query] - value) for query, value in zip(sample, scored, strict=True))
+        measured.append(Cost(f"{family}@{DEPTH}", way, seconds, len(sample), max(apart, default=0.0)))
+        progress(done, len(_IMPLEMENTATIONS))
+    return measured
 
 
 def _compiled(
@@ -164,10 +147,6 @@ def _compiled(
     return seconds, dict(zip(evaluation.queries, evaluation.values[:, 0].tolist(), strict=True))
 
 
-def _apart(values: Mapping[str, float], sample: Sequence[str], scored: Sequence[float]) -> float:
-    return max((abs(values[query] - value) for query, value in zip(sample, scored, strict=True)), default=0.0)
-
-
 def _no_graph(inputs: StudyInputs, images: ImageCollection) -> Gain:
     return lambda A, B: gain(A, B, None, 0.0)
 
@@ -179,19 +158,20 @@ def _prepared(inputs: StudyInputs, images: ImageCollection) -> Gain:
     pack = inputs.graph.pack(in_graph, hops=inputs.nearness.n, direction=inputs.nearness.direction)
     near = {
         cui: {
-            pack.cuis[place]: hops
-            for place, hops in zip(pack.indices[begin:end].tolist(), pack.hops[begin:end].tolist(), strict=True)
+            pack.cuis[index]: hops
+            for index, hops in zip(pack.indices[begin:end].tolist(), pack.hops[begin:end].tolist(), strict=True)
         }
         for cui, (begin, end) in zip(pack.cuis, pairwise(pack.indptr.tolist()), strict=True)
     }
     lam = inputs.nearness.lam
     if inputs.nearness.weight == "hops":
-        return lambda A, B: gain_by_hops(A, B, lambda a, b: near.get(a, {a: 0}).get(b), lam)
+        powers = {cui: {other: lam**hops for other, hops in around.items()} for cui, around in near.items()}
+        return lambda A, B: gain_by_weight(A, B, lambda a, b: powers.get(a, {}).get(b, 0.0))
     if inputs.nearness.weight in BY_SIMILARITY:
         pairs = [(a, b) for a, around in near.items() for b in around]
         values = pair_similarities(inputs.graph, pairs, inputs.nearness.weight, inputs.nearness.ic)
-        of_pair = dict(zip(pairs, values.tolist(), strict=True))
-        return lambda A, B: gain_by_similarity(A, B, lambda a, b: of_pair.get((a, b), 0.0), lam)
+        weights = dict(zip(pairs, (lam * values).tolist(), strict=True))
+        return lambda A, B: gain_by_weight(A, B, lambda a, b: weights.get((a, b), 0.0))
     return lambda A, B: gain(A, B, lambda a, b: b in near.get(a, (a,)), lam)
 
 
@@ -204,21 +184,21 @@ def _on_the_fly(inputs: StudyInputs, images: ImageCollection) -> Gain:
             return 0 if a == b else None
         return graph.distance(a, b, direction=direction, max_hops=n)
 
-    lam = inputs.nearness.lam
-    weight, ic = inputs.nearness.weight, inputs.nearness.ic
-    if weight == "hops":
-        return lambda A, B: gain_by_hops(A, B, hops, lam)
-    if weight in BY_SIMILARITY:
+    lam, weight, ic = inputs.nearness.lam, inputs.nearness.weight, inputs.nearness.ic
+    if weight == "constant":
+        return lambda A, B: gain(A, B, lambda a, b: hops(a, b) is not None, lam)
 
-        def similarity(a: str, b: str) -> float:
-            return 0.0 if hops(a, b) is None else float(pair_similarities(graph, [(a, b)], weight, ic)[0])
+    def weight_of(a: str, b: str) -> float:
+        between = hops(a, b)
+        if between is None:
+            return 0.0
+        return lam**between if weight == "hops" else lam * float(pair_similarities(graph, [(a, b)], weight, ic)[0])
 
-        return lambda A, B: gain_by_similarity(A, B, similarity, lam)
-    return lambda A, B: gain(A, B, lambda a, b: hops(a, b) is not None, lam)
+    return lambda A, B: gain_by_weight(A, B, weight_of)
 
 
 # In the order and by the names of the paper's Fig. 4.
-_WAYS: tuple[tuple[str, str, Callable[[StudyInputs, ImageCollection], Gain]], ...] = (
+_IMPLEMENTATIONS: tuple[tuple[str, str, Callable[[StudyInputs, ImageCollection], Gain]], ...] = (
     ("CUI", "Python", _no_graph),
     ("nn-CUI", "Python, offline", _prepared),
     ("nn-CUI", "Python, on the fly", _on_the_fly),

@@ -1,33 +1,110 @@
-"""Every ranking under every measure: the paper's Table 1, and CUI@K beside nn-CUI@K, with confidence intervals."""
+"""The rankings of a study, each under every measure (the paper's Table 1, CUI@K and nn-CUI@K), with intervals."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from cuihop.collection.dataset import Dataset
+from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.evaluation.evaluate import evaluate_each, evaluate_shard
 from cuihop.evaluation.result import Evaluation
+from cuihop.files.arrays import is_array
+from cuihop.files.input_file import Readable, opened_input
 from cuihop.rankings.ranking import Ranking
+from cuihop.rankings.reading import read_ranking_in_blocks
+from cuihop.relevance.baselines import Relevance, random_ranking, top_k
+from cuihop.resources.arrays import Float64
 from cuihop.resources.progress import Progress
+from cuihop.resources.resources import Resources
 from cuihop.study.checkpoint import StudyCheckpoint
-from cuihop.study.inputs import ProgressOf, StudyInputs
-from cuihop.study.long_table import LongRow
-from cuihop.study.rankings import SHUFFLED, names_of, rankings
+from cuihop.study.inputs import DEPTH, LongRow, ProgressOf, StudyInputs
 
 NN_IOU, IOU = "nn-IoU", "IoU"
 CONFIDENCE = 0.95
 RESAMPLES = 1_000
 
-Float64 = npt.NDArray[np.float64]
 Interval: TypeAlias = tuple[float, float]
 
 _CELLS_A_BLOCK = 1 << 22  # bounds the memory of resampling: 32 MB of weights
 _DIGITS = 9  # beyond, sums depend on the processor
+
+
+SHUFFLED = "nn-IoU, shuffled"
+RANDOM = "random"
+_BY: dict[str, Relevance] = {IOU: "iou", NN_IOU: "nn-iou", "BM": "bm"}
+BASELINES = ("TF-IDF", SHUFFLED, RANDOM)
+"""Rankings that need neither images nor a model."""
+
+OWN = (*_BY, *BASELINES)
+"""The names of rankings that every study has."""
+
+
+def names_of(inputs: StudyInputs) -> tuple[str, ...]:
+    """The names of all rankings: relevance measures, embeddings, baselines."""
+    return (*_BY, *inputs.embeddings, *BASELINES)
+
+
+def ranked_by(
+    by: Relevance, inputs: StudyInputs, images: ImageConcepts | None = None, *, resources: Resources
+) -> Ranking:
+    """The most relevant images for each query; of the study's images, or of others."""
+    images, near = inputs.images if images is None else images, inputs.nearness
+    return top_k(images, inputs.graph, DEPTH, by=by, nearness=near, query_image=inputs.query_image, resources=resources)
+
+
+def rankings(
+    inputs: StudyInputs, progress_of: ProgressOf, checkpoint: StudyCheckpoint
+) -> Iterator[tuple[str, Ranking]]:
+    """Each ranking with its name. Files come first: an error in one is reported at once."""
+
+    def by(name: str, relevance: Relevance, images: ImageConcepts | None = None) -> tuple[str, Ranking]:
+        def make() -> Ranking:
+            progress = progress_of(f"ranked by {relevance}")
+            resources = checkpoint.resources(f"ranking {name}", progress, keep=False)
+            return ranked_by(relevance, inputs, images, resources=resources)
+
+        return name, checkpoint.ranking(name, make)
+
+    for name, file in inputs.embeddings.items():
+        yield name, checkpoint.ranking(name, partial(_read, name, file, inputs, progress_of, checkpoint))
+    for name, relevance in _BY.items():
+        yield by(name, relevance)
+    yield by("TF-IDF", "tf-idf")
+    yield by(SHUFFLED, "nn-iou", shuffled(inputs.images, inputs.seed))
+    memory = inputs.resources.memory
+    chance = partial(
+        random_ranking, inputs.images, DEPTH, seed=inputs.seed, query_image=inputs.query_image, memory=memory
+    )
+    yield RANDOM, checkpoint.ranking(RANDOM, chance)
+
+
+def _read(
+    name: str, file: Readable, inputs: StudyInputs, progress_of: ProgressOf, checkpoint: StudyCheckpoint
+) -> Ranking:
+    resources = checkpoint.resources(f"ranking {name}", keep=False)
+    opened = opened_input(file)
+    order = "score" if is_array(opened) else inputs.order
+    ranking = read_ranking_in_blocks(
+        opened, tuple(inputs.images), depth=DEPTH, order=order, query_image=inputs.query_image, resources=resources
+    )
+    if isinstance(ranking, Ranking):
+        return ranking
+    return ranking.whole(dataclasses.replace(resources, progress=progress_of(f"read {name}")))
+
+
+def shuffled(images: ImageConcepts, seed: int) -> ImageConcepts:
+    """Every concept set with another image, by chance. It depends on the names of the images, not on their order."""
+    names = sorted(images)
+    order = np.random.default_rng(seed).permutation(len(names)).tolist()
+    other = {name: names[row] for name, row in zip(names, order, strict=True)}
+    return ImageConcepts(
+        {name: images[other[name]] for name in images}, source=f"{images.source}, shuffled", derived=True
+    )
 
 
 @dataclass(frozen=True)
@@ -35,8 +112,7 @@ class CrossEvaluation:
     """Scores of every ranking under every measure.
 
     Attributes:
-        evaluations: name of a ranking → its evaluation.
-        rankings: those by IoU and nn-IoU.
+        evaluations: name of a ranking → its evaluation. rankings: those by IoU and nn-IoU.
         means: (ranking, measure) → the confidence interval of the mean.
         differences: measure → that of the mean difference of nn-IoU from IoU.
     """
@@ -61,7 +137,7 @@ class CrossEvaluation:
 
 
 def cross_evaluation(inputs: StudyInputs, progress_of: ProgressOf, checkpoint: StudyCheckpoint) -> CrossEvaluation:
-    """Rank the images in every way, and evaluate each ranking."""
+    """Rank the images by every relevance, and evaluate each ranking."""
     by_overlap: dict[str, Ranking] = {}
 
     def each() -> Iterator[tuple[str, Ranking]]:
@@ -77,8 +153,8 @@ def cross_evaluation(inputs: StudyInputs, progress_of: ProgressOf, checkpoint: S
 
     begun: list[Progress] = []
     resources = checkpoint.resources("evaluation", evaluated)
-    found = evaluate_each(_dataset(inputs), each(), inputs.graph, resources=resources, **_criteria(inputs))
-    evaluations = {name: found[name] for name in names_of(inputs)}
+    by_name = evaluate_each(inputs.data, each(), inputs.graph, resources=resources, **inputs.criteria)
+    evaluations = {name: by_name[name] for name in names_of(inputs)}
     measures = [str(measure) for measure in inputs.measures]
     differences = evaluations[NN_IOU].values - evaluations[IOU].values
     columns = np.concatenate([*(each.values for each in evaluations.values()), differences], axis=1)
@@ -90,35 +166,18 @@ def cross_evaluation(inputs: StudyInputs, progress_of: ProgressOf, checkpoint: S
 def evaluate_rankings_of_shard(inputs: StudyInputs, progress_of: ProgressOf, checkpoint: StudyCheckpoint) -> None:
     """Rank and score the queries of a shard, into files of finished blocks for `cross_evaluation`."""
     resources = checkpoint.resources("evaluation", progress_of("evaluated queries"))
-    found = rankings(inputs, progress_of, checkpoint)
-    evaluate_shard(_dataset(inputs), found, inputs.graph, resources=resources, **_criteria(inputs))
-
-
-def _dataset(inputs: StudyInputs) -> Dataset:
-    return Dataset(inputs.images, labels=inputs.labels)
-
-
-def _criteria(inputs: StudyInputs) -> dict[str, Any]:
-    return {
-        "measures": inputs.measures, "nearness": inputs.nearness, "empty_ideal": inputs.empty_ideal,
-        "query_image": inputs.query_image,
-    }  # fmt: skip
+    named = rankings(inputs, progress_of, checkpoint)
+    evaluate_shard(inputs.data, named, inputs.graph, resources=resources, **inputs.criteria)
 
 
 def intervals(values: Float64, seed: int, progress: Progress) -> list[Interval | None]:
     """The 95 % percentile bootstrap interval of the mean of each column (Efron and Tibshirani 1993).
 
-    Each resample draws as many queries as there are, with replacement: the same for all columns, so that a column of
-    differences of two others has the interval of the paired bootstrap. The mean is over the drawn queries that have a
-    value. Bounds are rounded to 9 decimals.
+    Each resample takes as many queries as there are, with replacement: the same for all columns. A column of
+    differences of two others thus has the interval of the paired bootstrap. The mean is over the resampled queries
+    that have a value. Bounds are rounded to 9 decimals.
 
-    Args:
-        values: float64, shape (queries, columns); NaN where a query has no value.
-        seed: the same gives the same.
-        progress: called with the resamples done and all.
-
-    Returns:
-        For each column the lower and the upper bound; ``None`` where no query has a value.
+    ``values`` are float64, shape (queries, columns), NaN where a query has none; a column without values has ``None``.
     """
     queries, columns = values.shape
     generator = np.random.default_rng(seed)
@@ -136,12 +195,12 @@ def intervals(values: Float64, seed: int, progress: Progress) -> list[Interval |
             means[first : first + rows] = (times @ filled.T) / sizes
         progress(first + rows, RESAMPLES)
     tail = (1.0 - CONFIDENCE) / 2
-    found: list[Interval | None] = []
+    bounds: list[Interval | None] = []
     for column in means.T:
-        drawn_means = column[~np.isnan(column)]  # no query with a value was drawn
-        if not len(drawn_means):
-            found.append(None)
+        resampled = column[~np.isnan(column)]  # NaN: the resample has no query with a value
+        if not len(resampled):
+            bounds.append(None)
             continue
-        low, high = np.quantile(drawn_means, [tail, 1.0 - tail]).round(_DIGITS).tolist()
-        found.append((low, high))
-    return found
+        low, high = np.quantile(resampled, [tail, 1.0 - tail]).round(_DIGITS).tolist()
+        bounds.append((low, high))
+    return bounds

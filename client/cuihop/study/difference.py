@@ -15,8 +15,7 @@ from cuihop.measures.nearness import Nearness
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.relevance.relevance_blocks import Scores
 from cuihop.study.cross_evaluation import IOU, NN_IOU, CrossEvaluation, Interval
-from cuihop.study.inputs import CUT_OFFS, DEPTH, ProgressOf, StudyInputs
-from cuihop.study.long_table import LongRow
+from cuihop.study.inputs import CUT_OFFS, DEPTH, LongRow, ProgressOf, StudyInputs
 
 EXCHANGES = 10_000
 """Number of random exchanges of the two rankings."""
@@ -27,7 +26,6 @@ class PrecisionDifference:
     """P@K of rankings by nn-IoU and by IoU, query by query.
 
     Attributes:
-        measure: by its name. labels, k: of it.
         iou, nn_iou, difference: the means, and that of nn-IoU less IoU.
         interval: 95 % confidence, paired bootstrap.
         p: two-sided, of the randomisation test. p_holm: adjusted for all of these measures.
@@ -48,20 +46,20 @@ class PrecisionDifference:
     same: int
 
 
-def differences(found: CrossEvaluation, inputs: StudyInputs, progress_of: ProgressOf) -> list[PrecisionDifference]:
+def differences(tables: CrossEvaluation, inputs: StudyInputs, progress_of: ProgressOf) -> list[PrecisionDifference]:
     """One for each P@K that any query has a value of."""
-    iou, nn_iou = found.evaluations[IOU], found.evaluations[NN_IOU]
+    iou, nn_iou = tables.evaluations[IOU], tables.evaluations[NN_IOU]
     tested = []
-    for place, measure in enumerate(iou.measures):
-        interval = found.differences[str(measure)]
+    for column, measure in enumerate(iou.measures):
+        interval = tables.differences[str(measure)]
         means = iou.means[str(measure)], nn_iou.means[str(measure)]
         if measure.family == "P" and measure.k and interval is not None and None not in means:
-            values = nn_iou.values[:, place] - iou.values[:, place]
+            values = nn_iou.values[:, column] - iou.values[:, column]
             tested.append((measure, values[~np.isnan(values)], interval))
     progress = progress_of("tested nn-IoU against IoU")
     p_values: list[float] = []
-    for _, some in groupby(tested, key=lambda test: test[0].labels):  # they have the same queries
-        columns = np.stack([values for _, values, _ in some], axis=1)
+    for _, group in groupby(tested, key=lambda test: test[0].labels):  # they have the same queries
+        columns = np.stack([values for _, values, _ in group], axis=1)
         p_values += randomisation_tests(
             columns, resamples=EXCHANGES, seed=inputs.seed, threads=inputs.resources.threads
         )
@@ -86,7 +84,6 @@ class NearConcepts:
         others: K → the share of queries whose first K images by IoU and by nn-IoU are not the same, in whatever order.
         near: (ranking, K) → the mean |rel| of a query and one of its first K images.
         having: (ranking, K) → the share of these pairs with |rel| > 0.
-        queries: number of queries.
     """
 
     concepts: int
@@ -111,14 +108,14 @@ class NearConcepts:
             yield number(ranking, f"images with near concepts@{k}", self.having[ranking, k])
 
 
-def near_concepts(found: CrossEvaluation, inputs: StudyInputs, progress_of: ProgressOf) -> NearConcepts:
+def near_concepts(tables: CrossEvaluation, inputs: StudyInputs, progress_of: ProgressOf) -> NearConcepts:
     """Count the near concepts: among the concepts of the images, and in the images that both rankings retrieve."""
     images = inputs.collection
     held = [sorted(concepts - images.resolved.isolated) for concepts in images.query_sets]
     in_graph = sorted({concept for concepts in held for concept in concepts})
     linked = _linked(in_graph, inputs)
     everything = np.arange(len(images.queries))
-    tops = {name: found.rankings[name].top(DEPTH, everything) for name in (IOU, NN_IOU)}
+    tops = {name: tables.rankings[name].top(DEPTH, everything) for name in (IOU, NN_IOU)}
     rel = _rel(images, np.concatenate(list(tops.values()), axis=1), inputs, progress_of)
     others: dict[int, float] = {}
     near: dict[tuple[str, int], float] = {}
@@ -126,9 +123,9 @@ def near_concepts(found: CrossEvaluation, inputs: StudyInputs, progress_of: Prog
     for k in CUT_OFFS:
         first, second = (np.sort(rows[:, :k], axis=1) for rows in tops.values())
         others[k] = float((first != second).any(axis=1).mean())
-        for place, (name, rows) in enumerate(tops.items()):
+        for number, (name, rows) in enumerate(tops.items()):
             there = rows[:, :k] >= 0
-            counts = rel[:, place * DEPTH : place * DEPTH + k][there]
+            counts = rel[:, number * DEPTH : number * DEPTH + k][there]
             near[name, k] = float(counts.mean()) if len(counts) else 0.0
             having[name, k] = float((counts > 0).mean()) if len(counts) else 0.0
     return NearConcepts(
@@ -150,27 +147,27 @@ def _linked(concepts: Sequence[str], inputs: StudyInputs) -> set[str]:
     pack = inputs.graph.pack(concepts, hops=inputs.nearness.n, direction=inputs.nearness.direction)
     owners = np.repeat(np.arange(len(concepts)), np.diff(pack.indptr))
     apart = pack.indices != owners
-    return {concepts[place] for place in np.union1d(owners[apart], pack.indices[apart]).tolist()}
+    return {concepts[index] for index in np.union1d(owners[apart], pack.indices[apart]).tolist()}
 
 
 def _rel(
     images: ImageCollection, rows: npt.NDArray[np.int32], inputs: StudyInputs, progress_of: ProgressOf
 ) -> npt.NDArray[np.int64]:
-    """|rel| of each query and each of some images: same shape as ``rows``; 0 where there is none."""
-    found = np.zeros(rows.shape, dtype=np.int64)
+    """|rel| of each query and each of its images: same shape as ``rows``; 0 without an image."""
+    near = np.zeros(rows.shape, dtype=np.int64)
     sizes = np.array([len(concepts) for concepts in images.query_sets], dtype=np.int64)
     memory = inputs.resources.budget()
-    memory.take("rankings", rows.nbytes + found.nbytes)
+    memory.take("rankings", rows.nbytes + near.nbytes)
     index = images.index(inputs.graph, Nearness(inputs.nearness.n, direction=inputs.nearness.direction), memory)
 
     def receive(scores: Scores) -> None:
         iou, most = scores.retrieved_gains  # λ = 0 and λ = 1
         both = sizes[scores.queries, np.newaxis] + sizes[rows[scores.queries]]
         union = both - np.rint(iou * both / (1 + iou))  # |A ∪ B| = |A| + |B| - |A ∩ B|
-        found[scores.queries] = np.rint((most - iou) * union)
+        near[scores.queries] = np.rint((most - iou) * union)
 
     index.score(
-        [0.0, 1.0], 1, lambda places: rows[places], receive, depth=rows.shape[1], threads=inputs.resources.threads,
+        [0.0, 1.0], 1, lambda queries: rows[queries], receive, depth=rows.shape[1], threads=inputs.resources.threads,
         progress=progress_of("counted near concepts"),
     )  # fmt: skip
-    return found
+    return near

@@ -1,20 +1,21 @@
-"""Inputs of a study: images, graph, labels, further rankings, and every parameter."""
+"""Inputs of a study (images, graph, labels, further rankings, every parameter), and the form of its numbers."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.labels import Labels
 from cuihop.evaluation.result import EmptyIdeal
 from cuihop.files.input_file import Readable, opened_input
 from cuihop.graph import ConceptGraph
 from cuihop.measures.measure import Measure, measures_named
-from cuihop.measures.near_weight import weight_text
-from cuihop.measures.nearness import Nearness
+from cuihop.measures.nearness import Nearness, weight_text
 from cuihop.rankings.ranking import Order, QueryImage
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.resources.progress import Progress
@@ -26,7 +27,7 @@ DEPTH = max(CUT_OFFS)
 Part: TypeAlias = Literal["tables", "ablation", "cost"]
 
 ProgressOf: TypeAlias = Callable[[str], Progress]
-"""From the name of a piece of work to its `Progress`."""
+"""Name of a task → its `Progress`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,13 +36,11 @@ class StudyInputs:
 
     Attributes:
         images: queries and corpus.
-        graph: the source of distances.
-        labels: of the images, if there are any.
         embeddings: name of a system → its embeddings, or its ranking in any form that `read_ranking` parses.
         order: the column that orders a ranking with scores and ranks.
         nearness: of nn-IoU; the ablation varies n and λ. empty_ideal, query_image: as in `cuihop.evaluate`.
-        seed: of everything drawn by chance: the random ranking, the shuffled sets, resampling, the queries timed.
-        resources: threads, and the memory of each piece of work. The numbers depend on neither.
+        seed: of everything random: the random ranking, the shuffled sets, resampling, the queries timed.
+        resources: threads, and the memory of each task. The numbers depend on neither.
     """
 
     images: ImageConcepts
@@ -56,17 +55,26 @@ class StudyInputs:
     resources: Resources = Resources()
 
     def __post_init__(self) -> None:
-        """Check memory and labels before any work.
-
-        Raises:
-            InputError: a label's name cannot stand in a measure, or an image has no row.
-        """
+        """Check memory and labels before any computation: every image has a row, every label a usable name."""
         self.resources.budget()
         if self.labels is not None:
             images = tuple(self.images)
             self.labels.rows(images)
             for labels in dict.fromkeys(measure.labels for measure in self.measures if measure.labels):
                 self.labels.codes(labels)
+
+    @property
+    def data(self) -> Dataset:
+        """The images with their labels."""
+        return Dataset(self.images, labels=self.labels)
+
+    @property
+    def criteria(self) -> dict[str, Any]:
+        """Measures and parameters, as arguments of `cuihop.evaluate`."""
+        return {
+            "measures": self.measures, "nearness": self.nearness, "empty_ideal": self.empty_ideal,
+            "query_image": self.query_image,
+        }  # fmt: skip
 
     @property
     def nn_iou(self) -> str:
@@ -83,12 +91,12 @@ class StudyInputs:
     @cached_property
     def embedding_files(self) -> Mapping[str, tuple[str, str]]:
         """Name of a system → name and SHA-256 of its file."""
-        files = {name: opened_input(given) for name, given in self.embeddings.items()}
+        files = {name: opened_input(file) for name, file in self.embeddings.items()}
         return {name: (file.name, file.digest()) for name, file in files.items()}
 
     @cached_property
     def label_sets(self) -> tuple[tuple[str, ...], ...]:
-        """Each label, and where there are several, all together."""
+        """Each label, and of several labels also all together."""
         names = () if self.labels is None else tuple(self.labels.columns)
         return (*((name,) for name in names), *([names] if len(names) > 1 else []))
 
@@ -97,3 +105,36 @@ class StudyInputs:
         """CUI@K and nn-CUI@K, and P@K for each set of labels."""
         ks = ",".join(map(str, CUT_OFFS))
         return measures_named([f"CUI@{ks}", f"nn-CUI@{ks}", *(f"P@{ks}({', '.join(s)})" for s in self.label_sets)])
+
+
+COLUMNS = ("part", "ranking", "measure", "n", "lambda", "subset", "value", "queries", "nothing_relevant",
+           "unjudged", "low", "high")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LongRow:
+    """One number of a study.
+
+    Attributes:
+        n, lam: of the nn-IoU that ranked or measured; ``None`` without nn-IoU.
+        subset: the queries that count. value: the mean over them; ``None`` without queries. queries: number of these.
+        nothing_relevant, unjudged: as in `cuihop.evaluation.means.MeanQueries`; ``None`` if relevance does not matter.
+        low, high: the confidence interval of the mean, if there is one.
+    """
+
+    part: str
+    ranking: str
+    measure: str
+    n: int | None
+    lam: float | None
+    subset: str
+    value: float | None
+    queries: int
+    nothing_relevant: int | None = None
+    unjudged: int | None = None
+    low: float | None = None
+    high: float | None = None
+
+    def plain(self) -> dict[str, str | int | float | None]:
+        """Column → value, in the order of `COLUMNS`."""
+        return dict(zip(COLUMNS, dataclasses.astuple(self), strict=True))

@@ -5,7 +5,6 @@ Colours are those of Okabe and Ito, and greys for baselines; markers and dashes 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import cycle
@@ -13,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cuihop.evaluation.result import Evaluation
+from cuihop.notebooks.figures import drawing
 from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
 from cuihop.study.cost import Cost
+from cuihop.study.cross_evaluation import BASELINES
 from cuihop.study.difference import PrecisionDifference
-from cuihop.study.inputs import CUT_OFFS, DEPTH, StudyInputs
-from cuihop.study.long_table import LongRow
-from cuihop.study.rankings import BASELINES
+from cuihop.study.inputs import CUT_OFFS, DEPTH, LongRow, StudyInputs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,11 +51,7 @@ _DOTS_AN_INCH = 300
 
 
 def check_plots() -> None:
-    """Refuse early where no figure can be drawn.
-
-    Raises:
-        ModuleNotFoundError: matplotlib is not installed; the message gives the command.
-    """
+    """Refuse early if no figure can be drawn: the error names the missing package and its command."""
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError as error:
@@ -67,12 +62,10 @@ def check_plots() -> None:
 @contextmanager
 def _figure(path: Path, panels: int, width: float, height: float) -> Iterator[tuple[Figure, list[Axes]]]:
     """A figure of panels side by side, saved in each form when the block ends."""
-    import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    with mpl.rc_context(_STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)  # a name in another script
+    with drawing(_STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)
         axes = list(figure.subplots(1, panels, squeeze=False)[0])
@@ -88,8 +81,8 @@ def plot_precision(path: Path, evaluations: Mapping[str, Evaluation], inputs: St
     titles = [" & ".join(labels) for labels in inputs.label_sets]
 
     def value(evaluation: Evaluation, panel: int, k: int) -> float | None:
-        found = evaluation.means[f"P@{k}({', '.join(inputs.label_sets[panel])})"]
-        return None if found is None else 100 * found
+        mean = evaluation.means[f"P@{k}({', '.join(inputs.label_sets[panel])})"]
+        return None if mean is None else 100 * mean
 
     _lines_by_k(path, evaluations, titles, "precision@K (%)", value)
 
@@ -108,12 +101,12 @@ def _lines_by_k(
     label: str,
     value: Callable[[Evaluation, int, int], float | None],
 ) -> None:
-    places = range(len(CUT_OFFS))
-    with _figure(path, len(titles), _PAGE, 2.2 + _LINE * _rows_of(list(evaluations))) as (figure, axes):
+    positions, lines = range(len(CUT_OFFS)), -(-len(evaluations) // _columns_of(list(evaluations)))
+    with _figure(path, len(titles), _PAGE, 2.2 + _LINE * lines) as (figure, axes):
         for panel, (axis, title) in enumerate(zip(axes, titles, strict=True)):
             for name, look in _styles(list(evaluations)):
-                found = [value(evaluations[name], panel, k) for k in CUT_OFFS]
-                axis.plot(places, _drawn(found), **look)
+                values = [value(evaluations[name], panel, k) for k in CUT_OFFS]
+                axis.plot(positions, _drawn(values), **look)
             _by_k(axis, title)
             axis.set_ylim(bottom=0)
             if panel:
@@ -142,10 +135,6 @@ def _columns_of(names: Sequence[str]) -> int:
     return min(len(names), 4 if widest <= 14 else 3 if widest <= 22 else 2 if widest <= 34 else 1)
 
 
-def _rows_of(names: Sequence[str]) -> int:
-    return -(-len(names) // _columns_of(names))
-
-
 def _plain(name: str) -> str:
     """A name as it is: matplotlib reads formulas between dollars, and hides what begins with an underscore."""
     return ("\N{HAIR SPACE}" if name.startswith("_") else "") + name.replace("$", r"\$")
@@ -155,14 +144,14 @@ def plot_differences(path: Path, differences: Sequence[PrecisionDifference], inp
     """P@K of nn-IoU less that of IoU by K, with confidence intervals, a panel for each set of labels."""
     with _figure(path, len(inputs.label_sets), _PAGE, 2.0) as (_, axes):
         for axis, labels in zip(axes, inputs.label_sets, strict=True):
-            found = [each for each in differences if each.labels == labels]
-            means = [100 * each.difference for each in found]
-            below = [mean - 100 * each.interval[0] for mean, each in zip(means, found, strict=True)]
-            above = [100 * each.interval[1] - mean for mean, each in zip(means, found, strict=True)]
-            places = [CUT_OFFS.index(each.k) for each in found]
+            here = [each for each in differences if each.labels == labels]
+            means = [100 * each.difference for each in here]
+            below = [mean - 100 * each.interval[0] for mean, each in zip(means, here, strict=True)]
+            above = [100 * each.interval[1] - mean for mean, each in zip(means, here, strict=True)]
+            positions = [CUT_OFFS.index(each.k) for each in here]
             axis.axhline(0, color="#000000", linewidth=0.8)
             bars = [[max(0.0, length) for length in lengths] for lengths in (below, above)]
-            axis.errorbar(places, means, bars, fmt="s", color=_COLOURS[1], markersize=4, capsize=3)
+            axis.errorbar(positions, means, bars, fmt="s", color=_COLOURS[1], markersize=4, capsize=3)
             _by_k(axis, " & ".join(labels))
         axes[0].set_ylabel("nn-IoU − IoU, P@K\n(percentage points)")
 
@@ -175,8 +164,8 @@ def plot_ablation(path: Path, rows: Sequence[LongRow], subset: str, inputs: Stud
         for axis, labels in zip(axes, panels, strict=True):
             measure = f"P@{DEPTH}({', '.join(labels)})"
             for (_, look), n, colour in zip(_styles([f"n = {n}" for n in HOPS]), HOPS, _OF_HOPS, strict=True):
-                found = [values[subset, measure, n, lam].value for lam in LAMBDAS]
-                line = _drawn([None if v is None else 100 * v for v in found])
+                means = [values[subset, measure, n, lam].value for lam in LAMBDAS]
+                line = _drawn([None if v is None else 100 * v for v in means])
                 axis.plot(LAMBDAS, line, **{**look, "color": colour, "markersize": look["markersize"] - 1.5})
             queries = values[subset, measure, 0, 0.0].queries
             axis.set_title(f"{_plain(' & '.join(labels))}\n{queries:,} queries")
@@ -198,7 +187,7 @@ def plot_costs(path: Path, costs: Sequence[Cost]) -> None:
         axis.bar_label(bars, [time_text(cost.seconds) for cost in costs], padding=2)
         axis.set_xscale("log")
         seconds = [cost.seconds for cost in costs]
-        axis.set_xlim(min(seconds) / 3, max(seconds) * 50)  # room for the figures beside the bars
+        axis.set_xlim(min(seconds) / 3, max(seconds) * 50)  # space for the figures next to the bars
         axis.set_xlabel("seconds per query image (logarithmic)")
         axis.invert_yaxis()
         axis.grid(visible=False, axis="y")
@@ -215,9 +204,9 @@ def time_text(seconds: float) -> str:
 def _styles(names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each name with the style of its line. Markers grow smaller, so that lines that meet are all seen."""
     colours, greys = cycle(_COLOURS), cycle(_GREYS)
-    for place, (name, marker, dash) in enumerate(zip(names, cycle(_MARKERS), cycle(_DASHES), strict=False)):
+    for number, (name, marker, dash) in enumerate(zip(names, cycle(_MARKERS), cycle(_DASHES), strict=False)):
         colour = next(greys if name in BASELINES else colours)
-        size = max(3.0, 5.5 - place / 2)
+        size = max(3.0, 5.5 - number / 2)
         yield name, {"label": _plain(name), "color": colour, "marker": marker, "linestyle": dash, "markersize": size}
 
 

@@ -1,4 +1,4 @@
-"""The report of a study: Markdown, with the tables and figures that stand beside it."""
+"""The report of a study: Markdown, with its tables and figures."""
 
 from __future__ import annotations
 
@@ -9,32 +9,28 @@ import numpy as np
 
 from cuihop.evaluation.result import Evaluation
 from cuihop.files.text_lines import direction_text
-from cuihop.graph import Release
-from cuihop.measures.near_weight import weight_text
+from cuihop.measures.nearness import weight_text
 from cuihop.measures.resolution import treated_text
 from cuihop.notebooks.table import Table, marked
 from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
 from cuihop.study.cost import Cost
-from cuihop.study.cross_evaluation import RESAMPLES, CrossEvaluation
+from cuihop.study.cross_evaluation import RANDOM, RESAMPLES, SHUFFLED, CrossEvaluation
 from cuihop.study.difference import EXCHANGES, NearConcepts
 from cuihop.study.inputs import DEPTH, StudyInputs
 from cuihop.study.plots import time_text
-from cuihop.study.rankings import RANDOM, SHUFFLED
 from cuihop.study.tables import COST, SOURCE
 
 
 def report(
-    inputs: StudyInputs, found: CrossEvaluation | None, near: NearConcepts | None, account: Sequence[str],
+    inputs: StudyInputs, scores: CrossEvaluation | None, near: NearConcepts | None, notes: Sequence[str],
     tables: Sequence[Table], figures: Sequence[str], *, comparable: bool,
 ) -> Iterator[str]:  # fmt: skip
     """The lines of the report. They hold no time, path of the output, or name of a machine.
 
     Args:
-        inputs: of the study.
-        found, near: scores of every ranking, and near concepts; ``None`` where the tables were left out.
-        account: lines about the inputs.
-        tables: in their order. figures: names of those that were drawn, without their suffix.
-        comparable: true where the published figures stand among the tables.
+        scores, near: scores of every ranking, and near concepts; ``None`` if the tables were left out.
+        notes: lines about the inputs. figures: names of the figures that were drawn, without suffix.
+        comparable: true if the published figures are among the tables.
     """
     yield f"# Relevance measures on {len(inputs.images):,} images"
     yield (
@@ -43,17 +39,17 @@ def report(
         "Values of all tables, to the last digit: `numbers.csv`. Tables for LaTeX: `*.tex`. Times and machine: "
         "`cuihop-study.json` and, where cost was measured, `cost.md`."
     )
-    first = None if found is None else next(iter(found.evaluations.values()))
+    first = None if scores is None else next(iter(scores.evaluations.values()))
     yield "## What went in"
     yield "\n".join(_conditions(inputs, first))
-    yield from (["\n".join(f"- {line}" for line in account)] if account else [])
+    yield from (["\n".join(f"- {line}" for line in notes)] if notes else [])
     if first is not None:
         yield _coverage(first)
     for table in tables:
         yield table.markdown().rstrip()
         yield from (f"![{marked(table.caption)}]({name}.png)" for name in figures if name == table.name)
-        if table.name == "precision" and found is not None:
-            yield from _alike(found, inputs)
+        if table.name == "precision" and scores is not None:
+            yield from _alike(scores, inputs)
         if table.name == "near" and near is not None:
             yield _linked(near, inputs)
     yield "## How to read it"
@@ -66,8 +62,12 @@ def _conditions(inputs: StudyInputs, first: Evaluation | None) -> Iterator[str]:
         rows.append(("labels", f"{inputs.labels.source}, content SHA-256 {inputs.labels.digest}"))
     for name, (file, digest) in inputs.embedding_files.items():
         rows.append((f"embeddings {name}", f"{file}, file SHA-256 {digest}"))
+    release = inputs.graph.release
     rows += [
-        *_release(inputs.graph.release),
+        ("release", f"{release.name}, digest {release.digest}"),
+        ("source vocabularies", ", ".join(release.sabs) or "not stated"),
+        ("relations", ", ".join(release.relations) or "not stated"),
+        ("graph", f"{release.concepts:,} concepts, {release.edges:,} is_a edges"),
         ("n, λ", f"{inputs.nearness.n}, {inputs.nearness.lam}"),
         ("weight of a near concept", weight_text(inputs.nearness.weight, inputs.nearness.ic)),
         ("hops", direction_text(inputs.nearness.direction)),
@@ -82,13 +82,6 @@ def _conditions(inputs: StudyInputs, first: Evaluation | None) -> Iterator[str]:
     yield "| | |"
     yield "|---|---|"
     yield from (f"| {marked(name)} | {marked(value)} |" for name, value in rows)
-
-
-def _release(release: Release) -> Iterator[tuple[str, str]]:
-    yield "release", f"{release.name}, digest {release.digest}"
-    yield "source vocabularies", ", ".join(release.sabs) or "not stated"
-    yield "relations", ", ".join(release.relations) or "not stated"
-    yield "graph", f"{release.concepts:,} concepts, {release.edges:,} is_a edges"
 
 
 def _coverage(evaluation: Evaluation) -> str:
@@ -107,14 +100,14 @@ def _coverage(evaluation: Evaluation) -> str:
     )
 
 
-def _alike(found: CrossEvaluation, inputs: StudyInputs) -> Iterator[str]:
+def _alike(scores: CrossEvaluation, inputs: StudyInputs) -> Iterator[str]:
     """Label sets that give every query the same values."""
     columns = {
-        labels: [place for place, measure in enumerate(inputs.measures) if measure.labels == labels]
+        labels: [column for column, measure in enumerate(inputs.measures) if measure.labels == labels]
         for labels in inputs.label_sets
     }
     for labels, others in combinations(inputs.label_sets, 2):
-        values = [(e.values[:, columns[labels]], e.values[:, columns[others]]) for e in found.evaluations.values()]
+        values = [(e.values[:, columns[labels]], e.values[:, columns[others]]) for e in scores.evaluations.values()]
         if all(np.array_equal(ours, theirs, equal_nan=True) and not np.isnan(ours).all() for ours, theirs in values):
             yield (
                 f"**{marked(' & '.join(labels))}** and **{marked(' & '.join(others))}** give every query the same "
@@ -123,8 +116,8 @@ def _alike(found: CrossEvaluation, inputs: StudyInputs) -> Iterator[str]:
 
 
 def _linked(near: NearConcepts, inputs: StudyInputs) -> str:
-    def share(part: int, whole: int) -> str:
-        return f"{part:,} of {whole:,}" + (f" ({part / whole:.1%})" if whole else "")
+    def share(count: int, total: int) -> str:
+        return f"{count:,} of {total:,}" + (f" ({count / total:.1%})" if total else "")
 
     return (
         f"Only concepts that have another concept of these images within n = {inputs.nearness.n} can ever earn λ: "
@@ -174,7 +167,7 @@ def _explained(inputs: StudyInputs, comparable: bool) -> Iterator[str]:
 
 
 def cost_table(costs: Sequence[Cost]) -> Table:
-    """Seconds per query, each way."""
+    """Seconds per query of each implementation."""
     rows = [
         (f"{cost.measure}, {cost.way}", time_text(cost.seconds), f"{cost.queries:,}",
          f"{cost.difference:.1e}" if cost.difference else "0")

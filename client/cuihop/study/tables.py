@@ -1,41 +1,30 @@
-"""The tables of a study, and the published figures of the paper beside them."""
+"""The tables of a study, and the published figures of the paper."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from cuihop.evaluation.means import MeanQueries, mean_text, p_text, signed_text
 from cuihop.evaluation.result import Evaluation
 from cuihop.notebooks.table import Table
 from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
-from cuihop.study.cross_evaluation import IOU, NN_IOU
+from cuihop.study.cost import Cost
+from cuihop.study.cross_evaluation import IOU, NN_IOU, CrossEvaluation
 from cuihop.study.difference import NearConcepts, PrecisionDifference
-from cuihop.study.inputs import CUT_OFFS, DEPTH, StudyInputs
-from cuihop.study.long_table import LongRow
+from cuihop.study.inputs import CUT_OFFS, DEPTH, LongRow, StudyInputs
 
 SOURCE = "Wei, Kurtz and Cloppet 2025, arXiv:2506.13509"
 
+_LABELS = (("modality",), ("organ",), ("modality", "organ"))
 PRECISION: dict[str, dict[tuple[str, ...], tuple[float, float, float]]] = {
-    "IoU": {
-        ("modality",): (99.28, 99.17, 98.99),
-        ("organ",): (94.27, 93.46, 91.15),
-        ("modality", "organ"): (90.03, 88.87, 85.72),
-    },
-    "nn-IoU": {
-        ("modality",): (99.34, 99.46, 99.42),
-        ("organ",): (94.59, 93.78, 91.50),
-        ("modality", "organ"): (90.65, 89.53, 86.85),
-    },
-    "BioMedCLIP-t": {
-        ("modality",): (74.61, 73.25, 69.83),
-        ("organ",): (60.52, 56.91, 51.17),
-        ("modality", "organ"): (37.62, 33.53, 27.44),
-    },
-    "BioMedCLIP-v": {
-        ("modality",): (95.85, 93.09, 89.44),
-        ("organ",): (87.12, 84.32, 78.46),
-        ("modality", "organ"): (91.33, 89.48, 84.08),
-    },
+    ranking: dict(zip(_LABELS, figures, strict=True))
+    for ranking, figures in {
+        "IoU": ((99.28, 99.17, 98.99), (94.27, 93.46, 91.15), (90.03, 88.87, 85.72)),
+        "nn-IoU": ((99.34, 99.46, 99.42), (94.59, 93.78, 91.50), (90.65, 89.53, 86.85)),
+        "BioMedCLIP-t": ((74.61, 73.25, 69.83), (60.52, 56.91, 51.17), (37.62, 33.53, 27.44)),
+        "BioMedCLIP-v": ((95.85, 93.09, 89.44), (87.12, 84.32, 78.46), (91.33, 89.48, 84.08)),
+    }.items()
 }
 """Table 1: P@5, P@10 and P@30 in per cent on the ROCOv2 test set."""
 
@@ -50,8 +39,8 @@ _MOST_OF_THEM = 9_900  # of 9,928; copies without the few images that were withd
 
 def comparable(images: Collection[str], label_sets: Iterable[tuple[str, ...]]) -> bool:
     """True for the test images of ROCOv2, recognised by their names, with labels of the paper's names."""
-    whole = len(images) >= _MOST_OF_THEM and all(image.startswith(_ROCOV2_TEST) for image in images)
-    return whole and set(PRECISION["IoU"]) <= set(label_sets)
+    complete = len(images) >= _MOST_OF_THEM and all(image.startswith(_ROCOV2_TEST) for image in images)
+    return complete and set(PRECISION["IoU"]) <= set(label_sets)
 
 
 def precision_table(evaluations: Mapping[str, Evaluation], inputs: StudyInputs) -> Table:
@@ -71,7 +60,7 @@ def _query_counts(evaluations: Mapping[str, Evaluation], inputs: StudyInputs) ->
     )
 
 
-def difference_table(found: Sequence[PrecisionDifference]) -> Table:
+def difference_table(differences: Sequence[PrecisionDifference]) -> Table:
     """Each P@K of nn-IoU less that of IoU, in points, with interval and p."""
     rows = [
         (
@@ -79,7 +68,7 @@ def difference_table(found: Sequence[PrecisionDifference]) -> Table:
             _points(each.difference), f"{_points(each.interval[0])} to {_points(each.interval[1])}",
             p_text(each.p_holm), f"{each.better:,}", f"{each.worse:,}",
         )
-        for each in found
+        for each in differences
     ]  # fmt: skip
     caption = (
         "P@K (%) of the ranking by nn-IoU less that by IoU: 95 % confidence interval (paired bootstrap), p of the "
@@ -89,12 +78,12 @@ def difference_table(found: Sequence[PrecisionDifference]) -> Table:
     return Table(columns, rows, "difference", caption, [("", 5), ("queries", 2)])
 
 
-def near_table(found: NearConcepts, inputs: StudyInputs) -> Table:
+def near_table(near: NearConcepts, inputs: StudyInputs) -> Table:
     """Near concepts, which nn-IoU counts and IoU does not."""
-    rows = [("queries with other images than by IoU (%)", *(_percent(found.others[k]) for k in CUT_OFFS))]
+    rows = [("queries with other images than by IoU (%)", *(_percent(near.others[k]) for k in CUT_OFFS))]
     for name in (IOU, NN_IOU):
-        shares = (_percent(found.having[name, k]) for k in CUT_OFFS)
-        rows.append((f"near concepts an image, by {name}", *(f"{found.near[name, k]:.3f}" for k in CUT_OFFS)))
+        shares = (_percent(near.having[name, k]) for k in CUT_OFFS)
+        rows.append((f"near concepts an image, by {name}", *(f"{near.near[name, k]:.3f}" for k in CUT_OFFS)))
         rows.append((f"images with a near concept, by {name} (%)", *shares))
     caption = f"What nn-IoU ({inputs.nn_iou}) changes among the first K images"
     return Table(["", *(f"@{k}" for k in CUT_OFFS)], rows, "near", caption)
@@ -113,14 +102,14 @@ def gain_table(evaluations: Mapping[str, Evaluation], inputs: StudyInputs) -> Ta
 
 
 def published_table(evaluations: Mapping[str, Evaluation], inputs: StudyInputs) -> Table:
-    """P@K here, beside the published P@K of a ranking of the same name."""
+    """P@K here, and the published P@K of a ranking of the same name."""
     named = {name.lower(): name for name in evaluations}
     rows: list[tuple[str, ...]] = []
     for name, figures in PRECISION.items():
         here = evaluations.get(named.get(name.lower(), ""))
         if here is not None:
-            found = [next(s for s in inputs.label_sets if set(s) == set(labels)) for labels in figures]
-            rows.append((f"{name}, here", *_precisions(here, found)))
+            label_sets = [next(s for s in inputs.label_sets if set(s) == set(labels)) for labels in figures]
+            rows.append((f"{name}, here", *_precisions(here, label_sets)))
         rows.append((f"{name}, published", *(f"{value:.2f}" for values in figures.values() for value in values)))
     caption = (
         f"Precision@K (%) here, and as published ({SOURCE}, Table 1). Queries here: "
@@ -175,3 +164,38 @@ def _points(value: float) -> str:
     """A difference of shares in hundredths, signed; a rounded 0 has no sign."""
     text = signed_text(100 * value, 2)
     return "0.00" if text in ("+0.00", "−0.00") else text
+
+
+@dataclass(frozen=True)
+class StudyResults:
+    """Results of a study; parts that were left out are empty."""
+
+    tables: CrossEvaluation | None = None
+    differences: Sequence[PrecisionDifference] = ()
+    near: NearConcepts | None = None
+    ablation: Sequence[LongRow] = ()
+    costs: Sequence[Cost] = ()
+
+    def long_rows(self, inputs: StudyInputs) -> list[LongRow]:
+        """Every number but times and tests."""
+        tables = () if self.tables is None else self.tables.long_rows(inputs)
+        return [*tables, *(() if self.near is None else self.near.long_rows(inputs)), *self.ablation]
+
+
+def tables_of(results: StudyResults, inputs: StudyInputs) -> list[Table]:
+    """The tables, but for the times."""
+    tables = []
+    if results.tables is not None:
+        evaluations = results.tables.evaluations
+        if inputs.label_sets:
+            tables.append(precision_table(evaluations, inputs))
+            if comparable(inputs.images, inputs.label_sets):
+                tables.append(published_table(evaluations, inputs))
+        if results.differences:
+            tables.append(difference_table(results.differences))
+        if results.near is not None:
+            tables.append(near_table(results.near, inputs))
+        tables.append(gain_table(evaluations, inputs))
+    if results.ablation:
+        tables += ablation_tables(results.ablation, inputs)
+    return tables

@@ -11,23 +11,16 @@ An edge row is one number of 64 bits, so that sorting numbers sorts edges::
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
+from cuihop.resources.arrays import Int32, Int64, UInt8, UInt16, UInt64
 from cuihop_loader._kernels.interning import same_values
 from cuihop_loader._kernels.words import eight_bytes
-
-UInt8 = npt.NDArray[np.uint8]
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-UInt16 = npt.NDArray[np.uint16]
-UInt64 = npt.NDArray[np.uint64]
 
 RELATION_NAMES = ("isa", "inverse_isa", "CHD", "PAR", "RN", "RB")
 """Relations of a row, by their bits in a kind, from the lowest; the first of each two names the parent first."""
 
 PARENT_FIRST, CHILD_FIRST = 0b010101, 0b101010
-SUPPRESSED = 1 << len(RELATION_NAMES)
 
 CHILD_SHIFT, PARENT_SHIFT, SAB_SHIFT = 38, 12, 1
 CODE_MASK, SAB_MASK = (1 << 26) - 1, (1 << 11) - 1
@@ -83,27 +76,21 @@ def select(
     rel: int,
     rela: int,
     suppress: int,
-    wanted: int,
+    requested: int,
     with_suppressed: bool,
-    chosen: Int32,
+    selected: Int32,
     kinds: UInt8,
     seen: Int64,
     left_out: Int64,
 ) -> int:
-    """Choose the rows with a wanted relation that are not suppressed.
+    """Choose the rows with a wanted relation that are not suppressed, and return their number.
 
     Args:
-        buffer, spans: the block.
         rel, rela, suppress: columns of ``spans`` with the begin of each; the end follows.
-        wanted: the kinds that count, as bits.
-        with_suppressed: include suppressed rows.
-        chosen: out, numbers of the rows.
-        kinds: out, the kind of each chosen row, wanted bits only.
+        requested: the kinds that count, as bits.
+        selected, kinds: out, of each chosen row its number, and the wanted bits of its kind.
         seen: accumulates the rows of each kind that are not left out as suppressed, wanted or not.
         left_out: accumulates the rows with other relations, and the suppressed ones among the rest.
-
-    Returns:
-        the number of rows chosen.
     """
     count = 0
     for row in range(spans.shape[0]):
@@ -116,13 +103,13 @@ def select(
         if active:
             for bit in range(6):
                 seen[bit] += (kind >> bit) & 1
-        kind &= wanted
+        kind &= requested
         if kind == 0:
             left_out[0] += 1
         elif not active:
             left_out[1] += 1
         else:
-            chosen[count] = row
+            selected[count] = row
             kinds[count] = kind
             count += 1
     return count
@@ -132,19 +119,14 @@ def select(
 def pack(
     first: Int32, second: Int32, sabs: Int32, sab_codes: Int32, kinds: UInt8, edges: UInt64, loops: Int32, seen: Int64
 ) -> tuple[int, int]:
-    """Pack rows into edge rows.
+    """Pack rows into edge rows; return the number of edges, and of rows with one concept twice.
 
     Args:
         first, second: codes of CUI1 and CUI2.
-        sabs: the vocabulary of each row, a position in ``sab_codes``.
-        sab_codes: the number of each vocabulary, common to all blocks.
-        kinds: the kind of each row.
+        sabs: the vocabulary of each row, a position in ``sab_codes``, whose numbers are common to all blocks.
         edges: out, at most two for each row (a row can contradict itself).
         loops: out, the code of each row with one concept twice.
         seen: accumulates the rows of each kind, without rows with one concept twice.
-
-    Returns:
-        the number of edges, and of rows with one concept twice.
     """
     n_edges = 0
     n_loops = 0
@@ -183,19 +165,14 @@ def into_buckets(rows: UInt64, ends: Int64, out: UInt64) -> None:
 
 
 @compiled
-def distinct(rows: UInt64) -> tuple[int, int]:
-    """Move the distinct ones of ascending edge rows to the front; return their number, and the number of edges."""
+def distinct(rows: UInt64) -> int:
+    """Move the distinct ones of ascending edge rows to the front, and return their number."""
     count = 0
-    n_edges = 0
     for i in range(rows.size):
-        row = rows[i]
-        if count and row == rows[count - 1]:
-            continue
-        if count == 0 or row >> _PARENT_SHIFT != rows[count - 1] >> _PARENT_SHIFT:
-            n_edges += 1
-        rows[count] = row
-        count += 1
-    return count, n_edges
+        if count == 0 or rows[i] != rows[count - 1]:
+            rows[count] = rows[i]
+            count += 1
+    return count
 
 
 @compiled
@@ -205,8 +182,9 @@ def group(
 ) -> tuple[int, int]:  # fmt: skip
     """Group ascending distinct edge rows from ``begin`` on into edges, each with its set of vocabularies.
 
+    Returns the row and edge to continue with. Rows remain where ``sabs``, ``spans`` or ``table`` is too small.
+
     Args:
-        rows: the edge rows.
         begin, edge: the row to begin with, the first of an edge, and the number of that edge.
         children, parents: out, codes.
         sets: out, for each edge the number of its set of vocabularies, by first occurrence.
@@ -214,9 +192,6 @@ def group(
         spans: out, begin and end of each set in ``sabs``, and the number of its edges.
         table: hash table of the numbers of the sets, -1 where free; its size a power of two.
         state: the number of sets, and of edges asserted in both notations; both are continued.
-
-    Returns:
-        the row and edge to continue with. Rows remain where ``sabs``, ``spans`` or ``table`` is too small.
     """
     mask = table.size - 1
     count = state[SETS]
@@ -226,19 +201,19 @@ def group(
         if 2 * count >= table.size or count >= spans.shape[0] or first + SAB_MASK + 1 > sabs.size:
             break
         key = rows[i] >> _PARENT_SHIFT
-        ways = 0
+        notations = 0
         last = first
         while i < rows.size and rows[i] >> _PARENT_SHIFT == key:
             row = rows[i]
             sab = (row >> _SAB_SHIFT) & _SAB_MASK
-            ways |= 2 if row & _ONE else 1
+            notations |= 2 if row & _ONE else 1
             if last == first or sab != sabs[last - 1]:
                 sabs[last] = sab
                 last += 1
             i += 1
         children[edge] = np.int64(key >> _CHILD_IN_KEY)
         parents[edge] = np.int64(key) & CODE_MASK
-        state[MIRRORED] += ways == 3
+        state[MIRRORED] += notations == 3
         slot = _hash(sabs, first, last) & mask
         while True:
             number = table[slot]

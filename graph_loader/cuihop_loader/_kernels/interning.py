@@ -6,12 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
+from cuihop.resources.arrays import Bool, Int32, Int64, UInt8
 from cuihop_loader._kernels.words import eight_bytes, first_bytes
 
-UInt8 = npt.NDArray[np.uint8]
 Values = npt.NDArray[np.integer]
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
 
 _START = np.uint64(0xCBF29CE484222325)
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
@@ -64,18 +62,13 @@ def equal(buffer: UInt8, a_begin: int, a_end: int, b_begin: int, b_end: int) -> 
 def intern(
     buffer: UInt8, spans: Int32, begin: int, end: int, rows: Int32, table: Int32, numbers: Int32, firsts: Int32
 ) -> int:
-    """Number the texts of some rows from 0 by first occurrence.
+    """Number the texts of some rows from 0 by first occurrence, and return how many differ.
 
     Args:
-        buffer: the bytes of the texts.
         spans, begin, end: the text of row r is ``buffer[spans[r, begin]:spans[r, end]]``.
-        rows: the rows.
         table: scratch, all -1; its size a power of two, at least twice the number of rows.
         numbers: out, the number of each row's text.
         firsts: out, for each number the position in ``rows`` of its first text.
-
-    Returns:
-        the number of different texts.
     """
     mask = table.size - 1
     keys = np.empty(rows.size, dtype=np.uint64)  # up to eight bytes the text itself, else its hash
@@ -158,36 +151,31 @@ def copied(buffer: UInt8, spans: Int32) -> tuple[Int64, UInt8]:
 
 
 @compiled
-def not_opaque(offsets: Int64, blob: UInt8, longest: int) -> npt.NDArray[np.bool_]:
+def not_opaque(offsets: Int64, blob: UInt8, longest: int) -> Bool:
     """True for each text that is no identifier: empty, too long, or with a byte that is not printable ASCII.
 
     See `cuihop.identifiers.EXPECTED`: the space, ';' and '|' are no part of one.
     """
-    found = np.zeros(offsets.size - 1, dtype=np.bool_)
-    for i in range(found.size):
+    malformed = np.zeros(offsets.size - 1, dtype=np.bool_)
+    for i in range(malformed.size):
         length = offsets[i + 1] - offsets[i]
-        found[i] = length == 0 or length > longest
+        malformed[i] = length == 0 or length > longest
         for k in range(offsets[i], offsets[i + 1]):
             byte = blob[k]
-            found[i] |= byte <= 32 or byte >= 127 or byte == 59 or byte == 124
-    return found
+            malformed[i] |= byte <= 32 or byte >= 127 or byte == 59 or byte == 124
+    return malformed
 
 
 @compiled
 def register(
     offsets: Int64, blob: UInt8, stored_offsets: Int64, stored: UInt8, count: int, table: Int32, numbers: Int32
 ) -> int:
-    """Number texts as those of a register, to which new ones are added.
+    """Number texts as those of a register, to which new ones are added; return how many it then has.
 
     Args:
-        offsets, blob: the texts.
-        stored_offsets, stored: offsets and bytes of the texts of the register, with room for all.
-        count: number of texts of the register.
+        stored_offsets, stored, count: offsets, bytes and number of the texts of the register, with room for all.
         table: their numbers by hash, -1 where free; its size a power of two, with room for all.
         numbers: out, the number of each text.
-
-    Returns:
-        the number of texts of the register, new ones included.
     """
     mask = table.size - 1
     for i in range(offsets.size - 1):

@@ -14,18 +14,11 @@ sorted among the others, by the other bits.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled, signed
+from cuihop.resources.arrays import Int32, Int64, UInt8, UInt16, UInt32
 from cuihop.snapshot.layout import SUPPRESSED_NAME
 from cuihop_loader._kernels.interning import equal, hashed
-
-UInt8 = npt.NDArray[np.uint8]
-UInt16 = npt.NDArray[np.uint16]
-UInt32 = npt.NDArray[np.uint32]
-UInt64 = npt.NDArray[np.uint64]
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
 
 SUPPRESSED = SUPPRESSED_NAME
 LARGEST_RANK = (1 << 22) - 1
@@ -54,12 +47,10 @@ def grade(
     """Grade the name of each row.
 
     Args:
-        buffer, spans: the block.
         columns: columns of ``spans`` with the begin of TS, STT, ISPREF, SUPPRESS and STR; the end follows.
         languages: number of each row's language; ``language_places``: its position among the requested ones, or -1.
         term_types: number of each row's vocabulary and term type; ``ranks``: of these, one column for each value
             of SUPPRESS.
-        grades: out.
         left_out: accumulates the rows in other languages, and those without text.
     """
     ts, stt, ispref, suppress, text = columns[0], columns[1], columns[2], columns[3], columns[4]
@@ -99,10 +90,10 @@ def grade(
 
 
 @compiled
-def candidates(codes: Int32, grades: UInt32, all_names: bool, hidden: int, chosen: Int32, suppressed: Int64) -> int:
+def candidates(codes: Int32, grades: UInt32, all_names: bool, hidden: int, selected: Int32, suppressed: Int64) -> int:
     """Choose the rows whose name may be one of its concept's, from adjacent rows of the concept.
 
-    Of names that are not hidden: all, or only the best. Where all are hidden: the best. ``suppressed`` accumulates
+    Of names that are not hidden: all, or only the best. If all are hidden: the best. ``suppressed`` accumulates
     the hidden rows. Returns the number of rows chosen.
     """
     order = ~(SUPPRESSED ^ hidden)
@@ -121,39 +112,19 @@ def candidates(codes: Int32, grades: UInt32, all_names: bool, hidden: int, chose
             if all_names and not grades[best] & hidden:
                 for row in range(begin, end):
                     if grades[row] != NO_NAME and not grades[row] & hidden:
-                        chosen[count] = row
+                        selected[count] = row
                         count += 1
             else:
-                chosen[count] = best
+                selected[count] = best
                 count += 1
         begin = end
     return count
 
 
 @compiled
-def lengths(spans: Int32, column: int, chosen: Int32, out: Int32) -> int:
-    """The length in bytes of each chosen row's text, and their sum."""
-    total = 0
-    for i in range(chosen.size):
-        out[i] = spans[chosen[i], column + 1] - spans[chosen[i], column]
-        total += out[i]
-    return total
-
-
-@compiled
-def copy(buffer: UInt8, spans: Int32, column: int, chosen: Int32, out: UInt8) -> None:
-    """Copy the chosen rows' texts, one after the other."""
-    at = 0
-    for i in range(chosen.size):
-        for k in range(spans[chosen[i], column], spans[chosen[i], column + 1]):
-            out[at] = buffer[k]
-            at += 1
-
-
-@compiled
 def choose(
     order: Int64,
-    places: Int32,
+    concepts: Int32,
     grades: UInt32,
     sabs: UInt16,
     n_sabs: int,
@@ -161,7 +132,7 @@ def choose(
     blob: UInt8,
     all_names: bool,
     hidden: int,
-    chosen: Int64,
+    selected: Int64,
     sab_sets: Int32,
     counts: Int32,
 ) -> tuple[int, int, Int32]:
@@ -169,38 +140,36 @@ def choose(
 
     Args:
         order: the rows, ordered by concept and grade.
-        places, grades, sabs: of each row, its concept, the grade of its name, and its vocabulary. Changed: the grade
+        concepts, grades, sabs: of each row, its concept, the grade of its name, and its vocabulary. Changed: the grade
             of a suppressed name that another vocabulary gives unsuppressed becomes that one's.
-        n_sabs: number of vocabularies.
         offsets, blob: row r's text is ``blob[offsets[r]:offsets[r + 1]]``.
         all_names: all names, or only the best. A concept without any other gets one hidden name.
-        hidden: see above.
-        chosen: out, rows.
-        sab_sets: out, for each chosen row the number of its set of vocabularies: those of all rows of this text.
+        selected, sab_sets: out, the rows, and for each the number of its set of vocabularies: those of all rows of
+            this text.
         counts: out, the number of names of each concept.
 
     Returns:
         the number of names, of hidden ones among them, and the sets: for each the number of the set without its last
         vocabulary, -1 for none, and that vocabulary. Several may have the same members.
     """
-    n_chosen = 0
+    n_selected = 0
     n_hidden = 0
     n_sets = n_sabs
     sets = np.empty((2 * n_sabs + 64, 2), dtype=np.int32)
     for sab in range(n_sabs):
         sets[sab, 0], sets[sab, 1] = -1, sab
-    found = _table_of(sets, n_sabs, n_sets)
+    sets_by_hash = _table_of(sets, n_sabs, n_sets)
     table = np.full(64, -1, dtype=np.int64)
     begin = 0
     while begin < order.size:
-        place = places[order[begin]]
+        concept = concepts[order[begin]]
         end = begin + 1
-        while end < order.size and places[order[end]] == place:
+        while end < order.size and concepts[order[end]] == concept:
             end += 1
-        first = n_chosen
-        chosen[n_chosen] = order[begin]
-        sab_sets[n_chosen] = sabs[order[begin]]
-        n_chosen += 1
+        first = n_selected
+        selected[n_selected] = order[begin]
+        sab_sets[n_selected] = sabs[order[begin]]
+        n_selected += 1
         if grades[order[begin]] & hidden:
             n_hidden += 1
         elif all_names and end - begin > 1:
@@ -217,27 +186,27 @@ def choose(
                 slot = np.int64(hashed(blob, offsets[row], offsets[row + 1])) & (size - 1)
                 name = -1
                 while name < 0 and table[slot] >= 0:
-                    other = chosen[table[slot]]
+                    other = selected[table[slot]]
                     if equal(blob, offsets[row], offsets[row + 1], offsets[other], offsets[other + 1]):
                         name = table[slot]
                     slot = (slot + 1) & (size - 1)
                 if name < 0:
                     if i > begin:
-                        chosen[n_chosen] = row
-                        sab_sets[n_chosen] = sabs[row]
-                        n_chosen += 1
-                    table[slot] = n_chosen - 1
+                        selected[n_selected] = row
+                        sab_sets[n_selected] = sabs[row]
+                        n_selected += 1
+                    table[slot] = n_selected - 1
                 else:
-                    if grades[chosen[name]] & SUPPRESSED and not grades[row] & SUPPRESSED:
-                        grades[chosen[name]] = grades[row]
+                    if grades[selected[name]] & SUPPRESSED and not grades[row] & SUPPRESSED:
+                        grades[selected[name]] = grades[row]
                     if n_sets == sets.shape[0]:
                         sets = np.concatenate((sets, np.empty_like(sets)))
-                        found = _table_of(sets, n_sabs, n_sets)
-                    sab_sets[name] = _with_sab(sab_sets[name], sabs[row], sets, n_sets, found)
+                        sets_by_hash = _table_of(sets, n_sabs, n_sets)
+                    sab_sets[name] = _with_sab(sab_sets[name], sabs[row], sets, n_sets, sets_by_hash)
                     n_sets = max(n_sets, sab_sets[name] + 1)
-        counts[place] = n_chosen - first
+        counts[concept] = n_selected - first
         begin = end
-    return n_chosen, n_hidden, sets[:n_sets]
+    return n_selected, n_hidden, sets[:n_sets]
 
 
 @compiled
@@ -279,10 +248,10 @@ def _slot(number: int, sab: int, sets: Int32, table: Int32) -> int:
 
 
 @compiled
-def gather(offsets: Int64, blob: UInt8, chosen: Int64, new_offsets: Int64, new_blob: UInt8) -> None:
+def gather(offsets: Int64, blob: UInt8, selected: Int64, new_offsets: Int64, new_blob: UInt8) -> None:
     """Copy the chosen rows' texts, one after the other, to ``new_offsets``."""
-    for i in range(chosen.size):
+    for i in range(selected.size):
         at = new_offsets[i]
-        for k in range(offsets[chosen[i]], offsets[chosen[i] + 1]):
+        for k in range(offsets[selected[i]], offsets[selected[i] + 1]):
             new_blob[at] = blob[k]
             at += 1

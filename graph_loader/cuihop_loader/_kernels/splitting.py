@@ -1,17 +1,12 @@
-"""Splitting of a block of whole lines into rows and fields, with the faults of bad rows."""
+"""Splitting of a block of complete lines into rows and fields; and the end of a JSON object."""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
+from cuihop.resources.arrays import Int32, Int64, UInt8, UInt64
 from cuihop_loader._kernels.words import LANES, beyond_ascii, count_ones, lowest_one, ones_where
-
-UInt8 = npt.NDArray[np.uint8]
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-UInt64 = npt.NDArray[np.uint64]
 
 BEYOND_ASCII, CRLF, ROWS, GOOD, BAD = range(5)
 """Indices of the counts of `split`."""
@@ -28,14 +23,7 @@ _PLACES = 4096
 
 @compiled
 def split(
-    buffer: UInt8,
-    size: int,
-    columns: int,
-    wanted: Int64,
-    spans: Int32,
-    rows: Int32,
-    bad: Int32,
-    counts: Int64,
+    buffer: UInt8, size: int, columns: int, requested: Int64, spans: Int32, rows: Int32, bad: Int32, counts: Int64
 ) -> None:
     """Walk a block once, 64 bytes at a time.
 
@@ -43,18 +31,17 @@ def split(
     its row, and their positions, follow by counting.
 
     Args:
-        buffer: the bytes; whole lines, ``buffer[size - 1]`` is a line feed. Zeros up to a multiple of 64 after it.
-        size: bytes in use.
+        buffer: complete lines, ``buffer[size - 1]`` is a line feed. Zeros up to a multiple of 64 after it.
         columns: number of columns of a row, each ended by a bar.
-        wanted: numbers of the columns to locate.
+        requested: numbers of the columns to locate.
         spans: out, one row for each good row: begin and end of the first wanted column, of the second, …
         rows: out, the position in the block of each good row.
         bad: out, a description of each bad row, up to its capacity.
         counts: out; `GOOD` and `BAD` add up to `ROWS`. `BEYOND_ASCII` is not zero if some byte is not ASCII.
     """
-    # places[start - 1]: end of the row before. places[start:count]: bars and line feeds from there on.
-    places = np.empty(_PLACES + columns + 2, dtype=np.int32)
-    places[0] = -1
+    # bars[start - 1]: end of the row before. bars[start:count]: bars and line feeds from there on.
+    bars = np.empty(_PLACES + columns + 2, dtype=np.int32)
+    bars[0] = -1
     start = 1
     count = 1
     dropped = 0  # bars of this row, which has too many, that were dropped
@@ -66,40 +53,40 @@ def split(
     for base in range(0, size, LANES):
         beyond |= beyond_ascii(buffer, base)
         line_feeds = ones_where(buffer, base, 10)
-        found = ones_where(buffer, base, 124) | line_feeds
+        signs = ones_where(buffer, base, 124) | line_feeds
         here = count
-        total = count_ones(found)
+        total = count_ones(signs)
         # Mostly eight to sixteen, so steps without branches. Surplus writes are overwritten. Places are unsigned
         # here and below: signed ones would each be tested for counting from the end.
-        ones = found
+        ones = signs
         to = np.uint64(here)
         for k in range(_EIGHT):
-            places[to + k] = base + lowest_one(ones)
+            bars[to + k] = base + lowest_one(ones)
             ones &= ones - _ONE
         if total > 8:
             for k in range(_EIGHT, _SIXTEEN):
-                places[to + k] = base + lowest_one(ones)
+                bars[to + k] = base + lowest_one(ones)
                 ones &= ones - _ONE
             for k in range(_SIXTEEN, np.uint64(total)):
-                places[to + k] = base + lowest_one(ones)
+                bars[to + k] = base + lowest_one(ones)
                 ones &= ones - _ONE
         count += total
         while line_feeds:
             lowest = line_feeds & (~line_feeds + _ONE)
             line_feeds ^= lowest
-            at = here + count_ones(found & (lowest - _ONE))
-            begin = places[start - 1] + 1
-            end = places[at]
+            at = here + count_ones(signs & (lowest - _ONE))
+            begin = bars[start - 1] + 1
+            end = bars[at]
             if end > begin and buffer[end - 1] == 13:
                 end -= 1
-            if at - start == columns and places[at - 1] + 1 == end and dropped == 0:
-                if end < places[at]:
+            if at - start == columns and bars[at - 1] + 1 == end and dropped == 0:
+                if end < bars[at]:
                     crlf += 1
                 out, first = np.uint64(good), np.uint64(start - 1)
-                for k in range(np.uint64(wanted.size)):
-                    bar = first + np.uint64(wanted[k])
-                    spans[out, _TWO * k] = places[bar] + 1
-                    spans[out, _TWO * k + _ONE] = places[bar + _ONE]
+                for k in range(np.uint64(requested.size)):
+                    bar = first + np.uint64(requested[k])
+                    spans[out, _TWO * k] = bars[bar] + 1
+                    spans[out, _TWO * k + _ONE] = bars[bar + _ONE]
                 rows[good] = row
                 good += 1
             else:
@@ -108,7 +95,7 @@ def split(
                     bad[n_bad, BAD_BEGIN] = begin
                     bad[n_bad, BAD_END] = end
                     bad[n_bad, BAD_COLUMNS] = at - start + dropped
-                    bad[n_bad, BAD_TAIL] = end - places[at - 1] - 1
+                    bad[n_bad, BAD_TAIL] = end - bars[at - 1] - 1
                 n_bad += 1
             row += 1
             start = at + 1
@@ -117,9 +104,9 @@ def split(
             # Of a row with too many bars, only its begin, their number and the last ones matter.
             retained = min(count - start, columns + 1)
             dropped += count - start - retained
-            places[0] = places[start - 1]
+            bars[0] = bars[start - 1]
             for k in range(retained):
-                places[1 + k] = places[count - retained + k]
+                bars[1 + k] = bars[count - retained + k]
             start = 1
             count = 1 + retained
     counts[BEYOND_ASCII] = np.int64(beyond != 0)
@@ -130,12 +117,12 @@ def split(
 
 
 @compiled
-def invalid_utf8(buffer: UInt8, words: UInt64, size: int, places: Int64) -> int:
+def invalid_utf8(buffer: UInt8, words: UInt64, size: int, positions: Int64) -> int:
     """Find the first byte that is not UTF-8 in each line with one (Unicode 15, table 3-7).
 
-    Returns the number of lines; ``places`` receives the positions of their bytes, up to its capacity.
+    Returns the number of lines; ``positions`` receives the positions of their bytes, up to its capacity.
     """
-    found = 0
+    count = 0
     i = 0
     while i < size:
         if i % 8 == 0:
@@ -174,9 +161,37 @@ def invalid_utf8(buffer: UInt8, words: UInt64, size: int, places: Int64) -> int:
         if valid:
             i += more + 1
             continue
-        if found < places.size:
-            places[found] = i
-        found += 1
+        if count < positions.size:
+            positions[count] = i
+        count += 1
         while i < size and buffer[i] != 10:
             i += 1
-    return found
+    return count
+
+
+_QUOTE, _BACKSLASH, _OPEN, _CLOSE = 34, 92, 123, 125
+
+
+@compiled
+def end_of_object(text: UInt8, at: int) -> int:
+    """The position after the object that begins at ``at``; 0 where the text ends before it. No syntax is checked."""
+    depth = 0
+    in_string = False
+    position = at
+    while position < text.size:
+        sign = text[position]
+        if in_string:
+            if sign == _BACKSLASH:
+                position += 1
+            elif sign == _QUOTE:
+                in_string = False
+        elif sign == _QUOTE:
+            in_string = True
+        elif sign == _OPEN:
+            depth += 1
+        elif sign == _CLOSE:
+            depth -= 1
+            if depth == 0:
+                return position + 1
+        position += 1
+    return 0

@@ -10,14 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
 from cuihop._kernels.jit import compiled
-
-UInt8 = npt.NDArray[np.uint8]
+from cuihop.resources.arrays import Bool, UInt8
 
 LANES = 64
 """Bytes that `ones_where` and `beyond_ascii` take."""
@@ -53,7 +51,7 @@ def count_ones(number: np.uint64) -> int:
     return int(number).bit_count()
 
 
-def _ones(flags: npt.NDArray[np.bool_]) -> np.uint64:
+def _ones(flags: Bool) -> np.uint64:
     return np.uint64(sum(1 << k for k in np.flatnonzero(flags).tolist()))
 
 
@@ -71,8 +69,8 @@ def first_bytes(buffer: UInt8, at: int, count: int) -> np.uint64:
 def _pointer(context: Any, builder: Any, signature: Any, arguments: Any, kind: ir.Type) -> Any:
     """Address of ``buffer[at]``, as a pointer to the type."""
     array = context.make_array(signature.args[0])(context, builder, arguments[0])
-    place = builder.gep(array.data, [arguments[1]])
-    return builder.bitcast(place, kind.as_pointer())
+    pointer = builder.gep(array.data, [arguments[1]])
+    return builder.bitcast(pointer, kind.as_pointer())
 
 
 def _bits_of(builder: Any, flags: Any) -> Any:
@@ -86,12 +84,12 @@ _instruction: Callable[[Callable[..., Any]], Any] = intrinsic  # which has types
 @_instruction
 def _ones_where(typing: Any, buffer: Any, at: Any, byte: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        found = builder.load(_pointer(context, builder, signature, arguments, _BYTES), align=1)
+        block = builder.load(_pointer(context, builder, signature, arguments, _BYTES), align=1)
         one = builder.trunc(arguments[2], ir.IntType(8))
         lane = builder.insert_element(ir.Constant(_BYTES, ir.Undefined), one, ir.Constant(ir.IntType(32), 0))
         zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), None)
         all_lanes = builder.shuffle_vector(lane, ir.Constant(_BYTES, ir.Undefined), zeros)
-        return _bits_of(builder, builder.icmp_unsigned("==", found, all_lanes))
+        return _bits_of(builder, builder.icmp_unsigned("==", block, all_lanes))
 
     return types.uint64(buffer, types.intp, types.intp), generate
 
@@ -99,8 +97,8 @@ def _ones_where(typing: Any, buffer: Any, at: Any, byte: Any) -> Any:
 @_instruction
 def _beyond_ascii(typing: Any, buffer: Any, at: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        found = builder.load(_pointer(context, builder, signature, arguments, _BYTES), align=1)
-        return _bits_of(builder, builder.icmp_signed("<", found, ir.Constant(_BYTES, None)))
+        block = builder.load(_pointer(context, builder, signature, arguments, _BYTES), align=1)
+        return _bits_of(builder, builder.icmp_signed("<", block, ir.Constant(_BYTES, None)))
 
     return types.uint64(buffer, types.intp), generate
 
@@ -129,44 +127,11 @@ def _count_ones(typing: Any, number: Any) -> Any:
     return types.intp(types.uint64), generate
 
 
-# In compiled code, the instruction stands for the function. numba asks for the same names of arguments in all.
-
-
-@overload(ones_where)
-def _(buffer, at, byte):  # type: ignore[no-untyped-def]
-    def implementation(buffer, at, byte):  # type: ignore[no-untyped-def]
-        return _ones_where(buffer, at, byte)
-
-    return implementation
-
-
-@overload(beyond_ascii)
-def _(buffer, at):  # type: ignore[no-untyped-def]
-    def implementation(buffer, at):  # type: ignore[no-untyped-def]
-        return _beyond_ascii(buffer, at)
-
-    return implementation
-
-
-@overload(eight_bytes)
-def _(buffer, at):  # type: ignore[no-untyped-def]
-    def implementation(buffer, at):  # type: ignore[no-untyped-def]
-        return _eight_bytes(buffer, at)
-
-    return implementation
-
-
-@overload(lowest_one)
-def _(number):  # type: ignore[no-untyped-def]
-    def implementation(number):  # type: ignore[no-untyped-def]
-        return _lowest_one(number)
-
-    return implementation
-
-
-@overload(count_ones)
-def _(number):  # type: ignore[no-untyped-def]
-    def implementation(number):  # type: ignore[no-untyped-def]
-        return _count_ones(number)
-
-    return implementation
+# In compiled code, the instruction stands for the function. numba asks for the same names of arguments in all, and
+# for a plain function (ruff: an unnecessary lambda).
+# ruff: noqa: PLW0108
+overload(ones_where)(lambda buffer, at, byte: lambda buffer, at, byte: _ones_where(buffer, at, byte))
+overload(beyond_ascii)(lambda buffer, at: lambda buffer, at: _beyond_ascii(buffer, at))
+overload(eight_bytes)(lambda buffer, at: lambda buffer, at: _eight_bytes(buffer, at))
+overload(lowest_one)(lambda number: lambda number: _lowest_one(number))
+overload(count_ones)(lambda number: lambda number: _count_ones(number))

@@ -9,7 +9,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.errors import ConceptError, GraphError, QueryTimedOut
 from cuihop.graph import (
@@ -23,19 +22,22 @@ from cuihop.graph import (
     resolved,
 )
 from cuihop.graph_wrapper import GraphWrapper
+from cuihop.resources.arrays import Bool
 from cuihop_service.cache.local_cache import (
     DEFAULT_ENTRIES,
     NO_PATH,
+    CacheStatistics,
+    Claim,
     Entry,
     LocalCache,
+    PairCounts,
+    SingleFlight,
     answers,
     entry_beyond,
     pair_key,
     pair_keys,
     within,
 )
-from cuihop_service.cache.single_flight import Claim, SingleFlight
-from cuihop_service.cache.statistics import CacheStatistics, PairCounts
 from cuihop_service.request_context import Overdue
 
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ class CachedDistances:
     """
 
     distances: Distances
-    from_cache: npt.NDArray[np.bool_]
+    from_cache: Bool
 
 
 @dataclass
@@ -67,7 +69,7 @@ class _Batch:
     Attributes:
         pairs: as requested.
         entries: the entry of each pair, as far as found; complete at the end.
-        places: the missing keys, and the places of each in the batch.
+        positions: the missing keys, and the positions of each in the batch.
         direction, bound: of the search.
         from_cache: see `CachedDistances`.
         merged: retired identifiers among the pairs so far.
@@ -76,10 +78,10 @@ class _Batch:
 
     pairs: list[tuple[str, str]]
     entries: list[Entry | None]
-    places: dict[str, list[int]]
+    positions: dict[str, list[int]]
     direction: Direction
     bound: int | None
-    from_cache: npt.NDArray[np.bool_]
+    from_cache: Bool
     merged: dict[str, str]
     memory_hits: int = 0
     shared_hits: int = 0
@@ -88,15 +90,15 @@ class _Batch:
 
     def fill(self, key: str, entry: Entry, *, from_cache: bool) -> int:
         """Set the entry of a missing key. Returns the number of pairs with that key."""
-        places = self.places[key]
-        for place in places:
-            self.entries[place] = entry
-            self.from_cache[place] = from_cache
-        return len(places)
+        positions = self.positions[key]
+        for position in positions:
+            self.entries[position] = entry
+            self.from_cache[position] = from_cache
+        return len(positions)
 
     def pair(self, key: str) -> tuple[str, str]:
         """The first pair of the batch with that key."""
-        return self.pairs[self.places[key][0]]
+        return self.pairs[self.positions[key][0]]
 
 
 class CachedGraph(GraphWrapper):
@@ -109,10 +111,6 @@ class CachedGraph(GraphWrapper):
         graph: computes. Closed with this graph.
         entries: the most pairs in process.
         shared: a further level that other processes share; may serve several graphs, and is not closed with this one.
-        counts: counts the pairs, perhaps together with those of other graphs.
-
-    Attributes:
-        graph: the inner graph.
 
     Raises:
         InputError: no room for an entry.
@@ -156,16 +154,13 @@ class CachedGraph(GraphWrapper):
 
     # Distances
 
-    def distances(
-        self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None
-    ) -> Distances:
-        """See `ConceptGraph.distances`."""
-        return self.answered(pairs, direction=direction, max_hops=max_hops).distances
+    def _distances(self, ends: Sequence[str], direction: Direction, bound: int | None) -> Distances:
+        return self._answered(list(zip(ends[::2], ends[1::2], strict=True)), direction, bound, None).distances
 
     def distance(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> int | None:
         """See `ConceptGraph.distance`. One pair takes a shorter way than a batch of one, to the same answer."""
         direction = checked_direction(direction)
-        bound = self._bound(max_hops)
+        bound = self._bound(checked_hops(max_hops))
         successors = self._successors
         entry = self._memory.entry(pair_key(successors.get(a, a), successors.get(b, b), direction))
         if entry is not None and answers(entry, bound):
@@ -184,7 +179,6 @@ class CachedGraph(GraphWrapper):
         """The distance of each pair, and its origin.
 
         Args:
-            pairs, direction, max_hops: as in `ConceptGraph.distances`.
             timeout: seconds to wait for pairs that other calls are computing; ``None``: until they are done. The time
                 of this call's own computation is not bounded by it.
 
@@ -193,47 +187,50 @@ class CachedGraph(GraphWrapper):
             QueryTimedOut: the timeout passed.
             GraphError: as the inner graph; also the error of another call that computed the same pair.
         """
-        direction = checked_direction(direction)
+        direction, bound = checked_direction(direction), checked_hops(max_hops)
+        return self._answered(checked_pairs(pairs), direction, bound, timeout)
+
+    def _answered(
+        self, pairs: list[tuple[str, str]], direction: Direction, max_hops: int | None, timeout: float | None
+    ) -> CachedDistances:
         bound = self._bound(max_hops)
-        batch_pairs = checked_pairs(pairs)
         successors = self._successors
-        keys = pair_keys(batch_pairs, direction, successors)
+        keys = pair_keys(pairs, direction, successors)
         entries = self._memory.entries(keys)
-        from_cache = np.ones(len(batch_pairs), dtype=np.bool_)
+        from_cache = np.ones(len(pairs), dtype=np.bool_)
         merged: dict[str, str] = {}
-        places: dict[str, list[int]] = {}
-        hits = len(batch_pairs)
-        for place, entry in enumerate(entries):
+        positions: dict[str, list[int]] = {}
+        hits = len(pairs)
+        for position, entry in enumerate(entries):
             if entry is None or not answers(entry, bound):
-                places.setdefault(keys[place], []).append(place)
+                positions.setdefault(keys[position], []).append(position)
                 hits -= 1
-        if places:
-            batch = _Batch(batch_pairs, entries, places, direction, bound, from_cache, merged)
+        if positions:
+            batch = _Batch(pairs, entries, positions, direction, bound, from_cache, merged)
             try:
                 self._fill(batch, timeout)
             except ConceptError:
                 # The graph saw a part of the batch; the error names every identifier at fault.
-                ends = dict.fromkeys(cui for pair in batch_pairs for cui in pair)
+                ends = dict.fromkeys(cui for pair in pairs for cui in pair)
                 resolved(self.graph.resolve(list(ends)), self._release)
                 raise
             self._count(batch.memory_hits + hits, batch.shared_hits, batch.collapsed, batch.misses)
         else:
             self._count(hits)
         if successors:
-            merged.update((cui, successors[cui]) for pair in batch_pairs for cui in pair if cui in successors)
+            merged.update((cui, successors[cui]) for pair in pairs for cui in pair if cui in successors)
         hops = np.array(entries, dtype=np.int32)
         reached = hops >= 0 if bound is None else (hops >= 0) & (hops <= bound)
-        return CachedDistances(Distances(hops, reached, direction, checked_hops(max_hops), merged), from_cache)
+        return CachedDistances(Distances(hops, reached, direction, max_hops, merged), from_cache)
 
     def _bound(self, max_hops: int | None) -> int | None:
         """The bound; ``None`` also where no path of this graph is longer."""
-        bound = checked_hops(max_hops)
-        return None if bound is None or bound >= self._release.concepts else bound
+        return None if max_hops is None or max_hops >= self._release.concepts else max_hops
 
     def _fill(self, batch: _Batch, timeout: float | None) -> None:
         """Complete the entries of a batch."""
         deadline = None if timeout is None else time.monotonic() + timeout
-        missing = iter(batch.places)
+        missing = iter(batch.positions)
         while keys := list(islice(missing, _PAIRS_A_FLIGHT)):
             claim = self._flights.claim(keys, batch.bound)
             try:
@@ -254,27 +251,27 @@ class CachedGraph(GraphWrapper):
         missing = claim.own
         # Another flight may have landed between the first look and the claim.
         entries = self._memory.entries(missing)
-        missing, found = self._take_over(batch, claim, missing, entries)
-        batch.memory_hits += found
+        missing, answered = self._take_over(batch, claim, missing, entries)
+        batch.memory_hits += answered
         if self._shared is not None and missing:
             entries = self._shared.entries(self._release.digest, missing)
             self._memory.store((key, entry) for key, entry in zip(missing, entries, strict=True) if entry is not None)
-            missing, found = self._take_over(batch, claim, missing, entries)
-            batch.shared_hits += found
+            missing, answered = self._take_over(batch, claim, missing, entries)
+            batch.shared_hits += answered
         return self._compute(batch, missing, claim) if missing else {}
 
     def _take_over(
         self, batch: _Batch, claim: Claim, keys: list[str], entries: Sequence[Entry | None]
     ) -> tuple[list[str], int]:
         """Take over the entries of one level. Returns the keys still missing, and the number of pairs answered."""
-        left, found = [], 0
+        left, answered = [], 0
         for key, entry in zip(keys, entries, strict=True):
             if entry is None or not answers(entry, batch.bound):
                 left.append(key)
             else:
                 claim.flight.entries[key] = entry
-                found += batch.fill(key, entry, from_cache=True)
-        return left, found
+                answered += batch.fill(key, entry, from_cache=True)
+        return left, answered
 
     def _compute(self, batch: _Batch, keys: list[str], claim: Claim | None = None) -> dict[str, Entry]:
         """Compute the keys by the graph, and store its answers in process."""

@@ -23,8 +23,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from cuihop.errors import GraphUnavailable, InputError
-from cuihop_service.cache.local_cache import Entry
-from cuihop_service.cache.statistics import SharedStatistics
+from cuihop_service.cache.local_cache import Entry, SharedStatistics
 from cuihop_service.redis_pause import RedisPause, reason
 
 Result = TypeVar("Result")
@@ -55,7 +54,6 @@ class RedisCache:
             found but not malice.
         timeout: seconds to wait for a connection, and for each piece of an answer.
         lifetime: seconds after which Redis forgets an entry; ``None``: when Redis sees fit.
-        clock: seconds that only grow, for tests.
 
     Attributes:
         address: without user and password.
@@ -75,9 +73,9 @@ class RedisCache:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         try:
-            parts = urlsplit(address)
-            place = f"{parts.hostname}:{parts.port or 6379}" if parts.scheme != "unix" else parts.path
-            if parts.scheme not in _SCHEMES:
+            url = urlsplit(address)
+            server = f"{url.hostname}:{url.port or 6379}" if url.scheme != "unix" else url.path
+            if url.scheme not in _SCHEMES:
                 raise ValueError
             self._client = redis.Redis.from_url(
                 address,
@@ -97,7 +95,7 @@ class RedisCache:
                 column="setting redis",
                 expected=" or ".join(f"{scheme}://…" for scheme in _SCHEMES),
             ) from None
-        self.address = f"{parts.scheme}://{place}"
+        self.address = f"{url.scheme}://{server}"
         self._timeout = timeout
         self._lifetime = lifetime
         signed_with = secret if secret is not None else connection.get("password") or ""
@@ -111,11 +109,7 @@ class RedisCache:
         return f"<RedisCache {self.address}>"
 
     def check(self) -> None:
-        """Ask the server once for an answer.
-
-        Raises:
-            GraphUnavailable: there is none, or it refuses; with the way on.
-        """
+        """Ask the server once for an answer: `GraphUnavailable` if there is none, or it refuses."""
         try:
             self._client.ping()
         except redis.exceptions.AuthenticationError:
@@ -138,20 +132,20 @@ class RedisCache:
 
     def entries(self, digest: str, keys: Sequence[str]) -> list[Entry | None]:
         """The entry of each key in the release of that digest; ``None`` for a missing or untrusted one."""
-        found: list[Entry | None] = [None] * len(keys)
-        usable = [place for place, key in enumerate(keys) if _KEY.fullmatch(key)]
+        entries: list[Entry | None] = [None] * len(keys)
+        usable = [position for position, key in enumerate(keys) if _KEY.fullmatch(key)]
         prefix = _prefix(digest)
-        names = [prefix + keys[place] for place in usable]
+        names = [prefix + keys[position] for position in usable]
         values = self._answer(self._reads, lambda: self._read(names)) if names else None
         if values is not None:
             signatures = self._signatures(digest)
             refused = 0
-            for place, value in zip(usable, values, strict=True):
+            for position, value in zip(usable, values, strict=True):
                 if value is not None:
-                    found[place] = entry = _entry(signatures, keys[place], value)
+                    entries[position] = entry = _entry(signatures, keys[position], value)
                     refused += entry is None
             self._count(reads=1, refused=refused)
-        return found
+        return entries
 
     def store(self, digest: str, entries: Mapping[str, Entry]) -> None:
         """Store entries of the release of that digest, if the server takes them."""
@@ -216,9 +210,6 @@ class RedisCache:
 
 def check_redis(address: str) -> str:
     """The address of a Redis that answers, without user and password.
-
-    Args:
-        address: as that of `RedisCache`.
 
     Raises:
         GraphUnavailable: it does not answer within two seconds, or refuses. InputError: the address is not one.

@@ -38,14 +38,7 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One file.
-
-    Attributes:
-        path: of its URL: ``/`` or below ``/explorer/``.
-        body: its content.
-        media_type: of the content.
-        tag: changes with the content.
-    """
+    """A file, the path of its URL (``/`` or below ``/explorer/``), and a tag that changes with the content."""
 
     path: str
     body: bytes
@@ -55,14 +48,14 @@ class Page:
 
 def pages() -> list[Page]:
     """All files of the explorer, read from the installed package."""
-    found = []
+    served = []
     for name, file in _files(files("cuihop_service.explorer") / "static"):
         media_type = _TYPES.get(name.rpartition(".")[2])
         if media_type is not None:
             body = file.read_bytes()
             path = "/" if name == _START else f"/explorer/{name}"
-            found.append(Page(path, body, media_type, f'W/"{hashlib.sha256(body).hexdigest()[:32]}"'))
-    return found
+            served.append(Page(path, body, media_type, f'W/"{hashlib.sha256(body).hexdigest()[:32]}"'))
+    return served
 
 
 def explorer_routes() -> list[Route]:

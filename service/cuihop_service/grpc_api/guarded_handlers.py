@@ -35,7 +35,6 @@ class GuardedRegistration:
     """A server's stand-in for generated code: registers guarded handlers in the place of the given ones.
 
     Args:
-        server: the real one.
         begin: called before a message is read; None for services open to strangers.
     """
 
@@ -94,12 +93,7 @@ def _guarded(name: str, handler: Any, begin: Begin) -> Any:
 
 
 async def _messages(pieces: AsyncIterator[bytes], parse: Callable[[bytes], Any], seconds: float) -> AsyncIterator[Any]:
-    """The messages of a call as they come.
-
-    Raises:
-        InputError: bytes that are no message.
-        QueryTimedOut: the next message did not come in time.
-    """
+    """The messages of a call as they come; `InputError` for other bytes, `QueryTimedOut` for none in time."""
     while True:
         try:
             async with asyncio.timeout(seconds):

@@ -7,24 +7,19 @@ import logging
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 
-import cuihop
-from cuihop.errors import CuihopError, InputError
+from cuihop.errors import CuihopError
+from cuihop.operations.requests import AnnotateRequest, DistancesRequest
+from cuihop.operations.table import ANNOTATE, DISTANCES, OPERATIONS, PACK, Operation
 from cuihop.remote.activation import ACTIVATION_HEADER
-from cuihop.remote.annotation_messages import columns_message, options_of_message
-from cuihop.remote.similarity_messages import (
-    content_of,
-    facts_message,
-    measure_of,
-    pair_message,
-    placement_message,
-    similarities_message,
-)
+from cuihop.remote.annotation_messages import columns_message
+from cuihop.remote.wire import message_class, message_of, value_of_request
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_service.admission import Admission, RequestInfo
 from cuihop_service.callers import Scope
@@ -38,36 +33,13 @@ T = TypeVar("T")
 
 _log = logging.getLogger("cuihop.service")
 
-_OPERATIONS = {
-    "Distance": "distance",
-    "Distances": "distances",
-    "StreamDistances": "stream_distances",
-    "Path": "path",
-    "Neighbourhood": "neighbourhood",
-    "SetRelevance": "set_relevance",
-    "Relevances": "relevances",
-    "Similarities": "similarities",
-    "PairSimilarities": "pair_similarities",
-    "Placements": "placements",
-    "GetHierarchy": "get_hierarchy",
-    "Search": "search",
-    "Annotate": "annotate",
-    "GetConcept": "get_concept",
-    "Resolve": "resolve",
-    "GetDistancePack": "pack",
-    "GetRelease": "get_release",
-}
-"""The name of each RPC among the operations, as over HTTP."""
+_RECORDED = {operation.rpc: operation.recorded for operation in OPERATIONS} | {"StreamDistances": "stream_distances"}
+"""The name of each RPC in the audit and in metrics, as over HTTP."""
 
 
 @dataclass(slots=True)
 class Rpc:
-    """One call on its way.
-
-    Attributes:
-        context: gRPC's own.
-        head: the request as far as its metadata goes; the rest comes with the message.
-    """
+    """One call on its way, and its request as far as its metadata goes; the rest comes with the message."""
 
     context: Context
     head: RequestInfo
@@ -87,22 +59,22 @@ class Rpc:
 
 
 class ConceptGraphHandlers:
-    """The service of the contract. Its handlers get an `Rpc` in the place of gRPC's context: see `begin`.
-
-    Args:
-        core: the operations.
-        admission: of every request.
-    """
+    """The service of the contract. Its handlers get an `Rpc` in the place of gRPC's context: see `begin`."""
 
     def __init__(self, core: ConceptService, admission: Admission) -> None:
         self._core = core
         self._admission = admission
+        for operation in OPERATIONS:
+            if operation.rpc and not hasattr(self, operation.rpc):
+                setattr(
+                    self, operation.rpc, partial(self._answered, operation, message_class(operation.rpc, answer=True))
+                )
 
     async def begin(self, name: str, context: Context) -> Rpc:
         """Authenticate the caller before the message is read. A call that is refused ends here."""
         headers = {key: value for key, value in (context.invocation_metadata() or ()) if isinstance(value, str)}
         head = RequestInfo(
-            operation=_OPERATIONS[name],
+            operation=_RECORDED[name],
             transport="grpc",
             credentials=headers.get("authorization"),
             request_id=headers.get("x-request-id", "")[:128] or uuid.uuid4().hex,
@@ -123,7 +95,7 @@ class ConceptGraphHandlers:
         self,
         rpc: Rpc,
         request: Message,
-        work: Callable[[RequestContext], T],
+        job: Callable[[RequestContext], T],
         *,
         size: int = 1,
         scope: Scope = "read",
@@ -136,7 +108,7 @@ class ConceptGraphHandlers:
         content = request if audited is None else audited
         info.content = lambda: MessageToDict(content, preserving_proto_field_name=True)
         try:
-            answer = await self._admission.answer(info, work)
+            answer = await self._admission.answer(info, job)
             rpc.context.set_trailing_metadata(tuple(rpc.activation))
             return answer
         except CuihopError as error:
@@ -147,153 +119,40 @@ class ConceptGraphHandlers:
             await rpc.ended_by(CuihopError(FAULT))
             raise
 
-    async def Distance(self, request: pb.DistanceRequest, rpc: Rpc) -> pb.DistanceResponse:
-        core = self._core.within(request.bounds.within_sabs)
-        answer = await self._answer(
-            rpc,
-            request,
-            lambda context: core.distance(request.a, request.b, **messages.bounds(request.bounds), context=context),
-            quick=core.is_quick(),
-        )
-        return pb.DistanceResponse(hops=answer.value, merged=answer.merged, provenance=messages.provenance(answer))
+    async def _answered(self, operation: Operation[Any, Any], kind: type[Message], request: Any, rpc: Rpc) -> Message:
+        """The answer to a message, by the table of operations."""
+        size = sum(len(_items(getattr(request, name))) for name in operation.size) if operation.size else 1
+        core = self._core.within(_sabs_of(request))
+
+        def answer(context: RequestContext) -> Message:
+            question = value_of_request(operation.request, request)
+            context.answer = core.answer(operation, question, context)
+            return messages.answer_message(kind, context.answer)
+
+        quick = operation.quick and core.is_quick(size)
+        return await self._answer(rpc, request, answer, size=size, scope=operation.scope, quick=quick)
 
     async def Distances(self, request: pb.DistancesRequest, rpc: Rpc) -> pb.DistancesResponse:
-        return await self._batch(request, rpc)
-
-    async def _batch(self, request: pb.DistancesRequest, rpc: Rpc) -> pb.DistancesResponse:
         core = self._core.within(request.bounds.within_sabs)
         size = len(request.packed.a) or len(request.pairs)
 
-        def work(context: RequestContext) -> pb.DistancesResponse:
-            bounds = messages.bounds(request.bounds)
+        def job(context: RequestContext) -> pb.DistancesResponse:
             with core.lent(context) as served:
                 pairs = messages.pairs_of(request, core.limits, served.release.identifiers)
-            context.answer = core.distances(pairs, **bounds, context=context)
-            return messages.distances_message(context.answer)
+            question = value_of_request(DistancesRequest, request, pairs=pairs)
+            context.answer = core.answer(DISTANCES, question, context)
+            return messages.answer_message(pb.DistancesResponse, context.answer)
 
-        return await self._answer(rpc, request, work, size=size, quick=core.is_quick(size))
+        return await self._answer(rpc, request, job, size=size, quick=core.is_quick(size))
 
     async def StreamDistances(
         self, request_iterator: AsyncIterator[pb.StreamDistancesRequest], rpc: Rpc
     ) -> AsyncIterator[pb.StreamDistancesResponse]:
         async for request in request_iterator:
             rpc.head = replace(rpc.head, caller=None)  # a key may be revoked while its stream goes on
-            batch = await self._batch(request.batch, rpc)
+            batch = await self.Distances(request.batch, rpc)
             batch.provenance.activation = str(rpc.head.session.served or "")
             yield pb.StreamDistancesResponse(sequence=request.sequence, batch=batch)
-
-    async def Path(self, request: pb.PathRequest, rpc: Rpc) -> pb.PathResponse:
-        which = messages.optional(request, "which")
-        rank = 1 if which is None else which
-        answer = await self._answer(
-            rpc,
-            request,
-            lambda context: self._core.within(request.bounds.within_sabs).path(
-                request.a, request.b, **messages.bounds(request.bounds), which=rank, context=context
-            ),
-        )
-        return messages.path_message(answer)
-
-    async def Neighbourhood(self, request: pb.NeighbourhoodRequest, rpc: Rpc) -> pb.NeighbourhoodResponse:
-        def work(context: RequestContext) -> pb.NeighbourhoodResponse:
-            context.answer = self._core.within(request.within_sabs).neighbourhoods(
-                list(request.cuis),
-                hops=messages.optional(request, "hops"),
-                direction=messages.way(request.direction),
-                limit=messages.optional(request, "limit"),
-                context=context,
-            )
-            return messages.neighbourhood_message(context.answer)
-
-        return await self._answer(rpc, request, work, size=len(request.cuis))
-
-    async def SetRelevance(self, request: pb.SetRelevanceRequest, rpc: Rpc) -> pb.SetRelevanceResponse:
-        answer = await self._answer(
-            rpc,
-            request,
-            lambda context: self._core.within(request.rule.within_sabs).set_relevance(
-                list(request.a.cuis), list(request.b.cuis), **messages.rule(request.rule), context=context
-            ),
-            size=len(request.a.cuis) + len(request.b.cuis),
-        )
-        return messages.overlap_message(answer)
-
-    async def Relevances(self, request: pb.RelevancesRequest, rpc: Rpc) -> pb.RelevancesResponse:
-        answer = await self._answer(
-            rpc,
-            request,
-            lambda context: self._core.within(request.rule.within_sabs).relevances(
-                list(request.query.cuis),
-                [list(concepts.cuis) for concepts in request.corpus],
-                **messages.rule(request.rule),
-                context=context,
-            ),
-            size=len(request.corpus),
-        )
-        return messages.row_message(answer)
-
-    async def Similarities(self, request: pb.SimilaritiesRequest, rpc: Rpc) -> pb.SimilaritiesResponse:
-        def work(context: RequestContext) -> pb.SimilaritiesResponse:
-            measure, ic = measure_of(request.measure), content_of(request.ic)
-            similarity = self._core.within(request.within_sabs).similarity
-            if request.sets:
-                if request.pairs:
-                    raise InputError("pairs and sets", column="sets", found="both", expected="one of them")
-                sets = [(pair.a.cuis, pair.b.cuis) for pair in request.sets]
-                answer = similarity.set_similarities(sets, measure, ic, context=context)
-            else:
-                pairs = [(pair.a, pair.b) for pair in request.pairs]
-                answer = similarity.similarities(pairs, measure, ic, context=context)
-            context.answer = answer
-            message = similarities_message(answer.value)
-            message.provenance.CopyFrom(messages.provenance(answer))
-            return message
-
-        return await self._answer(rpc, request, work, size=len(request.pairs) + len(request.sets))
-
-    async def PairSimilarities(self, request: pb.PairSimilaritiesRequest, rpc: Rpc) -> pb.PairSimilaritiesResponse:
-        def work(context: RequestContext) -> pb.PairSimilaritiesResponse:
-            pairs = [(pair.a, pair.b) for pair in request.pairs]
-            similarity = self._core.within(request.within_sabs).similarity
-            answer = context.answer = similarity.pairs(pairs, content_of(request.ic), context=context)
-            return pb.PairSimilaritiesResponse(
-                pairs=map(pair_message, answer.value), merged=answer.merged, provenance=messages.provenance(answer)
-            )
-
-        return await self._answer(rpc, request, work, size=len(request.pairs))
-
-    async def Placements(self, request: pb.PlacementsRequest, rpc: Rpc) -> pb.PlacementsResponse:
-        answer = await self._answer(
-            rpc,
-            request,
-            lambda context: self._core.within(request.within_sabs).similarity.placements(
-                list(request.cuis), content_of(request.ic), context=context
-            ),
-            size=len(request.cuis),
-        )
-        return pb.PlacementsResponse(
-            placements=map(placement_message, answer.value),
-            merged=answer.merged,
-            provenance=messages.provenance(answer),
-        )
-
-    async def GetHierarchy(self, request: pb.GetHierarchyRequest, rpc: Rpc) -> pb.GetHierarchyResponse:
-        answer = await self._answer(
-            rpc, request, lambda context: self._core.within(request.within_sabs).similarity.facts(context=context)
-        )
-        return pb.GetHierarchyResponse(hierarchy=facts_message(answer.value), provenance=messages.provenance(answer))
-
-    async def Search(self, request: pb.SearchRequest, rpc: Rpc) -> pb.SearchResponse:
-        answer = await self._answer(
-            rpc,
-            request,
-            lambda context: self._core.search(request.text, limit=messages.optional(request, "limit"), context=context),
-            scope="names",
-        )
-        return pb.SearchResponse(
-            hits=[messages.hit_message(hit) for hit in answer.value],
-            provenance=messages.provenance(answer),
-        )
 
     async def Annotate(
         self, request_iterator: AsyncIterator[pb.AnnotateRequest], rpc: Rpc
@@ -305,66 +164,25 @@ class ConceptGraphHandlers:
             yield answer
 
     async def _annotated(self, request: pb.AnnotateRequest, rpc: Rpc) -> pb.AnnotateResponse:
-        def work(context: RequestContext) -> pb.AnnotateResponse:
-            options = options_of_message(request.options)
-            answer = context.answer = self._core.annotate(list(request.texts), options, context=context)
+        def job(context: RequestContext) -> pb.AnnotateResponse:
+            question = value_of_request(AnnotateRequest, request)
+            answer = context.answer = self._core.answer(ANNOTATE, question, context)
             message = columns_message(answer.value)
             message.sequence = request.sequence
             message.provenance.CopyFrom(messages.provenance(answer))
             return message
 
         without_texts = pb.AnnotateRequest(sequence=request.sequence, options=request.options)
-        return await self._answer(rpc, request, work, size=len(request.texts), scope="names", audited=without_texts)
-
-    async def GetConcept(self, request: pb.GetConceptRequest, rpc: Rpc) -> pb.GetConceptResponse:
-        answer = await self._answer(
-            rpc,
-            request,
-            lambda context: self._core.within(request.within_sabs).concepts(
-                list(request.cuis), names_only=request.names_only, context=context
-            ),
-            size=len(request.cuis),
-        )
-        return pb.GetConceptResponse(
-            concepts=[
-                pb.Concept(
-                    cui=concept.cui,
-                    name=concept.name,
-                    synonyms=concept.synonyms,
-                    semantic_types=[pb.SemanticType(tui=tui, name=name) for tui, name in concept.semantic_types],
-                    parents=concept.parents,
-                    children=concept.children,
-                    definitions=[pb.Definition(sab=d.sab, text=d.text) for d in concept.definitions],
-                    sabs=concept.sabs,
-                )
-                for concept in answer.value.concepts
-            ],
-            names_hidden=answer.value.names_hidden,
-            merged=answer.merged,
-            provenance=messages.provenance(answer),
-        )
-
-    async def Resolve(self, request: pb.ResolveRequest, rpc: Rpc) -> pb.ResolveResponse:
-        answer = await self._answer(
-            rpc,
-            request,
-            lambda context: self._core.resolve(list(request.cuis), context=context),
-            size=len(request.cuis),
-        )
-        return pb.ResolveResponse(
-            resolutions=[messages.resolution_message(resolution) for resolution in answer.value],
-            provenance=messages.provenance(answer),
-        )
+        return await self._answer(rpc, request, job, size=len(request.texts), scope="names", audited=without_texts)
 
     async def GetDistancePack(
         self, request: pb.GetDistancePackRequest, rpc: Rpc
     ) -> AsyncIterator[pb.GetDistancePackResponse]:
+        core = self._core.within(request.within_sabs)
         answer = await self._answer(
             rpc,
             request,
-            lambda context: self._core.within(request.within_sabs).pack(
-                list(request.cuis), hops=request.hops, direction=messages.way(request.direction), context=context
-            ),
+            lambda context: core.answer(PACK, value_of_request(PACK.request, request), context),
             size=len(request.cuis),
         )
         for message in messages.pack_messages(answer):
@@ -372,18 +190,25 @@ class ConceptGraphHandlers:
 
     async def GetRelease(self, request: pb.GetReleaseRequest, rpc: Rpc) -> pb.GetReleaseResponse:
         core = self._core.within(request.within_sabs)
+        return await self._answer(
+            rpc,
+            request,
+            lambda context: message_of(pb.GetReleaseResponse, core.release(context=context)),
+            quick=not request.within_sabs,
+        )
 
-        def work(context: RequestContext) -> pb.GetReleaseResponse:
-            with core.lent(context) as served:
-                return pb.GetReleaseResponse(
-                    release=messages.release_message(served.release),
-                    indexed=served.index is not None,
-                    limits=messages.limits_message(core.limits),
-                    names=core.sees_names(context.caller),
-                    service_version=cuihop.__version__,
-                )
 
-        return await self._answer(rpc, request, work, quick=not request.within_sabs)
+def _items(held: Any) -> Sequence[Any]:
+    """The items of a field, or of the set in it."""
+    return held.cuis if isinstance(held, pb.ConceptSet) else held
+
+
+def _sabs_of(request: Any) -> Sequence[str]:
+    """The restriction of a request, which may be in its bounds or in its rule."""
+    for name in ("bounds", "rule"):
+        if name in request.DESCRIPTOR.fields_by_name:
+            request = getattr(request, name)
+    return getattr(request, "within_sabs", ())
 
 
 def _subject(context: Context) -> str | None:

@@ -34,7 +34,7 @@ _log = logging.getLogger("cuihop.connections")
 _SWEEP_SECONDS = 0.25
 _SWEEP_SECONDS_UNDER_ATTACK = 0.05  # while connections had to be shut down
 
-_Place = tuple[int, int]
+_Entry = tuple[int, int]
 """A descriptor, and the inode of its socket."""
 
 _IDLE_SECONDS = 300  # without a call
@@ -57,11 +57,7 @@ class TlsFiles:
     client_ca: Path | None = None
 
     def read(self) -> tuple[bytes, bytes, bytes | None]:
-        """Certificate, key, and the callers' authority.
-
-        Raises:
-            InputError: a file cannot be read.
-        """
+        """Certificate, key, and the callers' authority, or an `InputError` where a file cannot be read."""
         texts = []
         for path in (self.certificate, self.key, self.client_ca):
             try:
@@ -76,15 +72,7 @@ class TlsFiles:
 
 
 class GrpcServer:
-    """The contract, the standard health service and reflection, on one port.
-
-    Args:
-        core: the operations.
-        admission: of every request.
-        limits: bounds for each address.
-        connections: the most at a time on each address that it listens on.
-        shared_port: True where several processes listen on the port.
-    """
+    """The contract, health and reflection on one port; ``connections`` bounds those on each address of the host."""
 
     def __init__(
         self,
@@ -129,11 +117,7 @@ class GrpcServer:
         self.port = 0
 
     def listen(self, host: str, port: int, tls: TlsFiles | None = None) -> int:
-        """Take a port, 0 for any free one, and return it.
-
-        Raises:
-            InputError: the port is taken, or the certificate is none.
-        """
+        """Take a port, 0 for any free one, and return it; `InputError` if it is taken, or for a bad certificate."""
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         try:
             if tls is None:
@@ -181,16 +165,12 @@ class _ConnectionSweep:
     gRPC's library has only one bound for all. It accepts connections itself and exposes none of them. But they are file
     descriptors of this process: several times a second the new ones are examined, and of an address with too many the
     newest are shut down. The library then sees their end and closes them. The other connections are not affected.
-
-    Args:
-        port: of the server.
-        bounds: the most of each address, and the addresses that stand for many callers.
     """
 
     def __init__(self, port: int, bounds: AddressCount) -> None:
         self._port = port
         self._bounds = bounds
-        self._networks: dict[_Place, str | None] = {}  # oldest first; None: no connection of the port
+        self._networks: dict[_Entry, str | None] = {}  # oldest first; None: no connection of the port
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="connection-sweep", daemon=True)
 
@@ -204,20 +184,20 @@ class _ConnectionSweep:
 
     def sweep(self) -> int:
         """Shut down the connections in excess. Returns their number."""
-        here = {place for number in _descriptors() if (place := _place(number)) is not None}
-        self._networks = {place: network for place, network in self._networks.items() if place in here}
-        for place in sorted(here - self._networks.keys(), key=lambda place: place[1]):  # inodes are given in turn
+        here = {entry for number in _descriptors() if (entry := _entry(number)) is not None}
+        self._networks = {entry: network for entry, network in self._networks.items() if entry in here}
+        for entry in sorted(here - self._networks.keys(), key=lambda entry: entry[1]):  # inodes are given in turn
             with contextlib.suppress(_NoDescriptorLeft):
-                self._networks[place] = self._network(place[0])
-        of: dict[str, list[_Place]] = defaultdict(list)
-        for place, network in self._networks.items():
+                self._networks[entry] = self._network(entry[0])
+        of: dict[str, list[_Entry]] = defaultdict(list)
+        for entry, network in self._networks.items():
             if network is not None:
-                of[network].append(place)
+                of[network].append(entry)
         closed = 0
-        for network, places in of.items():
-            excess = len(places) - self._bounds.each
+        for network, entries in of.items():
+            excess = len(entries) - self._bounds.each
             if excess > 0 and not self._bounds.is_proxy(network):
-                shut = sum(self._shut(place, network) for place in places[-excess:])
+                shut = sum(self._shut(entry, network) for entry in entries[-excess:])
                 _log.warning("%d gRPC connections too many were closed", shut, extra={FROM_ADDRESS: network})
                 closed += shut
         return closed
@@ -247,11 +227,11 @@ class _ConnectionSweep:
             return None
         return network_of(connection.getpeername()[0])  # a listening socket has no peer: an OSError
 
-    def _shut(self, place: _Place, network: str) -> bool:
+    def _shut(self, entry: _Entry, network: str) -> bool:
         """Shut down a connection, where the descriptor is still that connection."""
-        with contextlib.suppress(OSError), _borrowed(place[0]) as connection:
+        with contextlib.suppress(OSError), _borrowed(entry[0]) as connection:
             if (
-                _place(connection.fileno()) == (connection.fileno(), place[1])
+                _entry(connection.fileno()) == (connection.fileno(), entry[1])
                 and self._network_of(connection) == network
             ):
                 connection.shutdown(socket.SHUT_RDWR)
@@ -269,10 +249,10 @@ def _descriptors() -> list[int]:
         return [int(entry.name) for entry in entries]
 
 
-def _place(number: int) -> _Place | None:
+def _entry(number: int) -> _Entry | None:
     """Descriptor and inode of a socket; None for another file, or one that is gone."""
     try:
-        found = os.fstat(number)
+        status = os.fstat(number)
     except OSError:
         return None
-    return (number, found.st_ino) if stat.S_ISSOCK(found.st_mode) else None
+    return (number, status.st_ino) if stat.S_ISSOCK(status.st_mode) else None

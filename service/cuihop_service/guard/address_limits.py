@@ -31,22 +31,7 @@ _SHARE = 4  # one address holds no more than a quarter of what all hold together
 
 @dataclass(frozen=True, slots=True)
 class AddressLimits:
-    """The bounds, each in one worker.
-
-    Attributes:
-        connections: at a time on each port. None: as many as the file descriptors of the process allow.
-        address_connections: those of one address, and never more than a quarter of all.
-        heads: HTTP connections that have not yet sent a whole head. None: half of the connections.
-        address_heads: those of one address, and never more than a quarter of all.
-        failures: refused credentials at once, of all addresses; then as many in 25 seconds.
-        address_failures: those of one address.
-        log_lines: lines a second in the log, of those that callers cause.
-        address_log_lines: those of one address.
-        proxies: addresses and networks that stand for many callers. The bounds of one address do not hold for them.
-
-    Raises:
-        InputError: a proxy that is no address and no network.
-    """
+    """The bounds, each in one worker; settings of the same names describe them. `InputError` for bad proxies."""
 
     connections: Annotated[int, Ge(8)] | None = None
     address_connections: Annotated[int, Ge(1)] = 1_024
@@ -72,13 +57,7 @@ class AddressLimits:
 
 
 class AddressCount:
-    """A count of held things by address. Not for several threads.
-
-    Args:
-        each: the most of one address.
-        total: the most of all.
-        proxies: addresses and networks to which ``each`` does not apply.
-    """
+    """A count of held things by address. ``each`` does not bound proxies. Not for several threads."""
 
     def __init__(self, each: int, total: int, proxies: Sequence[str] = ()) -> None:
         self.total = total
@@ -107,20 +86,16 @@ class AddressCount:
         if not self._proxies:
             return False
         try:
-            found = ipaddress.ip_network(network)
+            network_range = ipaddress.ip_network(network)
         except ValueError:
             return False
-        return any(found.version == proxy.version and found.overlaps(proxy) for proxy in self._proxies)
+        return any(network_range.version == proxy.version and network_range.overlaps(proxy) for proxy in self._proxies)
 
 
 class FailureCount:
     """Credentials that were refused, by address and in all.
 
     The bound on all spares addresses that have not failed yet: the failures of others do not shut them out.
-
-    Args:
-        limits: the bounds.
-        clock: seconds that only grow, for tests.
     """
 
     def __init__(self, limits: AddressLimits, clock: Callable[[], float] = time.monotonic) -> None:
@@ -155,13 +130,7 @@ class FailureCount:
 
 
 class LineBudget:
-    """Log lines in one second, by address and in all. For several threads.
-
-    Args:
-        each: the most that one address causes.
-        total: the most in all.
-        clock: seconds that only grow, for tests.
-    """
+    """Log lines in one second: ``each`` of one address, ``total`` in all. For several threads."""
 
     def __init__(self, each: int, total: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._each = each
@@ -206,12 +175,12 @@ def network_of(address: str) -> str:
     if ":" not in address:
         return address
     try:
-        found = ipaddress.IPv6Address(address.partition("%")[0])
+        parsed = ipaddress.IPv6Address(address.partition("%")[0])
     except ValueError:
         return address
-    if found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    return str(ipaddress.IPv6Network((int(found) >> 64 << 64, 64)))
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.IPv6Network((int(parsed) >> 64 << 64, 64)))
 
 
 def _bucket(size: float, now: float) -> Bucket:

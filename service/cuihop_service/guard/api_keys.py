@@ -27,12 +27,7 @@ _HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class KeyParts:
-    """A presented key, parsed.
-
-    Attributes:
-        id: public identifier of the key.
-        digest: SHA-256 of the whole key: 32 bytes.
-    """
+    """A presented key: its public identifier, and the SHA-256 of the whole key (32 bytes)."""
 
     id: str
     digest: bytes
@@ -43,10 +38,7 @@ class ApiKey:
     """Stored record of a key, without the key itself.
 
     Attributes:
-        id: public part of the key.
-        name: of its owner.
         digest: SHA-256 of the whole key.
-        scopes: that it grants.
         created, expires, revoked: dates; None for never.
         rate: of its owner; None for the service's own rate.
     """
@@ -94,11 +86,7 @@ class ApiKey:
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> ApiKey:
-        """The record with these fields of the file.
-
-        Raises:
-            InputError: without the file, which its reader adds.
-        """
+        """The record with these fields of the file, or an `InputError`, to which the reader adds the file."""
         unknown = set(fields) - {"id", "name", "sha256", "scopes", "created", "expires", "revoked", "rate"}
         if unknown:
             raise InputError("unknown field", column=min(unknown))
@@ -132,14 +120,7 @@ class ApiKey:
 def new_key(
     name: str, scopes: object, *, now: datetime, days: float | None = None, rate: Rate | None = None
 ) -> tuple[str, ApiKey]:
-    """A new key, and its stored record.
-
-    Args:
-        name: of its owner.
-        scopes: that it grants.
-        now: the present.
-        days: until it expires; None for never.
-        rate: of its owner; None for the service's own rate.
+    """A new key, which expires after some days or never, and its stored record.
 
     Raises:
         InputError: not a name, not a scope, no days.
@@ -157,11 +138,7 @@ def new_key(
 
 
 def parts_of(text: str) -> KeyParts:
-    """A presented key, parsed.
-
-    Raises:
-        NotAuthenticated: the text is not a key: mistyped, or cut.
-    """
+    """A presented key, parsed, or a `NotAuthenticated` for a text that is mistyped or cut."""
     match = _FORM.fullmatch(text)
     if match is None or not hmac.compare_digest(_check(text[:-_CHECK]), match[3]):
         raise NotAuthenticated("not a key: it is mistyped or incomplete")
@@ -169,11 +146,7 @@ def parts_of(text: str) -> KeyParts:
 
 
 def checked_name(name: object) -> str:
-    """The name of a key.
-
-    Raises:
-        InputError: not a name.
-    """
+    """The name of a key, or an `InputError` for no name."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InputError(
             "not the name of a key",
@@ -185,17 +158,13 @@ def checked_name(name: object) -> str:
 
 
 def checked_scopes(scopes: object) -> frozenset[str]:
-    """The scopes of a key.
-
-    Raises:
-        InputError: none at all, or one that does not exist.
-    """
-    given = list(scopes) if isinstance(scopes, list | tuple | set | frozenset) else []
-    if not given or not all(isinstance(scope, str) and scope in SCOPES for scope in given):
+    """The scopes of a key, or an `InputError` without any, or for one that does not exist."""
+    listed = list(scopes) if isinstance(scopes, list | tuple | set | frozenset) else []
+    if not listed or not all(isinstance(scope, str) and scope in SCOPES for scope in listed):
         raise InputError(
             "not the scopes of a key", column="scope", found=repr(scopes)[:80], expected="some of " + ", ".join(SCOPES)
         )
-    return frozenset(given)
+    return frozenset(listed)
 
 
 def _moment(fields: Mapping[str, Any], name: str) -> datetime | None:
@@ -225,6 +194,6 @@ def _check(body: str) -> str:
 def _in_letters(number: int, length: int) -> str:
     letters = []
     for _ in range(length):
-        number, place = divmod(number, len(_LETTERS))
-        letters.append(_LETTERS[place])
+        number, digit = divmod(number, len(_LETTERS))
+        letters.append(_LETTERS[digit])
     return "".join(reversed(letters))

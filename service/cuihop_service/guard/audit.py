@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from cuihop.errors import InputError
-from cuihop_service.admission import RequestOutcome, SilentObserver
+from cuihop_service.admission import Observer, RequestOutcome
 
 _log = logging.getLogger("cuihop.guard")
 
@@ -22,11 +22,11 @@ _LONGEST_DETAIL = 500
 _CONTENT = "cypher"  # the one operation whose content is always written
 
 
-class AuditLog(SilentObserver):
+class AuditLog(Observer):
     """An `Observer` that writes the caller, the operation and the outcome of each request.
 
     Each line is one write to a file opened for appending: several workers may share the file, and it may be moved away
-    at any time. Lines that cannot be written are counted and reported in the log; requests go on.
+    at any time. Lines that cannot be written are counted and reported in the log; requests continue.
 
     Args:
         target: the file, created with mode 0600; ``-`` for standard output.

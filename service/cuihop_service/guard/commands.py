@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from cuihop.cli.output import JsonOption, note, print_json, print_table
+from cuihop.cli.option_groups import JsonOptions, argument, option, option_group
+from cuihop.cli.output import note, print_json, print_table
 from cuihop.notebooks.table import Table
 
 if TYPE_CHECKING:
@@ -17,32 +18,36 @@ if TYPE_CHECKING:
 
 keys = typer.Typer(name="keys", help="API keys of the service: create, list, revoke.", no_args_is_help=True)
 
-FileOption = Annotated[
-    Path,
-    typer.Option(
-        "--file", "-f", envvar="CUIHOP_KEYS_FILE", help="The file of the keys.", dir_okay=False, show_default=False
-    ),
-]
-NameArgument = Annotated[str, typer.Argument(help="Whose key: a person, a group or a program.", show_default=False)]
+
+@option_group
+class _FileOptions:
+    file: Path = option("The file of the keys.", "-f", required=True, envvar="CUIHOP_KEYS_FILE", dir_okay=False)
+
+
+@option_group
+class CreateOptions(_FileOptions):
+    """A key to create."""
+
+    name: str = argument("Whose key: a person, a group or a program.")
+    scope: list[str] | None = option("read, names, cypher or metrics. Repeatable. Without: read.", "-s")
+    expires: float | None = option("Days until it expires.", metavar="DAYS")
+    requests: float | None = option("Requests a second, instead of the service's own rate.")
+    burst: int | None = option("Requests at once after a pause.")
+    pairs: int | None = option("Pairs a minute, instead of the service's own rate.")
+
+
+@option_group
+class _ListOptions(JsonOptions, _FileOptions):
+    pass
+
+
+@option_group
+class _RevokeOptions(_FileOptions):
+    name: str = argument("The key's name, or its id.")
 
 
 @keys.command()
-def create(
-    name: NameArgument,
-    file: FileOption,
-    scope: Annotated[
-        list[str] | None,
-        typer.Option("--scope", "-s", help="read, names, cypher or metrics. Repeatable. Without: read."),
-    ] = None,
-    expires: Annotated[float | None, typer.Option("--expires", metavar="DAYS", help="Days until it expires.")] = None,
-    requests: Annotated[
-        float | None, typer.Option("--requests", help="Requests a second, instead of the service's own rate.")
-    ] = None,
-    burst: Annotated[int | None, typer.Option("--burst", help="Requests at once after a pause.")] = None,
-    pairs: Annotated[
-        int | None, typer.Option("--pairs", help="Pairs a minute, instead of the service's own rate.")
-    ] = None,
-) -> None:
+def create(options: CreateOptions) -> None:
     """Create a key and print it, this once: only its hash is stored."""
     from cuihop.errors import InputError
     from cuihop_service.callers import Rate
@@ -50,17 +55,15 @@ def create(
     from cuihop_service.guard.key_file import changed_keys
 
     now = datetime.now(UTC)
-    rate = None if requests is burst is pairs is None else Rate(requests, burst, pairs)
-    text, key = new_key(name, scope or ["read"], now=now, days=expires, rate=rate)
-    with changed_keys(file) as stored:
+    name, limits = options.name, (options.requests, options.burst, options.pairs)
+    rate = None if limits == (None, None, None) else Rate(*limits)
+    text, key = new_key(name, options.scope or ["read"], now=now, days=options.expires, rate=rate)
+    with changed_keys(options.file) as stored:
         if any(other.name == name and other.state(now) == "active" for other in stored):
             raise InputError(
-                "there is a key of this name already",
-                file=file,
-                column="name",
-                found=name,
+                "there is a key of this name already", file=options.file, column="name", found=name,
                 advice="Revoke it first, or take another name.",
-            )
+            )  # fmt: skip
         stored.append(key)
     sys.stdout.write(text + "\n")
     end = "never expires" if key.expires is None else f"expires {key.expires:%Y-%m-%d %H:%M} UTC"
@@ -68,13 +71,13 @@ def create(
 
 
 @keys.command("list")
-def list_keys(file: FileOption, as_json: JsonOption = False) -> None:
+def list_keys(options: _ListOptions) -> None:
     """List the keys with their scopes and states, never the keys themselves."""
     from cuihop_service.guard.key_file import read_keys
 
     now = datetime.now(UTC)
-    stored = sorted(read_keys(file), key=lambda key: (key.created, key.name))
-    if as_json:
+    stored = sorted(read_keys(options.file), key=lambda key: (key.created, key.name))
+    if options.json:
         records = [
             {k: v for k, v in key.fields().items() if k != "sha256"} | {"state": key.state(now)} for key in stored
         ]
@@ -85,20 +88,20 @@ def list_keys(file: FileOption, as_json: JsonOption = False) -> None:
 
 
 @keys.command()
-def revoke(name: Annotated[str, typer.Argument(help="The key's name, or its id.")], file: FileOption) -> None:
+def revoke(options: _RevokeOptions) -> None:
     """Close a key. A running service sees it within seconds."""
     from dataclasses import replace
 
     from cuihop.errors import InputError
     from cuihop_service.guard.key_file import changed_keys
 
-    now = datetime.now(UTC)
+    now, name, file = datetime.now(UTC), options.name, options.file
     with changed_keys(file) as stored:
-        places = [i for i, key in enumerate(stored) if name in (key.name, key.id) and key.revoked is None]
-        if not places:
+        indices = [i for i, key in enumerate(stored) if name in (key.name, key.id) and key.revoked is None]
+        if not indices:
             raise InputError("no such key, or it is revoked already", file=file, column="name", found=repr(name))
-        for place in places:
-            stored[place] = replace(stored[place], revoked=now)
+        for index in indices:
+            stored[index] = replace(stored[index], revoked=now)
     note(f"{name}: revoked")
 
 

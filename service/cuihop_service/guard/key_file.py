@@ -1,4 +1,4 @@
-"""The file of the API keys: written whole or not at all, and read again whenever it changes."""
+"""The file of the API keys: written atomically, and read again whenever it changes."""
 
 from __future__ import annotations
 
@@ -116,11 +116,7 @@ def _write(path: Path, keys: list[ApiKey]) -> None:
 class KeyFile:
     """The keys of a running service. A change of the file is seen within a second, without a restart.
 
-    Where the file is broken or gone the keys stay as they were, and the log says so.
-
-    Args:
-        path: the file.
-        clock: seconds that only grow, for tests.
+    If the file is broken or gone, the keys stay as they were, and the log says so.
 
     Raises:
         InputError: it cannot be read, or is no file of keys.
@@ -135,11 +131,7 @@ class KeyFile:
         self._look_again = clock() + 1.0
 
     def caller(self, text: str) -> Caller:
-        """The owner of a key.
-
-        Raises:
-            NotAuthenticated: unknown, expired or revoked.
-        """
+        """The owner of a key, or a `NotAuthenticated` for one that is unknown, expired or revoked."""
         presented = parts_of(text)
         if self._clock() >= self._look_again:
             self._read_changes()
@@ -162,7 +154,7 @@ class KeyFile:
             if str(error) != self.trouble:
                 _log.error("the keys stay as they were: %s", error)
             self.trouble = str(error)
-            return  # and look again: a file may be half-way to its place
+            return  # and look again: a file may be half-way there
         self._keys = {key.id: key for key in keys}
         self._seen, self.trouble = seen, ""
         _log.info("%s: %d keys", self.path, len(keys))
@@ -170,7 +162,7 @@ class KeyFile:
     def _look(self) -> tuple[int, ...] | None:
         """State of the file, to compare with a later one."""
         try:
-            found = self.path.stat()
+            state = self.path.stat()
         except OSError:
             return None
-        return found.st_mtime_ns, found.st_ino, found.st_size, found.st_mode
+        return state.st_mtime_ns, state.st_ino, state.st_size, state.st_mode

@@ -25,36 +25,30 @@ _TAKE = """
 local clock = redis.call('TIME')
 local now = clock[1] + clock[2] / 1000000
 local levels = {}
-for place, key in ipairs(KEYS) do
-  local rate, size, cost = tonumber(ARGV[3 * place - 2]), tonumber(ARGV[3 * place - 1]), tonumber(ARGV[3 * place])
+for index, key in ipairs(KEYS) do
+  local rate, size, cost = tonumber(ARGV[3 * index - 2]), tonumber(ARGV[3 * index - 1]), tonumber(ARGV[3 * index])
   local bucket = redis.call('HMGET', key, 'level', 'filled')
   local gone = math.max(0, now - tonumber(bucket[2] or now))
   local level = math.min(size, tonumber(bucket[1] or size) + gone * rate)
   if level < cost then
-    return {place, string.format('%.17g', (cost - level) / rate)}
+    return {index, string.format('%.17g', (cost - level) / rate)}
   end
-  levels[place] = level - cost
+  levels[index] = level - cost
 end
-for place, key in ipairs(KEYS) do
-  redis.call('HSET', key, 'level', string.format('%.17g', levels[place]), 'filled', string.format('%.6f', now))
-  redis.call('EXPIRE', key, math.ceil(ARGV[3 * place - 1] / ARGV[3 * place - 2]) + 1)
+for index, key in ipairs(KEYS) do
+  redis.call('HSET', key, 'level', string.format('%.17g', levels[index]), 'filled', string.format('%.6f', now))
+  redis.call('EXPIRE', key, math.ceil(ARGV[3 * index - 1] / ARGV[3 * index - 2]) + 1)
 end
 return {0, '0'}
 """
 """`Bucket` in Redis, by its clock: takes from all buckets or from none. Arguments: rate, size and cost of each.
 
-Returns the place of the bucket that lacks tokens, from 1, and the seconds until it has them; 0 for none.
+Returns the index of the bucket that lacks tokens, from 1, and the seconds until it has them; 0 for none.
 """
 
 
 class Bucket:
-    """A token bucket: it fills at a steady rate up to its size, and each request takes tokens.
-
-    Args:
-        rate: tokens a second.
-        size: the most that it holds.
-        now: the present, in seconds.
-    """
+    """A token bucket: it fills at a steady rate, in tokens a second, up to its size, and each request takes tokens."""
 
     __slots__ = ("_filled", "_level", "rate", "size")
 
@@ -77,13 +71,7 @@ class Bucket:
 
 
 class Rates:
-    """The rates of all callers.
-
-    Args:
-        rate: of callers without a rate of their own.
-        shared: counts for all replicas; None for this process alone.
-        clock: seconds that only grow, for tests.
-    """
+    """The rates of all callers, ``rate`` for those without one of their own; ``shared`` counts for all replicas."""
 
     def __init__(
         self, rate: Rate, shared: SharedRates | None = None, clock: Callable[[], float] = time.monotonic
@@ -99,16 +87,7 @@ class Rates:
         return self._shared is not None
 
     def admit(self, caller: Caller, pairs: int) -> Awaitable[None] | None:
-        """Count a request; to be awaited where replicas count together.
-
-        Args:
-            caller: of the request.
-            pairs: in the request.
-
-        Raises:
-            RateLimited: too many; with the seconds to wait.
-            LimitExceeded: more pairs than the caller may ask for in a whole minute.
-        """
+        """Count a request: `RateLimited` or `LimitExceeded` for too many. Awaited if replicas count together."""
         rate = caller.rate or self._rate
         if rate.pairs is not None and pairs > rate.pairs:
             raise LimitExceeded(
@@ -134,15 +113,9 @@ class Rates:
 
 
 class SharedRates:
-    """The buckets of all callers in Redis, for all replicas.
+    """The buckets of all callers in Redis (``redis://`` or ``rediss://``), for all replicas.
 
     Trouble with Redis never fails a request: for some seconds each process then counts alone.
-
-    Args:
-        address: of Redis, as in ``redis://:PASSWORD@host:6379/0``.
-
-    Raises:
-        InputError: not such an address.
     """
 
     def __init__(self, address: str) -> None:
@@ -164,11 +137,7 @@ class SharedRates:
         self._pause = RedisPause()
 
     async def admit(self, caller: Caller, rate: Rate, pairs: int) -> None:
-        """Count a request that this process alone would admit.
-
-        Raises:
-            RateLimited: too many for all replicas together.
-        """
+        """Count a request that this process admits: `RateLimited` if all replicas together do not."""
         if self._pause.is_on:
             return
         sizes = _sizes(rate)
@@ -179,16 +148,16 @@ class SharedRates:
         numbers = [repr(number) for kind, size in sizes.items() for number in (*size, costs[kind])]
         try:
             async with asyncio.timeout(_REDIS_SECONDS):
-                place, wait = await self._take(keys, numbers)
+                bucket, wait = await self._take(keys, numbers)
         except Exception as error:  # whatever Redis and its client can raise
             if self._pause.begin():
-                why = f"no answer within {_REDIS_SECONDS:g} s" if isinstance(error, TimeoutError) else reason(error)
-                _log.warning("Redis does not count (%s): this process counts alone until it does", why)
+                cause = f"no answer within {_REDIS_SECONDS:g} s" if isinstance(error, TimeoutError) else reason(error)
+                _log.warning("Redis does not count (%s): this process counts alone until it does", cause)
             return
         if self._pause.end():
             _log.info("Redis counts again")
-        if place:
-            raise _too_many(list(sizes)[place - 1], caller, rate, float(wait))
+        if bucket:
+            raise _too_many(list(sizes)[bucket - 1], caller, rate, float(wait))
 
     async def close(self) -> None:
         """Close the connections."""

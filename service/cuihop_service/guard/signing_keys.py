@@ -1,6 +1,6 @@
 """Public keys of an identity provider: a JWKS (RFC 7517), from its address or a file.
 
-`jwt.PyJWKClient` (2.15) is not used: it reads a body of any size, bounds each read but not the whole download, blocks
+`jwt.PyJWKClient` (2.15) is not used: it reads a body of any size, bounds each read but not the download, blocks
 its caller, drops good keys once they are old while the provider is away, asks a provider that is down again for every
 unknown key, and takes no file. Its subclass with all of that would be no shorter than this module.
 """
@@ -32,20 +32,14 @@ ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 
 _LARGEST = 1 << 20
 _SECONDS = 5.0  # for one look at the provider
-_FRESH = 600.0  # then the keys are fetched again, while the old ones go on
+_FRESH = 600.0  # then the keys are fetched again, while the old ones remain in use
 _STALE = 86_400.0  # after that long without an answer, the old keys are no longer trusted
 _SMALLEST_RSA = 2048
 
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A public key.
-
-    Attributes:
-        kid: its identifier; None where the provider gave none.
-        public: the key itself.
-        algorithms: the signatures that it may have made.
-    """
+    """A public key."""
 
     kid: str | None
     public: Any
@@ -55,13 +49,11 @@ class SigningKey:
 class SigningKeys:
     """The keys of a provider, fetched when needed and cached.
 
-    The event loop never blocks on the provider. Keys older than ten minutes are fetched anew in the background; an
+    The event loop never blocks on the provider. Keys older than ten minutes are fetched again in the background; an
     unknown key is looked up at the provider, at most once in ``pause`` seconds.
 
     Args:
         source: ``https://`` address, ``http://`` address on this machine, or a file's path.
-        pause: seconds between two looks at the provider.
-        clock: seconds that only grow, for tests.
 
     Raises:
         InputError: the address is none of these, or the file is no JWKS. A provider that does not answer is no error
@@ -103,11 +95,7 @@ class SigningKeys:
         return self._keys.get(kid)
 
     async def fetched(self, kid: str | None) -> SigningKey | None:
-        """The key with this identifier, after a look at the provider where one is due; None where it has none.
-
-        Raises:
-            GraphUnavailable: the provider did not answer.
-        """
+        """The key with this identifier, None for none, after a look at the provider; or `GraphUnavailable`."""
         looking = self._begin()
         if looking is not None:
             await asyncio.shield(asyncio.wrap_future(looking))

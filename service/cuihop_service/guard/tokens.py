@@ -57,12 +57,7 @@ class TokenRules:
 
 
 class TokenVerifier:
-    """Verification of tokens.
-
-    Args:
-        rules: for accepted tokens.
-        keys: of the provider.
-    """
+    """Verification of tokens."""
 
     def __init__(self, rules: TokenRules, keys: SigningKeys) -> None:
         self.rules = rules
@@ -79,12 +74,7 @@ class TokenVerifier:
         return None if time.time() >= ends else caller
 
     def caller(self, token: str) -> Caller | Awaitable[Caller]:
-        """The caller of a token; to be awaited where its key must be fetched from the provider.
-
-        Raises:
-            NotAuthenticated: with the fault of the token.
-            GraphUnavailable: its key is unknown, and the provider does not answer.
-        """
+        """The caller of a token, or a `NotAuthenticated`; to be awaited if its key must be fetched."""
         remembered = self.remembered(token)
         if remembered is not None:
             return remembered
@@ -132,7 +122,7 @@ class TokenVerifier:
                 options={"require": ["exp", "iss", "aud", "sub"]},
             )
         except jwt.PyJWTError as error:
-            raise NotAuthenticated(_fault(error)) from None
+            raise NotAuthenticated(_problem(error)) from None
         except (ValueError, TypeError, OverflowError, RecursionError):
             raise NotAuthenticated("not a token: its claims cannot be read") from None
         subject = claims["sub"]
@@ -157,7 +147,7 @@ def _mark(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
-def _fault(error: jwt.PyJWTError) -> str:
+def _problem(error: jwt.PyJWTError) -> str:
     """The fault of a token, without its content."""
     for kind, text in (
         (jwt.ExpiredSignatureError, "the token has expired"),

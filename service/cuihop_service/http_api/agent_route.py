@@ -34,27 +34,13 @@ _TRANSPORT = "mcp"
 _ADMITTED = "cuihop_admitted"  # key of the ASGI scope: True once the request is admitted, or was refused by that
 _REASONS = {403: "NOT_ALLOWED", 413: "LIMIT_EXCEEDED"}
 _CALL = "tools/call"
-_OPERATIONS = {
-    "search": "search",
-    "annotate": "annotate",
-    "concept": "get_concept",
-    "distances": "distances",
-    "path": "path",
-    "neighbourhood": "neighbourhood",
-    "common_ancestors": "common_ancestors",
-    "similarity": "similarity",
-    "compare": "set_relevance",
-}
-"""Tool → operation of the audit and of the metrics."""
+_OPERATIONS = {"concept": "get_concept", "compare": "set_relevance"}
+"""Tool → operation of the audit and of the metrics, where that has another name."""
 _MOST_BYTES = 1 << 20  # of a message: far more than the arguments of any tool, and parsed in the event loop
 
 
 def agent_routes(responder: Responder) -> list[BaseRoute]:
-    """The route, for `more_routes` of the application. The SDK is imported with the first request, or `import_tools`.
-
-    Args:
-        responder: of the service.
-    """
+    """The route of the tools. The SDK is imported with the first request, or `import_tools`."""
     return [Route(AGENTS_PATH, _AgentEndpoint(responder), methods=["POST"])]
 
 
@@ -64,11 +50,7 @@ def import_tools() -> None:
 
 
 class _AgentEndpoint:
-    """The ASGI application of the route.
-
-    Args:
-        responder: of the service.
-    """
+    """The ASGI application of the route."""
 
     def __init__(self, responder: Responder) -> None:
         self._core = responder.core
@@ -107,12 +89,12 @@ class _AgentEndpoint:
                 await self._admit(request, _refuse)
         await answer.finish()
 
-    async def _admit(self, request: Request, work: Callable[[RequestContext], None]) -> None:
+    async def _admit(self, request: Request, job: Callable[[RequestContext], None]) -> None:
         """Admit a message that is no call of a tool."""
         request.scope[_ADMITTED] = True
         info = self._responder.request_info(request, "agent_session", quick=True, content=dict)
         info.transport = _TRANSPORT
-        await self._responder.admission.answer(info, work)
+        await self._responder.admission.answer(info, job)
 
     def _new_server(self) -> Server[Any]:
         import_tools()  # not in the event loop
@@ -124,7 +106,7 @@ class _AgentEndpoint:
         """The answer of a tool, admitted like any other request."""
         from cuihop.agents.arguments import CompareArguments
 
-        def work(context: RequestContext) -> dict[str, Any]:
+        def job(context: RequestContext) -> dict[str, Any]:
             if isinstance(arguments, CompareArguments):
                 self._core.check_sets(arguments.a, arguments.b)
             with self._core.lent(context) as served:
@@ -133,14 +115,14 @@ class _AgentEndpoint:
 
         info = self._responder.request_info(
             request,
-            _OPERATIONS[tool.name],
+            _OPERATIONS.get(tool.name, tool.name),
             size=arguments.size,
             scope="names" if tool.names_only else "read",
             content=lambda: arguments.audited,
         )
         info.transport = _TRANSPORT
         request.scope[_ADMITTED] = True
-        return await until_gone(request, self._responder.admission.answer(info, work))
+        return await until_gone(request, self._responder.admission.answer(info, job))
 
 
 def _is_call(body: bytes) -> bool:
@@ -161,12 +143,7 @@ def _refuse(context: RequestContext) -> None:
 
 
 class _Answer:
-    """The SDK's answer, with the identifier of the request. It waits for the admission of the request.
-
-    Args:
-        request: of the answer.
-        send: to the caller.
-    """
+    """The SDK's answer, with the identifier of the request. It waits for the admission of the request."""
 
     def __init__(self, request: Request, send: Send) -> None:
         self._request = request

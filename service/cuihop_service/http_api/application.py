@@ -50,14 +50,7 @@ def application(
     more_routes: Sequence[BaseRoute] = (),
     hosts: Sequence[str] = ("*",),
 ) -> FastAPI:
-    """The application.
-
-    Args:
-        core: the operations.
-        admission: of every request.
-        more_routes: further routes, as for metrics or the explorer.
-        hosts: the values of ``Host`` that are answered.
-    """
+    """The application."""
     responder = Responder(core, admission)
     app = _Documented(
         title="cuihop",
@@ -128,7 +121,7 @@ def metrics_route(metrics: Metrics) -> Route:
     """``/metrics``, for `more_routes` of the application.
 
     It is a route of the service, not a port of its own: one port less to guard, the same TLS, and every worker reports
-    the metrics of all. Where authentication is configured, a scraper needs a key with the scope ``metrics``. It does
+    the metrics of all. If authentication is configured, a scraper needs a key with the scope ``metrics``. It does
     not queue behind other requests: a service that is too busy to answer is the one whose metrics are needed.
     """
 

@@ -44,7 +44,6 @@ class BoundedHttp(HttpToolsProtocol):
         connections, heads: counts of all connections on the port, and of those that have not sent a whole head.
         quick: answers plain requests for one distance; None leaves all to the application.
         begun: called when the connection is there, before it is counted.
-        options: uvicorn's own arguments.
     """
 
     head_bytes = 65_536
@@ -278,9 +277,9 @@ class BoundedHttp(HttpToolsProtocol):
             self.transport.write(self._head_and_body(RawResponse.of(response)))
             self.transport.close()
 
-    def _malformed(self, found: str) -> Response:
+    def _malformed(self, problem: str) -> Response:
         _log.warning("malformed request", extra={FROM_ADDRESS: self.client[0] if self.client else None})
-        error = InputError("not an HTTP request", column="request", found=found[:100], expected="HTTP/1.1 (RFC 9112)")
+        error = InputError("not an HTTP request", column="request", found=problem[:100], expected="HTTP/1.1 (RFC 9112)")
         return problem_response(error, self._request_id())
 
     def _head_too_large(self) -> Response:

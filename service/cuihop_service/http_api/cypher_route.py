@@ -6,7 +6,6 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Annotated, Any
 
 import orjson
@@ -16,10 +15,9 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from cuihop.errors import InputError, NotAllowed, RateLimited
-from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
+from cuihop.neo4j_graph.connection import Neo4jConnection
 from cuihop.neo4j_graph.curator_query import LONG_AFTER_SECONDS, curator_query
 from cuihop.neo4j_graph.query_text import LONGEST
-from cuihop_service.guard.configured_guard import GuardSettings
 from cuihop_service.http_api.operation_route import CheckedRoute
 from cuihop_service.http_api.problems import problem_responses
 from cuihop_service.http_api.responder import Responder, until_gone
@@ -153,11 +151,8 @@ def cypher_routes(
     """The route, for `more_routes` of the application.
 
     Args:
-        responder: of the service.
         connection: to the database, best as a user that may only read.
         names: False refuses queries: the service hides names, and a query could read them.
-        seconds: the most that one query may take.
-        rows: the most that one query may return.
         running: queries at a time, and half of them of one caller; more are refused. A query counts until the
             database has stopped working on it, also after its caller has gone.
     """
@@ -185,7 +180,7 @@ def cypher_routes(
         """Run Cypher that only reads, on the graph of record."""
         limit = rows if body.limit is None else min(body.limit, rows)
 
-        def work(context: RequestContext) -> bytes:
+        def job(context: RequestContext) -> bytes:
             if not names:
                 raise NotAllowed("this service shows no names, so that it takes no queries")
             context.caller.check("names")
@@ -212,25 +207,11 @@ def cypher_routes(
             return orjson.dumps(fields, default=str, option=orjson.OPT_NON_STR_KEYS)
 
         info = responder.request_info(request, "cypher", scope="cypher", content=body.model_dump)
-        answer = await until_gone(request, responder.admission.answer(info, work))
+        answer = await until_gone(request, responder.admission.answer(info, job))
         headers = {"Cache-Control": "no-store", "X-Request-Id": info.request_id}
         return Response(answer, headers=headers, media_type="application/json")
 
     return list(router.routes)
-
-
-def cypher_connection(settings: GuardSettings, service: Neo4jSettings) -> Neo4jConnection:
-    """A connection for curators' queries, separate from the service's own, as another user where one is given."""
-    own = replace(
-        service,
-        timeout=settings.cypher_seconds,
-        connections=2 * settings.cypher_running,  # one for each query, and one to end it
-        acquisition_timeout=settings.cypher_seconds / 2,
-        retry_time=settings.cypher_seconds / 2,
-    )
-    if settings.cypher_user is not None and settings.cypher_password is not None:
-        own = replace(own, user=settings.cypher_user, password=settings.cypher_password, password_file=None)
-    return Neo4jConnection(own)
 
 
 def _check_parameters(value: Any, name: str = "parameters", depth: int = 0) -> None:

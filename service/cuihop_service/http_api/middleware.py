@@ -33,7 +33,7 @@ _GUARDED = ("/v1/", AGENTS_PATH)
 
 
 def with_security_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """These headers, and those of `SECURITY_HEADERS` that are not among them."""
+    """The headers, and those of `SECURITY_HEADERS` that are not among them."""
     own = list(headers)
     names = {name.lower() for name, _ in own}
     return own + [header for header in SECURITY_HEADERS if header[0] not in names]
@@ -70,10 +70,6 @@ class AllowedHosts:
 
     Pages elsewhere must not make a browser use this service. The check is the framework's, whose own answer is plain
     text.
-
-    Args:
-        app: answers the requests that pass.
-        hosts: names without a port.
     """
 
     def __init__(self, app: ASGIApp, hosts: Sequence[str]) -> None:
@@ -106,12 +102,7 @@ async def _no_application(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 class AuthenticateFirst:
-    """Authenticates a caller before the body is read: a large body costs memory and time, which strangers do not get.
-
-    Args:
-        app: answers authenticated callers.
-        admission: has the guard.
-    """
+    """Authenticates a caller before the body is read: strangers get no memory and time for a large one."""
 
     def __init__(self, app: ASGIApp, admission: Admission) -> None:
         self._app = app
@@ -131,13 +122,9 @@ class AuthenticateFirst:
 
 
 class BodyLimits:
-    """Refuses bodies above a size, also those that grow above it when unpacked.
+    """Refuses bodies above ``most`` bytes, also those that grow above it when unpacked.
 
     ``Content-Encoding: gzip`` is understood. A stream has no size: its reader bounds the lines.
-
-    Args:
-        app: reads the bodies.
-        most: bytes.
     """
 
     def __init__(self, app: ASGIApp, most: int) -> None:

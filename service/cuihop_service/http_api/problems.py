@@ -14,7 +14,7 @@ from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import CuihopError, InputError, RateLimited, ReleaseBehind
 from cuihop.files.text_lines import shortened
 from cuihop.remote.statuses import error_fields, status_of
-from cuihop_service.http_api.response_models import ProblemBody
+from cuihop_service.http_api.models import ProblemBody
 from cuihop_service.request_context import FAULT, Cancelled
 
 PROBLEM = "application/problem+json"
@@ -115,28 +115,27 @@ def input_error(error: RequestValidationError, *, private: bool = False) -> Inpu
     """The error of an invalid request, by its first fault: the field, found and expected.
 
     Args:
-        error: the framework's.
         private: show of the body only the values of options, and of others their type.
     """
     first = error.errors()[0]
-    place = [str(part) for part in first["loc"]]
+    location = [str(part) for part in first["loc"]]
     if first["type"] == "json_invalid":
         return InputError("the body is not JSON", column="body", found=str(first.get("ctx", {}).get("error", "")))
-    field = ".".join(place[1:]) or place[0]
+    field = ".".join(location[1:]) or location[0]
     missing = first["type"] == "missing"
     more = len(error.errors()) - 1
     return InputError(
         "required, but missing" if missing else "not valid",
         column=field,
-        found=None if missing else (_type_of if private and not _is_option(place) else _short)(first.get("input")),
+        found=None if missing else (_type_of if private and not _is_option(location) else _short)(first.get("input")),
         expected=None if missing else first["msg"],
         advice=f"{more} more of the request's values are not valid." if more else None,
     )
 
 
-def _is_option(place: Sequence[str]) -> bool:
+def _is_option(location: Sequence[str]) -> bool:
     """True for the place of an option of `AnnotationOptions` in a body."""
-    return place[1:2] == ["options"] and len(place) > 2 and place[2] in AnnotationOptions.__dataclass_fields__
+    return location[1:2] == ["options"] and len(location) > 2 and location[2] in AnnotationOptions.__dataclass_fields__
 
 
 def _type_of(value: object) -> str:

@@ -16,15 +16,16 @@ from urllib.parse import parse_qsl
 
 from starlette.responses import Response
 
-from cuihop import answer_fields
+from cuihop.answer_fields import fields_of
 from cuihop.errors import CuihopError
 from cuihop.graph import DIRECTIONS
+from cuihop.operations.answers import DistanceAnswer
+from cuihop.operations.requests import DistanceRequest
 from cuihop.remote.activation import ACTIVATION_HEADER, Activation
 from cuihop_service.admission import RequestInfo
-from cuihop_service.http_api import response_models
 from cuihop_service.http_api.middleware import SECURITY_HEADERS, with_security_headers
 from cuihop_service.http_api.problems import fault_response, problem_response
-from cuihop_service.http_api.responder import PRIVATE_HEADERS, SUBJECT, Responder, usable_request_id
+from cuihop_service.http_api.responder import PRIVATE_HEADERS, SUBJECT, Responder, usable_request_id, written
 from cuihop_service.request_context import Answer, ReleaseSession, RequestContext
 
 PATH = "/v1/distance"
@@ -49,11 +50,11 @@ _HEADERS = (
 _MOST_DIGITS = 9  # the documented route accepts up to ten
 
 
-def plain_query(query: str) -> dict[str, Any] | None:
-    """The parameters of a plain query string; None for any other.
+def plain_query(query: str) -> DistanceRequest | None:
+    """The request in a plain query string; None for any other.
 
     >>> plain_query("a=C0006121&b=C0018670&max_hops=3")
-    {'a': 'C0006121', 'b': 'C0018670', 'direction': 'any', 'max_hops': 3}
+    DistanceRequest(a='C0006121', b='C0018670', direction='any', max_hops=3, within_sabs=())
     >>> plain_query("a=C0006121&b=C0018670&max_hops=-3") is None
     True
     """
@@ -70,10 +71,7 @@ def plain_query(query: str) -> dict[str, Any] | None:
             fields[name] = value
         else:
             return None
-    if "a" not in fields or "b" not in fields:
-        return None
-    return {"a": fields["a"], "b": fields["b"], "direction": fields.get("direction", "any"),
-            "max_hops": fields.get("max_hops")}  # fmt: skip
+    return DistanceRequest(**fields) if "a" in fields and "b" in fields else None
 
 
 def plain_head(
@@ -82,7 +80,6 @@ def plain_head(
     """Credentials, identifier and activation seen of a request; None for a head that is left to the documented route.
 
     Args:
-        headers: as ASGI gives them, names in lower case.
         hosts: the values of ``Host`` that are answered, without a port; ``*`` is any.
 
     >>> plain_head([(b"host", b"localhost:8080"), (b"x-request-id", b"7")], [b"localhost"])
@@ -113,13 +110,7 @@ def plain_head(
 
 @dataclass(frozen=True, slots=True)
 class RawResponse:
-    """A response, ready to be written.
-
-    Attributes:
-        status: of HTTP.
-        headers: names in lower case, ``content-length`` among them.
-        body: whole.
-    """
+    """A response, ready to be written, with ``content-length`` among its headers; names are in lower case."""
 
     status: int
     headers: Sequence[tuple[bytes, bytes]]
@@ -136,7 +127,6 @@ class QuickDistance:
 
     Args:
         responder: of the same core and admission as the documented route's, so that tags are the same.
-        hosts: the values of ``Host`` that are answered.
     """
 
     def __init__(self, responder: Responder, *, hosts: Sequence[str]) -> None:
@@ -144,19 +134,14 @@ class QuickDistance:
         self._hosts = frozenset(host.encode() for host in hosts)
 
     def response(self, query: bytes, scope: Mapping[str, Any]) -> RawResponse | None:
-        """The response, without a turn of the event loop; None where the request is not plain, or the guard waits.
-
-        Args:
-            query: the query string of a ``GET`` of `PATH`.
-            scope: with ``headers`` and ``client``, as ASGI has them.
-        """
+        """The response, without a turn of the event loop; None where the request is not plain, or the guard waits."""
         responder = self._responder
         if not responder.core.is_quick():
             return None
         text = query.decode("latin-1")
-        fields = plain_query(text)
-        head = None if fields is None else plain_head(scope["headers"], self._hosts)
-        if fields is None or head is None:
+        question = plain_query(text)
+        head = None if question is None else plain_head(scope["headers"], self._hosts)
+        if question is None or head is None:
             return None
         session = ReleaseSession()
         if head[2] is not None:
@@ -179,21 +164,23 @@ class QuickDistance:
             return None
         tag = ""
 
-        def work(context: RequestContext) -> Answer[int | None]:
+        def job(context: RequestContext) -> Answer[int | None]:
             nonlocal tag
-            answer = responder.core.distance(**fields, context=context)
+            answer = responder.core.distance(
+                question.a, question.b, direction=question.direction, max_hops=question.max_hops, context=context
+            )
             tag = responder.tag(PATH, text, answer.digest, context.caller)
             return answer
 
         try:
-            answer = responder.admission.at_once(info, work)
+            answer = responder.admission.at_once(info, job)
         except CuihopError as error:
             refused = RawResponse.of(problem_response(error, info.request_id))
             return replace(refused, headers=[*refused.headers, *_activation_header(session)])
         except Exception:
             _log.exception("an answer failed")
             return RawResponse.of(fault_response(info.request_id))
-        body = response_models.written(answer, answer_fields.distance_fields(answer.value, **fields))
+        body = written(answer, fields_of(DistanceAnswer.of_hops(answer.value, question)))
         headers = (
             (b"x-request-id", info.request_id.encode("latin-1")),
             (b"etag", tag.encode("latin-1")),

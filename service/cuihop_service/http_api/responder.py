@@ -9,6 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -18,7 +19,6 @@ from cuihop.remote.activation import ACTIVATION_HEADER
 from cuihop_service.admission import Admission, RequestInfo
 from cuihop_service.callers import Caller, Scope
 from cuihop_service.core import ConceptService
-from cuihop_service.http_api.response_models import written
 from cuihop_service.request_context import Answer, Cancelled, ReleaseSession, RequestContext
 
 T = TypeVar("T")
@@ -40,13 +40,16 @@ _TIMEOUT_HEADER = "x-timeout-seconds"
 _SECONDS = re.compile(r"[0-9]{1,6}(\.[0-9]{0,20})?", re.ASCII)
 
 
-class Responder:
-    """From HTTP requests to calls of the core, and from its answers to responses.
+def written(answer: Answer[Any], fields: Mapping[str, Any]) -> bytes:
+    """An answer as JSON, with its origin."""
+    return orjson.dumps(
+        {**fields, "merged": dict(answer.merged), "release": answer.digest, "tier": answer.tier},
+        option=orjson.OPT_SERIALIZE_NUMPY,
+    )
 
-    Args:
-        core: the operations.
-        admission: of every request.
-    """
+
+class Responder:
+    """From HTTP requests to calls of the core, and from its answers to responses."""
 
     def __init__(self, core: ConceptService, admission: Admission) -> None:
         self.core = core
@@ -60,8 +63,8 @@ class Responder:
         self,
         request: Request,
         operation: str,
-        work: Callable[[RequestContext], Answer[T]],
-        fields: Callable[[Answer[T]], Mapping[str, Any]],
+        job: Callable[[RequestContext], Answer[T]],
+        fields: Callable[[T], Mapping[str, Any]],
         *,
         size: int = 1,
         scope: Scope = "read",
@@ -72,13 +75,6 @@ class Responder:
         """The response to a request.
 
         Args:
-            request: the framework's.
-            operation: its name.
-            work: computes the answer.
-            fields: of the JSON, from the answer.
-            size: number of pairs, concepts, sets or texts.
-            scope: that the caller needs.
-            quick: True for an answer without a thread.
             release: digest of the release that the caller demands; None for any.
             content: of the request, for the audit; by default its body, or its query string.
         """
@@ -90,10 +86,10 @@ class Responder:
                     _check_release(release, served.digest)
                     if tags is not None and (tag := self._tag(request, served.digest, context)) in tags:
                         return None, tag
-            answer = context.answer = work(context)
+            answer = context.answer = job(context)
             _check_release(release, answer.digest)  # it may have been exchanged meanwhile
             tag = self._tag(request, answer.digest, context)
-            return None if tags == "*" else written(answer, fields(answer)), tag
+            return None if tags == "*" else written(answer, fields(answer.value)), tag
 
         if content is None and request.method != "GET":
             body = await request.json()  # parsed before
@@ -117,10 +113,8 @@ class Responder:
         request: Request,
         operation: str,
         *,
-        size: int = 1,
-        scope: Scope = "read",
-        quick: bool = False,
         content: Callable[[], Mapping[str, Any]] | None = None,
+        **others: Any,
     ) -> RequestInfo:
         """The request's description. Without ``content`` its content is the query string.
 
@@ -132,21 +126,12 @@ class Responder:
             request,
             operation,
             seconds=None if seconds is None else _seconds(seconds),
-            size=size,
-            scope=scope,
-            quick=quick,
             content=content or (lambda: _query_parameters(request)),
+            **others,
         )
 
     def tag(self, path: str, query: str, digest: str, caller: Caller) -> str:
-        """The ETag, which changes whenever the same request may have another answer.
-
-        Args:
-            path: of the request.
-            query: its query string.
-            digest: of the release that answers.
-            caller: of the request.
-        """
+        """The ETag, which changes whenever the same request may have another answer."""
         content = f"{digest} {path} {query} {self.core.sees_names(caller)} {cuihop.__version__}"
         return f'W/"{hashlib.sha256(content.encode()).hexdigest()[:32]}"'
 
@@ -156,16 +141,7 @@ class Responder:
 
 
 def request_info(request: Request, operation: str, **others: Any) -> RequestInfo:
-    """The description of a request by its head: credentials, certificate, address, identifier.
-
-    Args:
-        request: the framework's.
-        operation: its name.
-        others: further attributes of `RequestInfo`.
-
-    Raises:
-        InputError: a malformed activation.
-    """
+    """The description of a request by its head; `InputError` for a malformed activation."""
     return RequestInfo(
         operation=operation,
         transport="http",
@@ -188,8 +164,10 @@ def _session_of(request: Request) -> ReleaseSession:
 
 def _query_parameters(request: Request) -> dict[str, Any]:
     """The query string: name → value, or all values of a repeated parameter."""
-    given = request.query_params
-    return {name: value if len(values := given.getlist(name)) == 1 else values for name, value in given.items()}
+    parameters = request.query_params
+    return {
+        name: value if len(values := parameters.getlist(name)) == 1 else values for name, value in parameters.items()
+    }
 
 
 def _check_release(demanded: str | None, served: str) -> None:
@@ -212,10 +190,10 @@ def request_id_of(request: Request) -> str:
     return request_id
 
 
-def usable_request_id(given: str) -> str:
+def usable_request_id(requested: str) -> str:
     """The caller's identifier of a request if it is short and printable, else a new one."""
-    usable = 0 < len(given) <= 128 and given.isascii() and given.isprintable()
-    return given if usable else os.urandom(16).hex()
+    usable = 0 < len(requested) <= 128 and requested.isascii() and requested.isprintable()
+    return requested if usable else os.urandom(16).hex()
 
 
 async def until_gone(request: Request, answer: Awaitable[T], *, quick: bool = False) -> T:

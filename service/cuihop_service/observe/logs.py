@@ -23,7 +23,7 @@ import orjson
 import structlog
 from structlog.typing import Processor
 
-from cuihop_service.admission import RequestOutcome, SilentObserver
+from cuihop_service.admission import Observer, RequestOutcome
 from cuihop_service.guard.address_limits import AddressLimits, LineBudget
 
 FROM_ADDRESS = "from_address"
@@ -52,13 +52,7 @@ _requests_log = logging.getLogger("cuihop.requests")
 
 
 def configure_logs(style: LogStyle = "auto", stream: TextIO | None = None, limits: AddressLimits | None = None) -> None:
-    """Send all logs of the process to one stream.
-
-    Args:
-        style: ``auto`` is text on a terminal, JSON elsewhere.
-        stream: standard error where it is not given.
-        limits: on the lines a second that callers cause.
-    """
+    """Send all logs of the process to one stream; ``auto`` is text on a terminal, JSON elsewhere."""
     limits = limits or AddressLimits()
     stream = sys.stderr if stream is None else stream
     text = style == "text" or (style == "auto" and stream.isatty())
@@ -100,15 +94,11 @@ def configure_logs(style: LogStyle = "auto", stream: TextIO | None = None, limit
         logger.setLevel(level)
 
 
-class RequestLog(SilentObserver):
+class RequestLog(Observer):
     """An `Observer` that writes faults of the service and slow answers, or everything.
 
     The lines a second are bounded, unless every request leaves one. A caller's own mistakes are no news for the log:
     metrics count them, and the audit log has refusals.
-
-    Args:
-        every: True for a line for every request. May be switched while the service runs.
-        slow_seconds: an answer that takes longer leaves a line.
     """
 
     def __init__(self, *, every: bool = False, slow_seconds: float = 1.0) -> None:
@@ -117,9 +107,9 @@ class RequestLog(SilentObserver):
 
     def finished(self, outcome: RequestOutcome, token: object) -> None:
         """See `Observer`."""
-        fault = outcome.reason in FAULTS_OF_THE_SERVICE
+        is_fault = outcome.reason in FAULTS_OF_THE_SERVICE
         slow = outcome.seconds >= self.slow_seconds
-        if not (self.every or fault or slow):
+        if not (self.every or is_fault or slow):
             return
         info = outcome.info
         fields: dict[str, object] = {
@@ -135,16 +125,12 @@ class RequestLog(SilentObserver):
         if outcome.reason in _WITH_DETAIL:
             fields["detail"] = outcome.detail
         fields[UNBOUNDED] = self.every
-        level = logging.ERROR if fault else logging.WARNING if slow else logging.INFO
+        level = logging.ERROR if is_fault else logging.WARNING if slow else logging.INFO
         _requests_log.log(level, "request", extra=fields)
 
 
 class _BoundedLines(logging.Filter):
-    """Leaves out lines above the budget, and reports their number. Requests have a budget of their own.
-
-    Args:
-        limits: on the lines a second.
-    """
+    """Leaves out lines above the budget, and reports their number. Requests have a budget of their own."""
 
     def __init__(self, limits: AddressLimits) -> None:
         super().__init__()
@@ -189,11 +175,11 @@ def _trace_id(logger: Any, method: str, event: Event) -> Event:
 
 def _frames_only(logger: Any, method: str, event: Event) -> Event:
     """Reduce a traceback to frames and types, without the messages of its errors."""
-    found = event.pop("exc_info", None)
+    raised = event.pop("exc_info", None)
     event.pop("stack_info", None)
-    if found is True:
-        found = sys.exc_info()
-    error = found[1] if isinstance(found, tuple) else found
+    if raised is True:
+        raised = sys.exc_info()
+    error = raised[1] if isinstance(raised, tuple) else raised
     if isinstance(error, BaseException):
         event["exception"] = _frames(error)
     return event

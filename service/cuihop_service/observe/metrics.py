@@ -10,20 +10,20 @@ and the worker that is scraped adds all of them up. Without the folder a process
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import threading
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import cuihop
-from cuihop_service.admission import RequestOutcome, SilentObserver
+from cuihop_service.admission import Observer, RequestOutcome
 from cuihop_service.graph_holder import GraphHolder
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE, reading
 
 if TYPE_CHECKING:
-    from prometheus_client import Counter, Gauge, Histogram
+    from prometheus_client import Gauge
 
 STATES = ("starting", "ready", "degraded", "unavailable", "stopping")
 
@@ -37,11 +37,10 @@ _CACHE_REDIS = {"shared_reads": "read", "shared_writes": "written", "shared_erro
                 "shared_held_back": "held_back", "shared_refused": "refused"}  # fmt: skip
 
 
-class Metrics(SilentObserver):
+class Metrics(Observer):
     """An `Observer` that counts.
 
     Args:
-        holder: of the state and the release; None for neither.
         cache: returns the numbers of `CacheStatistics` by their names (those of its shared level with ``shared_``
             before them); None for no cache.
     """
@@ -68,22 +67,24 @@ class Metrics(SilentObserver):
 
             use_allocated_files()
         self._registry = registry = CollectorRegistry()
-        counter = partial(Counter, registry=registry)
-        sum_of_workers = partial(Gauge, multiprocess_mode="livesum", registry=registry)
-        same_in_workers = partial(Gauge, multiprocess_mode="livemax", registry=registry)
-        of_each_worker = partial(Gauge, multiprocess_mode="liveall", registry=registry)
-        self._seconds = Histogram(
+        counter = functools.partial(Counter, registry=registry)
+        sum_of_workers = functools.partial(Gauge, multiprocess_mode="livesum", registry=registry)
+        same_in_workers = functools.partial(Gauge, multiprocess_mode="livemax", registry=registry)
+        of_each_worker = functools.partial(Gauge, multiprocess_mode="liveall", registry=registry)
+        seconds = Histogram(
             "cuihop_answer_seconds",
             "Time from a request's arrival to its answer, of requests that were answered.",
             ["operation", "transport", "tier"],
             buckets=_SECONDS,
             registry=registry,
         )
-        self._requests = counter(
+        requests = counter(
             "cuihop_requests",
             "Requests that ended, by outcome: OK, CANCELLED, or the reason of the error.",
             ["operation", "transport", "outcome"],
         )
+        # Cached, since the package's own way from label values to a child takes longer than to count.
+        self._seconds, self._requests = functools.cache(seconds.labels), functools.cache(requests.labels)
         self._pairs = counter("cuihop_pairs", "Distances answered.", ["transport"])
         self._running = sum_of_workers("cuihop_requests_running", "Requests in threads now.")
         self._waiting = sum_of_workers("cuihop_requests_waiting", "Requests waiting for one.")
@@ -111,9 +112,6 @@ class Metrics(SilentObserver):
                 "cuihop_worker_start_time_seconds", "When a worker started, since 1970."
             ),
         }
-        # A look-up in a dict, since the package's own way from label values to a child takes longer than to count.
-        self._seconds_of: dict[tuple[str, str, str | None], Histogram] = {}
-        self._requests_of: dict[tuple[str, str, str], Counter] = {}
         self._answered: dict[str, int] = {}  # pairs, added to the counter at each refresh
         self._handed_on: dict[str, int] = {}
         self._refreshing = threading.Lock()
@@ -125,19 +123,10 @@ class Metrics(SilentObserver):
         """See `Observer`."""
         info = outcome.info
         operation, transport, reason = info.operation, info.transport, outcome.reason
-        counted = self._requests_of.get((operation, transport, reason))
-        if counted is None:
-            counted = self._requests.labels(operation, transport, reason)
-            self._requests_of[operation, transport, reason] = counted
-        counted.inc()
+        self._requests(operation, transport, reason).inc()
         if reason != "OK":
             return
-        tier = outcome.tier
-        timed = self._seconds_of.get((operation, transport, tier))
-        if timed is None:
-            timed = self._seconds.labels(operation, transport, tier or "none")
-            self._seconds_of[operation, transport, tier] = timed
-        timed.observe(outcome.seconds)
+        self._seconds(operation, transport, outcome.tier or "none").observe(outcome.seconds)
         if operation in _DISTANCES:
             self._answered[transport] = self._answered.get(transport, 0) + info.size
 
@@ -190,11 +179,7 @@ class Metrics(SilentObserver):
         self._cache_entries.set(numbers.get("entries", 0.0))
 
     def text(self, accept: str = "") -> tuple[bytes, str]:
-        """All metrics of all workers, and their media type.
-
-        Args:
-            accept: the ``Accept`` header of the request: Prometheus' text, or OpenMetrics.
-        """
+        """All metrics of all workers in the format of an ``Accept`` header, and their media type."""
         from prometheus_client import CollectorRegistry
         from prometheus_client.exposition import choose_encoder
 

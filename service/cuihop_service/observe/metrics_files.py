@@ -62,7 +62,7 @@ class _AllocatedFile(MmapedDict):
 
 
 class _WorkerFile(_AllocatedFile):
-    """The same, which continues in the memory of this process alone where the file fails."""
+    """A file of a worker, which continues in the memory of this process alone if the file fails."""
 
     def __init__(self, filename: str, read_mode: bool = False) -> None:
         try:
@@ -113,11 +113,7 @@ def counts_alone() -> bool:
 
 
 class ReadableFiles:
-    """A collector of the numbers of all processes. Files that cannot be read are left out.
-
-    Args:
-        folder: of the files.
-    """
+    """A collector of the numbers of all processes. Files that cannot be read are left out."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -132,9 +128,7 @@ def merge_files(folder: Path, kind: str, ended: int, total: str) -> None:
     """Add the numbers of a process that has ended to those of all that have ended, and remove its file.
 
     Args:
-        folder: of the files.
         kind: ``counter`` or ``histogram``.
-        ended: number of the process.
         total: stands for a process number.
 
     Raises:
@@ -144,8 +138,8 @@ def merge_files(folder: Path, kind: str, ended: int, total: str) -> None:
     if not file.exists():
         return
     sums: Counter[str] = Counter()
-    for part in (sums_file, file):
-        sums.update(_entries(part))
+    for source in (sums_file, file):
+        sums.update(_entries(source))
     fresh = sums_file.with_suffix(".new")
     fresh.unlink(missing_ok=True)
     try:
@@ -161,7 +155,7 @@ def merge_files(folder: Path, kind: str, ended: int, total: str) -> None:
 
 
 def _entries(file: Path) -> dict[str, Any]:
-    """The numbers of a file by their keys; none where it is new, gone or damaged."""
+    """The numbers of a file by their keys; empty for a file that is new, gone or damaged."""
     try:
         if not file.stat().st_size:
             return {}

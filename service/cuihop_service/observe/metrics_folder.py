@@ -18,7 +18,7 @@ _log = logging.getLogger("cuihop.service")
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """Variable in which `prometheus_client` finds the folder. It must be set before a worker starts."""
 
-_ENDED = "0"  # in the place of a process number: the counts of all processes that have ended
+_ENDED = "0"  # in place of a process number: the counts of all processes that have ended
 _PREFIX = "cuihop-metrics-"
 _HELD = "held"  # a file that is locked as long as any process writes to the folder
 
@@ -27,9 +27,6 @@ class MetricsFolder:
     """Folder created by the supervisor before the first worker. Folders left by killed services are removed then.
 
     Nothing here raises: a service without the folder answers, and each of its workers reports its own metrics alone.
-
-    Args:
-        parent: of the folder; None for the folder for temporary files.
     """
 
     def __init__(self, parent: Path | None = None) -> None:

@@ -28,14 +28,6 @@ _REFRESH_SECONDS = 2.0
 class Observation:
     """Metrics, the log of requests and, if configured, traces.
 
-    Args:
-        holder: of the release.
-        log_requests: True for a line for each request.
-        slow_seconds: an answer that takes longer leaves a line anyway.
-        counts: pairs answered through the caches of the graphs, one after the other; None for no cache.
-        shared: the cache's level that replicas share; None for none.
-        traces: True sends spans to the address in the ``OTEL_…`` variables.
-
     Raises:
         InputError: traces are wanted, and the extra ``traces`` is not installed.
     """

@@ -16,7 +16,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 import cuihop
 from cuihop.neo4j_graph.connection import Neo4jConnection
-from cuihop_service.admission import RequestInfo, RequestOutcome, SilentObserver
+from cuihop_service.admission import Observer, RequestInfo, RequestOutcome
 from cuihop_service.observe.logs import FAULTS_OF_THE_SERVICE
 
 if TYPE_CHECKING:
@@ -45,12 +45,8 @@ def exporting_provider() -> TracerProvider:
     return provider
 
 
-class Tracing(SilentObserver):
-    """An `Observer` that opens a span for each request, below the caller's own where ``traceparent`` names one.
-
-    Args:
-        tracer: of the spans.
-    """
+class Tracing(Observer):
+    """An `Observer` that opens a span for each request, below the caller's own where ``traceparent`` names one."""
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer

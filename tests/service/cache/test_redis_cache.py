@@ -23,6 +23,7 @@ from cuihop.errors import ConceptNotFound, InputError, InvalidCui
 from cuihop_service.cache import CachedGraph
 from cuihop_service.cache.local_cache import NO_PATH, entry_beyond
 from cuihop_service.cache.redis_cache import RedisCache
+from cuihop_tools.neo4j_server import free_ports
 from examples import examples
 from redis_server import RedisServer, new_redis
 from waiting import wait_for
@@ -146,7 +147,7 @@ def test_garbage_is_taken_for_missing(emptied: RedisServer, value: bytes) -> Non
         assert answer.distances == EXPECTED
         assert not answer.from_cache.any()
         assert shared.statistics.refused == len(PAIRS)
-        assert CachedGraph(chain(), shared=shared).answered(PAIRS).from_cache.all()  # written anew
+        assert CachedGraph(chain(), shared=shared).answered(PAIRS).from_cache.all()  # written again
 
 
 def test_values_of_other_keys_releases_and_secrets_are_refused(emptied: RedisServer) -> None:
@@ -291,7 +292,7 @@ def impostor(reply: Callable[[socket.socket], None]) -> Iterator[str]:
             yield f"redis://127.0.0.1:{server.getsockname()[1]}"
         finally:
             stop.set()
-        serving.result(10)
+        serving.result(60)
 
 
 @pytest.mark.parametrize(
@@ -360,9 +361,7 @@ def test_tls_with_the_right_and_the_wrong_authority(tmp_path_factory: pytest.Tem
     certificate.cert_chain_pems[0].write_to_path(str(folder / "certificate.pem"))
     authority.cert_pem.write_to_path(str(folder / "authority.pem"))
     stranger.cert_pem.write_to_path(str(folder / "stranger.pem"))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    (port,) = free_ports(1)
     server = new_redis(
         tmp_path_factory,
         f"tls-port {port}",

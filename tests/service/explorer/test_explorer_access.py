@@ -55,7 +55,7 @@ def view_text(explorer: Explorer, view: str) -> None:
 
 
 def violations(explorer: Explorer, name: str) -> dict[str, list[str]]:
-    """What axe finds in the page, in either scheme."""
+    """Violations that axe finds in the page, in either scheme."""
     if not explorer.page.evaluate("'axe' in window"):
         explorer.page.evaluate(Axe().axe_script)
     found: dict[str, list[str]] = {}

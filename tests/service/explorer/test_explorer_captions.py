@@ -19,11 +19,10 @@ from cuihop.annotation.options import CONTEXTS
 from cuihop.annotation.semantic_groups import SEMANTIC_GROUPS
 from cuihop_server import RunningService, running_service
 from cuihop_service.explorer import explorer_routes
-from cuihop_service.guard.configured_guard import GuardSettings
 from cuihop_service.limits import Limits
 from example_graph import example_graph
 from explorer_graph import explorer_graph
-from guarded_service import new_key_in
+from guarded_service import guard_of, new_key_in
 
 A = "Lesion of the brain stem, and aorta. The head is normal."
 B = "The brain and the head; veins."
@@ -294,7 +293,7 @@ def test_troubles_are_reported_in_plain_words(explorer: Explorer) -> None:
 
 def test_without_names_the_page_says_so(browser: Browser, tmp_path: Path) -> None:
     key = new_key_in(tmp_path / "keys.json", "nameless", "read")
-    guard = GuardSettings(keys_file=tmp_path / "keys.json").guard()
+    guard = guard_of(keys_file=tmp_path / "keys.json")
     with (
         running_service(example_graph(), guard=guard, routes=lambda core, admission: explorer_routes()) as service,
         opened(browser, service.http + "/") as explorer,

@@ -17,11 +17,10 @@ import pytest
 
 from cuihop_server import RunningService, running_service
 from cuihop_service.explorer import POLICY, explorer_routes, pages
-from cuihop_service.guard.configured_guard import GuardSettings
 from cuihop_tools import vendoring
 from cuihop_tools.vendoring import LOCK, VENDOR
 from example_graph import example_graph
-from guarded_service import http, new_key_in, raw
+from guarded_service import guard_of, http, new_key_in, raw
 
 STATIC = VENDOR.parent
 OWN = sorted(path for path in STATIC.glob("*") if path.is_file())
@@ -33,7 +32,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
     keys = tmp_path_factory.mktemp("keys") / "keys.json"
     new_key_in(keys, "somebody")
     with running_service(
-        example_graph(), guard=GuardSettings(keys_file=keys).guard(), routes=lambda core, admission: explorer_routes()
+        example_graph(), guard=guard_of(keys_file=keys), routes=lambda core, admission: explorer_routes()
     ) as running:
         yield running
 

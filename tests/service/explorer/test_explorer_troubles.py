@@ -14,10 +14,9 @@ from cuihop.remote.statuses import STATUSES
 from cuihop_server import RunningService, running_service
 from cuihop_service.callers import Rate
 from cuihop_service.explorer import explorer_routes
-from cuihop_service.guard.configured_guard import GuardSettings
 from cuihop_service.guard.key_file import changed_keys
 from example_graph import UNKNOWN, example_graph
-from guarded_service import http, new_key_in
+from guarded_service import guard_of, http, new_key_in
 from waiting import wait_for
 
 STEM, HEAD = "C0006121", "C0018670"
@@ -47,7 +46,7 @@ def open_service() -> Iterator[RunningService]:
 
 @pytest.fixture(scope="module")
 def guarded(keys: dict[str, str], key_file: Path) -> Iterator[RunningService]:
-    guard = GuardSettings(keys_file=key_file).guard()
+    guard = guard_of(keys_file=key_file)
     with running_service(example_graph(), guard=guard, routes=lambda core, admission: explorer_routes()) as running:
         yield running
 

@@ -765,7 +765,7 @@ def test_the_concept_at_hand_is_taken_along_to_other_views(explorer: Explorer) -
     expect(explorer.field("Around")).to_have_value("Brain stem (C0006121)")
     views.get_by_role("link", name="Concept").click()
     expect(explorer["#card h1"]).to_have_text("Brain stem")
-    views.get_by_role("link", name="Concept").click()  # the view that is shown: begins anew
+    views.get_by_role("link", name="Concept").click()  # the view that is shown: begins again
     expect(explorer.page).to_have_url(re.compile("#/$"))
 
 

@@ -57,7 +57,7 @@ def test_packed_numbers_are_the_same_batch(asker: GrpcAsker) -> None:
             pb.DistancesRequest(pairs=[pb.ConceptPair(a="C", b="C")], packed=pb.PackedPairs(a=[1], b=[1])),
             "two forms of pairs",
         ),
-        (pb.DistancesRequest(bounds=pb.SearchBounds(direction=7)), "unknown direction; found 7"),  # type: ignore[arg-type]
+        (pb.DistancesRequest(bounds=pb.SearchBounds(direction=7)), "direction: no such value; found 7"),  # type: ignore[arg-type]
     ],
 )
 def test_a_batch_that_asks_nothing_possible(asker: GrpcAsker, request_: pb.DistancesRequest, message: str) -> None:

@@ -34,7 +34,7 @@ def bare(service: RunningService, path: str, *messages: bytes, key: str | None =
     with grpc.insecure_channel(f"127.0.0.1:{service.grpc_port}") as channel:
         call = channel.stream_stream(path, request_serializer=bytes, response_deserializer=bytes)
         metadata = () if key is None else bearer(key)
-        return list(call(iter(messages), metadata=metadata, timeout=20, **options))
+        return list(call(iter(messages), metadata=metadata, timeout=60, **options))
 
 
 RPCS = [
@@ -71,7 +71,7 @@ def test_a_message_that_never_comes_ends_the_call(monkeypatch: pytest.MonkeyPatc
         over = threading.Event()
 
         def nothing() -> Iterator[bytes]:
-            over.wait(20)
+            over.wait(60)
             yield b""
 
         try:

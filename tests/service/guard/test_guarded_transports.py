@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import socket
 from collections.abc import Iterator
@@ -20,13 +19,13 @@ from cuihop_service.admission import Observers, RequestInfo, RequestOutcome
 from cuihop_service.callers import Rate
 from cuihop_service.guard.address_limits import AddressLimits
 from cuihop_service.guard.audit import AuditLog
-from cuihop_service.guard.configured_guard import ConfiguredGuard, GuardSettings
+from cuihop_service.guard.configured_guard import ConfiguredGuard
 from cuihop_service.guard.rates import Rates
 from cuihop_service.http_api.application import metrics_route
 from cuihop_service.observe.metrics import Metrics
-from cuihop_service.settings import ServiceSettings
+from cuihop_service.settings import read_settings
 from example_graph import NAMES, RETIRED, example_graph
-from guarded_service import DISTANCE, A, B, bearer, http, key_file, new_key_in, refused, stub
+from guarded_service import DISTANCE, A, B, bearer, guard_of, http, key_file, new_key_in, refused, stub
 from neo4j_server import typed_graph
 
 DISTANCE_PATH = f"/v1/distance?a={A}&b={B}"
@@ -93,7 +92,7 @@ def test_a_revoked_key_ends_its_streams(service: RunningService, keys: Path) -> 
     head = b"POST /v1/distances/stream HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
     head += f"Authorization: Bearer {key}\r\n\r\n".encode()
     piece = b"%x\r\n%s\r\n" % (len(line), line)
-    with socket.create_connection(("127.0.0.1", service.http_port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", service.http_port), timeout=60) as connection:
         connection.sendall(head + piece)
         got = b""
         while b'"hops":[3]' not in got:
@@ -132,7 +131,7 @@ def test_a_strangers_body_is_not_read(service: RunningService) -> None:
     head = (
         b"POST /v1/distances HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n"
     )
-    with socket.create_connection(("127.0.0.1", service.http_port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", service.http_port), timeout=60) as connection:
         connection.sendall(head)
         assert b" 401 " in connection.recv(100)
 
@@ -163,10 +162,10 @@ def test_rates_are_told_with_the_time_to_wait(keys: Path) -> None:
 
 def test_many_failures_from_one_address_are_limited_and_valid_keys_are_not(keys: Path) -> None:
     key = new_key_in(keys, "atlas")
-    with running_service(example_graph(), guard=ConfiguredGuard(key_file(keys))) as service:
+    guard = ConfiguredGuard(key_file(keys), clock=lambda: 0.0)  # nothing is forgiven meanwhile
+    with running_service(example_graph(), guard=guard) as service:
         statuses = [http(service, DISTANCE_PATH, key="wrong").status for _ in range(60)]
-        assert set(statuses) == {401, 429}
-        assert statuses[:50] == [401] * 50
+        assert statuses == [401] * 50 + [429] * 10
         with stub(service) as grpc_stub:
             code, _, details = refused(lambda: grpc_stub.Distance(DISTANCE, metadata=bearer("wrong")))
             assert code == grpc.StatusCode.RESOURCE_EXHAUSTED  # the same address, over the other transport
@@ -178,7 +177,7 @@ def test_metrics_have_the_same_bound_on_failures(keys: Path, tmp_path: Path) -> 
     key, gauge = new_key_in(keys, "atlas"), new_key_in(keys, "gauge", "metrics")
     metrics = Metrics()
     audit = AuditLog(str(tmp_path / "audit"))
-    guard = ConfiguredGuard(key_file(keys), limits=AddressLimits(address_failures=5))
+    guard = ConfiguredGuard(key_file(keys), limits=AddressLimits(address_failures=5), clock=lambda: 0.0)
     observer, routes = Observers(metrics, audit), [metrics_route(metrics)]
     with running_service(example_graph(), guard=guard, observer=observer, more_routes=routes) as service:
         statuses = [http(service, "/metrics", key="wrong").status for _ in range(7)]
@@ -364,29 +363,22 @@ def test_beyond_loopback_needs_authentication_and_better_tls(host: str) -> None:
 
 
 def test_settings_that_make_no_sense_are_refused(keys: Path) -> None:
-    assert not GuardSettings().authenticates
+    store = {"store": "none.cuihop"}
+    assert not read_settings(store).authenticates
     with pytest.raises(InputError, match="all three"):
-        GuardSettings(issuer="https://idp.example")
+        read_settings({**store, "issuer": "https://idp.example"})
     with pytest.raises(InputError, match="password"):
-        GuardSettings(cypher_user="reader")
+        read_settings({**store, "cypher_user": "reader"})
     with pytest.raises(InputError, match="cannot be read"):
-        GuardSettings(keys_file=keys).guard()
+        guard_of(keys_file=keys)
     with pytest.raises(InputError, match="scope"):
-        GuardSettings(certificate_scopes=("root",)).guard()
+        guard_of(certificate_scopes=["root"])
     with pytest.raises(InputError, match="rate"):
-        GuardSettings(rate_requests=-1).guard()
+        guard_of(rate_requests=-1)
     hidden = "not to be shown"
-    assert hidden not in repr(GuardSettings(cypher_user="u", cypher_password=hidden, rates_redis=hidden))
+    assert hidden not in repr(read_settings({**store, "cypher_user": "u", "cypher_password": hidden, "redis": hidden}))
 
 
 def test_rates_hold_without_authentication_too() -> None:
-    guard = GuardSettings(rate_requests=0.1, rate_burst=2).guard()
-    with running_service(example_graph(), guard=guard) as service:
+    with running_service(example_graph(), guard=guard_of(rate_requests=0.1, rate_burst=2)) as service:
         assert [http(service, DISTANCE_PATH).status for _ in range(3)] == [200, 200, 429]
-
-
-def test_every_setting_of_the_guard_is_documented() -> None:
-    for field in dataclasses.fields(GuardSettings):
-        setting = field.name.removeprefix("rates_")  # one Redis serves the rates and the cache
-        assert setting in ServiceSettings.model_fields, setting  # which the reference has, as its test shows
-        assert field.name in (GuardSettings.__doc__ or "")

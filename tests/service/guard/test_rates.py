@@ -6,7 +6,6 @@ import asyncio
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from hypothesis import strategies as st
 from cuihop.errors import InputError, LimitExceeded, RateLimited
 from cuihop_service.callers import Caller, Rate
 from cuihop_service.guard.rates import Bucket, Rates, SharedRates
+from cuihop_tools.neo4j_server import free_ports
 from redis_server import NO_REDIS
 from waiting import wait_for
 
@@ -46,9 +46,7 @@ class Counter:
 
     def __init__(self, folder: Path) -> None:
         password = secrets.token_hex(16)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        (port,) = free_ports(1)
         self.address = f"redis://:{password}@127.0.0.1:{port}/0"
         self._configuration = f'bind 127.0.0.1\nport {port}\nrequirepass {password}\nsave ""\ndir {folder}\n'.encode()
         self.start()

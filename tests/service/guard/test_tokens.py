@@ -26,11 +26,11 @@ from cuihop_service.admission import RequestInfo
 from cuihop_service.callers import Caller
 from cuihop_service.guard import signing_keys
 from cuihop_service.guard.api_keys import PREFIX
-from cuihop_service.guard.configured_guard import ConfiguredGuard, GuardSettings
+from cuihop_service.guard.configured_guard import ConfiguredGuard
 from cuihop_service.guard.signing_keys import SigningKeys, public_keys
 from cuihop_service.guard.tokens import TokenRules, TokenVerifier
 from example_graph import example_graph
-from guarded_service import DISTANCE, A, B, bearer, http, refused, stub
+from guarded_service import DISTANCE, A, B, bearer, guard_of, http, refused, stub
 from waiting import wait_for
 
 ISSUER, AUDIENCE = "https://idp.example", "cuihop"
@@ -425,7 +425,7 @@ def test_secrets_private_and_encryption_keys_are_no_signing_keys() -> None:
 
 
 def test_tokens_over_both_transports(provider: Provider) -> None:
-    guard = GuardSettings(issuer=ISSUER, audience=(AUDIENCE,), jwks=provider.address).guard()
+    guard = guard_of(issuer=ISSUER, audience=[AUDIENCE], jwks=provider.address)
     path = f"/v1/distance?a={A}&b={B}"
     with running_service(example_graph(), guard=guard) as service, stub(service) as grpc_stub:
         assert http(service, path, key=signed()).json["hops"] == 3
@@ -440,9 +440,9 @@ def test_tokens_over_both_transports(provider: Provider) -> None:
 
 
 def test_where_the_provider_is_down_keys_go_on_and_tokens_are_told_to_come_again(tmp_path: Path) -> None:
-    settings = GuardSettings(issuer=ISSUER, audience=(AUDIENCE,), jwks="http://127.0.0.1:1/keys")
-    assert isinstance(settings.guard(), ConfiguredGuard)
-    with running_service(example_graph(), guard=settings.guard()) as service, stub(service) as grpc_stub:
+    guard = guard_of(issuer=ISSUER, audience=[AUDIENCE], jwks="http://127.0.0.1:1/keys")
+    assert isinstance(guard, ConfiguredGuard)
+    with running_service(example_graph(), guard=guard) as service, stub(service) as grpc_stub:
         answer = http(service, f"/v1/distance?a={A}&b={B}", key=signed())
         assert (answer.status, answer.json["reason"]) == (503, "GRAPH_UNAVAILABLE")
         code, _, _ = refused(lambda: grpc_stub.Distance(DISTANCE, metadata=bearer(signed())))

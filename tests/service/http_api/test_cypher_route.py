@@ -21,10 +21,12 @@ from cuihop_server import RunningService, running_service
 from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
 from cuihop_service.guard.audit import AuditLog
-from cuihop_service.guard.configured_guard import ConfiguredGuard, GuardSettings
+from cuihop_service.guard.configured_guard import ConfiguredGuard
 from cuihop_service.guard.key_file import KeyFile
-from cuihop_service.http_api.cypher_route import cypher_connection, cypher_routes
+from cuihop_service.http_api.cypher_route import cypher_routes
 from cuihop_service.http_api.responder import Responder
+from cuihop_service.settings import read_settings
+from cuihop_service.worker import curators_connection
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
 from guarded_service import Reply, http, new_key_in
@@ -68,9 +70,9 @@ def opened(neo4j_server: LocalServer, tmp_path_factory: pytest.TempPathFactory) 
 
         @contextmanager
         def open_it(*, names: bool = True, **changes: Any) -> Iterator[Curators]:
-            settings = GuardSettings(keys_file=file, cypher=True, **changes)
+            settings = read_settings({"store": "none.cuihop", "keys_file": file, "cypher": True, **changes})
             audit = folder / f"audit-{secrets.token_hex(4)}.jsonl"
-            with cypher_connection(settings, settings_of(neo4j_server)) as connection:
+            with curators_connection(settings, settings_of(neo4j_server)) as connection:
 
                 def routes(core: ConceptService, admission: Admission) -> list[BaseRoute]:
                     return cypher_routes(
@@ -305,8 +307,8 @@ def test_it_is_off_unless_asked_for() -> None:
 
 
 def test_a_user_of_its_own_is_used(neo4j_server: LocalServer) -> None:
-    settings = GuardSettings(cypher=True, cypher_user="curator", cypher_password="wrong")  # noqa: S106
-    with cypher_connection(settings, settings_of(neo4j_server)) as connection:
+    settings = read_settings({"store": "none.cuihop", "cypher_user": "curator", "cypher_password": "wrong"})
+    with curators_connection(settings, settings_of(neo4j_server)) as connection:
         assert connection.settings.user == "curator"
         assert connection.settings.connections == 2 * settings.cypher_running
         assert "wrong" not in repr(connection.settings)

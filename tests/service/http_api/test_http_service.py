@@ -16,7 +16,9 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.types import Message
 
+from cuihop.operations import table
 from cuihop_server import RunningService, running_service
+from cuihop_service.http_api.models import AnswerBody, ProblemBody, answer_model
 from cuihop_service.http_api.quick_distance import plain_head, plain_query
 from cuihop_service.http_api.responder import until_gone
 from cuihop_service.limits import Limits
@@ -38,7 +40,7 @@ class Caller:
 
     def __init__(self, base: str) -> None:
         self._base = base
-        self._pool = urllib3.PoolManager(retries=False, timeout=20)
+        self._pool = urllib3.PoolManager(retries=False, timeout=60)
 
     def get(self, path: str, **headers: str) -> urllib3.BaseHTTPResponse:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -268,7 +270,7 @@ def test_a_body_that_is_too_large(call: Caller) -> None:
 
 
 def test_a_stream_of_lines_is_answered_line_by_line(service: RunningService) -> None:
-    with socket.create_connection(("127.0.0.1", service.http_port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", service.http_port), timeout=60) as connection:
         connection.sendall(
             b"POST /v1/distances/stream HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
             b"Accept-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -368,35 +370,34 @@ def test_the_examples_of_the_document_are_answered(call: Caller) -> None:
 
 
 def test_answers_are_as_the_document_says(call: Caller) -> None:
-    from cuihop_service.http_api import response_models
-
-    got: list[tuple[str, type[BaseModel]]] = [
-        (PATH, response_models.DistanceBody),
-        ("/v1/path?a=C0006121&b=C0018670", response_models.PathBody),
-        ("/v1/path?a=C0006121&b=C9000004", response_models.PathBody),
-        ("/v1/neighbourhood?cui=C0006121&hops=2", response_models.NeighbourhoodBody),
-        ("/v1/search?text=brain", response_models.SearchBody),
-        ("/v1/concept?cui=C0006121", response_models.ConceptBody),
-        ("/v1/release", response_models.ReleaseBody),
+    got: list[tuple[str, table.Operation[Any, Any]]] = [
+        (PATH, table.DISTANCE),
+        ("/v1/path?a=C0006121&b=C0018670", table.PATH),
+        ("/v1/path?a=C0006121&b=C9000004", table.PATH),
+        ("/v1/neighbourhood?cui=C0006121&hops=2", table.NEIGHBOURHOOD),
+        ("/v1/search?text=brain", table.SEARCH),
+        ("/v1/concept?cui=C0006121", table.CONCEPT),
+        ("/v1/release", table.RELEASE),
     ]
-    for path, model in got:
+    for path, operation in got:
         content = json.loads(call.get(path).data)
+        model = answer_model(operation.answer, BaseModel if operation is table.RELEASE else AnswerBody)
         assert set(model.model_validate(content).model_dump(by_alias=True)) == set(content)
-    posted: list[tuple[str, object, type[BaseModel]]] = [
-        ("/v1/distances", {"pairs": [PAIR]}, response_models.DistancesBody),
-        ("/v1/neighbourhoods", {"cuis": PAIR}, response_models.NeighbourhoodsBody),
-        ("/v1/relevance", {"a": PAIR, "b": PAIR[:1]}, response_models.RelevanceBody),
-        ("/v1/relevances", {"query": PAIR, "corpus": [PAIR]}, response_models.RelevancesBody),
-        ("/v1/concepts", {"cuis": PAIR}, response_models.ConceptsBody),
-        ("/v1/resolutions", {"cuis": PAIR}, response_models.ResolutionsBody),
-        ("/v1/pack", {"cuis": PAIR, "hops": 3}, response_models.PackBody),
-        ("/v1/annotate", {"texts": ["a brain stem", ""]}, response_models.AnnotationsBody),
+    posted: list[tuple[table.Operation[Any, Any], object]] = [
+        (table.DISTANCES, {"pairs": [PAIR]}),
+        (table.NEIGHBOURHOODS, {"cuis": PAIR}),
+        (table.RELEVANCE, {"a": PAIR, "b": PAIR[:1]}),
+        (table.RELEVANCES, {"query": PAIR, "corpus": [PAIR]}),
+        (table.CONCEPTS, {"cuis": PAIR}),
+        (table.RESOLUTIONS, {"cuis": PAIR}),
+        (table.PACK, {"cuis": PAIR, "hops": 3}),
+        (table.ANNOTATE, {"texts": ["a brain stem", ""]}),
     ]
-    for path, body, model in posted:
-        content = json.loads(call.post(path, body).data)
-        assert set(model.model_validate(content).model_dump(by_alias=True)) == set(content)
+    for operation, body in posted:
+        content = json.loads(call.post(f"/v1{operation.path}", body).data)
+        assert set(answer_model(operation.answer).model_validate(content).model_dump(by_alias=True)) == set(content)
     content = json.loads(call.get("/v1/distance").data)
-    assert set(content) <= set(response_models.ProblemBody.model_validate(content).model_dump())
+    assert set(content) <= set(ProblemBody.model_validate(content).model_dump())
 
 
 def test_pages_elsewhere_cannot_ask_through_a_browser() -> None:

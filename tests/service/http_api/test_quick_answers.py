@@ -63,7 +63,7 @@ def test_answers_of_both_ways_come_in_the_order_of_their_questions(service: Runn
         begin + b"C0006121" + head + b"Connection: close\r\n\r\n",
     ]  # fmt: skip
     got = b""
-    with socket.create_connection(("127.0.0.1", service.http_port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", service.http_port), timeout=60) as connection:
         connection.sendall(b"".join(packet))
         while piece := connection.recv(65536):
             got += piece
@@ -75,7 +75,7 @@ def test_answers_of_both_ways_come_in_the_order_of_their_questions(service: Runn
 def test_a_caller_who_sends_much_before_reading_gets_every_answer(service: RunningService) -> None:
     requests = 5_000
     request = f"GET {PATH} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
-    with socket.create_connection(("127.0.0.1", service.http_port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", service.http_port), timeout=60) as connection:
         sent: list[int] = []
 
         def send() -> None:

@@ -32,7 +32,7 @@ def readiness(address: str) -> tuple[int, dict[str, Any]]:
 
 def health(channel: grpc.Channel, service: str = "") -> int:
     stub: Any = health_pb2_grpc.HealthStub(channel)
-    status: int = stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=10).status
+    status: int = stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=60).status
     return status
 
 

@@ -22,7 +22,7 @@ from cuihop.errors import ConceptNotFound, GraphUnavailable
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_server import running_service
-from cuihop_service.admission import OpenGuard, RequestInfo, RequestOutcome
+from cuihop_service.admission import RequestInfo, RequestOutcome
 from cuihop_service.callers import Caller
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.observe.logs import FROM_ADDRESS, LogStyle, RequestLog, configure_logs
@@ -267,7 +267,7 @@ def test_no_log_holds_a_concept_or_a_credential(
 ) -> None:
     graph: Any = Faulty(error)
     served = ServedGraph(graph.release, database=graph)
-    with running_service(served, guard=OpenGuard(), observer=RequestLog(every=True)) as service:
+    with running_service(served, observer=RequestLog(every=True)) as service:
         headers = {"Authorization": CREDENTIALS, "X-Request-Id": "mine", "Connection": "close"}
         pool = urllib3.PoolManager(retries=False, timeout=30)
         url = f"{service.http}/v1/distance?a={CONCEPTS[0]}&b={CONCEPTS[1]}"

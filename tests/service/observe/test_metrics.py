@@ -20,11 +20,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from cuihop.errors import NotAuthenticated
 from cuihop.remote.statuses import STATUSES
 from cuihop_server import RunningService, running_service
-from cuihop_service.admission import OpenGuard, RequestInfo, RequestOutcome
+from cuihop_service.admission import RequestInfo, RequestOutcome
 from cuihop_service.cache import CachedGraph, PairCounts
 from cuihop_service.callers import Caller
 from cuihop_service.core import ConceptService
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
+from cuihop_service.guard.configured_guard import ConfiguredGuard
 from cuihop_service.http_api.application import metrics_route
 from cuihop_service.limits import Limits
 from cuihop_service.observe.metrics import Metrics
@@ -151,7 +152,7 @@ class BusyGraph:
 
     def path(self, *args: Any, **options: Any) -> Any:
         self.entered.release()
-        assert self.over.wait(20)
+        assert self.over.wait(60)
         return self._graph.path(*args, **options)
 
 
@@ -162,18 +163,18 @@ def test_what_runs_and_what_waits_is_told_even_when_there_is_no_room(metrics: Me
     with running_service(served, limits=limits, observer=metrics, more_routes=routes) as service:
         with ThreadPoolExecutor(3) as threads:
             waiting = [threads.submit(GrpcAsker(service).path, "C0006121", "C0018670") for _ in range(3)]
-            assert graph.entered.acquire(timeout=10)
+            assert graph.entered.acquire(timeout=60)
             wait_for(lambda: value(scraped(service), "cuihop_requests_waiting") == 2)
             assert value(scraped(service), "cuihop_requests_running") == 1
             graph.over.set()
-            assert len({str(question.result(10)) for question in waiting}) == 1
+            assert len({str(question.result(60)) for question in waiting}) == 1
         text = scraped(service)
         assert value(text, "cuihop_requests_running") == 0
         assert value(text, "cuihop_requests_waiting") == 0
         assert value(text, "cuihop_answer_seconds_count", operation="path", transport="grpc", tier="cypher") == 3
 
 
-class KeyGuard(OpenGuard):
+class KeyGuard(ConfiguredGuard):
     """Knows two keys."""
 
     def caller(self, info: RequestInfo) -> Caller:

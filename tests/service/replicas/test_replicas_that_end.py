@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from proxies import free_ports
+from cuihop_tools.neo4j_server import free_ports
 from replica_callers import RELEASES, Department, HttpCaller, Replica, activate, callers_of, load_by, running_cluster
 from waiting import wait_for
 
@@ -24,7 +24,7 @@ def test_a_killed_replica_fails_no_request_and_is_asked_again_when_it_is_back(de
         wait_for(lambda: is_ready(second))
         load.go_on()
     assert load.wrong == []
-    # Every request only reads: the proxies repeat those without an answer, but for calls of gRPC through nginx. Where
+    # Every request only reads: the proxies repeat those without an answer, but for calls of gRPC through nginx. If
     # the replica died within an answer, its caller has the beginning.
     others = [each for each in load.failures if not each.startswith("gRPC") and "IncompleteRead" not in each]
     assert others == []

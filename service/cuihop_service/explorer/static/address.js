@@ -28,7 +28,7 @@ export function go(to, replace = false) {
   dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
-/** Changes the address without showing anything anew. */
+/** Changes the address without showing anything again. */
 export function note(to) {
   history.replaceState(null, "", to);
 }

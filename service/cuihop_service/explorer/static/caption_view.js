@@ -95,7 +95,7 @@ export async function captionView(app, place, query, signal) {
       el("span", {}, "Examples:"), Object.entries(EXAMPLES).map(([name, texts]) =>
         el("button", { type: "button", class: "quiet small", onclick: () => showExample(texts) }, name))),
     el("p", { class: "hint", id: "privacy" }, "The texts go to this service in the body of a request, and into no address, history, "
-      + "storage or file. They are gone when you press Clear, load the page anew or close it. A link to this page holds the settings without the texts."),
+      + "storage or file. They are gone when you press Clear, load the page again or close it. A link to this page holds the settings without the texts."),
     optionControls(options, compareLater, annotateLater),
     ruleControls(rule, compareLater));
   form.addEventListener("submit", (event) => {

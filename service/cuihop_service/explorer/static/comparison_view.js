@@ -14,7 +14,7 @@ export async function comparisonView(app, place, query, signal) {
   };
   document.title = "Compare two sets – cuihop";
   const comparison = new Comparison(app, signal);
-  /** Asks anew, a moment after the last change; the address follows without a step for each. */
+  /** Asks again, a moment after the last change; the address follows without a step for each. */
   const changed = afterPause(() => {
     note(address("comparison", { a: requested.a.join(" "), b: requested.b.join(" "), ...ruleInAddress(requested),
       unknown: requested.unknown === "error" ? "" : requested.unknown }));

@@ -20,7 +20,7 @@ const OTHERWISE = { form: "another form", spelling: "spelt otherwise", part: "so
  * @returns {ConceptField}
  */
 export function conceptField(app, { label, hint, large = false, onchoose }) {
-  const id = label.toLowerCase().replaceAll(" ", "-"); // the same when the view is shown anew: the focus stays
+  const id = label.toLowerCase().replaceAll(" ", "-"); // the same when the view is shown again: the focus stays
   const list = el("ul", { role: "listbox", id: `${id}-list`, "aria-label": `Concepts for: ${label}`, hidden: true });
   const status = el("p", { class: "status", role: "status", id: `${id}-status` });
   const input = el("input", {

@@ -51,7 +51,7 @@ export function counted(number, one, many = `${one}s`) {
 }
 
 /**
- * A table. Where the screen is narrow each row is a card with the heads as labels, so that nothing is cut.
+ * A table. If the screen is narrow each row is a card with the heads as labels, so that nothing is cut.
  * @param {string} label @param {string[]} heads @param {HTMLElement[]} rows see `tableRow` @param {Record<string, any>} [given]
  */
 export function table(label, heads, rows, given = {}) {

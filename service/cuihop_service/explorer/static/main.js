@@ -124,8 +124,8 @@ function takeAlong(view, query) {
   const fields = { concept: "cui", path: "a", neighbourhood: "cui" };
   for (const [other, field] of Object.entries(fields)) {
     const link = document.querySelector(`nav a[data-view="${other}"]`);
-    const anew = other === "concept" ? address("") : address(other);
-    link.setAttribute("href", cui && other !== view ? address(other, { [field]: cui }) : anew);
+    const fresh = other === "concept" ? address("") : address(other);
+    link.setAttribute("href", cui && other !== view ? address(other, { [field]: cui }) : fresh);
   }
 }
 
@@ -135,7 +135,7 @@ function keepFocus(before) {
   if (document.activeElement === document.body && before && before !== document.body) main.focus();
 }
 
-/** Begins anew with the release that took the place of the other; not for ever, while workers do not agree yet. */
+/** Begins again with the release that took the place of the other; not for ever, while workers do not agree yet. */
 function exchanged() {
   const now = performance.now();
   exchanges = [...exchanges.filter((then) => now - then < AGREED), now];

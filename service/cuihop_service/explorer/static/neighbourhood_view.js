@@ -32,9 +32,9 @@ export async function neighbourhoodView(app, place, query, signal) {
     const next = { ...requested, ...changed };
     return address("neighbourhood", { ...next, hops: next.hops === 1 ? "" : next.hops, direction: next.direction === "any" ? "" : next.direction });
   };
-  const anew = { open: "", as: "" }; // another neighbourhood has other families, and another size
-  const centre = conceptField(app, { label: "Around", onchoose: (cui) => go(to({ cui, ...anew })) });
-  const hops = el("select", { id: "hops-choice", onchange: () => go(to({ hops: Number(hops.value), ...anew })) },
+  const fresh = { open: "", as: "" }; // another neighbourhood has other families, and another size
+  const centre = conceptField(app, { label: "Around", onchoose: (cui) => go(to({ cui, ...fresh })) });
+  const hops = el("select", { id: "hops-choice", onchange: () => go(to({ hops: Number(hops.value), ...fresh })) },
     Array.from({ length: FARTHEST }, (_, i) => el("option", { value: i + 1, selected: i + 1 === requested.hops }, counted(i + 1, "hop"))));
   const answer = el("div", { id: "answer" });
   fill(
@@ -44,7 +44,7 @@ export async function neighbourhoodView(app, place, query, signal) {
       centre.root,
       el("div", { class: "row" },
         el("label", {}, "Within ", hops),
-        directionChoice(requested.direction, (direction) => go(to({ direction, ...anew }))))),
+        directionChoice(requested.direction, (direction) => go(to({ direction, ...fresh }))))),
     answer,
   );
   if (!requested.cui) {

@@ -67,7 +67,7 @@ function styles() {
   ];
 }
 
-/** Where an edge begins and ends: in layers at the sides that face one another, else where it meets the box. */
+/** The points at which an edge begins and ends: in layers at the sides that face one another, else where it meets the box. */
 function ends(edge, at) {
   const [from, to] = [at.get(edge.from), at.get(edge.to)];
   if (!edge.sides || from.x === to.x) return { start: "outside-to-node", end: "outside-to-node" };

@@ -90,7 +90,7 @@ function words(lines, x, y, colour, { size = FONT_SIZE, halo = null, anchor = "m
   return text;
 }
 
-/** Where the line from one box to another leaves the first. */
+/** The point at which the line from one box to another leaves the first. */
 function border(one, other, sides = false) {
   if (sides && one.x !== other.x) return [one.x + Math.sign(other.x - one.x) * one.width / 2, one.y];
   const dx = other.x - one.x;

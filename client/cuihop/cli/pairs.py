@@ -1,0 +1,341 @@
+"""Files of pairs: the options of a run over one, its two columns in, and behind them the columns of the answers."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+import typer
+
+from cuihop.answer_fields import with_release
+from cuihop.cli.command_files import REJECTS, TSV
+from cuihop.cli.graph_option import note_merged, note_upper_case
+from cuihop.cli.option_groups import JsonOptions, option, option_group
+from cuihop.cli.output import console, note, print_json, progress
+from cuihop.collection.tables import Schema
+from cuihop.errors import InputError
+from cuihop.files.input_file import InputFile, Readable, opened_input
+from cuihop.files.records import Records, RowErrors, cause_of_columns
+from cuihop.files.text_lines import counted, csv_records, decoded, joined, json_object, quoted, raw_lines
+from cuihop.files.written_files import replaced_file
+from cuihop.graph import ConceptGraph
+from cuihop.identifiers import identifier_fault, in_upper_case, looks_like_identifier
+
+Header = Literal["auto", "yes", "no"]
+OnBadRow = Literal["error", "skip"]
+
+_BLOCK = 50_000
+_EXPECTED = "two tab-separated columns of identifiers"
+_CALL_THEM = "Of more than two columns, call them a and b."
+_SCHEMA = Schema((("a", "cui1"), ("b", "cui2")), "a and b", _EXPECTED, _CALL_THEM)
+_SEPARATORS = {"\t": "", ",": "commas", ";": "semicolons"}
+"""Between the columns, the first that the first line has; with its name in the summary."""
+
+
+@dataclass(frozen=True)
+class PairAnswers:
+    """Answers to a block of pairs.
+
+    Attributes:
+        texts: the further columns of each pair, separated by tabs. answered: number of pairs with a path, or a value.
+        merged: retired identifier → successor that it was taken for.
+    """
+
+    texts: Sequence[str]
+    answered: int
+    merged: Mapping[str, str]
+
+
+@dataclass
+class PairsDone:
+    """Summary of the rows of a file.
+
+    Attributes:
+        pairs: rows with usable identifiers. answered: those with a path, or a value. rejected: faulty rows, skipped.
+        merged: retired identifier → successor. lower: occurrences in lower case, which are read in upper case.
+        form: how the file was read, if not as plain tabs. by_name: its columns were selected by name.
+    """
+
+    pairs: int = 0
+    answered: int = 0
+    rejected: int = 0
+    header: str | None = None
+    merged: dict[str, str] = field(default_factory=dict)
+    lower: int = 0
+    source: str = ""
+    form: str = ""
+    by_name: bool = False
+
+    @property
+    def summary(self) -> str:
+        """Summary of the parsed file, in one line."""
+        header = "no header" if self.header is None else f"header {quoted(self.header)}"
+        lower = f", {self.lower:,} in lower case read in upper case" if self.lower else ""
+        form = f", {self.form}" if self.form else ""
+        return f"{self.source}: {counted(self.pairs, 'pair')}, {header}{lower}{form}"
+
+
+def answers_of_file(
+    source: Readable,
+    graph: ConceptGraph,
+    output: BinaryIO,
+    columns: Sequence[str],
+    answers: Callable[[Sequence[tuple[str, str]]], PairAnswers],
+    *,
+    rejects: BinaryIO | None = None,
+    header: Header = "auto",
+    block: int = _BLOCK,
+    progress: Callable[[int], None] = lambda _: None,
+) -> PairsDone:
+    """Write the answer to every pair of a file, in its order, in columns separated by tabs.
+
+    Args:
+        source: a file, a pipe, or ``-`` for standard input: two columns separated by a tab, a comma or ``;``, JSON
+            Lines, Parquet or Arrow. In a larger table they are called ``a`` and ``b``, or ``cui1`` and ``cui2``.
+        graph: resolves the identifiers. output: receives the rows with their further columns.
+        columns: names of these, for a file with a header. answers: of a block of pairs that the graph holds.
+        rejects: receives faulty rows (line number, reason, row); without it the first fault is an `InputError`.
+        header: ``auto`` takes the first line for a header if neither field is an identifier of the graph, or a CUI by
+            its form.
+        block: pairs answered at once. progress: called with the bytes of each finished block.
+    """
+    file = opened_input(source)
+    rows = _Pairs(file, graph, header)
+    done = PairsDone(source=file.name, form=rows.form, by_name=rows.by_name)
+    if rows.header is not None:
+        done.header = "\t".join(rows.header)
+        output.write(("\t".join((done.header, *columns)) + "\n").encode())
+    while numbered := list(itertools.islice(rows.numbered, block)):
+        read: list[tuple[int, bytes, tuple[str, str]]] = []
+        problems: list[tuple[int, bytes, InputError]] = []
+        pairs = rows.pairs(numbered)
+        for index, (row, raw) in enumerate(numbered):
+            try:
+                pair = pairs[index] if pairs else rows.pair(row, raw)
+                upper = in_upper_case(pair[0]), in_upper_case(pair[1])
+                if upper != pair:
+                    done.lower += (upper[0] != pair[0]) + (upper[1] != pair[1])
+                read.append((row, raw, upper))
+            except InputError as error:
+                problems.append((row, raw, error))
+        resolved = graph.resolve(list({cui for _, _, pair in read for cui in pair}))
+        unusable = {r.requested: r.status for r in resolved if r.cui is None}
+        usable = [] if unusable else [pair for _, _, pair in read]
+        for row, raw, pair in read if unusable else ():
+            column = next((column for column, cui in enumerate(pair) if cui in unusable), None)
+            if column is None:
+                usable.append(pair)
+                continue
+            cui = pair[column]
+            form = identifier_fault(cui, graph.release.identifiers)
+            problem = rows.problem(
+                _STATUS[unusable[cui]] if form is None else form.problem, row, column, quoted(cui),
+                f"a concept of release {graph.release.name}", "--on-bad-row skip answers the others",
+            )  # fmt: skip
+            problems.append((row, raw, problem))
+        for row, raw, problem in sorted(problems, key=lambda each: each[0]):
+            if rejects is None:
+                raise problem
+            rejects.write(f"{row}\t{problem.problem}: {problem.found}\t".encode() + raw + b"\n")
+        answer = answers(usable)
+        output.write("".join(f"{a}\t{b}\t{t}\n" for (a, b), t in zip(usable, answer.texts, strict=True)).encode())
+        done.pairs += len(usable)
+        done.answered += answer.answered
+        done.rejected += len(problems)
+        done.merged.update(answer.merged)
+        progress(sum(len(raw) + 1 for _, raw in numbered))
+    return done
+
+
+_STATUS = {
+    "unknown": "unknown concept",
+    "retired": "retired concept without an exact successor",
+    "invalid": "not an identifier",
+}
+
+
+class _Pairs:
+    """The rows of a file in any form, not parsed yet: a faulty one may be set aside.
+
+    Attributes:
+        numbered: number and bytes of each row. header: names of the two columns, if the file has them.
+        by_name: the columns were selected by their names. form: how the file is read, if not as plain tabs.
+        problem: makes the error about a row.
+    """
+
+    def __init__(self, file: InputFile, graph: ConceptGraph, header: Header) -> None:
+        self.numbered: Iterator[tuple[int, bytes]]
+        self.header: tuple[str, ...] | None = None
+        self.by_name, self.form, self.problem = False, file.compression, RowErrors(file.name)
+        self._width, self._columns, self._delimiter = 2, (0, 1), "\t"
+        self._keys: Sequence[str] = ()
+        self._source = file.name
+        if file.form == "table":
+            records = Records.of(file, _EXPECTED)
+            self._select(records)
+            rows = records.texts(self._columns)
+            self._columns, self._width = (0, 1), 2
+            self.numbered = ((row, "\t".join(pair).encode()) for row, pair in rows)
+            return
+        lines = enumerate((line.rstrip(b"\r\n") for line in raw_lines(file)), start=1)
+        line, raw = next(lines, (0, b""))
+        if not line:
+            raise InputError("the file is empty", file=file.name, expected=_EXPECTED)
+        self.numbered = itertools.chain([(line, raw)], lines)
+        if raw.lstrip().startswith(b"{"):
+            self._keys = list(json_object(decoded(raw, file.name, line), file.name, line))
+            self._select(Records(self._keys, file.name, "JSON Lines", line, in_json=True))
+            return
+        self._delimiter = next((mark for mark in _SEPARATORS if mark.encode() in raw), "\t")
+        self.form = joined(self.form, _SEPARATORS[self._delimiter])
+        try:
+            names = self._fields(line, raw)
+        except InputError:
+            if header == "yes":
+                raise
+            return
+        if header != "no" and _SCHEMA.in_header(names):
+            self._select(Records(names, file.name, line=line, delimiter=self._delimiter))
+        elif header == "yes" or (header == "auto" and _is_header(names, graph)):
+            self.header = tuple(names)
+        if self.header is not None:
+            self.numbered = lines
+
+    def _select(self, records: Records) -> None:
+        """Select two columns by their names."""
+        table = _SCHEMA.table(records)
+        self._columns, self._width = table.columns, len(records.names)
+        self.header = tuple(records.names[column] for column in self._columns)
+        self.problem = table.error
+        self.by_name = True
+        self.form = joined(self.form, table.form)
+
+    def pairs(self, block: Sequence[tuple[int, bytes]]) -> list[tuple[str, str]]:
+        """The identifiers of many rows at once; empty if a row has to be parsed by itself."""
+        text = b"\n".join(raw for _, raw in block)
+        if self._keys or self._width != 2 or self._columns != (0, 1) or b'"' in text or b"\0" in text:
+            return []
+        try:
+            rows = (line.split(self._delimiter) for line in text.decode().split("\n"))
+            return [(a.strip(), b.strip()) for a, b in rows]
+        except ValueError:  # not UTF-8, or another number of columns
+            return []
+
+    def pair(self, row: int, raw: bytes) -> tuple[str, str]:
+        """The identifiers of a row; refuses one that is not UTF-8, has other columns, or a value that is no text."""
+        fields = self._fields(row, raw)
+        if len(fields) != self._width:
+            raise InputError(
+                "wrong number of columns", file=self.problem.source, line=row,
+                found=f"{len(fields)} in {quoted(raw.decode())}",
+                expected="2, separated by one tab" if self._width == 2 else f"{self._width}, as in the header",
+                advice=cause_of_columns(fields, self._width, self._delimiter)
+                or (_CALL_THEM if len(fields) > self._width == 2 else None),
+            )  # fmt: skip
+        a, b = fields[self._columns[0]], fields[self._columns[1]]
+        if self._keys:
+            for column, value in enumerate((a, b)):
+                if not isinstance(value, str):
+                    raise self.problem("not a text", row, column, quoted(repr(value)), "an identifier")
+        return a.strip(), b.strip()
+
+    def _fields(self, row: int, raw: bytes) -> list[Any]:
+        text = decoded(raw, self._source, row)
+        if self._keys:
+            values = json_object(text, self._source, row)
+            return [values.get(key) for key in self._keys]
+        if '"' not in text:
+            return text.split(self._delimiter)
+        return next(csv_records([text], self._source, _EXPECTED, self._delimiter, row))[1]
+
+
+def _is_header(fields: Sequence[str], graph: ConceptGraph) -> bool:
+    if len(fields) != 2 or any(looks_like_identifier(field.strip()) for field in fields):
+        return False
+    if any(fault is not None and fault.problem != "not an identifier" for fault in map(identifier_fault, fields)):
+        return False  # a list, or identifiers with another separator
+    return all(r.status in {"unknown", "invalid"} for r in graph.resolve(fields))
+
+
+@option_group
+class PairsOptions(JsonOptions):
+    """The files of a run over pairs."""
+
+    pairs: Path | None = option("Pairs: two columns of TSV, CSV, JSON Lines or Parquet; - for stdin.")
+    output: Path | None = option("File for the answers to --pairs.", "-o", mark=TSV)
+    header: Header = option("Header in the first line: recognised, present or absent.", default="auto")
+    on_bad_row: OnBadRow = option("Stop at a faulty row, or set it aside and go on.", default="error")
+    rejects: Path | None = option("File for faulty rows; OUTPUT.rejects by default.", mark=REJECTS)
+
+    def check(self, a: str | None, b: str | None) -> None:
+        """Refuse a single pair with a file, neither of them, or options of a file without one."""
+        if (self.pairs is not None and (a or b)) or (self.pairs is None and not (a and b)):
+            raise typer.BadParameter("give two identifiers, or --pairs FILE")
+        if self.pairs is None and (self.output is not None or self.rejects is not None):
+            raise typer.BadParameter("--output and --rejects go with --pairs")
+
+
+def upper_case_pair(a: str | None, b: str | None) -> tuple[str, str]:
+    """Two identifiers, CUIs in upper case, with a note about those that were not."""
+    upper = {cui: in_upper_case(cui) for cui in (str(a), str(b))}
+    note_upper_case({cui: changed for cui, changed in upper.items() if changed != cui})
+    return upper[str(a)], upper[str(b)]
+
+
+def print_answers_of_file(
+    graph: ConceptGraph,
+    options: PairsOptions,
+    columns: Sequence[str],
+    answers: Callable[[Sequence[tuple[str, str]]], PairAnswers],
+    outcome: tuple[str, str],
+    *,
+    block: int = _BLOCK,
+) -> None:
+    """Answer the pairs of a file, and print the summary.
+
+    ``outcome`` has the fields of JSON for the numbers of pairs with and without an answer; the others are as in
+    `answers_of_file`.
+    """
+    pairs, output, rejects = options.pairs, options.output, options.rejects
+    if pairs is None:
+        raise ValueError("no file of pairs")
+    if options.json and output is None:
+        raise typer.BadParameter("--json with --pairs needs --output")
+    skips = options.on_bad_row == "skip"
+    if skips and rejects is None:
+        if output is None:
+            raise typer.BadParameter("--on-bad-row skip needs --rejects, or --output")
+        rejects = output.with_name(output.name + ".rejects")
+    file = InputFile(pairs)
+    plain = file.mapped_from is not None and file.form == "text" and not file.compression
+    with contextlib.ExitStack() as stack:
+        written: BinaryIO = sys.stdout.buffer if output is None else stack.enter_context(replaced_file(output))
+        aside = stack.enter_context(replaced_file(rejects)) if skips and rejects is not None else None
+        bar = stack.enter_context(progress())
+        task = bar.add_task("bytes of pairs", total=pairs.stat().st_size if plain else None)
+        done = answers_of_file(
+            file, graph, written, columns, answers, rejects=aside, header=options.header, block=block,
+            progress=lambda size: bar.advance(task, size),
+        )  # fmt: skip
+    sys.stdout.flush()
+    note_merged(done.merged)
+    note(done.summary)
+    if done.header is not None and options.header == "auto" and not done.by_name:
+        note(f"line 1 was taken for a header: {done.header!r}; --header no reads it as a pair")
+    if done.rejected:
+        note(f"{done.rejected:,} faulty rows were set aside in {rejects}")
+    answered, unanswered = outcome
+    if options.json:
+        fields = {
+            "pairs": done.pairs, answered: done.answered, unanswered: done.pairs - done.answered,
+            "rejected": done.rejected, "inputs": {"pairs": done.summary}, "output": str(output),
+        }  # fmt: skip
+        print_json(with_release(graph.release, fields, done.merged))
+    elif output is not None:
+        without = {"no_path": "a path"}.get(unanswered, "a value")
+        console().print(f"{done.pairs:,} pairs, {done.pairs - done.answered:,} of them without {without}: {output}")

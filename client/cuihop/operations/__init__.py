@@ -1,0 +1,1 @@
+"""The operations of a service, for the service, its clients and their documentation."""

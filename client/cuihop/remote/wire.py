@@ -1,0 +1,337 @@
+"""Values as messages of gRPC and back, by the names of their fields; for client and service alike.
+
+A word of a `Literal` is a number of the enumeration: ``Wu-Palmer`` is ``SIMILARITY_MEASURE_WU_PALMER``. A pair, or an
+item of a mapping, is a message of two fields.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache, partial
+from itertools import starmap
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+
+from cuihop.answer_fields import NAMES
+from cuihop.errors import InputError
+from cuihop.operations.answers import Column, Gaps, PathAnswer, PathConcept
+from cuihop_api.v1 import concept_graph_pb2 as messages
+
+T = TypeVar("T")
+M = TypeVar("M", bound=Message)
+
+
+_Descriptor: TypeAlias = Any
+"""Descriptor of a message, a field or an enumeration; each implementation of protobuf has its own classes."""
+
+
+@cache
+def message_class(rpc: str, *, answer: bool = False) -> type[Message]:
+    """The class of the requests, or of the answers, of an RPC."""
+    method = messages.DESCRIPTOR.services_by_name["ConceptGraphService"].methods_by_name[rpc]
+    return GetMessageClass(method.output_type if answer else method.input_type)
+
+
+def message_with(kind: type[M], /, **values: Any) -> M:
+    """The message with these fields; words stand for the numbers of enumerations, and ``None`` leaves a field unset."""
+    writers = _writers(kind.DESCRIPTOR)
+    return kind(**{name: writers[name](value) for name, value in values.items()})
+
+
+def message_of(kind: type[M], value: Any, /, **others: Any) -> M:
+    """The message of a value.
+
+    Args:
+        value: its attributes are fields of the message, or of a message in it; the message may lack some of them.
+        others: fields that are no attributes, or that have another form.
+    """
+    value_type: Any = type(value)
+    writers, forms = _value_writers(kind.DESCRIPTOR, value_type)
+    written = {field: write(getattr(value, name)) for name, field, write in writers}
+    for form in forms:
+        others = {**form(value), **others}
+    if others:
+        more = _writers(kind.DESCRIPTOR)
+        written |= {field: more[field](other) for field, other in others.items()}
+    return kind(**written)
+
+
+def value_of_message(kind: Callable[..., T], message: Message, /, **others: Any) -> T:
+    """The value of a message of an answer; a `ValueError` for a number without a word, if there is no default."""
+    if kind is PathAnswer:
+        return kind(**{**others, **_path_attributes(message)})
+    return kind(**others, **{name: read(message) for name, read in _readers(kind, message.DESCRIPTOR)})
+
+
+def value_of_request(kind: Callable[..., T], message: Message, /, **others: Any) -> T:
+    """The value of the message of a request; an attribute has its default if the field is unset.
+
+    Raises:
+        InputError: a number of an enumeration has no word.
+    """
+    readers = _readers(kind, message.DESCRIPTOR, request=True)
+    return kind(**{name: read(message) for name, read in readers if name not in others}, **others)
+
+
+@cache
+def _words(enum: _Descriptor, words: tuple[T, ...]) -> Mapping[int, T]:
+    """Number of an enumeration → its word."""
+    return {enum.values_by_name[_name(enum, word)].number: word for word in words}
+
+
+def _name(enum: _Descriptor, word: object) -> str:
+    """The name of a word in an enumeration."""
+    return f"{re.sub('(?<!^)(?=[A-Z])', '_', enum.name)}_{word}".upper().replace("-", "_")
+
+
+# Writing
+
+
+@cache
+def _value_writers(
+    message: _Descriptor, kind: Any
+) -> tuple[Sequence[tuple[str, str, Callable[[Any], Any]]], Sequence[Callable[[Any], Mapping[str, Any]]]]:
+    """Attributes of a value with their fields and the functions that write these; and functions that give others."""
+    if kind is PathAnswer:
+        return [], [_path_fields]
+    hints, here, write = get_type_hints(kind, include_extras=True), message.fields_by_name, _writers(message)
+    names = [f.name for f in fields(kind)]
+    writers, forms = [], [partial(_group, field) for field in _groups(message, names)]
+    for name in names:
+        field = here.get(NAMES.get(name, name))
+        if field is None:
+            continue
+        if gaps := _gaps(hints[name]):
+            forms.append(partial(_with_gaps, name, gaps.indices))
+        elif columns := _columns(field, hints[name]):
+            forms.append(partial(_in_columns, name, columns))
+        else:
+            writers.append((name, field.name, write[field.name]))
+    return writers, forms
+
+
+def _with_gaps(name: str, indices: str, value: Any) -> Mapping[str, Any]:
+    """A column with 0 in its gaps, and the indices of these."""
+    column = getattr(value, name)
+    numbers = column.numbers if column.defined.all() else np.where(column.defined, column.numbers, 0)
+    return {name: numbers.tolist(), indices: np.flatnonzero(~column.defined).tolist()}
+
+
+def _in_columns(name: str, columns: Sequence[tuple[str, str]], value: Any) -> Mapping[str, Any]:
+    """Rows as columns: field → the attribute of each row."""
+    rows = getattr(value, name)
+    return {field: [getattr(row, attribute) for row in rows] for field, attribute in columns}
+
+
+def _group(field: _Descriptor, value: Any) -> Mapping[str, Any]:
+    return {field.name: message_of(GetMessageClass(field.message_type), value)}
+
+
+@cache
+def _writers(message: _Descriptor) -> Mapping[str, Callable[[Any], Any]]:
+    return {field.name: _writer(field) for field in message.fields}
+
+
+def _writer(field: _Descriptor) -> Callable[[Any], Any]:
+    write: Callable[[Any], Any]
+    if field.enum_type is not None:
+        write = cache(partial(_name, field.enum_type))
+    elif field.message_type is None or field.message_type.GetOptions().map_entry:
+        return _same
+    else:
+        write = partial(_nested, GetMessageClass(field.message_type))
+    if field.is_repeated:
+        return lambda values: map(write, values.items() if isinstance(values, Mapping) else values)
+    return lambda value: None if value is None else write(value)
+
+
+def _nested(kind: type[Message], value: Any) -> Message:
+    """The message of a value, of a pair or a list, or a message as it is."""
+    if isinstance(value, Message):
+        return value
+    if is_dataclass(value):
+        return message_of(kind, value)
+    names = _writers(kind.DESCRIPTOR)
+    return message_with(kind, **dict(zip(names, [value] if len(names) == 1 else value, strict=True)))
+
+
+# Forms of attributes
+
+
+@dataclass(frozen=True, slots=True)
+class _WitnessPath:
+    """The path of an answer as its message has it."""
+
+    start: str
+    start_name: str | None
+    steps: tuple[PathConcept, ...]
+    total: int
+    which: int
+
+
+def _path_fields(answer: PathAnswer) -> Mapping[str, Any]:
+    if answer.path is None or answer.which is None:
+        return {}
+    start, *steps = answer.path
+    return {"path": _WitnessPath(start.cui, start.name, tuple(steps), answer.total, answer.which)}
+
+
+def _path_attributes(message: Any) -> Mapping[str, Any]:
+    if not message.HasField("path"):
+        return {"hops": None, "path": None, "total": 0, "which": None}
+    path = value_of_message(_WitnessPath, message.path)
+    concepts = PathConcept(path.start, path.start_name), *path.steps
+    return {"hops": len(path.steps), "path": concepts, "total": path.total, "which": path.which}
+
+
+def _is_in(name: str, message: _Descriptor) -> bool:
+    return NAMES.get(name, name) in message.fields_by_name
+
+
+def _groups(message: _Descriptor, names: Sequence[str]) -> Sequence[_Descriptor]:
+    """Fields with a message that holds attributes of the value itself."""
+    return [
+        field
+        for field in message.fields
+        if field.message_type is not None and not field.is_repeated and field.name not in names
+        and any(_is_in(name, field.message_type) and not _is_in(name, message) for name in names)
+    ]  # fmt: skip
+
+
+def _gaps(hint: Any) -> Gaps | None:
+    """The form of a column with gaps; None for another attribute."""
+    notes = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    return next((note for note in notes if isinstance(note, Gaps)), None)
+
+
+def _columns(field: _Descriptor, hint: Any) -> Sequence[tuple[str, str]]:
+    """Fields and attributes of rows that a message holds as columns, the first one in the field; empty for others."""
+    inner = (get_args(hint) or (None,))[0]
+    if field.message_type is not None or not is_dataclass(inner):
+        return ()
+    first, *others = (f.name for f in fields(inner))
+    return [(field.name, first), *((name, name) for name in others)]
+
+
+# Reading
+
+
+@cache
+def _readers(kind: Any, message: _Descriptor, *, request: bool = False) -> Sequence[tuple[str, Callable[[Any], Any]]]:
+    hints = get_type_hints(kind, include_extras=True)
+    readers = [
+        (f.name, _reader(message.fields_by_name[NAMES.get(f.name, f.name)], hints[f.name], f.default, request))
+        for f in fields(kind)
+        if f.init and _is_in(f.name, message)
+    ]
+    for group in _groups(message, [f.name for f in fields(kind)]):
+        inner = _readers(kind, group.message_type, request=request)
+        readers += [(name, partial(_of_group, group.name, read)) for name, read in inner]
+    return readers
+
+
+def _of_group(group: str, read: Callable[[Any], Any], message: Any) -> Any:
+    return read(getattr(message, group))
+
+
+def _reader(field: _Descriptor, hint: Any, default: object = MISSING, request: bool = False) -> Callable[[Any], Any]:
+    """The function of a message that gives the value of one of its fields."""
+    name = field.name
+    if gaps := _gaps(hint):
+        return partial(_column, name, gaps)
+    while get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    if columns := _columns(field, hint):
+        return partial(_rows, get_args(hint)[0], [column for column, _ in columns])
+    if get_origin(hint) is Sequence and field.message_type is not None and not field.is_repeated:
+        (only,) = field.message_type.fields
+        return lambda message: list(getattr(getattr(message, name), only.name))
+    inner, *others = get_args(hint) or (hint,)
+    if get_origin(hint) is Mapping:
+        if field.message_type.GetOptions().map_entry:
+            return lambda message: dict(getattr(message, name))
+        read = _pair_reader(field.message_type, (inner, *others))
+        return lambda message: {word: value for word, value in map(read, getattr(message, name)) if word is not None}
+    if request and field.enum_type is not None:
+        return _request_word(field, hint, default)
+    if field.is_repeated:
+        read = _converter(field, inner, MISSING)
+        return lambda message: tuple(map(read, getattr(message, name)))
+    optional = get_origin(hint) in (UnionType, Union)
+    read = _converter(field, inner if optional else hint, default, request)
+    if not optional and (default is MISSING or not field.has_presence):
+        return lambda message: read(getattr(message, name))
+    if not field.has_presence:  # an enumeration, whose 0 is no word
+        return lambda message: read(number) if (number := getattr(message, name)) else None
+    unset = None if optional else default
+    return lambda message: read(getattr(message, name)) if message.HasField(name) else unset
+
+
+def _request_word(field: _Descriptor, hint: Any, default: object) -> Callable[[Any], Any]:
+    """The function of a request that gives a word, or the words of a repeated field."""
+    name, enum = field.name, field.enum_type
+    words = dict(_words(enum, get_args(get_args(hint)[0] if field.is_repeated else hint)))
+
+    def word(number: int) -> Any:
+        if number not in words:
+            expected = f"a value of {enum.full_name}"
+            raise InputError("no such value", column=name, found=str(number), expected=expected)
+        return words[number]
+
+    if field.is_repeated:
+        return lambda message: tuple(map(word, getattr(message, name)))
+    words[0] = default
+    return lambda message: word(getattr(message, name))
+
+
+def _column(name: str, gaps: Gaps, message: Any) -> Column:
+    """A column from its numbers and the indices of its gaps."""
+    numbers = getattr(message, name)
+    kind = (np.uint32, np.int32) if gaps.numbers is int else (np.float64, np.float64)
+    defined = np.ones(len(numbers), dtype=np.bool_)
+    defined[np.array(getattr(message, gaps.indices), dtype=np.int64)] = False
+    return Column(np.array(numbers, dtype=kind[0]).astype(kind[1], copy=False), defined)
+
+
+def _rows(kind: Callable[..., T], columns: Sequence[str], message: Any) -> tuple[T, ...]:
+    """Rows of columns of one length."""
+    return tuple(starmap(kind, zip(*(getattr(message, column) for column in columns), strict=True)))
+
+
+def _converter(field: _Descriptor, hint: Any, default: object, request: bool = False) -> Callable[[Any], Any]:
+    """The function of what a message holds that gives a value of this type."""
+    if field.enum_type is not None:
+        return partial(_word, _words(field.enum_type, get_args(hint)), default)
+    if field.message_type is None:
+        return (
+            partial(_word, {word: word for word in get_args(hint)}, default) if get_origin(hint) is Literal else _same
+        )
+    if get_origin(hint) is tuple:
+        return _pair_reader(field.message_type, get_args(hint))
+    if get_origin(hint) is Sequence:
+        (only,) = field.message_type.fields
+        return lambda message: list(getattr(message, only.name))
+    return partial(value_of_request if request else value_of_message, hint)
+
+
+def _pair_reader(message: _Descriptor, hints: Sequence[Any]) -> Callable[[Any], tuple[Any, ...]]:
+    """The function of a message of two fields that gives a pair. A word that this version does not know is ``None``."""
+    readers = [_reader(field, hint, None) for field, hint in zip(message.fields, hints, strict=True)]
+    return lambda pair: tuple(read(pair) for read in readers)
+
+
+def _word(words: Mapping[Any, Any], default: object, number: Any) -> Any:
+    word = words.get(number, default)
+    if word is MISSING:
+        raise ValueError(f"{number!r} is none of {', '.join(map(str, words.values()))}")
+    return word
+
+
+def _same(value: T) -> T:
+    return value
