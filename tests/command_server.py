@@ -8,8 +8,10 @@ are started again.
 from __future__ import annotations
 
 import array
+import importlib
 import json
 import os
+import pkgutil
 import runpy
 import socket
 import subprocess
@@ -62,8 +64,12 @@ def serve(address: str) -> None:
     import rich.table  # noqa: F401
     from numba.core.registry import cpu_target
 
+    import cuihop.cli
     import cuihop_service.worker  # noqa: F401
-    from cuihop.cli import application, main  # noqa: F401
+    from cuihop.cli import main
+
+    for module in pkgutil.iter_modules(cuihop.cli.__path__, "cuihop.cli."):
+        importlib.import_module(module.name)
 
     # What numba would do before it loads the first compiled function, in each of them: half a second.
     cpu_target.typing_context.refresh()

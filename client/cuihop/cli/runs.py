@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import typer
 
-from cuihop.adapters.ranx import Method, Normalisation, fused
+from cuihop.adapters.ranx import Method, Normalisation, fused, interpreted
 from cuihop.cli.command_files import CSV, QRELS, RUN
 from cuihop.cli.evaluation_options import ColumnOrderOptions, TiesOptions
 from cuihop.cli.option_groups import JsonOptions, argument, file_option, option, option_group
@@ -90,9 +89,8 @@ def fuse_runs(options: _FuseOptions) -> None:
     """Combine several runs of the same queries into one, by their ranks or their scores."""
     RANX.check()
     read = options.read(None)
-    if sys.stderr.isatty():
-        note("ranx compiles its code at every start; this takes about ten seconds")
-    run = fused(read, options.method, normalisation=options.normalisation, k=options.k, depth=options.depth)
+    with interpreted():
+        run = fused(read, options.method, normalisation=options.normalisation, k=options.k, depth=options.depth)
     run.to_run(options.output)
     inputs = [ranking.account for ranking in read]
     if options.json:
