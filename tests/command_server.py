@@ -62,7 +62,6 @@ def serve(address: str) -> None:
     import matplotlib.figure  # noqa: F401 - imported before the forks
     import pandas  # noqa: F401
     import rich.table  # noqa: F401
-    from numba.core.registry import cpu_target
 
     import cuihop.cli
     import cuihop_service.worker  # noqa: F401
@@ -70,10 +69,6 @@ def serve(address: str) -> None:
 
     for module in pkgutil.iter_modules(cuihop.cli.__path__, "cuihop.cli."):
         importlib.import_module(module.name)
-
-    # What numba would do before it loads the first compiled function, in each of them: half a second.
-    cpu_target.typing_context.refresh()
-    cpu_target.target_context.refresh()
 
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)

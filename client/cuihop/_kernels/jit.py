@@ -24,6 +24,7 @@ import llvmlite.ir as llvm
 import numba
 import numba.core.caching
 import numba.core.event
+import numba.core.runtime
 import numpy as np
 import numpy.typing as npt
 from numba import types
@@ -43,6 +44,7 @@ except ImportError:  # Windows: several processes may compile the same
 
 _caching: Any = numba.core.caching
 _event: Any = numba.core.event
+_runtime: Any = numba.core.runtime
 _settings: Any = numba.config
 
 _PACKAGE = Path(__file__).parents[1]
@@ -180,9 +182,11 @@ class _Cache(_caching.FunctionCache):  # type: ignore[misc]
         with contextlib.suppress(OSError, OutputError):
             super().save_overload(*machine_code)
 
-    def load_overload(self, *signature: object) -> object:
+    def load_overload(self, signature: object, context: object) -> object:
+        """As numba's, without its implementations of all functions: half a second, and only compilation needs them."""
         try:
-            return super().load_overload(*signature)
+            _runtime.rtsys.initialize(context)
+            return self._load_overload(signature, context)
         except Exception:  # a truncated file, or one of another version: pickle raises many types
             with contextlib.suppress(OSError):
                 self.flush()
