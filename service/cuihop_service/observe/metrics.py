@@ -41,8 +41,8 @@ class Metrics(Observer):
     """An `Observer` that counts.
 
     Args:
-        cache: returns the numbers of `CacheStatistics` by their names (those of its shared level with ``shared_``
-            before them); None for no cache.
+        cache: returns the numbers of `PairCounts` by their names, those of `SharedStatistics` with ``shared_`` before
+            them, and ``entries``; None for no cache.
     """
 
     def __init__(
