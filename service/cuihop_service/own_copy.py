@@ -79,14 +79,12 @@ def opened_copy(path: Path, folder: Path) -> SnapshotGraph:
         graph.set_aside_damage()
         return graph
     try:
-        graph = SnapshotGraph.open(copy)
-    except BaseException as error:
-        os.close(number)  # or each look at a damaged snapshot would keep one more file open
-        if isinstance(error, SnapshotError):
-            raise SnapshotError(f"{path}: its copy {error}") from None
-        raise
-    weakref.finalize(graph, os.close, number)
-    try:
+        try:
+            graph = SnapshotGraph.open(copy)
+        except BaseException:
+            os.close(number)  # or each look at a damaged snapshot would keep one more file open
+            raise
+        weakref.finalize(graph, os.close, number)
         graph.set_aside_damage()
     except SnapshotError as error:
         raise SnapshotError(f"{path}: its copy {error}") from None

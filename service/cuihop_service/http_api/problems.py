@@ -123,11 +123,17 @@ def input_error(error: RequestValidationError, *, private: bool = False) -> Inpu
         return InputError("the body is not JSON", column="body", found=str(first.get("ctx", {}).get("error", "")))
     field = ".".join(location[1:]) or location[0]
     missing = first["type"] == "missing"
+    if missing:
+        found = None
+    elif private and not _is_option(location):
+        found = f"a value of the type {type(first.get('input')).__name__}"
+    else:
+        found = shortened(repr(first.get("input")))
     more = len(error.errors()) - 1
     return InputError(
         "required, but missing" if missing else "not valid",
         column=field,
-        found=None if missing else (_type_of if private and not _is_option(location) else _short)(first.get("input")),
+        found=found,
         expected=None if missing else first["msg"],
         advice=f"{more} more of the request's values are not valid." if more else None,
     )
@@ -136,11 +142,3 @@ def input_error(error: RequestValidationError, *, private: bool = False) -> Inpu
 def _is_option(location: Sequence[str]) -> bool:
     """True for the place of an option of `AnnotationOptions` in a body."""
     return location[1:2] == ["options"] and len(location) > 2 and location[2] in AnnotationOptions.__dataclass_fields__
-
-
-def _type_of(value: object) -> str:
-    return f"a value of the type {type(value).__name__}"
-
-
-def _short(value: object) -> str:
-    return shortened(repr(value))
