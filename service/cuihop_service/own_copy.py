@@ -69,7 +69,8 @@ def opened_copy(path: Path, folder: Path) -> SnapshotGraph:
                 if index_path(path).exists():
                     _copy(index_path(path), index_path(copy))
                 _copy(path, copy)  # last: its presence means that all is there
-            number = _held(copy)
+            number = os.open(copy, os.O_RDONLY)
+            fcntl.flock(number, fcntl.LOCK_SH)  # protects it from removal
     except (OSError, OutputError) as error:
         _log.warning(
             "%s: served as it lies there, since no copy can be made in %s (%s): it must not be written over, only "
@@ -119,13 +120,6 @@ def _copy_bytes(source: BinaryIO, target: BinaryIO) -> None:
         while os.copy_file_range(source.fileno(), target.fileno(), 1 << 30):
             pass
     shutil.copyfileobj(source, target, 1 << 20)
-
-
-def _held(copy: Path) -> int:
-    """The copy as an open descriptor, which protects it from removal."""
-    number = os.open(copy, os.O_RDONLY)
-    fcntl.flock(number, fcntl.LOCK_SH)
-    return number
 
 
 def _remove_unused(folder: Path) -> None:

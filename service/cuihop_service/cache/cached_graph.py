@@ -15,7 +15,6 @@ from cuihop.graph import (
     ConceptGraph,
     Direction,
     Distances,
-    Release,
     checked_direction,
     checked_hops,
     checked_pairs,
@@ -136,11 +135,6 @@ class CachedGraph(GraphWrapper):
 
     def __repr__(self) -> str:
         return f"<CachedGraph of {self.graph!r}: {len(self._memory):,} pairs>"
-
-    @property
-    def release(self) -> Release:
-        """The loaded release."""
-        return self._release
 
     @property
     def entries(self) -> int:
