@@ -32,22 +32,12 @@ def problem_responses(texts: Mapping[int, str]) -> dict[int | str, dict[str, Any
     return {status: {"description": text, "model": ProblemBody, "content": {PROBLEM: {}}} for status, text in described}
 
 
-def with_problems_as_sent(document: dict[str, Any]) -> dict[str, Any]:
+def as_sent(document: dict[str, Any]) -> dict[str, Any]:
     """An OpenAPI document with each problem under the media type that it is sent with, and no other.
 
-    The framework puts the schema of every JSON body under ``application/json``.
+    The framework puts the schema of every JSON body under ``application/json``. Every operation also gets the header
+    for the order of releases, in request and answer.
     """
-    for operations in document["paths"].values():
-        for operation in operations.values():
-            for answer in operation["responses"].values():
-                content = answer.get("content", {})
-                if PROBLEM in content:
-                    content[PROBLEM] = content.pop("application/json")
-    return document
-
-
-def with_activations(document: dict[str, Any]) -> dict[str, Any]:
-    """An OpenAPI document in which every operation has the header for the order of releases, in request and answer."""
     schema = {"type": "string", "examples": ["1795412345678901234-9d9b3233636c4a1f"]}
     answered = {
         "description": "When the release of the answer became the active one: nanoseconds, `-`, and the beginning "
@@ -64,6 +54,10 @@ def with_activations(document: dict[str, Any]) -> dict[str, Any]:
     }
     for operations in document["paths"].values():
         for operation in operations.values():
+            for answer in operation["responses"].values():
+                content = answer.get("content", {})
+                if PROBLEM in content:
+                    content[PROBLEM] = content.pop("application/json")
             operation.setdefault("parameters", []).append(sent)
             operation["responses"]["200"].setdefault("headers", {})[_ACTIVATION] = answered
     return document
