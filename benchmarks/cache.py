@@ -173,12 +173,6 @@ def through_redis(
     )
     answers = {f"{a}|{b}" if a <= b else f"{b}|{a}": 5 for a, b in pairs}
     row(f"Redis by {place}, writing a batch of 1,000", micros(lambda: shared.store("f" * 64, answers), BATCH), unit)
-    expiring = RedisCache(address, timeout=1.0, lifetime=3600)
-    row(
-        f"Redis by {place}, the same with a lifetime",
-        micros(lambda: expiring.store("f" * 64, answers), BATCH),
-        unit,
-    )
     client.flushall()
     before = client.info("memory")["used_memory"]
     for first in range(0, FILLED, BATCH):
@@ -186,7 +180,6 @@ def through_redis(
     row(f"memory of an entry in Redis ({place})", (client.info("memory")["used_memory"] - before) / FILLED, "bytes")
     require(not shared.statistics.errors, "Redis answered throughout")
     shared.close()
-    expiring.close()
     client.close()
     gone = RedisCache("redis://127.0.0.1:1", timeout=1.0)
     gone.entries("f" * 64, ["C1|C2"])  # fails, and opens the breaker

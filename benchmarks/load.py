@@ -55,7 +55,7 @@ def by_cuihop(path: Path) -> npt.NDArray[np.int64]:
     options = LoadOptions()
     file = found_files([path])["MRREL"][0]
     with rejected_rows(options) as rejected:
-        reading = ReleaseReading(options, IdentifierCodes(), rejected, None, only_cuis=True)
+        reading = ReleaseReading(options, IdentifierCodes(), rejected, lambda *_: None, only_cuis=True)
         edges = read_is_a_rows(file, reading).edges
     answer = edges.children.astype(np.int64)
     answer -= 1  # codes are digits plus one

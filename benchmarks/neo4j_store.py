@@ -32,7 +32,7 @@ from cuihop.neo4j_graph.releases import install_schema, stored_releases, switch_
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import SNAPSHOT
 from cuihop_loader import LoadOptions, load
-from cuihop_loader.neo4j_bulk import finish_bulk, import_arguments, write_bulk_files
+from cuihop_loader.neo4j_bulk import finish_bulk, write_bulk_files
 from cuihop_loader.neo4j_online import load_online
 from cuihop_tools.neo4j_server import VERSION, LocalServer
 from cuihop_tools.synthetic_release import SyntheticRelease, write
@@ -202,10 +202,10 @@ def bulk(folder: Path, heap: str, concepts: int, rows: int) -> None:
     sections = made(folder, concepts, rows, "one")
     start = time.perf_counter()
     with timed("bulk: files written"):
-        files = write_bulk_files(sections, folder / "import")
+        arguments = write_bulk_files(sections, folder / "import")
     server = LocalServer(folder / "bulk", heap=heap, page_cache="1g")
     begun = time.perf_counter()
-    server.admin(*import_arguments(files))
+    server.admin(*arguments)
     told("bulk: neo4j-admin database import", time.perf_counter() - begun)
     with timed("bulk: server started"):
         server.start()

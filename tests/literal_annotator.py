@@ -167,9 +167,8 @@ def expanded(tokens: list[Token], text: str) -> list[Token]:
     codes, bounds = coded([text])
     characters = CharacterClasses()
     characters.classify(codes)
-    found = definitions(codes, bounds, characters)
     pairs = []
-    for begin, end, first, last in zip(*(column.tolist() for column in found[1:]), strict=True):
+    for begin, end, first, last in definitions(codes, bounds, characters)[:, 1:].tolist():
         short = [token for token in tokens if begin <= token.start and token.end <= end]
         long = [token for token in tokens if first <= token.start and token.end <= last]
         if short and long:

@@ -263,7 +263,7 @@ class ReleaseReading:
     options: LoadOptions
     codes: IdentifierCodes
     rejected: RejectedRows
-    progress: StepProgress | None
+    progress: StepProgress
     only_cuis: bool
     scanners: dict[str, RowScanner[Any]] = field(default_factory=dict)
 

@@ -88,7 +88,7 @@ def load_to(
         if role not in LAYOUTS and (package := term_format(role).package) is not None:
             package.check()
     inputs = [each for of_role in files.values() for file in of_role for each in (file, *file.companions)]
-    overall = None if progress is None else _Overall(progress, inputs)
+    overall = _Overall(progress, inputs)
     with (
         protected_inputs(part.path for file in inputs for part in file.parts),
         rejected_rows(options) as rejected,
@@ -109,13 +109,12 @@ def load_to(
         else:
             terms = [file for of_role in files.values() for file in of_role]
             graph = read_ontology(terms, options, identifiers, rejected, overall)
-        if overall is not None:
-            overall.show_step("looking at the graph")
+        overall.show_step("looking at the graph")
         warnings = list(graph.warnings)
         if rejected.count:
             warnings.append(f"bad rows were left out: {rejected.count:,}")
         report = _report(graph, options, identifiers, warnings)
-        if overall is not None and report.names:
+        if report.names:
             overall.show_step("indexing the names")
         sections = sections_of(
             graph.tables,
@@ -126,8 +125,7 @@ def load_to(
             report=report.to_json(timing=False),
         )
         if path is not None:
-            if overall is not None:
-                overall.show_step("writing")
+            overall.show_step("writing")
             sections.save(path)
         return Loaded(sections, dataclasses.replace(report, seconds=round(time.perf_counter() - start, 3)))
 
@@ -153,7 +151,7 @@ def _check_memory(files: Mapping[str, Sequence[SourceFile]], options: LoadOption
 def _report(graph: ReadGraph, options: LoadOptions, identifiers: Identifiers, warnings: Sequence[str]) -> LoadReport:
     tables = graph.tables
     concepts, edges = len(tables.cuis), len(tables.children)
-    shape = structure(concepts, tables.children, tables.parents)
+    sizes, cycles, hubs = structure(concepts, tables.children, tables.parents)
     indptr = np.zeros(concepts + 1, dtype=np.int32) if tables.name_indptr is None else tables.name_indptr
     identifiers_of = IdentifierTable.packed(tables.cuis)
 
@@ -180,16 +178,13 @@ def _report(graph: ReadGraph, options: LoadOptions, identifiers: Identifiers, wa
         one_directional=edges - graph.mirrored,
         self_loops=graph.self_loops,
         cycles=Cycles(
-            components=len(shape.cycles),
-            concepts=sum(len(members) for members in shape.cycles),
-            sizes=sorted(Counter(len(members) for members in shape.cycles).items(), reverse=True),
-            examples=[identifiers_of.at(members[:_MEMBERS]) for members in shape.cycles[:_CYCLES]],
+            components=len(cycles),
+            concepts=sum(map(len, cycles)),
+            sizes=sorted(Counter(map(len, cycles)).items(), reverse=True),
+            examples=[identifiers_of.at(members[:_MEMBERS]) for members in cycles[:_CYCLES]],
         ),
-        weak_components=shape.weak_components,
-        giant_component=shape.giant_component,
-        isolated=shape.isolated,
-        depth=shape.depth,
-        hubs=[Hub(identifiers_of[row], name(row), children) for row, children in shape.hubs],
+        **sizes,
+        hubs=[Hub(identifiers_of[row], name(row), children) for row, children in hubs],
         names=len(tables.names),
         nameless=int(np.count_nonzero(np.diff(indptr) == 0)),
         semantic_types=len(ascending(tables.type_indices)),
@@ -227,10 +222,10 @@ def _no_collection() -> Iterator[None]:
 
 
 class _Overall:
-    """Progress over all files, from the progress of each."""
+    """Progress over all files, from the progress of each; shown to no one without a callback."""
 
-    def __init__(self, progress: StepProgress, files: Sequence[SourceFile]) -> None:
-        self._progress = progress
+    def __init__(self, progress: StepProgress | None, files: Sequence[SourceFile]) -> None:
+        self._progress = progress or (lambda step, done, total: None)
         self._total = sum(file.size for file in files)
         self._done: dict[str, int] = {}
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO
@@ -51,16 +50,11 @@ _TABLES = {
 """Label, and header, of each file; that of edges has a type of relationship instead of a label."""
 
 
-@dataclass(frozen=True)
-class BulkFiles:
-    """Folder of the import files of one release, and true for ``multiline`` if a text has a line break."""
-
-    folder: Path
-    multiline: bool
-
-
-def write_bulk_files(sections: Sections, folder: Path) -> BulkFiles:
+def write_bulk_files(sections: Sections, folder: Path) -> list[str]:
     """Write the release as CSV files, into a folder that is created where it is missing.
+
+    Returns:
+        The arguments of ``neo4j-admin`` that import the files, in place of a database with every release in it.
 
     Raises:
         OutputError: the disk is full, or the folder cannot be written.
@@ -94,21 +88,16 @@ def write_bulk_files(sections: Sections, folder: Path) -> BulkFiles:
         _write_edges(folder / "edges.csv", rows)
     except OSError as error:
         raise OutputError(f"{folder}: not written: {error.strerror}") from error
-    return BulkFiles(folder, multiline=any((blob == ord("\n")).any() for blob in texts))
-
-
-def import_arguments(files: BulkFiles) -> list[str]:
-    """The arguments of ``neo4j-admin`` that import the files, in place of a database with every release in it."""
     tables = [
-        f"--{'relationships' if name == 'edges' else 'nodes'}={label}={files.folder / name}-header.csv,"
-        f"{files.folder / name}.csv"
+        f"--{'relationships' if name == 'edges' else 'nodes'}={label}={folder / name}-header.csv,{folder / name}.csv"
         for name, (label, _) in _TABLES.items()
     ]
+    multiline = any((blob == ord("\n")).any() for blob in texts)
     return [
         *("database", "import", "full", "neo4j", "--overwrite-destination"),
         *tables,
         "--array-delimiter=U+001F",
-        f"--multiline-fields={str(files.multiline).lower()}",
+        f"--multiline-fields={str(multiline).lower()}",
         "--id-type=integer",
     ]
 

@@ -42,13 +42,13 @@ def store(options: _StoreOptions) -> None:
     An interrupted load resumes when the command is run again.
     """
     from cuihop.neo4j_graph.connection import Neo4jConnection
-    from cuihop_loader.neo4j_bulk import finish_bulk, import_arguments, write_bulk_files
+    from cuihop_loader.neo4j_bulk import finish_bulk, write_bulk_files
 
     sections = Sections.open(options.snapshot, SNAPSHOT)
     if options.csv is not None:
-        files = write_bulk_files(sections, options.csv.resolve())
+        arguments = write_bulk_files(sections, options.csv.resolve())
         note("stop the server, run this where it is installed, start it, then give this command with --imported:")
-        typer.echo(shlex.join(["neo4j-admin", *import_arguments(files)]))
+        typer.echo(shlex.join(["neo4j-admin", *arguments]))
         return
     if options.server is None:
         raise InputError("no server to store it in", advice="Give --server, or --csv for files to import.")

@@ -43,6 +43,7 @@ class ReleaseRows:
     def __init__(self, sections: Sections) -> None:
         self._sections = sections
         self.meta = sections.meta
+        self.release = Release.of(self.meta["release"])
         self.cuis = IdentifierTable(sections["cuis"]).at(np.arange(len(sections["cuis"])))
         self.parents: Int32 = sections["up_indices"]
         counts = np.diff(sections["up_indptr"])
@@ -61,11 +62,6 @@ class ReleaseRows:
         self.retired_cuis = np.repeat(
             np.array(retired.at(np.arange(len(retired))), dtype=object), np.diff(sections["retired_indptr"])
         ).tolist()
-
-    @property
-    def release(self) -> Release:
-        """The release described in the snapshot."""
-        return Release.of(self.meta["release"])
 
     @cached_property
     def content(self) -> str:

@@ -31,7 +31,7 @@ def read_ontology(
     options: LoadOptions,
     identifiers: Identifiers,
     rejected: RejectedRows,
-    progress: StepProgress | None,
+    progress: StepProgress,
 ) -> ReadGraph:
     """Read files of terms into one graph.
 

@@ -32,7 +32,7 @@ def read_release(
     options: LoadOptions,
     identifiers: Identifiers,
     rejected: RejectedRows,
-    progress: StepProgress | None,
+    progress: StepProgress,
 ) -> ReadGraph:
     """Read the files of a release, by role.
 
@@ -59,8 +59,7 @@ def read_release(
         definition_rows = read_definitions(file, languages, reading)
     history = [read_history(files[role], reading) for role in _HISTORY if role in files]
 
-    if progress is not None:
-        progress("choosing names", 0, 0)
+    progress("choosing names", 0, 0)
     numbers = ConceptNumbers(concepts, codes)
     del concepts
     none = np.empty(0, dtype=np.int32)

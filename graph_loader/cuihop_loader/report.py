@@ -194,27 +194,15 @@ class ReadGraph:
     terms: TermReport | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Structure:
-    """Structure of a graph, as in `LoadReport`; concepts are numbered as in the graph.
+def structure(
+    concepts: int, children: Int32, parents: Int32
+) -> tuple[dict[str, int], list[Int32], list[tuple[int, int]]]:
+    """Structure of a graph of ``concepts`` concepts and distinct edges, ascending by (child, parent).
 
-    Attributes:
-        cycles: the members of each strongly connected component of more than one concept, largest first, then by
-            their first member; members ascend.
-        weak_components, giant_component, isolated, depth: numbers; a component has two concepts or more.
-        hubs: pairs of concept and number of children, most children first.
+    Returns:
+        The four fields of `LoadReport` from ``weak_components`` to ``depth``; the members, ascending, of each cycle,
+        the largest first, then by their first member; and pairs of hub and number of children, most children first.
     """
-
-    cycles: list[Int32]
-    weak_components: int
-    giant_component: int
-    isolated: int
-    depth: int
-    hubs: list[tuple[int, int]]
-
-
-def structure(concepts: int, children: Int32, parents: Int32) -> Structure:
-    """Structure of a graph of ``concepts`` concepts and distinct edges, ascending by (child, parent)."""
     from cuihop._kernels.csr import weak_components
     from cuihop._kernels.hierarchy import strong_components
     from cuihop_loader._kernels.edges import longest_path
@@ -232,14 +220,14 @@ def structure(concepts: int, children: Int32, parents: Int32) -> Structure:
 
     isolated = int(np.count_nonzero(n_children + n_parents == 0))
     most = np.argsort(-n_children, kind="stable")[:_HUBS].tolist()
-    return Structure(
-        cycles=_members(of_strong, strong),
-        weak_components=int(np.count_nonzero(members_of_weak)) - isolated,
-        giant_component=int(members_of_weak.max()),
-        isolated=isolated,
-        depth=int(depth),
-        hubs=[(concept, int(n_children[concept])) for concept in most if n_children[concept]],
-    )
+    sizes = {
+        "weak_components": int(np.count_nonzero(members_of_weak)) - isolated,
+        "giant_component": int(members_of_weak.max()),
+        "isolated": isolated,
+        "depth": int(depth),
+    }
+    hubs = [(concept, int(n_children[concept])) for concept in most if n_children[concept]]
+    return sizes, _members(of_strong, strong), hubs
 
 
 def _members(component: Int32, count: int) -> list[Int32]:

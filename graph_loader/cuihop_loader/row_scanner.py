@@ -99,7 +99,7 @@ class RowScanner(Generic[Found]):
         requested: Sequence[str],
         task: Callable[[Rows], Found],
         rejected: RejectedRows,
-        progress: StepProgress | None = None,
+        progress: StepProgress,
         block_bytes: int | None = None,
     ) -> None:
         self._file = file
@@ -143,8 +143,7 @@ class RowScanner(Generic[Found]):
                 yield result
                 free.append(block)
                 self._consumed = stream.consumed
-                if self._progress is not None:
-                    self._progress(name, self._consumed, self._file.size)
+                self._progress(name, self._consumed, self._file.size)
         if broken is not None:
             raise broken.at_line(self._rows + 1)
         if not self._rows and self.role not in MAY_BE_EMPTY:

@@ -72,7 +72,7 @@ class TermReading:
     """Common to the files of terms of one load; its languages are those of `LoadOptions`."""
 
     rejected: RejectedRows
-    progress: StepProgress | None
+    progress: StepProgress
     languages: Sequence[str]
 
 
@@ -239,5 +239,4 @@ class TermFile:
     def _show_progress(self, read: int) -> None:
         """Note the bytes of the file on disk read so far."""
         self.bytes = read
-        if self._reading.progress is not None:
-            self._reading.progress(str(self.file), read, self.file.size)
+        self._reading.progress(str(self.file), read, self.file.size)

@@ -16,7 +16,7 @@ from cuihop.adapter_rules import replaced
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.annotation.texts import checked_texts
-from cuihop.errors import GraphUnavailable, InputError, InvalidCui, NotAllowed
+from cuihop.errors import InputError, InvalidCui, NotAllowed
 from cuihop.graph import (
     Concept,
     ConceptGraph,
@@ -352,12 +352,7 @@ class ConceptService:
         for item in listed:
             self.limits.check_text(item, "options")
         with self.lent(context) as served:
-            if served.index is None:  # the database would be read into memory whole
-                raise GraphUnavailable(
-                    "texts are annotated from an index in memory, and this service has none, or not yet: "
-                    "see the setting index"
-                )
-            annotations = served.index.annotate_many(texts, options)
+            annotations = index_of(served, "texts are annotated").annotate_many(texts, options)
             candidates = 0 if annotations.candidates is None else len(annotations.candidates[1])
             self.limits.check("mentions", len(annotations.terms) + candidates)
             return Answer(annotations, served.digest, "index", {})

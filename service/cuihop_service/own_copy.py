@@ -69,7 +69,8 @@ def opened_copy(path: Path, folder: Path) -> SnapshotGraph:
                 if index_path(path).exists():
                     _copy(index_path(path), index_path(copy))
                 _copy(path, copy)  # last: its presence means that all is there
-            number = _held(copy)
+            number = os.open(copy, os.O_RDONLY)
+            fcntl.flock(number, fcntl.LOCK_SH)  # protects it from removal
     except (OSError, OutputError) as error:
         _log.warning(
             "%s: served as it lies there, since no copy can be made in %s (%s): it must not be written over, only "
@@ -79,14 +80,12 @@ def opened_copy(path: Path, folder: Path) -> SnapshotGraph:
         graph.set_aside_damage()
         return graph
     try:
-        graph = SnapshotGraph.open(copy)
-    except BaseException as error:
-        os.close(number)  # or each look at a damaged snapshot would keep one more file open
-        if isinstance(error, SnapshotError):
-            raise SnapshotError(f"{path}: its copy {error}") from None
-        raise
-    weakref.finalize(graph, os.close, number)
-    try:
+        try:
+            graph = SnapshotGraph.open(copy)
+        except BaseException:
+            os.close(number)  # or each look at a damaged snapshot would keep one more file open
+            raise
+        weakref.finalize(graph, os.close, number)
         graph.set_aside_damage()
     except SnapshotError as error:
         raise SnapshotError(f"{path}: its copy {error}") from None
@@ -121,13 +120,6 @@ def _copy_bytes(source: BinaryIO, target: BinaryIO) -> None:
         while os.copy_file_range(source.fileno(), target.fileno(), 1 << 30):
             pass
     shutil.copyfileobj(source, target, 1 << 20)
-
-
-def _held(copy: Path) -> int:
-    """The copy as an open descriptor, which protects it from removal."""
-    number = os.open(copy, os.O_RDONLY)
-    fcntl.flock(number, fcntl.LOCK_SH)
-    return number
 
 
 def _remove_unused(folder: Path) -> None:

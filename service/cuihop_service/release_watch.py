@@ -99,7 +99,9 @@ class ReleaseWatch:
                 self._serve(opened)
             else:
                 opened.close()
-        self._note_activation()
+        before, now = self._holder.activation, self._store.activation
+        if before is not None and before.number != now:  # a later activation of the same release
+            self._holder.activated(now)
         served = self._holder.current
         if served is not None and not self._over:
             if self._holder.state in ("starting", "unavailable"):
@@ -114,12 +116,6 @@ class ReleaseWatch:
             if complete is not None:
                 self._serve(complete)
         self._set_state("ready", "")
-
-    def _note_activation(self) -> None:
-        """Note a later activation of the same release."""
-        before, now = self._holder.activation, self._store.activation
-        if before is not None and before.number != now:
-            self._holder.activated(now)
 
     def _serve(self, opened: ServedGraph) -> None:
         """Warm this release up, and answer from it then."""

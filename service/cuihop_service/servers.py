@@ -8,7 +8,7 @@ import logging
 import resource
 import socket
 import ssl
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -57,8 +57,8 @@ class Servers:
         core: ConceptService,
         admission: Admission,
         *,
-        http: socket.socket | None,
-        grpc_address: tuple[str, int] | None,
+        http: socket.socket,
+        grpc_address: tuple[str, int],
         tls: TlsFiles | None = None,
         shared_port: bool = False,
         more_routes: Sequence[BaseRoute] = (),
@@ -69,71 +69,61 @@ class Servers:
         connections = connections_each(limits.connections)
         self._core = core
         self._http_socket = http
-        self._http: _HttpServer | None = None
         self._http_task: asyncio.Task[None] | None = None
         self._tls: _TlsListener | None = None
-        if http is not None:
-            held, heads = limits.connection_count(connections), limits.head_count(connections)
-            quick = QuickDistance(Responder(core, admission), hosts=hosts)
-            protocol = partial(BoundedHttp, connections=held, heads=heads, quick=quick)
-            config = uvicorn.Config(
-                application(core, admission, more_routes=more_routes, hosts=hosts),
-                http=protocol,  # type: ignore[arg-type]
-                ws="none",
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-            )
-            self._http = server = _HttpServer(config)
-            if tls is not None:
+        held, heads = limits.connection_count(connections), limits.head_count(connections)
+        quick = QuickDistance(Responder(core, admission), hosts=hosts)
+        protocol = partial(BoundedHttp, connections=held, heads=heads, quick=quick)
+        config = uvicorn.Config(
+            application(core, admission, more_routes=more_routes, hosts=hosts),
+            http=protocol,  # type: ignore[arg-type]
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        )
+        self._http = server = _HttpServer(config)
+        if tls is not None:
 
-                def secured(begun: Callable[[], None]) -> BoundedHttp:
-                    return protocol(begun=begun, config=config, server_state=server.server_state, app_state={})
+            def secured(begun: Callable[[], None]) -> BoundedHttp:
+                return protocol(begun=begun, config=config, server_state=server.server_state, app_state={})
 
-                self._tls = _TlsListener(http, tls_context(tls), held, heads, secured)
-        self._grpc: GrpcServer | None = None
-        self.grpc_port = 0
-        if grpc_address is not None:
-            each = max(1, connections // _addresses_of(grpc_address[0]))
-            self._grpc = GrpcServer(core, admission, limits, each, shared_port=shared_port)
-            self.grpc_port = self._grpc.listen(*grpc_address, tls)
+            self._tls = _TlsListener(http, tls_context(tls), held, heads, secured)
+        each = max(1, connections // _addresses_of(grpc_address[0]))
+        self._grpc = GrpcServer(core, admission, limits, each, shared_port=shared_port)
+        self.grpc_port = self._grpc.listen(*grpc_address, tls)
 
     async def start(self) -> None:
         """Answer from now on."""
-        if self._grpc is not None:
-            await self._grpc.start()
-            await self._grpc.set_health(True)
-        if self._http is not None and self._http_socket is not None:
-            listen(self._http_socket)
-            sockets = [self._http_socket] if self._tls is None else []
-            self._http_task = asyncio.create_task(self._http.serve(sockets))
-            while not self._http.started:
-                if self._http_task.done():
-                    await self._http_task
-                    raise InputError("HTTP did not start", column="setting http-port")
-                await asyncio.sleep(0.005)
-            if self._tls is not None:
-                self._tls.start()
+        await self._grpc.start()
+        await self._grpc.set_health(True)
+        listen(self._http_socket)
+        sockets = [self._http_socket] if self._tls is None else []
+        self._http_task = asyncio.create_task(self._http.serve(sockets))
+        while not self._http.started:
+            if self._http_task.done():
+                await self._http_task
+                raise InputError("HTTP did not start", column="setting http-port")
+            await asyncio.sleep(0.005)
+        if self._tls is not None:
+            self._tls.start()
 
     async def set_health(self, serving: bool) -> None:
         """Set the status of the standard gRPC health service."""
-        if self._grpc is not None:
-            await self._grpc.set_health(serving)
+        await self._grpc.set_health(serving)
 
     async def stop(self, seconds: float) -> None:
         """Accept nothing new, and end after the last answer, or after these seconds."""
-        ends = []
-        if self._grpc is not None:
-            ends.append(self._grpc.stop(seconds))
-        if self._http is not None and self._http_task is not None:
+        ends: list[Awaitable[None]] = [self._grpc.stop(seconds)]
+        if self._http_task is not None:
             self._http.config.timeout_graceful_shutdown = max(1, int(seconds))
             if self._tls is not None:
                 self._tls.close()
             self._http.should_exit = True
-            ends.append(_ended(self._http_task))
+            ends.append(self._http_task)
         await asyncio.gather(*ends)
 
 
@@ -285,7 +275,3 @@ def _refuse_password() -> str:
 def _reason(error: ssl.SSLError | ValueError) -> str:
     reason = getattr(error, "reason", None)
     return reason.lower().replace("_", " ") if reason else str(error)
-
-
-async def _ended(task: asyncio.Task[None]) -> None:
-    await task

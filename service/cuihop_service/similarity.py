@@ -54,16 +54,15 @@ class CorpusCounts:
             return self._used[digest]
 
 
-def index_of(served: ServedGraph) -> SnapshotGraph:
-    """The release in memory, which similarity needs: the database would be read into memory whole.
+def index_of(served: ServedGraph, task: str = "similarity is computed") -> SnapshotGraph:
+    """The release in memory, which such a task needs: the database would be read into memory whole.
 
     Raises:
         GraphUnavailable: there is none.
     """
     if served.index is None:
         raise GraphUnavailable(
-            "similarity is computed from an index in memory, and this service has none, or not yet: "
-            "see the setting index"
+            f"{task} from an index in memory, and this service has none, or not yet: see the setting index"
         )
     return served.index
 

@@ -63,7 +63,8 @@ class Workers:
     def __init__(
         self, settings: ServiceSettings, http: socket.socket, grpc_port: int, on_ready: Callable[[Addresses], None]
     ) -> None:
-        values = settings.model_dump(mode="json") | _revealed(settings)
+        secrets = {name: value.get_secret_value() for name, value in settings if isinstance(value, SecretStr)}
+        values = settings.model_dump(mode="json") | secrets
         self._http = http
         self._handed = {"settings": values, "http": http.fileno(), "grpc_port": grpc_port, "supervisor": os.getpid()}
         self._on_ready = on_ready
@@ -210,11 +211,6 @@ def _signal_name(code: int) -> str:
         return f" ({signal.Signals(-code).name})" if code < 0 else ""
     except ValueError:
         return ""
-
-
-def _revealed(settings: ServiceSettings) -> dict[str, str]:
-    """The secrets among the settings, in plain text, for the worker alone."""
-    return {name: value.get_secret_value() for name, value in settings if isinstance(value, SecretStr)}
 
 
 def worker_main() -> None:

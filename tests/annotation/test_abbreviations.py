@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.plain_sentences import in_word, is_letter, small, stops
-from cuihop.annotation.abbreviations import definitions, definitions_in
+from cuihop.annotation.abbreviations import definitions
 from cuihop.annotation.characters import CharacterClasses, coded
 from shared_data import shared
 
@@ -108,9 +108,13 @@ def bounds(texts: list[str]) -> list[list[tuple[int, int, int, int]]]:
     codes, offsets = coded(texts)
     characters = CharacterClasses()
     characters.classify(codes)
-    rows = list(zip(*(column.tolist() for column in definitions(codes, offsets, characters)), strict=True))
+    rows = definitions(codes, offsets, characters).tolist()
     begins = offsets.tolist()
     return [[tuple(x - begins[i] for x in row[1:]) for row in rows if row[0] == i] for i in range(len(texts))]
+
+
+def definitions_in(text: str) -> list[tuple[str, str]]:
+    return [(text[begin:end], text[first:last]) for begin, end, first, last in bounds([text])[0]]
 
 
 @given(st.lists(texts, max_size=4))

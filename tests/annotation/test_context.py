@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from annotation.plain_sentences import in_word, small, stops
 from cuihop.annotation.characters import CharacterClasses, coded
-from cuihop.annotation.context import TRIGGERS, contexts, contexts_in
-from cuihop.annotation.options import CONTEXTS
+from cuihop.annotation.context import TRIGGERS, contexts
+from cuihop.annotation.options import CONTEXTS, Context
 
 Spans = list[tuple[int, int]]
 LETTERS = {"n": "negated", "u": "uncertain", "f": "family"}
@@ -127,6 +127,16 @@ def parsed(line: str) -> tuple[str, Spans, list[tuple[str, ...]]]:
             expected.append(tuple(name for letter, name in LETTERS.items() if letter in match[1]))
         text += match[2] if match else part
     return text, spans, expected
+
+
+def contexts_in(text: str, spans: Spans) -> list[tuple[Context, ...]]:
+    """Contexts of the mentions in a text, from start and end of each, by start."""
+    starts, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T.copy()
+    codes, offsets = coded([text])
+    characters = CharacterClasses()
+    characters.classify(codes)
+    flags = contexts(codes, offsets, characters, np.zeros(len(spans), dtype=np.int64), starts, ends)
+    return [tuple(context for bit, context in enumerate(CONTEXTS) if flag >> bit & 1) for flag in flags.tolist()]
 
 
 @pytest.mark.parametrize("line", lines())

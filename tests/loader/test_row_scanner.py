@@ -64,7 +64,8 @@ def test_rows_and_faults_are_those_that_plain_python_finds(lines: list[bytes], e
                 reported.append(line)
                 assert row == split[line - 1].removesuffix(b"\r")
 
-        scanner = RowScanner(file, ("SAB", "SUPPRESS"), work, Noted(skip=True, target=None), block_bytes=block)
+        noted = Noted(skip=True, target=None)
+        scanner = RowScanner(file, ("SAB", "SUPPRESS"), work, noted, lambda *_: None, block_bytes=block)
         if content:
             assert [row for found in scanner for row in found] == good
             assert reported == bad

@@ -30,7 +30,7 @@ from cuihop.neo4j_graph.releases import (
 from cuihop.snapshot.release_difference import VocabularyDifference, release_difference
 from cuihop.snapshot.string_table import StringTable, identifier_array
 from cuihop.snapshot.writer import GraphTables, sections_of, tables_of_edges
-from cuihop_loader.neo4j_bulk import finish_bulk, import_arguments, write_bulk_files
+from cuihop_loader.neo4j_bulk import finish_bulk, write_bulk_files
 from cuihop_loader.neo4j_online import load_online
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import EDGES, ISOLATED, NAMES, RETIRED, example_graph
@@ -345,9 +345,9 @@ def test_a_loader_killed_again_and_again_finishes_in_the_end(neo4j_server: Local
 
 def test_bulk_and_online_give_the_same_graph(killable_neo4j: LocalServer, tmp_path: Path) -> None:
     graph = odd_release()
-    files = write_bulk_files(graph.sections, tmp_path / "files")
+    arguments = write_bulk_files(graph.sections, tmp_path / "files")
     killable_neo4j.stop()
-    killable_neo4j.admin(*import_arguments(files))
+    killable_neo4j.admin(*arguments)
     killable_neo4j.start()
     with connected(killable_neo4j) as connection:
         with pytest.raises(SchemaMismatch, match="lacks"):

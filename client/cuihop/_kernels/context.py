@@ -10,7 +10,13 @@ from cuihop._kernels.shared import SEPARATOR, SPACE
 from cuihop.resources.arrays import Bool, Int32, Int64, UInt8, UInt32
 
 Triggers = tuple[Int32, UInt32, Int64, int, Int32, Int32, Int32, UInt8, UInt8]
-"""Fields of `cuihop.annotation.context.TriggerTable`; a plain tuple, since compiled code is cached by its types."""
+"""The triggers of `cuihop.annotation.context`, those of one first word one after the other, the longest first.
+
+By place: words by their hash, open addressing, -1 for none; code points of the words in lower case, and the bounds of
+each word among them; characters of the longest word; bounds of the triggers that begin with a word; words of the
+triggers, and the bounds of each trigger among them; kinds: indices of the contexts, then 3 for pseudo-triggers and 4
+for terminations; directions: 1 forward, 2 backward, 3 both. A plain tuple: compiled code is cached by its types.
+"""
 
 _NEWLINE, _COMMA, _SEMICOLON, _SLASH = 10, 44, 59, 47
 _STOP, _AFTER_COMMA, _APART = 1, 2, 4  # between two words: the end of a sentence, a comma, more than joins a phrase

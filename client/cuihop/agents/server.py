@@ -83,7 +83,9 @@ def agent_server(run: Run) -> Server[Any]:
 
     async def call_tool(context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
         try:
-            tool = _tool(params.name)
+            tool = TOOLS.get(params.name)
+            if tool is None:
+                raise InputError("no such tool", found=repr(params.name[:100]), expected=" or ".join(TOOLS))
             arguments = checked_arguments(tool.arguments, tool.name, params.arguments)
             answer = await run(tool, arguments, context.request)
         except CuihopError as error:
@@ -115,12 +117,6 @@ async def serve_standard_streams(answer: Callable[[AgentTool, Arguments], dict[s
             await server.run(incoming, outgoing, server.create_initialization_options())
     except* BrokenPipeError:  # the client has gone, as at the end of its input
         pass
-
-
-def _tool(name: str) -> AgentTool:
-    if name not in TOOLS:
-        raise InputError("no such tool", found=repr(name[:100]), expected=" or ".join(TOOLS))
-    return TOOLS[name]
 
 
 def _described(tool: AgentTool) -> Tool:

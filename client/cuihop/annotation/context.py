@@ -17,15 +17,18 @@ The triggers are phrases that negate, make uncertain, or name a relative. The li
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from cuihop.annotation.characters import CharacterClasses, coded
-from cuihop.annotation.options import CONTEXTS, Context
-from cuihop.resources.arrays import Int32, Int64, UInt8, UInt32
+from cuihop.annotation.options import CONTEXTS
+from cuihop.resources.arrays import Int64, UInt8, UInt32
+
+if TYPE_CHECKING:
+    from cuihop._kernels.context import Triggers
 
 Kind: TypeAlias = Literal["negated", "uncertain", "family", "pseudo", "termination"]
 Direction: TypeAlias = Literal["forward", "backward", "both"]
@@ -110,32 +113,9 @@ _DIRECTIONS = {"forward": 1, "backward": 2, "both": 3}
 _SLOTS = 1 << 11
 
 
-class TriggerTable(NamedTuple):
-    """The triggers in arrays; those of one first word one after the other, the longest first.
-
-    Attributes:
-        slots: int32, shape (2048,): words by their hash, open addressing; -1 for none.
-        word_codes, word_bounds: code points of the words in lower case, and the bounds of each word among them.
-        longest: characters of the longest word.
-        by_first_word: int32, shape (words + 1,): bounds of the triggers that begin with a word.
-        words, bounds: int32: words of the triggers, and the bounds of each trigger among them.
-        kinds: uint8: indices of the contexts, then 3 for pseudo-triggers and 4 for terminations.
-        directions: uint8: 1 forward, 2 backward, 3 both.
-    """
-
-    slots: Int32
-    word_codes: UInt32
-    word_bounds: Int64
-    longest: int
-    by_first_word: Int32
-    words: Int32
-    bounds: Int32
-    kinds: UInt8
-    directions: UInt8
-
-
 @lru_cache(maxsize=1)
-def _table() -> TriggerTable:
+def _table() -> Triggers:
+    """The triggers in arrays."""
     from cuihop._kernels.context import hash_of_word
 
     phrases = [re.findall(r"[^\W_]+", trigger.phrase) for trigger in TRIGGERS]
@@ -151,16 +131,16 @@ def _table() -> TriggerTable:
         slots[slot] = number
     order = sorted(range(len(phrases)), key=lambda i: (phrases[i][0], -len(phrases[i])))
     first = [number_of[phrases[i][0]] for i in order]
-    return TriggerTable(
-        slots=slots,
-        word_codes=codes,
-        word_bounds=bounds,
-        longest=max(map(len, words)),
-        by_first_word=np.searchsorted(first, np.arange(len(words) + 1)).astype(np.int32),
-        words=np.array([number_of[word] for i in order for word in phrases[i]], dtype=np.int32),
-        bounds=np.cumsum([0, *(len(phrases[i]) for i in order)], dtype=np.int32),
-        kinds=np.array([_KINDS.index(TRIGGERS[i].kind) for i in order], dtype=np.uint8),
-        directions=np.array([_DIRECTIONS[TRIGGERS[i].direction] for i in order], dtype=np.uint8),
+    return (
+        slots,
+        codes,
+        bounds,
+        max(map(len, words)),
+        np.searchsorted(first, np.arange(len(words) + 1)).astype(np.int32),
+        np.array([number_of[word] for i in order for word in phrases[i]], dtype=np.int32),
+        np.cumsum([0, *(len(phrases[i]) for i in order)], dtype=np.int32),
+        np.array([_KINDS.index(TRIGGERS[i].kind) for i in order], dtype=np.uint8),
+        np.array([_DIRECTIONS[TRIGGERS[i].direction] for i in order], dtype=np.uint8),
     )
 
 
@@ -186,20 +166,5 @@ def contexts(
     from cuihop._kernels.context import mark_contexts
 
     flags = np.zeros(len(texts), dtype=np.uint8)
-    triggers: Any = tuple(_table())
-    mark_contexts(codes, offsets, characters.classes, characters.folds, triggers, texts, starts, ends, flags)
+    mark_contexts(codes, offsets, characters.classes, characters.folds, _table(), texts, starts, ends, flags)
     return flags
-
-
-def contexts_in(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[Context, ...]]:
-    """Contexts of the mentions in a text, from start and end of each, by start.
-
-    >>> contexts_in("No effusion, possible pneumonia.", [(3, 11), (22, 31)])
-    [('negated',), ('uncertain',)]
-    """
-    starts, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T.copy()
-    codes, offsets = coded([text])
-    characters = CharacterClasses()
-    characters.classify(codes)
-    flags = contexts(codes, offsets, characters, np.zeros(len(spans), dtype=np.int64), starts, ends)
-    return [tuple(context for bit, context in enumerate(CONTEXTS) if flag >> bit & 1) for flag in flags.tolist()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Literal, TypeAlias
 
@@ -67,13 +67,9 @@ class AnnotationOptions:
                         "not true or false", column=field.name, found=repr(value), expected="true or false"
                     )
             elif field.name != "disambiguate":
-                object.__setattr__(self, field.name, _texts(value, field.name))
+                if isinstance(value, str) or not all(isinstance(item, str) and item.strip() for item in value):
+                    raise InputError("not a list of texts", column=field.name, found=repr(value), expected="['…', …]")
+                object.__setattr__(self, field.name, tuple(value))
         checked_choice("disambiguate", self.disambiguate, Disambiguation, "unknown way to choose a concept")
         for context in self.leave_out:
             checked_choice("leave_out", context, Context, "unknown context")
-
-
-def _texts(value: Sequence[str], name: str) -> tuple[str, ...]:
-    if isinstance(value, str) or not all(isinstance(item, str) and item.strip() for item in value):
-        raise InputError("not a list of texts", column=name, found=repr(value), expected="['…', …]")
-    return tuple(value)

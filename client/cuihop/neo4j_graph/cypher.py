@@ -71,7 +71,9 @@ RETURN cui, r.relation AS relation, r.successor AS successor
 
 # Distances and paths
 
-_ARROWS: Mapping[Direction, tuple[LiteralString, LiteralString]] = {
+_Arrows: TypeAlias = Mapping[Direction, tuple[LiteralString, LiteralString]]
+
+_ARROWS: _Arrows = {
     "any": ("-", "-"),
     "up": ("-", "->"),
     "down": ("<-", "-"),
@@ -113,26 +115,20 @@ def _within(text: LiteralString, restricted: bool) -> LiteralString:
     return text
 
 
-def _for_each_rung(text: LiteralString) -> Texts:
+def _for_each_rung(text: LiteralString, arrows: _Arrows = _ARROWS) -> Texts:
     texts: Texts = {}
-    for direction, (left, right) in _ARROWS.items():
-        for (hops, restricted), bounded in _for_each_bound(text).items():
-            texts[direction, hops, restricted] = bounded.replace("<LEFT>", left).replace("<RIGHT>", right)
+    for direction, (left, right) in arrows.items():
+        directed = text.replace("<LEFT>", left).replace("<RIGHT>", right)
+        for hops, bound in (*_RUNGS, (None, "")):
+            for restricted in _RESTRICTIONS:
+                texts[direction, hops, restricted] = _within(directed.replace("<BOUND>", bound), restricted)
     return texts
-
-
-def _for_each_bound(text: LiteralString) -> dict[tuple[int | None, bool], LiteralString]:
-    bounded: dict[int | None, LiteralString] = {hops: text.replace("<BOUND>", written) for hops, written in _RUNGS}
-    bounded[None] = text.replace("<BOUND>", "")
-    return {(hops, restricted): _within(bounded[hops], restricted) for restricted in _RESTRICTIONS for hops in bounded}
 
 
 def _around_centres(text: LiteralString) -> Texts:
     """The text for every direction, ``vertical`` included: ``<AROUND>`` gives the concepts around c, and their hops."""
-    texts = _for_each_rung(text.replace("<AROUND>", _AROUND))
-    for (hops, restricted), bounded in _for_each_bound(text.replace("<AROUND>", _ABOVE_AND_BELOW)).items():
-        texts["vertical", hops, restricted] = bounded
-    return texts
+    vertical = _for_each_rung(text.replace("<AROUND>", _ABOVE_AND_BELOW), {"vertical": ("", "")})
+    return _for_each_rung(text.replace("<AROUND>", _AROUND)) | vertical
 
 
 # Two concepts of different weakly connected components have no path: no search is started for them. Within one

@@ -248,7 +248,9 @@ class Neo4jGraph(ConceptGraph):
         statements: dict[str, list[tuple[str, str]]] = {cui: [] for cui in cuis}
         for cui, relation, successor in self._rows_of(cypher.RETIRED, cuis, _CONCEPTS_A_TRANSACTION):
             statements[cui].append((relation, successor))
-        return {cui: sorted(rows, key=_statement_order) for cui, rows in statements.items()}
+        for rows in statements.values():
+            rows.sort(key=lambda row: (RETIRED_RELATIONS.index(row[0]), row[1]))
+        return statements
 
     def _usable(self, cuis: Sequence[str]) -> tuple[list[str], dict[str, str]]:
         """The concepts to use, one for each identifier, and the retired ones that were taken for their successors."""
@@ -451,7 +453,3 @@ class Neo4jGraph(ConceptGraph):
 
 def _chunks(items: Sequence[Result], size: int) -> Iterator[list[Result]]:
     return (list(items[first : first + size]) for first in range(0, len(items), size))
-
-
-def _statement_order(statement: tuple[str, str]) -> tuple[int, str]:
-    return RETIRED_RELATIONS.index(statement[0]), statement[1]

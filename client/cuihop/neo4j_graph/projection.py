@@ -59,9 +59,10 @@ def projected_sections(connection: Neo4jConnection, number: int, *, with_names: 
         raise ReleaseMismatch(f"the database holds no release {number}; see: cuihop releases list")
     properties = row["release"]
     cuis, store_ids = stored_concepts(connection, number)
+    retired = _block(connection, cypher.ALL_RETIRED, release=number)[0]
     tables = GraphTables(
         cuis=identifier_array(cuis),
-        retired=_retired(connection, number),
+        retired=RetiredTable.of(list(zip(retired["cuis"], retired["relations"], retired["successors"], strict=True))),
         **_edges(connection, number, cuis, store_ids),
         **(_names(connection, number, cuis) if with_names else {}),
     )
@@ -179,8 +180,3 @@ def _names(connection: Neo4jConnection, number: int, cuis: list[str]) -> dict[st
         "definitions": StringTable.of(definitions),
         "definition_indptr": bounds_of(definition_counts, np.int32),
     }
-
-
-def _retired(connection: Neo4jConnection, number: int) -> RetiredTable:
-    row = _block(connection, cypher.ALL_RETIRED, release=number)[0]
-    return RetiredTable.of(list(zip(row["cuis"], row["relations"], row["successors"], strict=True)))

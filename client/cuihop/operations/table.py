@@ -18,11 +18,6 @@ def _listed(kind: Callable[..., A]) -> Callable[[Any, Any], A]:
     return lambda values, request: kind(tuple(values))
 
 
-def _single(kind: Callable[..., A]) -> Callable[[Any, Any], A]:
-    """The answer whose one attribute is the value."""
-    return lambda value, request: kind(value)
-
-
 @dataclass(frozen=True, eq=False)
 class Operation(Generic[Q, A]):
     """An operation.
@@ -145,7 +140,7 @@ PLACEMENTS = Operation(
 )  # fmt: skip
 HIERARCHY = Operation(
     "hierarchy", "GET /hierarchy", "similarity", "The hierarchy as a whole: cycles, roots and depth.",
-    requests.GraphRequest, answers.HierarchyAnswer, _single(answers.HierarchyAnswer),
+    requests.GraphRequest, answers.HierarchyAnswer, lambda value, request: answers.HierarchyAnswer(value),
     rpc="GetHierarchy", recorded_as="get_hierarchy",
 )  # fmt: skip
 SEARCH = Operation(

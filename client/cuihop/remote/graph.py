@@ -194,9 +194,6 @@ class RemoteGraph(ConceptGraph):
             self._connection = _Connection(self._settings, inherited=self._connection)
         return self._connection
 
-    def _transport(self) -> Transport:
-        return self._own_connection().transport
-
     def _service_info(self, *, opening: bool) -> ServiceInfo:
         return ServiceInfo.of(self._send(RELEASE, GraphRequest(), opening=opening).value)
 
@@ -205,8 +202,11 @@ class RemoteGraph(ConceptGraph):
         sent: Any = question
         if self._within_sabs:
             sent = dataclasses.replace(sent, within_sabs=self._within_sabs)
-        retry_time = self._settings.retry_time
-        return with_retries(lambda: self._transport().send(operation, sent, request), retry_time, opening=opening)
+
+        def attempt() -> Response[A]:
+            return self._own_connection().transport.send(operation, sent, request)
+
+        return with_retries(attempt, self._settings.retry_time, opening=opening)
 
     def send(self, service: ServiceInfo, operation: Operation[Q, A], question: Q) -> Response[Any]:
         """The response to one request, checked to be of the expected release."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -15,13 +15,13 @@ from cuihop.operations.requests import (
     PlacementsRequest,
     SimilaritiesRequest,
 )
-from cuihop.operations.table import HIERARCHY, PAIR_SIMILARITIES, PLACEMENTS, SIMILARITIES, Operation
-from cuihop.remote.transport import PairBlock, Response, ServiceInfo, slices, within_limit
+from cuihop.operations.table import HIERARCHY, PAIR_SIMILARITIES, PLACEMENTS, SIMILARITIES
+from cuihop.remote.transport import PairBlock, ServiceInfo, slices, within_limit
 from cuihop.similarity.hierarchy import Hierarchy, HierarchyFacts, PairSimilarity, Placement, Similarities
 from cuihop.similarity.options import SimilarityOptions
 
-Q = TypeVar("Q")
-A = TypeVar("A")
+if TYPE_CHECKING:
+    from cuihop.remote.graph import RemoteGraph
 
 SetPair: TypeAlias = tuple[Sequence[str], Sequence[str]]
 """Two sets of identifiers."""
@@ -31,21 +31,6 @@ _DETAILED_PAIRS_A_BLOCK = 500
 _CONCEPTS_A_BLOCK = 2_000
 _SETS_A_BLOCK = 1_000
 _COMPARISONS_A_BLOCK = 500_000
-
-
-class Connection(Protocol):
-    """The requests of a remote graph, checked to be answered from its release."""
-
-    def check_identifiers(self, service: ServiceInfo, cuis: Sequence[str]) -> None:
-        """Refuse texts that cannot be identifiers, before anything is sent."""
-
-    def send(self, service: ServiceInfo, operation: Operation[Q, A], question: Q) -> Response[Any]:
-        """The response to one request."""
-
-    def send_blocks(
-        self, service: ServiceInfo, operation: Operation[Q, A], items: Sequence[str], blocks: Iterable[Q]
-    ) -> tuple[list[A], dict[str, str]]:
-        """The answers to blocks of these identifiers, and all replaced identifiers."""
 
 
 def without_counts(options: SimilarityOptions) -> SimilarityOptions:
@@ -65,49 +50,49 @@ class RemoteHierarchy(Hierarchy):
     The information content ``corpus`` is of the service's own counts; counts of the caller are refused.
     """
 
-    def __init__(self, service: ServiceInfo, connection: Connection) -> None:
+    def __init__(self, service: ServiceInfo, graph: RemoteGraph) -> None:
         self._service = service
-        self._connection = connection
+        self._graph = graph
 
     def facts(self) -> HierarchyFacts:
         """See `Hierarchy.facts`."""
-        answer: HierarchyAnswer = self._connection.send(self._service, HIERARCHY, GraphRequest()).value
+        answer: HierarchyAnswer = self._graph.send(self._service, HIERARCHY, GraphRequest()).value
         return answer.hierarchy
 
     def _placements(self, cuis: Sequence[str], options: SimilarityOptions) -> list[Placement]:
         ic = without_counts(options).ic
-        self._connection.check_identifiers(self._service, cuis)
+        self._graph.check_identifiers(self._service, cuis)
         size = within_limit(_CONCEPTS_A_BLOCK, self._service.limits.concepts)
         questions = [PlacementsRequest(cuis[block], ic) for block in slices(cuis, size)]
-        blocks, _ = self._connection.send_blocks(self._service, PLACEMENTS, cuis, questions)
+        blocks, _ = self._graph.send_blocks(self._service, PLACEMENTS, cuis, questions)
         return [placement for block in blocks for placement in block.placements]
 
     def _pairs(self, ends: Sequence[str], options: SimilarityOptions) -> list[PairSimilarity]:
         ic = without_counts(options).ic
-        self._connection.check_identifiers(self._service, ends)
+        self._graph.check_identifiers(self._service, ends)
         size = within_limit(_DETAILED_PAIRS_A_BLOCK, self._service.limits.concepts // 2)
         questions = [PairSimilaritiesRequest(PairBlock(ends[block]), ic) for block in slices(ends, 2 * size)]
-        blocks, _ = self._connection.send_blocks(self._service, PAIR_SIMILARITIES, ends, questions)
+        blocks, _ = self._graph.send_blocks(self._service, PAIR_SIMILARITIES, ends, questions)
         return [pair for block in blocks for pair in block.pairs]
 
     def _similarities(self, ends: Sequence[str], options: SimilarityOptions) -> Similarities:
         without_counts(options)
-        self._connection.check_identifiers(self._service, ends)
+        self._graph.check_identifiers(self._service, ends)
         size = within_limit(_PAIRS_A_BLOCK, self._service.limits.pairs)
         pairs = [PairBlock(ends[block]) for block in slices(ends, 2 * size)]
         questions = [SimilaritiesRequest(pairs=block, measure=options.measure, ic=options.ic) for block in pairs]
-        blocks, merged = self._connection.send_blocks(self._service, SIMILARITIES, ends, questions)
+        blocks, merged = self._graph.send_blocks(self._service, SIMILARITIES, ends, questions)
         return _joined(blocks, options, merged)
 
     def _set_similarities(self, sets: Sequence[Collection[str]], options: SimilarityOptions) -> Similarities:
         without_counts(options)
         pairs = list(zip(map(list, sets[::2]), map(list, sets[1::2]), strict=True))
         every = list(dict.fromkeys(cui for concepts in sets for cui in concepts))
-        self._connection.check_identifiers(self._service, every)
+        self._graph.check_identifiers(self._service, every)
         questions = [
             SimilaritiesRequest(sets=chunk, measure=options.measure, ic=options.ic) for chunk in self._chunks(pairs)
         ]
-        blocks, merged = self._connection.send_blocks(self._service, SIMILARITIES, every, questions)
+        blocks, merged = self._graph.send_blocks(self._service, SIMILARITIES, every, questions)
         return _joined(blocks, options, merged)
 
     def _chunks(self, sets: Sequence[SetPair]) -> Iterator[list[SetPair]]:

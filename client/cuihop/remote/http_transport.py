@@ -139,7 +139,6 @@ class HttpTransport:
             pool_timeout=max(1, round(request.timeout)),
         )
         content = bytearray()
-        complete = False
         try:
             while chunk := response.read1(_CHUNK, decode_content=True):
                 content += chunk
@@ -147,12 +146,10 @@ class HttpTransport:
                     raise exceptions.ReadTimeoutError(self._pool, url, "the answer does not end")
                 if len(content) > _LARGEST_RESPONSE:
                     raise exceptions.HTTPError(f"the answer is larger than {_LARGEST_RESPONSE:,} bytes")
-            complete = True
-        finally:
-            if complete:
-                response.release_conn()
-            else:
-                response.close()
+        except BaseException:
+            response.close()
+            raise
+        response.release_conn()
         return response, bytes(content)
 
     def _failure(self, error: exceptions.HTTPError, request: Request) -> AttemptFailed:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 from cuihop.adapter_rules import checked_pack
 from cuihop.graph import DistancePack, Path, Release, Step
 from cuihop.operations.answers import PackAnswer, PathAnswer, ReleaseAnswer, ServiceLimits
-from cuihop.operations.requests import PackRequest, PathRequest
+from cuihop.operations.requests import PathRequest
 from cuihop.operations.table import NEIGHBOURHOODS, PACK, Operation
 from cuihop.remote.activation import NewestSeen
 
@@ -106,14 +106,6 @@ def within_limit(size: int, limit: int) -> int:
     return min(size, limit) if limit > 0 else size
 
 
-def pack_of(answer: PackAnswer, request: PackRequest, digest: str) -> DistancePack:
-    """The pack in an answer, or a `ValueError` where it is not that of the request."""
-    pack = DistancePack(
-        answer.cuis, answer.indptr, answer.indices, answer.hops, request.hops, request.direction, digest
-    )
-    return checked_pack(pack, len(request.cuis))
-
-
 def path_of(answer: PathAnswer, request: PathRequest, merged: Mapping[str, str]) -> Path | None:
     """The path in an answer, or a `ValueError` for a hop without a relation."""
     if answer.path is None:
@@ -167,7 +159,8 @@ def response_of(
         if rows != expected:
             raise ValueError(f"{rows:,} {operation.rows} for {expected:,}")
     if isinstance(answer, PackAnswer):
-        answer = pack_of(answer, question, digest)
+        columns = answer.cuis, answer.indptr, answer.indices, answer.hops
+        answer = checked_pack(DistancePack(*columns, question.hops, question.direction, digest), len(question.cuis))
     elif isinstance(answer, PathAnswer):
         answer = path_of(answer, question, merged)
     return Response(answer, digest, dict(merged))

@@ -326,9 +326,9 @@ def _contexts(texts: Sequence[str], indptr: Int64, starts: Int32, ends: Int32, c
 
 def _abbreviations(text: UInt32, bounds: Int64, characters: CharacterClasses) -> Int64:
     """Definitions in these texts as `cuihop._kernels.mentions.mentions_of` takes them."""
-    pairs = definitions(text, bounds, characters)
-    starts = bounds[pairs.texts]
-    return np.stack([pairs.texts, *(positions - starts for positions in pairs[1:])], axis=1)
+    rows = definitions(text, bounds, characters)
+    rows[:, 1:] -= bounds[rows[:, 0], None]
+    return rows
 
 
 def _ambiguous_pairs(of_text: Int64, bounds: Int64, concepts: Int64) -> Iterator[tuple[int, int, Int32]]:

@@ -137,7 +137,7 @@ class DistanceEngines:
     def labels(self, direction: Direction, bound: int | None) -> Tables | None:
         """The index tables for such distances; ``None`` where they are searched."""
         index = self.index
-        if index is None or _is_searched(direction, bound):
+        if index is None or direction != "any" or (bound is not None and bound <= _SEARCHED_HOPS):
             return None
         try:
             return index.tables
@@ -186,11 +186,6 @@ def _labels() -> ModuleType:
     from cuihop._kernels import labels
 
     return labels
-
-
-def _is_searched(direction: Direction, bound: int | None) -> bool:
-    """Select the distances that are searched, whatever other engines there are."""
-    return direction != "any" or (bound is not None and bound <= _SEARCHED_HOPS)
 
 
 def most_hops(bound: int | None) -> int:

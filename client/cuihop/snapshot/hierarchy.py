@@ -87,17 +87,13 @@ class SnapshotHierarchy(Hierarchy):
     ) -> None:
         self._built = built
         self._cuis = cuis
-        self._positions = positions
+        self.positions = positions
         self._hops = hops
 
     @property
     def tables(self) -> HierarchyTables:
         """The hierarchy as arrays."""
         return self._built.tables
-
-    def positions(self, cuis: Sequence[str]) -> tuple[Int32, dict[str, str]]:
-        """The number of each concept, and successors of retired ones; errors as `similarities`."""
-        return self._positions(cuis)
 
     def identifiers(self) -> list[str]:
         """All concepts, in the order of their identifiers."""
@@ -119,14 +115,14 @@ class SnapshotHierarchy(Hierarchy):
                 "no occurrences are counted", column="counts", expected="concepts with their occurrences",
                 advice="Give a file of counts: --counts FILE, or counts in Python.",
             )  # fmt: skip
-        return self._built.information_content(options, lambda cuis: self._positions(cuis)[0])
+        return self._built.information_content(options, lambda cuis: self.positions(cuis)[0])
 
     def _needed_content(self, options: SimilarityOptions) -> Float64:
         """Information content where the measure depends on it; zeros elsewhere, since counting relatives takes time."""
         return self.information_content(options) if options.measure in BY_INFORMATION_CONTENT else self._built.zeros
 
     def _placements(self, cuis: Sequence[str], options: SimilarityOptions) -> list[Placement]:
-        positions = self._positions(cuis)[0]
+        positions = self.positions(cuis)[0]
         content = self.information_content(options)
         return [self._placement(position, content) for position in positions.tolist()]
 
@@ -148,7 +144,7 @@ class SnapshotHierarchy(Hierarchy):
         )
 
     def _similarities(self, ends: Sequence[str], options: SimilarityOptions) -> Similarities:
-        positions, merged = self._positions(ends)
+        positions, merged = self.positions(ends)
         values = self.of_positions(positions, options)
         return Similarities(values, ~np.isnan(values), options, merged)
 
@@ -196,7 +192,7 @@ class SnapshotHierarchy(Hierarchy):
         return values
 
     def _pairs(self, ends: Sequence[str], options: SimilarityOptions) -> list[PairSimilarity]:
-        positions, merged = self._positions(ends)
+        positions, merged = self.positions(ends)
         content, hops = self.information_content(options), self._hops(positions)
         similarities = []
         for i, (a, b) in enumerate(zip(ends[::2], ends[1::2], strict=True)):
@@ -261,7 +257,7 @@ class SnapshotHierarchy(Hierarchy):
         return CommonSubsumer(cui, int(self.tables.depth[node]), _finite(content[node]), hops_a, hops_b)
 
     def _set_similarities(self, sets: Sequence[Collection[str]], options: SimilarityOptions) -> Similarities:
-        numbered, merged = SetPairs.of(sets, self._positions)
+        numbered, merged = SetPairs.of(sets, self.positions)
         if options.measure in ("simUI", "simGIC"):
             tables = self.tables
             weight = self.information_content(options) if options.measure == "simGIC" else np.ones(tables.facts.nodes)

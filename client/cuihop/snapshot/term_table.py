@@ -168,20 +168,14 @@ def _sequences(arrays: Arrays) -> _Sequences:
     rows = rows[order]
     rules = rules[order]
     del order
-    positions = _concepts_of(arrays["name_indptr"], rows)
+    names_each = np.diff(arrays["name_indptr"])
+    positions = np.repeat(np.arange(len(names_each), dtype=np.int32), names_each)[rows]  # the concept of each name
     left_out = _left_out(arrays, hashes, rows, rules, positions)
     if left_out.any():
         usable = ~left_out
         hashes, rows, rules, positions = hashes[usable], rows[usable], rules[usable], positions[usable]
     kernels.add_to_filter(hashes, False, words)
     return _Sequences(hashes, rows, rules, positions, words, last_words)
-
-
-def _concepts_of(indptr: Int32, rows: Int32) -> Int32:
-    """The concept of each of these names."""
-    concepts = np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))
-    of_rows: Int32 = concepts[rows]
-    return of_rows
 
 
 def _caseless(arrays: Arrays) -> UInt8:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from cuihop_service.cache.cached_graph import CachedDistances, CachedGraph
-from cuihop_service.cache.local_cache import DEFAULT_ENTRIES, CacheStatistics, PairCounts, SharedStatistics
+from cuihop_service.cache.local_cache import DEFAULT_ENTRIES, PairCounts, SharedStatistics
 
-__all__ = [
-    "DEFAULT_ENTRIES", "CacheStatistics", "CachedDistances", "CachedGraph", "PairCounts", "SharedStatistics",
-]  # fmt: skip
+__all__ = ["DEFAULT_ENTRIES", "CachedDistances", "CachedGraph", "PairCounts", "SharedStatistics"]

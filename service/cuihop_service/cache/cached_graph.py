@@ -15,7 +15,6 @@ from cuihop.graph import (
     ConceptGraph,
     Direction,
     Distances,
-    Release,
     checked_direction,
     checked_hops,
     checked_pairs,
@@ -26,7 +25,6 @@ from cuihop.resources.arrays import Bool
 from cuihop_service.cache.local_cache import (
     DEFAULT_ENTRIES,
     NO_PATH,
-    CacheStatistics,
     Claim,
     Entry,
     LocalCache,
@@ -73,7 +71,7 @@ class _Batch:
         direction, bound: of the search.
         from_cache: see `CachedDistances`.
         merged: retired identifiers among the pairs so far.
-        memory_hits, shared_hits, collapsed, misses: of the pairs that were missing at first, as in `CacheStatistics`.
+        memory_hits, shared_hits, collapsed, misses: of the pairs that were missing at first, as in `PairCounts`.
     """
 
     pairs: list[tuple[str, str]]
@@ -111,6 +109,7 @@ class CachedGraph(GraphWrapper):
         graph: computes. Closed with this graph.
         entries: the most pairs in process.
         shared: a further level that other processes share; may serve several graphs, and is not closed with this one.
+        counts: of the pairs answered; shared with the graphs that it is given to.
 
     Raises:
         InputError: no room for an entry.
@@ -131,26 +130,16 @@ class CachedGraph(GraphWrapper):
         self._shared = shared
         self._flights = SingleFlight()
         self._successors: dict[str, str] = {}
-        self._counts = PairCounts() if counts is None else counts
-        self._count = self._counts.add
+        self.counts = PairCounts() if counts is None else counts
+        self._count = self.counts.add
 
     def __repr__(self) -> str:
         return f"<CachedGraph of {self.graph!r}: {len(self._memory):,} pairs>"
 
     @property
-    def release(self) -> Release:
-        """The loaded release."""
-        return self._release
-
-    @property
-    def statistics(self) -> CacheStatistics:
-        """Pairs answered so far, by level."""
-        return CacheStatistics(
-            **self._counts.numbers(),
-            entries=len(self._memory),
-            largest=self._largest,
-            shared=None if self._shared is None else self._shared.statistics,
-        )
+    def entries(self) -> int:
+        """Pairs in process at present."""
+        return len(self._memory)
 
     # Distances
 
@@ -318,4 +307,4 @@ class CachedGraph(GraphWrapper):
     def within(self, sabs: Sequence[str]) -> CachedGraph:
         """See `ConceptGraph.within`. With a cache of its own, of a quarter of the size, and the same shared level."""
         entries = max(1, self._largest // _SHARE_OF_RESTRICTED)
-        return CachedGraph(self.graph.within(sabs), entries=entries, shared=self._shared, counts=self._counts)
+        return CachedGraph(self.graph.within(sabs), entries=entries, shared=self._shared, counts=self.counts)

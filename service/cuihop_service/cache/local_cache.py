@@ -125,14 +125,19 @@ class LocalCache:
 
 
 class PairCounts:
-    """Pairs answered, by level. Graphs that replace one another share it, so that no count is lost."""
+    """Pairs answered, by level. Graphs that replace one another share it, so that no count is lost.
+
+    ``memory_hits`` and ``shared_hits`` are answered by the level in process, and by the shared one; ``collapsed`` by a
+    computation of the same pair for another request at the same time; ``misses`` are computed by the graph. They add up
+    to all pairs answered; an error is no answer.
+    """
 
     def __init__(self) -> None:
         self._counts = [0, 0, 0, 0]
         self._counting = threading.Lock()
 
     def add(self, memory_hits: int, shared_hits: int = 0, collapsed: int = 0, misses: int = 0) -> None:
-        """Count pairs by the level that answered: see `CacheStatistics`."""
+        """Count pairs by the level that answered."""
         with self._counting:
             counts = self._counts
             counts[0] += memory_hits
@@ -141,7 +146,7 @@ class PairCounts:
             counts[3] += misses
 
     def numbers(self) -> dict[str, int]:
-        """The counts by their names in `CacheStatistics`."""
+        """The counts by their names."""
         with self._counting:
             return dict(zip(("memory_hits", "shared_hits", "collapsed", "misses"), self._counts, strict=True))
 
@@ -165,28 +170,6 @@ class SharedStatistics:
     refused: int = 0
     reading: bool = True
     writing: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CacheStatistics:
-    """Pairs answered by a cached graph since its start.
-
-    Attributes:
-        memory_hits, shared_hits: pairs answered by the level in process, and by the shared one.
-        collapsed: pairs answered by a computation of the same pair for another request at the same time.
-        misses: pairs computed by the graph. These four add up to all pairs answered; an error is no answer.
-        entries: pairs in process at present.
-        largest: the most pairs in process.
-        shared: of the shared level; ``None`` where there is none.
-    """
-
-    memory_hits: int = 0
-    shared_hits: int = 0
-    collapsed: int = 0
-    misses: int = 0
-    entries: int
-    largest: int
-    shared: SharedStatistics | None
 
 
 @dataclass(eq=False)

@@ -44,16 +44,13 @@ class RedisCache:
     """Entries of any number of releases in one Redis. Safe to share between threads.
 
     Calls are never tried again. After one that failed, or took twice the timeout, none are made for five seconds. Reads
-    and writes pause separately, so a Redis that is full is still read.
+    and writes pause separately, so a Redis that is full is still read. The password of the address is the key of the
+    signatures: without one, damage is found but not malice.
 
     Args:
         address: ``redis://host:port/db``, ``rediss://…`` with TLS, or ``unix:///path``; further settings of redis-py
             may follow as a query, e.g. ``?ssl_ca_certs=/path``.
-        password: instead of the one in the address.
-        secret: key of the signatures; by default the password. All replicas need the same. Without either, damage is
-            found but not malice.
         timeout: seconds to wait for a connection, and for each piece of an answer.
-        lifetime: seconds after which Redis forgets an entry; ``None``: when Redis sees fit.
 
     Attributes:
         address: without user and password.
@@ -62,16 +59,7 @@ class RedisCache:
         InputError: the address is not one.
     """
 
-    def __init__(
-        self,
-        address: str,
-        *,
-        password: str | None = None,
-        secret: str | None = None,
-        timeout: float = 0.1,
-        lifetime: int | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, address: str, *, timeout: float = 0.1, clock: Callable[[], float] = time.monotonic) -> None:
         try:
             url = urlsplit(address)
             server = f"{url.hostname}:{url.port or 6379}" if url.scheme != "unix" else url.path
@@ -86,9 +74,6 @@ class RedisCache:
                 driver_info=None,
                 max_connections=_CONNECTIONS,
             )
-            connection = self._client.connection_pool.connection_kwargs
-            if password is not None:
-                connection["password"] = password
         except ValueError:  # its text may show a part of the password
             raise InputError(
                 "not the address of a Redis server",
@@ -97,9 +82,8 @@ class RedisCache:
             ) from None
         self.address = f"{url.scheme}://{server}"
         self._timeout = timeout
-        self._lifetime = lifetime
-        signed_with = secret if secret is not None else connection.get("password") or ""
-        self._secret = hashlib.blake2b(signed_with.encode(), person=b"cuihop:1", digest_size=32).digest()
+        password = self._client.connection_pool.connection_kwargs.get("password") or ""
+        self._secret = hashlib.blake2b(password.encode(), person=b"cuihop:1", digest_size=32).digest()
         self._reads = RedisPause(clock=clock)
         self._writes = RedisPause(clock=clock)
         self._counts: Counter[str] = Counter()
@@ -155,7 +139,7 @@ class RedisCache:
         prefix = _prefix(digest)
         signatures = self._signatures(digest)
         values = {prefix + key: _value(signatures, key, entry) for key, entry in entries.items()}
-        if self._answer(self._writes, lambda: self._write(values)) is not None:
+        if self._answer(self._writes, lambda: self._client.mset(values)) is not None:
             self._count(writes=1)
 
     def _read(self, names: list[str]) -> list[object]:
@@ -163,14 +147,6 @@ class RedisCache:
         if not isinstance(values, list) or len(values) != len(names):
             raise redis.InvalidResponse
         return values
-
-    def _write(self, values: dict[str, bytes]) -> object:
-        if self._lifetime is None:
-            return self._client.mset(values)
-        pipeline = self._client.pipeline(transaction=False)
-        for name, value in values.items():
-            pipeline.set(name, value, ex=self._lifetime)
-        return pipeline.execute()
 
     def _signatures(self, digest: str) -> hashlib.blake2b:
         return hashlib.blake2b(digest.encode(), key=self._secret, digest_size=_SIGNATURE)

@@ -184,7 +184,7 @@ class _ConnectionSweep:
 
     def sweep(self) -> int:
         """Shut down the connections in excess. Returns their number."""
-        here = {entry for number in _descriptors() if (entry := _entry(number)) is not None}
+        here = {entry for file in Path("/dev/fd").iterdir() if (entry := _entry(int(file.name))) is not None}
         self._networks = {entry: network for entry, network in self._networks.items() if entry in here}
         for entry in sorted(here - self._networks.keys(), key=lambda entry: entry[1]):  # inodes are given in turn
             with contextlib.suppress(_NoDescriptorLeft):
@@ -242,11 +242,6 @@ class _ConnectionSweep:
 def _borrowed(number: int) -> socket.socket:
     """A second descriptor of the same socket, which outlives the first one."""
     return socket.socket(fileno=os.dup(number))
-
-
-def _descriptors() -> list[int]:
-    with os.scandir("/dev/fd") as entries:
-        return [int(entry.name) for entry in entries]
 
 
 def _entry(number: int) -> _Entry | None:

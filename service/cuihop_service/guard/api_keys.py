@@ -8,7 +8,7 @@ import re
 import secrets
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -23,14 +23,6 @@ _ID, _SECRET, _CHECK = 10, 43, 6  # 62**43 is above 2**256; 62**6 is above 2**32
 _FORM = re.compile(rf"cuihop_([0-9a-z]{{{_ID}}})_([0-9A-Za-z]{{{_SECRET}}})([0-9A-Za-z]{{{_CHECK}}})", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}", re.ASCII)
 _HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class KeyParts:
-    """A presented key: its public identifier, and the SHA-256 of the whole key (32 bytes)."""
-
-    id: str
-    digest: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +54,9 @@ class ApiKey:
         """The caller who presents this key."""
         return Caller(self.name, self.scopes, self.rate)
 
-    def matches(self, presented: KeyParts) -> bool:
-        """True where the presented key is this one. The comparison takes constant time."""
-        return hmac.compare_digest(self.digest, presented.digest)
+    def matches(self, digest: bytes) -> bool:
+        """True for the SHA-256 of this key. The comparison takes constant time."""
+        return hmac.compare_digest(self.digest, digest)
 
     def fields(self) -> dict[str, Any]:
         """The record as written to the file."""
@@ -80,8 +72,7 @@ class ApiKey:
             if when is not None:
                 fields[field] = when.isoformat(timespec="seconds")
         if self.rate is not None:
-            rate = {name: getattr(self.rate, name) for name in ("requests", "burst", "pairs")}
-            fields["rate"] = {name: value for name, value in rate.items() if value is not None}
+            fields["rate"] = {name: value for name, value in asdict(self.rate).items() if value is not None}
         return fields
 
     @classmethod
@@ -137,12 +128,12 @@ def new_key(
     return text, record
 
 
-def parts_of(text: str) -> KeyParts:
-    """A presented key, parsed, or a `NotAuthenticated` for a text that is mistyped or cut."""
+def parts_of(text: str) -> tuple[str, bytes]:
+    """The public identifier of a presented key, and the SHA-256 of all of it; `NotAuthenticated` for a mistyped one."""
     match = _FORM.fullmatch(text)
     if match is None or not hmac.compare_digest(_check(text[:-_CHECK]), match[3]):
         raise NotAuthenticated("not a key: it is mistyped or incomplete")
-    return KeyParts(match[1], _digest(text))
+    return match[1], _digest(text)
 
 
 def checked_name(name: object) -> str:

@@ -76,7 +76,9 @@ class ConfiguredGuard:
             return ANONYMOUS
         try:
             if info.credentials is None:
-                return self._certified(info)
+                if self._certificates is None or info.subject is None:
+                    raise NotAuthenticated("No API key sent. Set CUIHOP_API_KEY_FILE.")
+                return self._certificates.caller(info.subject)
             scheme, _, text = info.credentials.partition(" ")
             text = text.strip()
             if scheme.lower() != "bearer" or not text:
@@ -116,11 +118,6 @@ class ConfiguredGuard:
             self._tokens.close()
         if self._rates is not None:
             await self._rates.close()
-
-    def _certified(self, info: RequestInfo) -> Caller:
-        if self._certificates is not None and info.subject is not None:
-            return self._certificates.caller(info.subject)
-        raise NotAuthenticated("No API key sent. Set CUIHOP_API_KEY_FILE.")
 
     async def _awaited(self, verified: Awaitable[Caller], peer: str | None) -> Caller:
         try:

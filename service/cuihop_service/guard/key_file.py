@@ -102,15 +102,11 @@ def changed_keys(path: Path) -> Iterator[list[ApiKey]]:
         fcntl.flock(folder, fcntl.LOCK_EX)
         keys = read_keys(path) if path.exists() else []
         yield keys
-        _write(path, keys)
+        content = {"version": _VERSION, "keys": [key.fields() for key in keys]}
+        with replaced_file(path, mode=0o600) as file:
+            file.write(json.dumps(content, indent=1).encode() + b"\n")
     finally:
         os.close(folder)
-
-
-def _write(path: Path, keys: list[ApiKey]) -> None:
-    content = {"version": _VERSION, "keys": [key.fields() for key in keys]}
-    with replaced_file(path, mode=0o600) as file:
-        file.write(json.dumps(content, indent=1).encode() + b"\n")
 
 
 class KeyFile:
@@ -132,11 +128,11 @@ class KeyFile:
 
     def caller(self, text: str) -> Caller:
         """The owner of a key, or a `NotAuthenticated` for one that is unknown, expired or revoked."""
-        presented = parts_of(text)
+        public, digest = parts_of(text)
         if self._clock() >= self._look_again:
             self._read_changes()
-        key = self._keys.get(presented.id)
-        if key is None or not key.matches(presented):
+        key = self._keys.get(public)
+        if key is None or not key.matches(digest):
             raise NotAuthenticated("the key is not known here")
         state = key.state(datetime.now(UTC)) if key.expires is not None or key.revoked is not None else "active"
         if state != "active":

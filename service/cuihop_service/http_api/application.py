@@ -20,12 +20,11 @@ from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
 from cuihop_service.http_api.middleware import AllowedHosts, AnswerHeaders, AuthenticateFirst, BodyLimits
 from cuihop_service.http_api.problems import (
+    as_sent,
     fault_response,
     input_error,
     other_response,
     problem_response,
-    with_activations,
-    with_problems_as_sent,
 )
 from cuihop_service.http_api.responder import Responder, request_id_of, request_info
 from cuihop_service.http_api.routes import ANNOTATE_PATH, routes
@@ -140,7 +139,7 @@ class _Documented(FastAPI):
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
-            self.openapi_schema = with_activations(with_problems_as_sent(super().openapi()))
+            self.openapi_schema = as_sent(super().openapi())
         return self.openapi_schema
 
 

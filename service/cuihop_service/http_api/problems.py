@@ -32,22 +32,12 @@ def problem_responses(texts: Mapping[int, str]) -> dict[int | str, dict[str, Any
     return {status: {"description": text, "model": ProblemBody, "content": {PROBLEM: {}}} for status, text in described}
 
 
-def with_problems_as_sent(document: dict[str, Any]) -> dict[str, Any]:
+def as_sent(document: dict[str, Any]) -> dict[str, Any]:
     """An OpenAPI document with each problem under the media type that it is sent with, and no other.
 
-    The framework puts the schema of every JSON body under ``application/json``.
+    The framework puts the schema of every JSON body under ``application/json``. Every operation also gets the header
+    for the order of releases, in request and answer.
     """
-    for operations in document["paths"].values():
-        for operation in operations.values():
-            for answer in operation["responses"].values():
-                content = answer.get("content", {})
-                if PROBLEM in content:
-                    content[PROBLEM] = content.pop("application/json")
-    return document
-
-
-def with_activations(document: dict[str, Any]) -> dict[str, Any]:
-    """An OpenAPI document in which every operation has the header for the order of releases, in request and answer."""
     schema = {"type": "string", "examples": ["1795412345678901234-9d9b3233636c4a1f"]}
     answered = {
         "description": "When the release of the answer became the active one: nanoseconds, `-`, and the beginning "
@@ -64,6 +54,10 @@ def with_activations(document: dict[str, Any]) -> dict[str, Any]:
     }
     for operations in document["paths"].values():
         for operation in operations.values():
+            for answer in operation["responses"].values():
+                content = answer.get("content", {})
+                if PROBLEM in content:
+                    content[PROBLEM] = content.pop("application/json")
             operation.setdefault("parameters", []).append(sent)
             operation["responses"]["200"].setdefault("headers", {})[_ACTIVATION] = answered
     return document
@@ -123,11 +117,17 @@ def input_error(error: RequestValidationError, *, private: bool = False) -> Inpu
         return InputError("the body is not JSON", column="body", found=str(first.get("ctx", {}).get("error", "")))
     field = ".".join(location[1:]) or location[0]
     missing = first["type"] == "missing"
+    if missing:
+        found = None
+    elif private and not _is_option(location):
+        found = f"a value of the type {type(first.get('input')).__name__}"
+    else:
+        found = shortened(repr(first.get("input")))
     more = len(error.errors()) - 1
     return InputError(
         "required, but missing" if missing else "not valid",
         column=field,
-        found=None if missing else (_type_of if private and not _is_option(location) else _short)(first.get("input")),
+        found=found,
         expected=None if missing else first["msg"],
         advice=f"{more} more of the request's values are not valid." if more else None,
     )
@@ -136,11 +136,3 @@ def input_error(error: RequestValidationError, *, private: bool = False) -> Inpu
 def _is_option(location: Sequence[str]) -> bool:
     """True for the place of an option of `AnnotationOptions` in a body."""
     return location[1:2] == ["options"] and len(location) > 2 and location[2] in AnnotationOptions.__dataclass_fields__
-
-
-def _type_of(value: object) -> str:
-    return f"a value of the type {type(value).__name__}"
-
-
-def _short(value: object) -> str:
-    return shortened(repr(value))

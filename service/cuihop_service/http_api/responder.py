@@ -142,6 +142,8 @@ class Responder:
 
 def request_info(request: Request, operation: str, **others: Any) -> RequestInfo:
     """The description of a request by its head; `InputError` for a malformed activation."""
+    session: ReleaseSession = request.scope.setdefault(SESSION, ReleaseSession())
+    session.read(request.headers.get(ACTIVATION_HEADER))
     return RequestInfo(
         operation=operation,
         transport="http",
@@ -151,15 +153,9 @@ def request_info(request: Request, operation: str, **others: Any) -> RequestInfo
         subject=request.scope.get(SUBJECT),
         peer=None if request.client is None else request.client.host,
         caller=request.scope.get(CALLER),
-        session=_session_of(request),
+        session=session,
         **others,
     )
-
-
-def _session_of(request: Request) -> ReleaseSession:
-    session: ReleaseSession = request.scope.setdefault(SESSION, ReleaseSession())
-    session.read(request.headers.get(ACTIVATION_HEADER))
-    return session
 
 
 def _query_parameters(request: Request) -> dict[str, Any]:

@@ -59,7 +59,9 @@ def configure_logs(style: LogStyle = "auto", stream: TextIO | None = None, limit
     if text:
         render: Processor = structlog.dev.ConsoleRenderer(colors=stream.isatty(), sort_keys=False)
     else:
-        render = structlog.processors.JSONRenderer(serializer=_json)
+        render = structlog.processors.JSONRenderer(
+            serializer=lambda event, **_: orjson.dumps(event, default=str).decode()
+        )
     handler = logging.StreamHandler(stream)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -157,10 +159,6 @@ class _BoundedLines(logging.Filter):
         if number:
             fields = {UNBOUNDED: True, "lines_left_out": number}
             logging.getLogger("cuihop.service").warning("too many lines: some were left out", extra=fields)
-
-
-def _json(event: Any, **_: Any) -> str:
-    return orjson.dumps(event, default=str).decode()
 
 
 def _trace_id(logger: Any, method: str, event: Event) -> Event:

@@ -10,6 +10,7 @@ and the worker that is scraped adds all of them up. Without the folder a process
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import functools
 import os
 import threading
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING
 import cuihop
 from cuihop_service.admission import Observer, RequestOutcome
 from cuihop_service.graph_holder import GraphHolder
-from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE, reading
+from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE, locked
 
 if TYPE_CHECKING:
     from prometheus_client import Gauge
@@ -41,8 +42,8 @@ class Metrics(Observer):
     """An `Observer` that counts.
 
     Args:
-        cache: returns the numbers of `CacheStatistics` by their names (those of its shared level with ``shared_``
-            before them); None for no cache.
+        cache: returns the numbers of `PairCounts` by their names, those of `SharedStatistics` with ``shared_`` before
+            them, and ``entries``; None for no cache.
     """
 
     def __init__(
@@ -192,6 +193,6 @@ class Metrics(Observer):
             registry.register(ReadableFiles(Path(self._folder)))
             with contextlib.suppress(OSError):  # the folder is gone
                 if not counts_alone():
-                    with reading(self._folder):
+                    with locked(Path(self._folder), fcntl.LOCK_SH):
                         return encode(registry), media_type
         return encode(self._registry), media_type

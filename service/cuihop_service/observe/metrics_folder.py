@@ -57,7 +57,7 @@ class MetricsFolder:
         try:
             from cuihop_service.observe.metrics_files import merge_files
 
-            with _locked(self.path, fcntl.LOCK_EX):
+            with locked(self.path, fcntl.LOCK_EX):
                 for file in self.path.glob(f"gauge_*_{process}.db"):
                     file.unlink()
                 for kind in ("counter", "histogram"):
@@ -98,14 +98,8 @@ def _remove_abandoned(parent: Path) -> None:
 
 
 @contextmanager
-def reading(folder: str) -> Iterator[None]:
-    """Hold off merges while metrics are read: no count is read twice, or missed."""
-    with _locked(Path(folder), fcntl.LOCK_SH):
-        yield
-
-
-@contextmanager
-def _locked(folder: Path, how: int) -> Iterator[None]:
+def locked(folder: Path, how: int) -> Iterator[None]:
+    """Hold off merges while metrics are read, which is shared: no count is read twice, or missed."""
     with (folder / "lock").open("a") as file:
         fcntl.flock(file, how)
         yield

@@ -70,7 +70,7 @@ class Observation:
 def _cache_numbers(holder: GraphHolder, counts: PairCounts, shared: RedisCache | None) -> Mapping[str, float]:
     """Numbers of the caches of the served releases; there is no cache while the index answers."""
     served = holder.current
-    entries = 0 if served is None or served.cached is None else served.cached.statistics.entries
+    entries = 0 if served is None or served.cached is None else served.cached.entries
     calls = {} if shared is None else {f"shared_{name}": value for name, value in asdict(shared.statistics).items()}
     return {**counts.numbers(), **calls, "entries": entries}
 

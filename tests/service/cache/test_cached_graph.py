@@ -115,7 +115,7 @@ def test_any_questions_in_any_order_get_the_plain_graphs_answers(
                 cached.distances(pairs, direction=direction, max_hops=bound)
             assert (str(by_cached.value), by_cached.value.cuis) == (str(by_plain.value), by_plain.value.cuis)
     assert len(cached._flights) == 0
-    assert cached.statistics.entries <= room
+    assert cached.entries <= room
 
 
 def test_a_second_question_is_answered_from_the_cache_and_says_so() -> None:
@@ -170,7 +170,7 @@ def test_an_unknown_concept_is_asked_of_the_graph_each_time() -> None:
         for pair in [(UNKNOWN, UNKNOWN), (BRAIN_STEM, UNKNOWN)]:
             with pytest.raises(ConceptNotFound, match=UNKNOWN):
                 graph.distance(*pair)
-    assert graph.statistics.entries == 0
+    assert graph.entries == 0
 
 
 def test_an_answer_from_the_cache_still_tells_what_was_merged() -> None:
@@ -193,7 +193,7 @@ def test_the_least_recently_asked_pair_goes_first() -> None:
     graph.distance(BRAIN_STEM, ISOLATED)
     found = graph.answered([(AORTA, HEART_SYSTEM), (BRAIN_STEM, ISOLATED), (BRAIN_STEM, HEAD)])
     assert found.from_cache.tolist() == [True, True, False]
-    assert graph.statistics.entries == 2
+    assert graph.entries == 2
 
 
 def test_a_cache_without_room_is_refused() -> None:
@@ -209,11 +209,10 @@ def test_the_numbers_add_up_to_the_pairs_asked(redis_server: RedisServer) -> Non
     graph.distances([("C1", "C3"), ("C1", "C2"), ("C2", "C1"), ("C1", "C3")])
     graph.distances([("C1", "C3"), ("C1", "C2")])
     graph.distance("C2", "C1")
-    numbers = graph.statistics
-    assert (numbers.memory_hits, numbers.shared_hits, numbers.collapsed, numbers.misses) == (3, 2, 1, 1)
-    assert (numbers.entries, numbers.largest) == (2, 10)
-    assert numbers.shared is not None
-    assert (numbers.shared.reads, numbers.shared.writes, numbers.shared.errors) == (2, 2, 0)
+    assert graph.counts.numbers() == {"memory_hits": 3, "shared_hits": 2, "collapsed": 1, "misses": 1}
+    assert graph.entries == 2
+    calls = shared.statistics
+    assert (calls.reads, calls.writes, calls.errors) == (2, 2, 0)
     shared.close()
 
 
@@ -228,10 +227,10 @@ def test_a_batch_of_which_a_part_is_in_memory_counts_each_pair_once() -> None:
         ([("C0", "C5"), ("C0", "C5")], 6, 1, 5),
     ):
         graph.distances(pairs)
-        numbers = graph.statistics
-        assert (numbers.memory_hits, numbers.collapsed, numbers.misses) == (memory_hits, collapsed, misses)
+        numbers = graph.counts.numbers()
+        assert (numbers["memory_hits"], numbers["collapsed"], numbers["misses"]) == (memory_hits, collapsed, misses)
     graph.distance("C5", "C0")
-    assert graph.statistics.memory_hits == 7
+    assert graph.counts.numbers()["memory_hits"] == 7
 
 
 def test_the_metrics_tell_what_came_from_memory() -> None:
@@ -263,7 +262,7 @@ def test_warming_names_every_concept_that_is_not_there_and_asks_nothing() -> Non
     graph = CachedGraph(example_graph())
     with pytest.raises(ConceptNotFound, match=f"{UNKNOWN}, C9999998"):
         warm_pairs(graph, [AORTA, UNKNOWN, HEART_SYSTEM, "C9999998"])
-    assert graph.statistics.entries == 0
+    assert graph.entries == 0
 
 
 def test_warming_that_is_interrupted_keeps_what_it_did() -> None:
@@ -277,7 +276,7 @@ def test_warming_that_is_interrupted_keeps_what_it_did() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         warm_pairs(graph, cuis, progress=interrupt)
-    done = graph.statistics.entries
+    done = graph.entries
     assert 0 < done < count * (count - 1) // 2
     assert warm_pairs(graph, cuis).cached == done
-    assert graph.statistics.entries == count * (count - 1) // 2
+    assert graph.entries == count * (count - 1) // 2

@@ -52,7 +52,8 @@ def test_a_pair_that_many_ask_for_at_once_is_computed_once(slow: SlowGraph, pool
     slow.go.set()
     assert [call.result(PATIENCE) for call in calls] == [3] * 31
     assert slow.asked == [[(AORTA, HEART_SYSTEM)]]
-    assert (graph.statistics.misses, graph.statistics.collapsed) == (1, 30)
+    numbers = graph.counts.numbers()
+    assert (numbers["misses"], numbers["collapsed"]) == (1, 30)
 
 
 def test_a_call_that_looks_further_does_not_wait_for_one_that_stops_early(
