@@ -21,6 +21,7 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
+import numba
 import pytest
 
 from waiting import wait_for
@@ -98,6 +99,7 @@ def _run(connection: socket.socket, main: object) -> None:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
+    numba.config.reload_config()  # type: ignore[attr-defined]
     code: object = 1
     try:
         if arguments[0].endswith("python"):

@@ -316,6 +316,8 @@ def run_session(page: Path, folder: Path, variables: dict[str, str]) -> None:
 
 def run_page(page: Path, folder: Path, servers: Servers, variables: dict[str, str], only: str = "") -> None:
     """Run the blocks of a page, or those of them that name ``only``."""
+    if "import ranx" in page.read_text(encoding="utf-8"):
+        variables = variables | {"NUMBA_DISABLE_JIT": "1"}  # ranx would compile itself, for a minute
     if not only:
         run_session(page, folder, variables)
     for language, block in blocks(page):
