@@ -20,6 +20,7 @@ import textwrap
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numba
 import pytest
@@ -99,7 +100,8 @@ def _run(connection: socket.socket, main: object) -> None:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    numba.config.reload_config()  # type: ignore[attr-defined]
+    settings: Any = numba.config
+    settings.reload_config()
     code: object = 1
     try:
         if arguments[0].endswith("python"):

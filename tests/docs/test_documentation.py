@@ -303,6 +303,15 @@ def exported(command: str, folder: Path, variables: dict[str, str]) -> dict[str,
     return dict(line.split("=", 1) for line in done.stdout.split("\0") if line)
 
 
+def run_python(program: str, text: str, folder: Path, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a program made of the blocks of a page."""
+    if "import ranx" in text:
+        variables = variables | {"NUMBA_DISABLE_JIT": "1"}  # it would compile itself, for a minute
+    return subprocess.run(
+        ["python", "-c", program], cwd=folder, env=variables, capture_output=True, text=True, check=False
+    )
+
+
 def run_session(page: Path, folder: Path, variables: dict[str, str]) -> None:
     """Run the ``pycon`` blocks of a page, in order, as one session."""
     session = "\n".join(block for language, block in blocks(page) if language == "pycon")
@@ -310,14 +319,12 @@ def run_session(page: Path, folder: Path, variables: dict[str, str]) -> None:
         return
     (folder / "session.txt").write_text(session.replace("…", "..."), encoding="utf-8")
     run = f"import doctest; assert not doctest.testfile('session.txt', False, optionflags={LIKENESS}).failed"
-    done = subprocess.run(["python", "-c", run], cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    done = run_python(run, session, folder, variables)
     assert done.returncode == 0, f"{page.name}:\n{done.stdout}{done.stderr}"
 
 
 def run_page(page: Path, folder: Path, servers: Servers, variables: dict[str, str], only: str = "") -> None:
     """Run the blocks of a page, or those of them that name ``only``."""
-    if "import ranx" in page.read_text(encoding="utf-8"):
-        variables = variables | {"NUMBA_DISABLE_JIT": "1"}  # ranx would compile itself, for a minute
     if not only:
         run_session(page, folder, variables)
     for language, block in blocks(page):
@@ -325,9 +332,7 @@ def run_page(page: Path, folder: Path, servers: Servers, variables: dict[str, st
             continue
         block = servers.own_ports(block)
         if language == "python":
-            done = subprocess.run(
-                ["python", "-c", block], cwd=folder, env=variables, capture_output=True, text=True, check=False
-            )
+            done = run_python(block, block, folder, variables)
             assert done.returncode == 0, f"{page.name}:\n{block}\n{done.stderr}"
         if language != "console":
             continue
