@@ -37,7 +37,7 @@ def fields_of(value: Any) -> dict[str, Any]:
     [{'relation': 'RB', 'cui': 'C0000012'}]
     """
     kind = value.__class__
-    written = {name: write(getattr(value, attribute)) for attribute, name, write in _writers(kind)}
+    written = {n: getattr(value, a) if write is _same else write(getattr(value, a)) for a, n, write in _writers(kind)}
     for name, other in _left_out(kind):
         if getattr(value, other) is None:
             del written[name]

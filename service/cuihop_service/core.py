@@ -114,9 +114,9 @@ class ConceptService:
         arguments = {name: getattr(request, name) for name in operation.arguments}
         answer = getattr(core, operation.name)(**arguments, context=context)
         value = operation.of(answer.value, request)
-        if isinstance(value, DistancesAnswer):
+        if answer.from_cache and isinstance(value, DistancesAnswer):
             value = replace(value, from_cache=answer.from_cache)
-        return replace(answer, value=value)
+        return Answer(value, answer.digest, answer.tier, answer.merged, answer.from_cache)
 
     def release(self, *, context: RequestContext) -> ReleaseAnswer:
         """The release that is served, and the limits of the service."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, partial
 from itertools import starmap
-from types import UnionType
+from operator import attrgetter
+from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -40,8 +41,7 @@ def message_class(rpc: str, *, answer: bool = False) -> type[Message]:
 
 def message_with(kind: type[M], /, **values: Any) -> M:
     """The message with these fields; words stand for the numbers of enumerations, and ``None`` leaves a field unset."""
-    writers = _writers(kind.DESCRIPTOR)
-    return kind(**{name: writers[name](value) for name, value in values.items()})
+    return kind(**{name: _writers(kind.DESCRIPTOR)[name](value) for name, value in values.items()})
 
 
 def message_of(kind: type[M], value: Any, /, **others: Any) -> M:
@@ -49,17 +49,9 @@ def message_of(kind: type[M], value: Any, /, **others: Any) -> M:
 
     Args:
         value: its attributes are fields of the message, or of a message in it; the message may lack some of them.
-        others: fields that are no attributes, or that have another form.
+        others: fields that are no attributes, or that have another form, as the message holds them.
     """
-    value_type: Any = type(value)
-    writers, forms = _value_writers(kind.DESCRIPTOR, value_type)
-    written = {field: write(getattr(value, name)) for name, field, write in writers}
-    for form in forms:
-        others = {**form(value), **others}
-    if others:
-        more = _writers(kind.DESCRIPTOR)
-        written |= {field: more[field](other) for field, other in others.items()}
-    return kind(**written)
+    return kind(**_members(kind.DESCRIPTOR, value) | others)
 
 
 def value_of_message(kind: Callable[..., T], message: Message, /, **others: Any) -> T:
@@ -93,6 +85,17 @@ def _name(enum: _Descriptor, word: object) -> str:
 # Writing
 
 
+def _members(message: _Descriptor, value: Any) -> dict[str, Any]:
+    """The fields of the message of a value; those with messages have dictionaries, which are quicker than messages."""
+    writers, forms = _value_writers(message, value.__class__)
+    members = {
+        field: getattr(value, name) if write is _same else write(getattr(value, name)) for name, field, write in writers
+    }
+    for form in forms:
+        members |= form(value)
+    return members
+
+
 @cache
 def _value_writers(
     message: _Descriptor, kind: Any
@@ -119,18 +122,17 @@ def _value_writers(
 def _with_gaps(name: str, indices: str, value: Any) -> Mapping[str, Any]:
     """A column with 0 in its gaps, and the indices of these."""
     column = getattr(value, name)
-    numbers = column.numbers if column.defined.all() else np.where(column.defined, column.numbers, 0)
-    return {name: numbers.tolist(), indices: np.flatnonzero(~column.defined).tolist()}
+    numbers = np.where(column.defined, column.numbers, 0).tolist()
+    return {name: numbers, indices: np.flatnonzero(~column.defined).tolist()}
 
 
 def _in_columns(name: str, columns: Sequence[tuple[str, str]], value: Any) -> Mapping[str, Any]:
     """Rows as columns: field → the attribute of each row."""
-    rows = getattr(value, name)
-    return {field: [getattr(row, attribute) for row in rows] for field, attribute in columns}
+    return {field: map(attrgetter(attribute), getattr(value, name)) for field, attribute in columns}
 
 
 def _group(field: _Descriptor, value: Any) -> Mapping[str, Any]:
-    return {field.name: message_of(GetMessageClass(field.message_type), value)}
+    return {field.name: _members(field.message_type, value)}
 
 
 @cache
@@ -139,54 +141,51 @@ def _writers(message: _Descriptor) -> Mapping[str, Callable[[Any], Any]]:
 
 
 def _writer(field: _Descriptor) -> Callable[[Any], Any]:
-    write: Callable[[Any], Any]
+    message = field.message_type
     if field.enum_type is not None:
-        write = cache(partial(_name, field.enum_type))
-    elif field.message_type is None or field.message_type.GetOptions().map_entry:
+        write = cache(lambda word: None if word is None else _name(field.enum_type, word))
+        return (lambda words: map(write, words)) if field.is_repeated else write
+    if message is None or message.GetOptions().map_entry:
         return _same
-    else:
-        write = partial(_nested, GetMessageClass(field.message_type))
-    if field.is_repeated:
-        return lambda values: map(write, values.items() if isinstance(values, Mapping) else values)
-    return lambda value: None if value is None else write(value)
+    return partial(_all_nested, message) if field.is_repeated else lambda each: _nested(message, each.__class__)(each)
 
 
-def _nested(kind: type[Message], value: Any) -> Message:
-    """The message of a value, of a pair or a list, or a message as it is."""
-    if isinstance(value, Message):
-        return value
-    if is_dataclass(value):
-        return message_of(kind, value)
-    names = _writers(kind.DESCRIPTOR)
-    return message_with(kind, **dict(zip(names, [value] if len(names) == 1 else value, strict=True)))
+def _all_nested(message: _Descriptor, values: Any) -> Any:
+    """The fields of values of one type, or of the pairs of a mapping; ``None`` for none."""
+    items = values.items() if hasattr(values, "items") else values
+    return map(_nested(message, next(iter(items)).__class__), items) if len(items) else None
+
+
+@cache
+def _nested(message: _Descriptor, value_type: type) -> Callable[[Any], Any]:
+    """The function of a value, of a pair or a list, or of a message, that gives its fields, or the message itself."""
+    if issubclass(value_type, (Message, NoneType)):
+        return _same
+    if is_dataclass(value_type):
+        return partial(_members, message)
+    if len(message.fields) == 1:
+        return lambda value: {message.fields[0].name: value}
+    names = _writers(message).items()
+    return lambda pair: {name: write(item) for (name, write), item in zip(names, pair, strict=True)}
 
 
 # Forms of attributes
 
 
-@dataclass(frozen=True, slots=True)
-class _WitnessPath:
-    """The path of an answer as its message has it."""
-
-    start: str
-    start_name: str | None
-    steps: tuple[PathConcept, ...]
-    total: int
-    which: int
-
-
 def _path_fields(answer: PathAnswer) -> Mapping[str, Any]:
-    if answer.path is None or answer.which is None:
+    if answer.path is None:
         return {}
     start, *steps = answer.path
-    return {"path": _WitnessPath(start.cui, start.name, tuple(steps), answer.total, answer.which)}
+    path = {"start": start.cui, "start_name": start.name, "total": answer.total, "which": answer.which}
+    return {"path": path | {"steps": _all_nested(messages.Step.DESCRIPTOR, steps)}}
 
 
 def _path_attributes(message: Any) -> Mapping[str, Any]:
     if not message.HasField("path"):
         return {"hops": None, "path": None, "total": 0, "which": None}
-    path = value_of_message(_WitnessPath, message.path)
-    concepts = PathConcept(path.start, path.start_name), *path.steps
+    path = message.path
+    start = PathConcept(path.start, path.start_name if path.HasField("start_name") else None)
+    concepts = start, *(value_of_message(PathConcept, step) for step in path.steps)
     return {"hops": len(path.steps), "path": concepts, "total": path.total, "which": path.which}
 
 
@@ -262,11 +261,11 @@ def _reader(field: _Descriptor, hint: Any, default: object = MISSING, request: b
         return _request_word(field, hint, default)
     if field.is_repeated:
         read = _converter(field, inner, MISSING)
-        return lambda message: tuple(map(read, getattr(message, name)))
+        return lambda message: tuple(getattr(message, name) if read is _same else map(read, getattr(message, name)))
     optional = get_origin(hint) in (UnionType, Union)
     read = _converter(field, inner if optional else hint, default, request)
     if not optional and (default is MISSING or not field.has_presence):
-        return lambda message: read(getattr(message, name))
+        return attrgetter(name) if read is _same else lambda message: read(getattr(message, name))
     if not field.has_presence:  # an enumeration, whose 0 is no word
         return lambda message: read(number) if (number := getattr(message, name)) else None
     unset = None if optional else default
@@ -322,8 +321,10 @@ def _converter(field: _Descriptor, hint: Any, default: object, request: bool = F
 
 def _pair_reader(message: _Descriptor, hints: Sequence[Any]) -> Callable[[Any], tuple[Any, ...]]:
     """The function of a message of two fields that gives a pair. A word that this version does not know is ``None``."""
-    readers = [_reader(field, hint, None) for field, hint in zip(message.fields, hints, strict=True)]
-    return lambda pair: tuple(read(pair) for read in readers)
+    first, second = [_reader(field, hint, None) for field, hint in zip(message.fields, hints, strict=True)]
+    if isinstance(first, attrgetter) and isinstance(second, attrgetter):
+        return attrgetter(*(field.name for field in message.fields))
+    return lambda pair: (first(pair), second(pair))
 
 
 def _word(words: Mapping[Any, Any], default: object, number: Any) -> Any:

@@ -208,7 +208,7 @@ def _sabs_of(request: Any) -> Sequence[str]:
     for name in ("bounds", "rule"):
         if name in request.DESCRIPTOR.fields_by_name:
             request = getattr(request, name)
-    return getattr(request, "within_sabs", ())
+    return request.within_sabs if "within_sabs" in request.DESCRIPTOR.fields_by_name else ()
 
 
 def _subject(context: Context) -> str | None:

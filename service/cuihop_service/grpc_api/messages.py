@@ -25,6 +25,7 @@ from cuihop_service.request_context import Answer, Cancelled
 
 M = TypeVar("M", bound=Message)
 
+_TIERS = {"cache": pb.TIER_CACHE, "index": pb.TIER_INDEX, "cypher": pb.TIER_CYPHER}
 _LARGEST_CUI = 9_999_999
 _FAULTS_LISTED = 1_000
 _HEADER_BYTES = 4_000  # with details, below the 8 KiB that HTTP/2 peers accept by default
@@ -61,15 +62,13 @@ def pairs_of(request: pb.DistancesRequest, limits: Limits, identifiers: str) -> 
 
 def provenance(answer: Answer[Any]) -> pb.Provenance:
     """Origin of an answer."""
-    return message_with(pb.Provenance, release_digest=answer.digest, tier=answer.tier, from_cache=answer.from_cache)
+    return pb.Provenance(release_digest=answer.digest, tier=_TIERS[answer.tier], from_cache=answer.from_cache)
 
 
 def answer_message(kind: type[M], answer: Answer[Any]) -> M:
     """The message of an answer."""
-    others: dict[str, Any] = {"provenance": provenance(answer)}
-    if "merged" in kind.DESCRIPTOR.fields_by_name:
-        others["merged"] = answer.merged
-    return message_of(kind, answer.value, **others)
+    merged = {"merged": answer.merged or None} if "merged" in kind.DESCRIPTOR.fields_by_name else {}
+    return message_of(kind, answer.value, provenance=provenance(answer), **merged)
 
 
 def pack_messages(answer: Answer[PackAnswer]) -> Iterator[pb.GetDistancePackResponse]:
