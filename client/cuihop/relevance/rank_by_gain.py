@@ -47,11 +47,7 @@ class RankingJob:
 
     def blocks(self, rows: Int32) -> BlockStore:
         """The finished blocks, put into rows of indices in the corpus, and the remaining ones."""
-
-        def store(queries: Int64, values: Float64) -> None:
-            rows[queries] = values.astype(np.int32)
-
-        return BlockStore(store, len(rows), positions=self.resources.places, saved=self.saved)
+        return BlockStore(rows.__setitem__, len(rows), positions=self.resources.places, saved=self.saved)
 
 
 def rank_by_gain(

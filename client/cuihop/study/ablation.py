@@ -134,11 +134,7 @@ def _pass(n: int, judges: Sequence[_LabelAgreement], inputs: StudyInputs, resour
         "weight": inputs.nearness.weight, "ic": inputs.nearness.ic,
     }  # fmt: skip
     with open_checkpoint(resources.checkpoint, job, keep=True) as saved:
-
-        def store(rows: Int64, values: Float64) -> None:
-            counts[rows] = values
-
-        blocks = BlockStore(store, len(counts), positions=resources.places, saved=saved)
+        blocks = BlockStore(counts.__setitem__, len(counts), positions=resources.places, saved=saved)
         if not blocks.complete:
             index = images.index(inputs.graph, replace(inputs.nearness, n=n), memory, blocks.left)
             scored = index.blocks(lams, depth + 1, threads=resources.block_threads)
