@@ -10,11 +10,14 @@ import numpy as np
 import xxhash
 
 from cuihop.errors import InputError
+from cuihop.files.records import RowErrors
 from cuihop.files.text_lines import quoted
 from cuihop.resources.arrays import Int64, UInt64
 
 LONGEST_TEXT = 1 << 20
 """Characters of a text."""
+
+NO_OFFSET, OFFSET = "not a place in the text", "a number of characters from 0"
 
 _TEXTS_A_BLOCK = 4096
 _CHARACTERS_A_BLOCK = 1 << 20
@@ -194,6 +197,14 @@ def _encodable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def checked_offset(value: object, row: int, column: int, error: RowErrors) -> int:
+    """The number of characters in a field of a row; refuses any other content."""
+    text = value.strip() if isinstance(value, str) else str(value)
+    if isinstance(value, bool) or not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise error(NO_OFFSET, row, column, quoted(text), OFFSET)
+    return int(text)
 
 
 def same_text(stated: str, characters: str) -> bool:

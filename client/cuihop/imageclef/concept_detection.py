@@ -10,9 +10,13 @@ from typing import Any
 import numpy as np
 
 from cuihop.annotated_texts.nearest_concepts import MatchedConcepts, NumberedText, nearest_concepts
-from cuihop.annotated_texts.scoring import identifier_counts, notes_on_identifiers
+from cuihop.annotated_texts.scoring import (
+    account_of_shared,
+    check_one_vocabulary,
+    identifier_counts,
+    notes_on_identifiers,
+)
 from cuihop.collection.concept_rows import IMAGES_AND_CONCEPTS
-from cuihop.collection.shared_concepts import account_of_shared, check_one_vocabulary
 from cuihop.collection.tables import Schema
 from cuihop.evaluation.counts import IdentifierCount
 from cuihop.evaluation.result import Details, MeasuredQueries
@@ -193,7 +197,10 @@ class TrueConcepts:
             matches[SECONDARY] = _matches(list(map(_filtered, manually)), list(map(_filtered, theirs)))
         counts: dict[str, Any] = {}
         if graph is not None:
-            resolved = _resolved(true, predicted, graph, nearness)
+            identifiers = {c for side in (true, predicted) for concepts in side.listed.values() for c in concepts}
+            resolved = resolved_concepts(
+                identifiers - {""}, graph, nearness.unknown, lambda c: true.place_of(c) or predicted.place_of(c)
+            )
             times = [Counter(concept for image in side for concept in image if concept) for side in (ours, theirs)]
             check_some_known(resolved, times[0], graph, true.source)
             matches[NEAR] = _matches(ours, theirs, resolved, graph, nearness)
@@ -242,18 +249,6 @@ def _listed(side: DetectedConcepts, images: Sequence[str], official: bool) -> li
 
 def _filtered(concepts: Sequence[str]) -> Sequence[str]:
     return [concept for concept in concepts if concept in MANUAL_CONCEPTS]
-
-
-def _resolved(
-    true: DetectedConcepts, predicted: DetectedConcepts, graph: ConceptGraph, nearness: Nearness
-) -> ResolvedConcepts:
-    """The concept of each identifier but the one without a name."""
-    identifiers = {c for side in (true, predicted) for concepts in side.listed.values() for c in concepts} - {""}
-
-    def place_of(concept: str) -> str | None:
-        return true.place_of(concept) or predicted.place_of(concept)
-
-    return resolved_concepts(identifiers, graph, nearness.unknown, place_of)
 
 
 def _matches(
