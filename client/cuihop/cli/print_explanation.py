@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from cuihop.cli.graph_option import note_dropped, note_merged, note_upper_case
-from cuihop.cli.output import console, hops_text, note, print_lines, print_table
+from cuihop.cli.output import console, hops_text, note, print_table
 from cuihop.files.text_lines import counted, direction_text
 from cuihop.measures.nearness import earned_text, nearness_text, weight_text
 from cuihop.notebooks.table import Table
@@ -26,11 +26,6 @@ _OUTSIDE = {
 }
 _TIES_LISTED = 3
 _UNBROKEN = 100_000
-
-
-def print_inputs(inputs: Mapping[str, str]) -> None:
-    """Print the form and the size of each input, a line each."""
-    print_lines(inputs.values())
 
 
 def print_pair(result: Explanation) -> None:
@@ -64,7 +59,7 @@ def print_pair(result: Explanation) -> None:
     )
     screen.print(f"paths run from {title_a} to {title_b}: ↑ to a parent, ↓ to a child")
     screen.print(f"IoU    {result.iou:.4f}  = {result.shared} / {result.union}")
-    _show_release(screen, result)
+    screen.print(f"release {result.release.name}, digest {result.release.digest[:12]}")
 
 
 def _concept_text(result: Explanation, concept: ExplainedConcept) -> str:
@@ -95,10 +90,6 @@ def _concept_text(result: Explanation, concept: ExplainedConcept) -> str:
 
 def _nearness_text(result: Explanation) -> str:
     return nearness_text(result.n, f"{result.lam:g}", result.weight, result.ic, direction_text(result.direction))
-
-
-def _show_release(screen: Console, result: Explanation) -> None:
-    screen.print(f"release {result.release.name}, digest {result.release.digest[:12]}")
 
 
 def print_pair_sensitivity(varied: PairSensitivity, result: Explanation) -> None:
@@ -177,7 +168,7 @@ def print_query(result: QueryExplanation) -> None:
         _show_ranked(screen, result, ranked)
     pair = pairs[0]
     screen.print(_nearness_text(pair))
-    _show_release(screen, pair)
+    screen.print(f"release {pair.release.name}, digest {pair.release.digest[:12]}")
 
 
 def _through(near: ExplainedConcept | None) -> str:
