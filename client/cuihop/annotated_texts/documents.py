@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import xxhash
@@ -57,12 +56,6 @@ class AnnotatedDocument:
     mentions: tuple[GoldMention, ...] = ()
 
 
-class _RowError(Protocol):
-    def __call__(
-        self, problem: str, row: int, column: int, content: str, expected: str, hint: str | None = None, /
-    ) -> InputError: ...
-
-
 @dataclass(eq=False)
 class DocumentRows:
     """Documents of an input, each with the number of its line, row or document.
@@ -79,7 +72,7 @@ class DocumentRows:
     source: str
     form: str
     rows: Iterable[tuple[int, AnnotatedDocument]]
-    row_error: _RowError
+    row_error: Callable[..., InputError]
     unit: str = "line"
     text_column: str = ""
     repeated: int = 0

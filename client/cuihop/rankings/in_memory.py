@@ -38,7 +38,6 @@ from cuihop.resources.resources import Resources
 __all__ = ["embedding_ranking", "neighbour_ranking", "scored_ranking"]
 
 
-_DEFAULT = Resources()
 _SPARSEST = 2  # a table of the lists may be that many times as large as they are
 _SCORES = "query → document → score"
 
@@ -154,7 +153,7 @@ def embedding_ranking(
     corpus_embeddings: object = None,
     similarity: Similarity | None = None,
     query_image: QueryImage = "exclude",
-    resources: Resources = _DEFAULT,
+    resources: Resources = Resources(),
 ) -> Ranking:
     """The k images nearest to each query by their embeddings or binary codes: all pairs, exactly.
 
