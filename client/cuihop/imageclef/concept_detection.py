@@ -184,11 +184,11 @@ class TrueConcepts:
         """Score a submission; arguments and errors as `evaluate_detection`."""
         predicted = DetectedConcepts.read(predictions, self.schema, official=self.official)
         self.true.check_same_images(predicted)
-        if not self.official:
-            sides = [{c for concepts in side.listed.values() for c in concepts} for side in (self.true, predicted)]
-            check_one_vocabulary(sides[0], sides[1], (self.true.source, predicted.source))
-        nearness.for_nn_f1()
         true, manual, official = self.true, self.manual, self.official
+        written = [{c for concepts in side.listed.values() for c in concepts} for side in (true, predicted)]
+        if not official:
+            check_one_vocabulary(written[0], written[1], (true.source, predicted.source))
+        nearness.for_nn_f1()
         images = tuple(true.listed)
         ours, theirs = (_listed(side, images, official) for side in (true, predicted))
         matches = {PRIMARY: _matches(ours, theirs)}
@@ -197,9 +197,9 @@ class TrueConcepts:
             matches[SECONDARY] = _matches(list(map(_filtered, manually)), list(map(_filtered, theirs)))
         counts: dict[str, Any] = {}
         if graph is not None:
-            identifiers = {c for side in (true, predicted) for concepts in side.listed.values() for c in concepts}
+            identifiers = (written[0] | written[1]) - {""}
             resolved = resolved_concepts(
-                identifiers - {""}, graph, nearness.unknown, lambda c: true.place_of(c) or predicted.place_of(c)
+                identifiers, graph, nearness.unknown, lambda c: true.place_of(c) or predicted.place_of(c)
             )
             times = [Counter(concept for image in side for concept in image if concept) for side in (ours, theirs)]
             check_some_known(resolved, times[0], graph, true.source)

@@ -31,6 +31,11 @@ SUBSETS = {
 """Two readings of “where IoU and nn-IoU exhibit inconsistent performance”."""
 
 
+def subset_name(subset: str) -> str:
+    """The name of the table and the figure of a subset."""
+    return f"ablation_{subset.replace(' ', '_')}"
+
+
 def ablation(inputs: StudyInputs, progress_of: ProgressOf, checkpoint: StudyCheckpoint) -> Iterator[LongRow]:
     """P@30 by each label, for each n and λ, on the queries where IoU and nn-IoU (n, λ of the study) disagree.
 

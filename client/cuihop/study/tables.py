@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cuihop.evaluation.means import MeanQueries, mean_text, p_text, signed_text
 from cuihop.evaluation.result import Evaluation
 from cuihop.notebooks.table import Table
-from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
+from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS, subset_name
 from cuihop.study.cost import Cost
 from cuihop.study.cross_evaluation import IOU, NN_IOU, CrossEvaluation
 from cuihop.study.difference import NearConcepts, PrecisionDifference
@@ -138,7 +138,7 @@ def ablation_tables(rows: Sequence[LongRow], inputs: StudyInputs) -> Iterator[Ta
                 (f"{lam:.1f}", *(_percent(values[subset, name, n, lam].value) for name in names for n in HOPS))
                 for lam in LAMBDAS
             ],
-            f"ablation_{subset.replace(' ', '_')}",
+            subset_name(subset),
             f"P@{DEPTH} (%) of rankings by nn-IoU (n, λ) on the {meaning}. Queries: {counts}",
             [(" & ".join(labels), len(HOPS)) for labels in inputs.label_sets],
         )
