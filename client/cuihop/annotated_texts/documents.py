@@ -56,6 +56,11 @@ class AnnotatedDocument:
     mentions: tuple[GoldMention, ...] = ()
 
 
+def document_of_concepts(identifier: str, cuis: Iterable[str]) -> AnnotatedDocument:
+    """A text of which only the concepts are stated: a mention without a place of each, ascending."""
+    return AnnotatedDocument(identifier, None, tuple(GoldMention(-1, -1, None, (cui,)) for cui in sorted(cuis)))
+
+
 @dataclass(eq=False)
 class DocumentRows:
     """Documents of an input, each with the number of its line, row or document.

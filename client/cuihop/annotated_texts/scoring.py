@@ -222,6 +222,7 @@ def score_annotations(
             numbers.resolved, true_times + occurrences(others), unmapped=numbers.unmapped, without_prefix=numbers.bare
         ),
     )
+    gold_mentions = {name: sorted([m.start, m.end, *m.cuis] for m in text.mentions) for name, text in gold.items()}
     return AnnotationScores(
         measures=tuple(matches),
         queries=tuple(gold),
@@ -235,7 +236,14 @@ def score_annotations(
             {
                 "measures": [str(measure) for measure in matches],
                 **(nearness.fields() if graph is not None else {}),
-                **_sources(gold, predicted, identifiers, leave_out_unmapped),
+                "gold": gold.source,
+                "predictions": predicted.source,
+                "map": None if identifiers is None else identifiers.source,
+                "leave_out_unmapped": leave_out_unmapped,
+                "digests": {
+                    "gold": content_digest([gold_mentions, leave_out_unmapped]),
+                    "map": None if identifiers is None else identifiers.digest,
+                },
             },
             {
                 "gold": gold.account,
@@ -278,23 +286,6 @@ def _spans(
 ) -> list[tuple[int, int, Any]]:
     """Distinct mentions of one concept each, by position: start, end, and the numbers of the concept."""
     return sorted({(m.start, m.end, numbers[each]) for m in text.mentions for each in m.cuis if each not in left_out})
-
-
-def _sources(
-    gold: TextCollection, predicted: TextCollection, identifiers: IdentifierMap | None, leave_out_unmapped: bool
-) -> dict[str, Any]:
-    """Parameters about the inputs, with digests of those that the scores of other predictions depend on, too."""
-    texts = {name: sorted([m.start, m.end, *m.cuis] for m in text.mentions) for name, text in gold.items()}
-    return {
-        "gold": gold.source,
-        "predictions": predicted.source,
-        "map": None if identifiers is None else identifiers.source,
-        "leave_out_unmapped": leave_out_unmapped,
-        "digests": {
-            "gold": content_digest([texts, leave_out_unmapped]),
-            "map": None if identifiers is None else identifiers.digest,
-        },
-    }
 
 
 def identifier_counts(resolved: ResolvedConcepts, times: Counter[str], **others: Iterable[str]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from cuihop.annotated_texts.documents import (
     DocumentRows,
     GoldMention,
     checked_offset,
+    document_of_concepts,
 )
 from cuihop.annotated_texts.pubtator import separated_identifiers
 from cuihop.collection.concept_rows import IMAGE_NAMES, IMAGES_AND_CONCEPTS, read_concepts
@@ -136,7 +137,7 @@ def mention_rows(file: InputFile, text: tuple[str, Iterator[str]] | None) -> Doc
             return _spans(Records.of(file, _EXPECTED, text))
     concepts = read_concepts(file, IMAGES_AND_CONCEPTS, text)
     rows = (
-        (row, AnnotatedDocument(name, None, tuple(GoldMention(-1, -1, None, (cui,)) for cui in sorted(cuis))))
+        (row, document_of_concepts(name, cuis))
         for (name, cuis), row in zip(concepts.sets.items(), concepts.rows, strict=True)
     )
     form, errors = joined(concepts.form, "concepts of documents"), RowErrors(concepts.source, unit=concepts.unit)

@@ -240,13 +240,12 @@ def sensitivity_of_pair(
     shared, union = len(A & B), len(A | B)
     settings: list[PairSetting] = []
     lost: list[tuple[int, int, str]] = []
-    region: _HubFree | None = None
-    without: list[tuple[int | None, Hops]] = []
+    region, graphs = None, dict[int | None, Hops]({None: distances})
     if hubs:
         region = _HubFree(graph, held_a, held_b, bound=ns[-1], direction=direction, most=hubs[-1])
-        without = [(most, region.hops(most)) for most in hubs]
+        graphs |= {most: region.hops(most) for most in hubs}
     similarities = similarities_of(distances, graph, nearness)
-    for most, hops in [(None, distances), *without]:
+    for most, hops in graphs.items():
         for n in ns:
             near = _near(A, B, hops, n)
             within = {pair: d if similarities is None else similarities[pair] for pair, d in hops.items() if d <= n}
@@ -306,13 +305,12 @@ def sensitivity_of_query(
     isolated = inputs.images.resolved.isolated
     held = frozenset[str]().union(*inputs.images.corpus_sets) - isolated
     distances = hops_to_corpus(inputs.concepts, inputs.images, graph, ns[-1], direction)
-    settings = []
-    without: list[tuple[int | None, Hops]] = []
+    settings, graphs = [], dict[int | None, Hops]({None: distances})
     if hubs:
         region = _HubFree(graph, inputs.concepts - isolated, held, bound=ns[-1], direction=direction, most=hubs[-1])
-        without = [(most, region.hops(most)) for most in hubs]
+        graphs |= {most: region.hops(most) for most in hubs}
     similarities = similarities_of(distances, graph, nearness)
-    for most, hops in [(None, distances), *without]:
+    for most, hops in graphs.items():
         counts = QueryGains.of(query, inputs.concepts, inputs.images, hops, ns[-1], similarities)
         for n in ns:
             for lam in lams:
