@@ -24,6 +24,7 @@ from cuihop.measures.nearness import Nearness
 from cuihop.relevance.baselines import Relevance, top_k
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.relevance.rank_by_gain import RankingJob, fill_by_matching
+from cuihop.resources.block_work import BlockStore
 from cuihop.resources.memory_budget import MemoryBudget
 from cuihop.resources.resources import Resources
 from examples import examples
@@ -105,9 +106,10 @@ def test_pairs_that_are_passed_over_do_not_change_the_ranking() -> None:
 @given(cases(), st.sampled_from(["min", "max", "mean"]))
 def test_every_divisor_ranks_as_the_measure_of_two_sets(case: Case, by: DividedBy) -> None:
     images = ImageCollection.of(Dataset(case.queries, case.corpus), case.graph, "isolated")
-    work = RankingJob(MemoryBudget.of("2GB"), Resources(threads=1))
     rows = np.full((len(case.queries), len(case.held)), -1, dtype=np.int32)
-    fill_by_matching(images, case.graph, len(case.held), work.blocks(rows), work, by=by, direction=case.direction)
+    blocks = BlockStore(rows.__setitem__, len(rows))
+    work = RankingJob(MemoryBudget.of("2GB"), Resources(threads=1), blocks)
+    fill_by_matching(images, case.graph, len(case.held), work, by=by, direction=case.direction)
     dist = case.distance()
     for place, (query, A) in enumerate(case.queries.items()):
         found = [images.corpus_names[row] for row in rows[place] if row >= 0]

@@ -6,7 +6,6 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import HealthCheck, given, settings
 
@@ -18,7 +17,6 @@ from cuihop.measures.nearness import LARGEST_WEIGHTED_N, Weight
 from cuihop.measures.nn_iou import nn_iou
 from cuihop.relevance.baselines import top_k
 from cuihop.relevance.image_collection import ImageCollection
-from cuihop.relevance.relevance_blocks import Scores
 from cuihop.resources.memory_budget import MemoryBudget
 from cuihop.resources.resources import Resources
 from flat_options import evaluate_flat
@@ -55,21 +53,15 @@ def test_every_gain_of_a_collection_is_that_of_the_pair_to_the_last_bit(case: Ca
         expected = of_pairs(case, graph)
         images = ImageCollection.of(Dataset(case.queries, case.corpus), graph, "isolated")
         everything = len(images.corpus_names)
-
-        def all_images(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-            return np.tile(np.arange(everything, dtype=np.int32), (len(places), 1))
-
+        all_images = np.tile(np.arange(everything, dtype=np.int32), (len(images.query_names), 1))
         for memory in ("4 GiB", "1 MiB"):
             found: dict[tuple[str, str], float] = {}
-
-            def receive(scores: Scores, found: dict[tuple[str, str], float] = found) -> None:
+            nearness = Nearness(case.n, direction=case.direction, weight="hops")
+            index = images.index(graph, nearness, MemoryBudget.of(memory))
+            for scores in index.scores([case.lam], everything, all_images):
                 for place, row in enumerate(scores.queries.tolist()):
                     for image, gain in zip(images.corpus_names, scores.retrieved_gains[0][place].tolist(), strict=True):
                         found[images.query_names[row], image] = gain
-
-            nearness = Nearness(case.n, direction=case.direction, weight="hops")
-            index = images.index(graph, nearness, MemoryBudget.of(memory))
-            index.score([case.lam], everything, all_images, receive, depth=everything)
             assert found == expected
 
 

@@ -7,7 +7,6 @@ import warnings
 from typing import Any, get_args
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -26,7 +25,6 @@ from cuihop.measures.nearness import IntrinsicContent, Weight, credit_of_near
 from cuihop.measures.nn_iou import concept_overlap, nn_iou
 from cuihop.relevance.baselines import top_k
 from cuihop.relevance.image_collection import ImageCollection
-from cuihop.relevance.relevance_blocks import Scores
 from cuihop.resources.memory_budget import MemoryBudget
 from cuihop.resources.resources import Resources
 from cuihop.similarity.options import SimilarityOptions
@@ -76,14 +74,11 @@ def nearness_of(case: Case, weight: Weight, ic: IntrinsicContent = "Sanchez") ->
 def gains_of_collection(images: ImageCollection, graph: SnapshotGraph, nearness: Nearness, memory: str) -> Any:
     """(query, image) → gain, of every pair; and the best gains of each query, in descending order."""
     everything = len(images.corpus_names)
-
-    def all_images(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-        return np.tile(np.arange(everything, dtype=np.int32), (len(places), 1))
-
+    all_images = np.tile(np.arange(everything, dtype=np.int32), (len(images.query_names), 1))
     found: dict[tuple[str, str], float] = {}
     best: dict[str, list[tuple[float, str]]] = {}
-
-    def receive(scores: Scores) -> None:
+    index = images.index(graph, nearness, MemoryBudget.of(memory))
+    for scores in index.scores([nearness.lam], everything, all_images):
         for place, row in enumerate(scores.queries.tolist()):
             query = images.query_names[row]
             found.update(
@@ -95,10 +90,6 @@ def gains_of_collection(images: ImageCollection, graph: SnapshotGraph, nearness:
                 (gain, images.corpus_names[at])
                 for gain, at in zip(scores.best_gains[0][place].tolist(), rows, strict=True)
             ]
-
-    images.index(graph, nearness, MemoryBudget.of(memory)).score(
-        [nearness.lam], everything, all_images, receive, depth=everything
-    )
     return found, best
 
 

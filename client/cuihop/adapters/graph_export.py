@@ -102,13 +102,9 @@ def _content(graph: ConceptGraph, cuis: Sequence[str] | None) -> tuple[list[str]
             children, sections["up_indices"].tolist(), sections["up_sab_sets"].tolist(), strict=True
         )
     )
-    return concepts, _all_names(sections), edges
-
-
-def _all_names(sections: Sections) -> list[str | None]:
     strings = StringTable(sections["name_offsets"], sections["name_blob"])
-    indptr = sections["name_indptr"].tolist()
-    return [strings[first] if first < last else None for first, last in pairwise(indptr)]
+    bounds = pairwise(sections["name_indptr"].tolist())
+    return concepts, [strings[first] if first < last else None for first, last in bounds], edges
 
 
 def _edges_among(graph: ConceptGraph, concepts: list[str]) -> Iterable[Edge]:

@@ -12,7 +12,6 @@ from cuihop.errors import InputError
 from cuihop.graph import ConceptGraph
 from cuihop.measures.nearness import Nearness
 from cuihop.relevance.image_collection import ImageCollection
-from cuihop.relevance.relevance_blocks import Scores
 
 __all__ = ["IntegerGains", "to_integer_gains"]
 
@@ -74,8 +73,8 @@ def to_integer_gains(
     names = collection.corpus_names
     grades: dict[str, dict[str, int]] = {query: {} for query in collection.query_names}
     rounding = _Rounding()
-
-    def receive(scores: Scores) -> None:
+    nothing = np.empty((len(collection.queries), 0), dtype=np.int32)
+    for scores in collection.index(graph, nearness).scores([nearness.lam], len(names) + 1, nothing):
         gains, rows = scores.best_others(0, collection.own_rows[scores.queries])
         for query, of_query, of_images in zip(scores.queries.tolist(), gains.tolist(), rows.tolist(), strict=True):
             grades[collection.query_names[query]] = {
@@ -83,10 +82,6 @@ def to_integer_gains(
                 for row, gain in zip(of_images, of_query, strict=True)
                 if gain > 0.0 and (grade := rounding.grade(gain, scale))
             }
-
-    collection.index(graph, nearness).score(
-        [nearness.lam], len(names) + 1, lambda queries: np.empty((len(queries), 0), dtype=np.int32), receive
-    )
     return IntegerGains(
         Judgements.of(grades), scale, rounding.pairs, rounding.rounded, rounding.lost, rounding.largest_error
     )

@@ -25,7 +25,7 @@ from cuihop.errors import InputError
 from cuihop.files.text_lines import quoted
 from cuihop.rankings.in_memory import scored_ranking
 from cuihop.rankings.ranking import Ranking, Ties
-from cuihop.resources.optional_packages import installed_by
+from cuihop.resources.optional_packages import data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,15 +44,12 @@ def to_run(ranking: Ranking) -> pd.DataFrame:
 
     The score is that of `cuihop.adapters.pytrec_eval.to_run`.
     """
-    with installed_by("cuihop[frames]"):
-        import pandas as pd
-
     rows = [
         (query, name, rank, score)
         for query, of in pytrec_eval.to_run(ranking).items()
         for rank, (name, score) in enumerate(of.items(), start=1)
     ]
-    frame = pd.DataFrame(rows, columns=["query", "document", "rank", "score"])
+    frame = data_frame(rows, ["query", "document", "rank", "score"])
     return frame.astype({"query": "str", "document": "str", "rank": "int64", "score": "float64"})
 
 
@@ -85,11 +82,8 @@ def from_run(
 
 def to_qrels(qrels: Judgements | Mapping[str, Mapping[str, int]]) -> pd.DataFrame:
     """One row for each judgement: ``query``, ``document``, ``grade``."""
-    with installed_by("cuihop[frames]"):
-        import pandas as pd
-
     rows = [(query, name, grade) for query, of in Judgements.of(qrels).items() for name, grade in of.items()]
-    frame = pd.DataFrame(rows, columns=["query", "document", "grade"])
+    frame = data_frame(rows, ["query", "document", "grade"])
     return frame.astype({"query": "str", "document": "str", "grade": "int64"})
 
 
@@ -108,11 +102,8 @@ def to_concepts(images: object) -> pd.DataFrame:
     Args:
         images: as in `cuihop.evaluate`, which takes the DataFrame back.
     """
-    with installed_by("cuihop[frames]"):
-        import pandas as pd
-
     rows = [(image, ";".join(sorted(concepts))) for image, concepts in ImageConcepts.of(images).items()]
-    return pd.DataFrame(rows, columns=["image", "concepts"]).astype("str")
+    return data_frame(rows, ["image", "concepts"]).astype("str")
 
 
 def _negative(rank: Any, query: str, document: str) -> float:

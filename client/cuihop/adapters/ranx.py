@@ -56,8 +56,7 @@ def to_run(ranking: Ranking, name: str | None = None) -> ranx.Run:
             cannot hold.
         ModuleNotFoundError: ranx is not installed; the message says how to install it.
     """
-    scores = pytrec_eval.to_run(ranking)
-    return as_run(scores, name)
+    return as_run(pytrec_eval.to_run(ranking), name)
 
 
 def as_run(scores: Mapping[str, Mapping[str, float]], name: str | None = None) -> ranx.Run:

@@ -36,7 +36,6 @@ from cuihop.adapters.local_models import (
 )
 from cuihop.errors import InputError, first_few
 from cuihop.files.text_lines import counted
-from cuihop.resources.arrays import Float64
 from cuihop.resources.optional_packages import OptionalPackage, installed_by
 
 __all__ = ["alignscore", "bertscore", "bleurt"]
@@ -96,7 +95,8 @@ def bertscore(
             batch = [rows[index] for index in indices]
             numbers, mask = padded(batch, tokenizer.pad_token_id, run.device)
             vectors = model(input_ids=numbers, attention_mask=mask)[0]
-            sides.append((vectors, mask, _padded_weights(batch, idf, vectors)))
+            weights = [[*map(idf, row), *[0.0] * (vectors.shape[1] - len(row))] for row in batch]
+            sides.append((vectors, mask, vectors.new_tensor(weights)))
         return _precision_recall_f1(*sides)
 
     pairs = list(zip(tokens[0][0], tokens[1][0], strict=True))
@@ -108,12 +108,9 @@ def bertscore(
         f"{counted(len(references), 'reference')}, {counted(cut, 'caption')} cut at {limit} tokens, "
         f"{counted(weightless, 'pair')} without a token of weight, scored 0"
     )
-    return ModelValues(_columns(scores), summary)
-
-
-def _columns(scores: Float64) -> dict[str, Float64]:
     names = ("BERTScore(value=precision)", "BERTScore", "BERTScore(value=F1)")
-    return {name: scores[:, column].clip(max=1.0) for column, name in enumerate(names)}  # rounded in single precision
+    columns = zip(names, scores.T.clip(max=1.0), strict=True)  # rounded in single precision
+    return ModelValues(dict(columns), summary)
 
 
 def _cut_layers(model: Any, folder: Path, layer: int | None) -> tuple[int, int]:
@@ -151,13 +148,6 @@ class _Idf:
 
     def __call__(self, token: int) -> float:
         return math.log(self._documents / (self._holding[token] + 1))
-
-
-def _padded_weights(tokens: Sequence[Sequence[int]], idf: _Idf, like: Any) -> Any:
-    """Weights of the tokens, 0 for padding: tensor, shape (texts, longest)."""
-    longest = like.shape[1]
-    rows = [[*map(idf, row), *[0.0] * (longest - len(row))] for row in tokens]
-    return like.new_tensor(rows)
 
 
 def _precision_recall_f1(reference: tuple[Any, Any, Any], candidate: tuple[Any, Any, Any]) -> Any:

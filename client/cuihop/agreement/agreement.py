@@ -63,7 +63,8 @@ def agreement(
     """
     checked_resampling(resamples, confidence, seed)
     options = options or SimilarityOptions()
-    requested = tuple(dict.fromkeys(map(_named, measures)))
+    requested: tuple[AgreementMeasure, ...]
+    requested = tuple(dict.fromkeys("hops" if name == "hops" else named_measure(name) for name in measures))
     mapped = mapped_terms(pairs, graph, names)
     candidates = _Candidates.of(mapped)
     values = np.column_stack([candidates.best(graph, measure, options) for measure in requested])
@@ -87,10 +88,6 @@ def agreement(
         confidence,
         seed,
     )
-
-
-def _named(name: str) -> AgreementMeasure:
-    return "hops" if name == "hops" else named_measure(name)
 
 
 @dataclass(frozen=True, eq=False)

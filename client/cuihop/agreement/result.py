@@ -15,7 +15,7 @@ from cuihop.files.written_files import write_whole
 from cuihop.graph import Release
 from cuihop.notebooks.table import Table
 from cuihop.resources.arrays import Float64
-from cuihop.resources.optional_packages import installed_by
+from cuihop.resources.optional_packages import data_frame
 from cuihop.similarity.hierarchy import HierarchyFacts
 from cuihop.similarity.options import (
     BY_INFORMATION_CONTENT,
@@ -195,10 +195,7 @@ class Agreement:
 
     def to_pandas(self) -> pd.DataFrame:
         """One row for each measure."""
-        with installed_by("cuihop[frames]"):
-            import pandas as pd
-
-        return pd.DataFrame(list(map(_flat, self.measures)))
+        return data_frame(list(map(_flat, self.measures)))
 
     def summary(self) -> dict[str, Any]:
         """Everything but the values of each pair, as plain values, ready for JSON."""

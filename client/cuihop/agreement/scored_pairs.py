@@ -44,15 +44,6 @@ class ScoredPair:
     cui_b: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """Columns of a file: of the terms, the score, and the concepts, if it has them."""
-
-    terms: tuple[int, int]
-    score: int
-    concepts: tuple[int, int] | None
-
-
 @dataclass(frozen=True)
 class ScoredPairs(Sequence[ScoredPair]):
     """Pairs of terms with human scores. A sequence of `ScoredPair`.
@@ -110,10 +101,10 @@ class ScoredPairs(Sequence[ScoredPair]):
         first = next(rows, None)
         if first is None:
             raise records.error("the file holds no pair", None, _EXPECTED)
-        columns = _columns(records, first[1], score_column)
-        row_error = records.row_errors([*columns.terms, columns.score])
-        pairs = tuple(_pairs(chain([first], rows), columns, row_error))
-        names = [records.names[index].strip() for index in (*columns.terms, columns.score, *(columns.concepts or ()))]
+        terms, score, concepts = _columns(records, first[1], score_column)
+        row_error = records.row_errors([*terms, score])
+        pairs = tuple(_pairs(chain([first], rows), terms, score, concepts, row_error))
+        names = [records.names[index].strip() for index in (*terms, score, *concepts)]
         form = joined(records.form, "" if header else "no header", f"columns {', '.join(names)}")
         return cls(pairs, records.source, form)
 
@@ -132,8 +123,10 @@ def _number(text: str) -> float | None:
     return number if math.isfinite(number) and "_" not in text else None
 
 
-def _columns(records: Records, row: Sequence[str], score_column: str | None) -> _Columns:
-    """The columns, by their names, or else by the contents of a row."""
+def _columns(
+    records: Records, row: Sequence[str], score_column: str | None
+) -> tuple[tuple[int, int], int, Sequence[int]]:
+    """Columns of the terms, the score, and the concepts if there are any; by name, or else by the contents of a row."""
     every = range(len(row))
     plain = [re.sub(r"[^a-z0-9]", "", name.casefold()) for name in records.names]
     concepts = _sides(plain, _CONCEPTS) or _pair([n for n in every if looks_like_identifier(row[n].strip())])
@@ -155,7 +148,7 @@ def _columns(records: Records, row: Sequence[str], score_column: str | None) -> 
         problem = "no column of scores" if not score else "several columns of scores"
         hint = "score_column (--score-column) chooses one."
         raise records.error(problem, content, _EXPECTED, hint if score else None)
-    return _Columns(terms, score[0], concepts if concepts != terms else None)
+    return terms, score[0], () if concepts is None or concepts == terms else concepts
 
 
 def _sides(plain: Sequence[str], form: re.Pattern[str]) -> tuple[int, int] | None:
@@ -168,18 +161,21 @@ def _pair(columns: Sequence[int]) -> tuple[int, int] | None:
     return (columns[0], columns[1]) if len(columns) == 2 else None
 
 
-def _pairs(rows: Iterable[tuple[int, Sequence[str]]], columns: _Columns, row_error: RowErrors) -> Iterator[ScoredPair]:
+def _pairs(
+    rows: Iterable[tuple[int, Sequence[str]]], columns: Sequence[int], score_column: int, concepts: Sequence[int],
+    row_error: RowErrors,
+) -> Iterator[ScoredPair]:  # fmt: skip
     for number, (line, row) in enumerate(rows):
         if number == _MOST_PAIRS:
             raise row_error("too many pairs", line, 0, f"more than {_MOST_PAIRS:,}", f"{_MOST_PAIRS:,} at most")
-        terms = [row[index].strip() for index in columns.terms]
+        terms = [row[index].strip() for index in columns]
         for column, term in enumerate(terms):
             if not 1 <= len(term) <= _LONGEST_TERM:
                 expected = f"a term of 1 to {_LONGEST_TERM:,} characters"
                 raise row_error("not a term", line, column, quoted(term) if term else "nothing", expected)
-        score = _number(row[columns.score])
+        content = row[score_column]
+        score = _number(content)
         if score is None:
-            content = row[columns.score]
             raise row_error("not a score", line, 2, quoted(content) if content else "nothing", "a number")
-        cuis = [in_upper_case(row[index].strip()) for index in columns.concepts or ()] or ["", ""]
+        cuis = [in_upper_case(row[index].strip()) for index in concepts] or ["", ""]
         yield ScoredPair(terms[0], terms[1], score, cuis[0], cuis[1])

@@ -112,11 +112,11 @@ class _Job:
         identifiers = [document.identifier for document in block.documents]
         texts = [document.text or "" for document in block.documents]
         annotations = self.graph.annotate_many(texts, self.options)
-        contents = [concept_rows(identifiers, annotations)]
+        first = block.number == 0
+        contents = [(CONCEPTS_HEADER if first else b"") + concept_rows(identifiers, annotations)]
         if self.spans_form is not None:
-            contents.append(span_rows(self.spans_form, identifiers, annotations))
-        if block.number == 0:
-            contents = [head + content for head, content in zip(self._heads, contents, strict=True)]
+            head = SPANS_HEADERS[self.spans_form] if first else b""
+            contents.append(head + span_rows(self.spans_form, identifiers, annotations))
         cuis = annotations.vocabulary.cuis
         ambiguous = np.nan
         if self.options.candidates:
@@ -128,10 +128,6 @@ class _Job:
         )  # fmt: skip
         concepts = frozenset(cuis[term] for term in np.unique(annotations.terms).tolist())
         return _Done(block, contents, np.array(sums, dtype=np.float64), concepts)
-
-    @property
-    def _heads(self) -> list[bytes]:
-        return [CONCEPTS_HEADER] if self.spans_form is None else [CONCEPTS_HEADER, SPANS_HEADERS[self.spans_form]]
 
     def depends(self, rows: DocumentRows, spans: Path | None) -> Mapping[str, Any]:
         """Everything that the output depends on, but for the texts, as values of JSON."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import xxhash
 
 from cuihop.errors import InputError
+from cuihop.files.records import RowErrors
 from cuihop.files.text_lines import quoted
 from cuihop.resources.arrays import Int64, UInt64
 
 LONGEST_TEXT = 1 << 20
 """Characters of a text."""
+
+NO_OFFSET, OFFSET = "not a place in the text", "a number of characters from 0"
 
 _TEXTS_A_BLOCK = 4096
 _CHARACTERS_A_BLOCK = 1 << 20
@@ -54,10 +56,9 @@ class AnnotatedDocument:
     mentions: tuple[GoldMention, ...] = ()
 
 
-class _RowError(Protocol):
-    def __call__(
-        self, problem: str, row: int, column: int, content: str, expected: str, hint: str | None = None, /
-    ) -> InputError: ...
+def document_of_concepts(identifier: str, cuis: Iterable[str]) -> AnnotatedDocument:
+    """A text of which only the concepts are stated: a mention without a place of each, ascending."""
+    return AnnotatedDocument(identifier, None, tuple(GoldMention(-1, -1, None, (cui,)) for cui in sorted(cuis)))
 
 
 @dataclass(eq=False)
@@ -76,7 +77,7 @@ class DocumentRows:
     source: str
     form: str
     rows: Iterable[tuple[int, AnnotatedDocument]]
-    row_error: _RowError
+    row_error: Callable[..., InputError]
     unit: str = "line"
     text_column: str = ""
     repeated: int = 0
@@ -194,6 +195,14 @@ def _encodable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def checked_offset(value: object, row: int, column: int, error: RowErrors) -> int:
+    """The number of characters in a field of a row; refuses any other content."""
+    text = value.strip() if isinstance(value, str) else str(value)
+    if isinstance(value, bool) or not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise error(NO_OFFSET, row, column, quoted(text), OFFSET)
+    return int(text)
 
 
 def same_text(stated: str, characters: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from cuihop.annotated_texts.documents import AnnotatedDocument, DocumentRows, GoldMention, same_text
+from cuihop.annotated_texts.documents import AnnotatedDocument, DocumentRows, GoldMention, checked_offset, same_text
 from cuihop.errors import InputError
 from cuihop.files.input_file import InputFile
 from cuihop.files.records import RowErrors
@@ -42,10 +42,11 @@ def pubtator_rows(file: InputFile, lines: Iterable[str]) -> DocumentRows:
         InputError: when it is read: names the line.
     """
     form = joined(file.compression, "PubTator")
-    return DocumentRows(file.name, form, _documents(file.name, lines), RowErrors(file.name, ("identifier", "text")))
+    rows = _documents(RowErrors(file.name, range(1, 1 + _COLUMN_OF_CONCEPTS)), lines)
+    return DocumentRows(file.name, form, rows, RowErrors(file.name, ("identifier", "text")))
 
 
-def _documents(file: str, lines: Iterable[str]) -> Iterator[tuple[int, AnnotatedDocument]]:
+def _documents(error: RowErrors, lines: Iterable[str]) -> Iterator[tuple[int, AnnotatedDocument]]:
     begun: tuple[int, str] | None = None
     text, mentions = "", list[GoldMention]()
     for line, raw in enumerate(lines, start=1):
@@ -58,55 +59,43 @@ def _documents(file: str, lines: Iterable[str]) -> Iterator[tuple[int, Annotated
             continue
         elif begun is None:
             raise InputError(
-                "a line before the title of its document", file=file, line=line, found=quoted(content),
+                "a line before the title of its document", file=error.source, line=line, found=quoted(content),
                 expected="IDENTIFIER|t|TITLE",
             )  # fmt: skip
         elif (abstract := _ABSTRACT.fullmatch(content)) is not None:
-            _check_document(abstract[1], begun[1], file, line)
+            _check_document(abstract[1], begun[1], error, line)
             text = f"{text}\n{abstract[2]}" if abstract[2] else text
-        elif (mention := _mention(content.split("\t"), begun[1], text, file, line)) is not None:
+        elif (mention := _mention(content.split("\t"), begun[1], text, error, line)) is not None:
             mentions.append(mention)
     if begun is not None:
         yield begun[0], AnnotatedDocument(begun[1], text, tuple(mentions))
 
 
-def _mention(fields: list[str], identifier: str, text: str, file: str, line: int) -> GoldMention | None:
+def _mention(fields: list[str], identifier: str, text: str, error: RowErrors, line: int) -> GoldMention | None:
     """The mention in a line; ``None`` for a relation between two concepts."""
     if len(fields) == _RELATION and not fields[1].strip().isdecimal():
-        _check_document(fields[0], identifier, file, line)
+        _check_document(fields[0], identifier, error, line)
         return None
     if len(fields) < _LEAST:
         raise InputError(
-            "wrong number of columns", file=file, line=line,
+            "wrong number of columns", file=error.source, line=line,
             found=f"{len(fields)} in {quoted(chr(9).join(fields))}", expected=_MENTION,
         )  # fmt: skip
-    _check_document(fields[0], identifier, file, line)
-    start, end = (_offset(fields, column, file, line) for column in (1, 2))
+    _check_document(fields[0], identifier, error, line)
+    start, end = (checked_offset(fields[column], line, column, error) for column in (1, 2))
     characters = text[start:end]
     if not (start < end <= len(text) and same_text(fields[3], characters)):
-        raise InputError(
-            "the text of a mention is not at its place", file=file, line=line, column=4,
-            found=f"{quoted(fields[3])}, and in the document {quoted(characters)}",
-            expected=f"the characters {start:,} to {end:,} of title, line feed and abstract",
-            advice="Offsets count characters (code points) from 0.",
+        raise error(
+            "the text of a mention is not at its place", line, 3,
+            f"{quoted(fields[3])}, and in the document {quoted(characters)}",
+            f"the characters {start:,} to {end:,} of title, line feed and abstract",
+            "Offsets count characters (code points) from 0.",
         )  # fmt: skip
     cuis = separated_identifiers(fields[_COLUMN_OF_CONCEPTS]) if len(fields) > _COLUMN_OF_CONCEPTS else ()
     return GoldMention(start, end, characters, cuis, fields[4].strip() or None)
 
 
-def _offset(fields: list[str], column: int, file: str, line: int) -> int:
-    text = fields[column].strip()
-    if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise InputError(
-            "not a place in the text", file=file, line=line, column=column + 1, found=quoted(text),
-            expected="a number of characters from 0",
-        )  # fmt: skip
-    return int(text)
-
-
-def _check_document(stated: str, expected: str, file: str, line: int) -> None:
+def _check_document(stated: str, expected: str, error: RowErrors, line: int) -> None:
     if stated.strip() != expected:
-        raise InputError(
-            "a line of another document", file=file, line=line, column=1, found=quoted(stated.strip()),
-            expected=f"{quoted(expected)}, whose title stands above",
-        )  # fmt: skip
+        above = f"{quoted(expected)}, whose title stands above"
+        raise error("a line of another document", line, 0, quoted(stated.strip()), above)

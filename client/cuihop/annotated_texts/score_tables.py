@@ -69,10 +69,7 @@ def averages(
         if measure in complete:
             means = sums[:, width * len(counts) + complete.index(measure)] / len(columns)
             return interval_of(means, confidence)
-        scored = values[measure][~np.isnan(values[measure])]
-        if not len(scored):
-            return None, None
-        return mean_interval(scored, confidence=confidence, resamples=resamples, seed=seed, threads=threads)
+        return mean_interval(values[measure], confidence=confidence, resamples=resamples, seed=seed, threads=threads)
 
     results = {}
     for index, (measure, rows) in enumerate(counts.items()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,13 +14,14 @@ from cuihop.annotated_texts.documents import AnnotatedDocument, same_text
 from cuihop.annotated_texts.mention_identifiers import IdentifierMap, numbered_concepts, occurrences
 from cuihop.annotated_texts.nearest_concepts import MatchedConcepts, NumberedText, nearest_concepts
 from cuihop.collection.image_rows import cause_of_strange_name
-from cuihop.collection.shared_concepts import account_of_shared, check_one_vocabulary
+from cuihop.collection.tables import ReadMapping
 from cuihop.errors import InputError, first_few
 from cuihop.evaluation.counts import IdentifierCount
 from cuihop.evaluation.result import Details, MeasuredQueries
 from cuihop.files.content_digest import content_digest
 from cuihop.files.text_lines import counted, direction_text, quoted
 from cuihop.graph import ConceptGraph, Release
+from cuihop.identifiers import in_upper_case, is_identifier
 from cuihop.measures.f1 import MatchCounts, SpanMatch, precision_recall_f1, span_counts
 from cuihop.measures.measure import Measure
 from cuihop.measures.nearness import Nearness
@@ -31,20 +33,12 @@ SPANS, OVERLAP = Measure("span-F1"), Measure("span-F1", options=(("match", "over
 CONCEPTS, NEAR = Measure("document-F1"), Measure("nn-F1")
 
 
-@dataclass(frozen=True, eq=False)
-class TextCollection:
-    """Annotated texts, each with its own identifier.
-
-    Attributes:
-        texts: identifier → text. source: the file. form: how it was read.
-    """
-
-    texts: Mapping[str, AnnotatedDocument]
-    source: str = "memory"
-    form: str = ""
+@dataclass(frozen=True, eq=False, repr=False)
+class TextCollection(ReadMapping[AnnotatedDocument]):
+    """Identifier → annotated text."""
 
     @classmethod
-    def of(cls, texts: Iterable[AnnotatedDocument], source: str = "memory", form: str = "") -> TextCollection:
+    def of(cls, texts: Iterable[AnnotatedDocument], source: str = "memory") -> TextCollection:
         """Texts that a program holds.
 
         Raises:
@@ -58,19 +52,16 @@ class TextCollection:
                     found=quoted(text.identifier), expected="each identifier once",
                 )  # fmt: skip
             by_identifier[text.identifier] = text
-        return cls(by_identifier, source, form)
+        return cls(by_identifier, source)
 
     @property
     def has_spans(self) -> bool:
         """True if every mention has its position in the text."""
-        return all(mention.start >= 0 for text in self.texts.values() for mention in text.mentions)
+        return all(mention.start >= 0 for text in self.values() for mention in text.mentions)
 
-    @property
-    def account(self) -> str:
-        """Summary of the input, in one line."""
-        mentions = sum(len(text.mentions) for text in self.texts.values())
-        details = counted(len(self.texts), "text"), counted(mentions, "mention"), self.form
-        return f"{self.source}: {', '.join(filter(None, details))}"
+    def _facts(self) -> tuple[str, ...]:
+        mentions = sum(len(text.mentions) for text in self.values())
+        return counted(len(self), "text"), counted(mentions, "mention")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,15 +179,15 @@ def score_annotations(
     gold = gold if isinstance(gold, TextCollection) else TextCollection.of(gold)
     predicted = predicted if isinstance(predicted, TextCollection) else TextCollection.of(predicted)
     _check_texts(gold, predicted)
-    others = [predicted.texts.get(name, AnnotatedDocument(name, None)) for name in gold.texts]
+    others = [predicted.get(name, AnnotatedDocument(name, None)) for name in gold]
     sources = gold.source, predicted.source
-    numbers = numbered_concepts(gold.texts.values(), others, graph, identifiers, sources, nearness.unknown)
+    numbers = numbered_concepts(gold.values(), others, graph, identifiers, sources, nearness.unknown)
     if graph is None:
         written = [{numbers.names[n] for numbered in numbers.true.values() for n in numbered},
                    {numbers.names[n] for n in numbers.predicted.values()}]  # fmt: skip
         check_one_vocabulary(written[0], written[1], sources)
     left_out = numbers.unmapped if leave_out_unmapped else frozenset[str]()
-    true_spans = [_spans(text, numbers.true, left_out) for text in gold.texts.values()]
+    true_spans = [_spans(text, numbers.true, left_out) for text in gold.values()]
     predicted_spans = [_spans(text, numbers.predicted) for text in others]
     texts = [
         NumberedText(sorted({concepts for *_, concepts in ours}), sorted({concept for *_, concept in theirs}))
@@ -213,27 +204,28 @@ def score_annotations(
         } | matches
     if graph is not None:
         matches[NEAR] = matched.of_texts()
-    true_times = occurrences(gold.texts.values())
+    true_times = occurrences(gold.values())
     counts = AnnotationCounts(
         texts=len(texts),
         without_predictions=sum(not spans for spans in predicted_spans),
-        not_in_gold=len(predicted.texts.keys() - gold.texts.keys()),
+        not_in_gold=len(predicted.keys() - gold.keys()),
         empty=sum(not text.true and not text.predicted for text in texts),
         true_mentions=sum(map(len, true_spans)),
         predicted_mentions=sum(map(len, predicted_spans)),
         true_concepts=len(matched.true),
         predicted_concepts=len(matched.predicted),
-        composite=sum(len(mention.cuis) > 1 for text in gold.texts.values() for mention in text.mentions),
-        without_concept=sum(not mention.cuis for text in gold.texts.values() for mention in text.mentions),
+        composite=sum(len(mention.cuis) > 1 for text in gold.values() for mention in text.mentions),
+        without_concept=sum(not mention.cuis for text in gold.values() for mention in text.mentions),
         true_identifiers=len(true_times),
         true_occurrences=true_times.total(),
         **identifier_counts(
             numbers.resolved, true_times + occurrences(others), unmapped=numbers.unmapped, without_prefix=numbers.bare
         ),
     )
+    gold_mentions = {name: sorted([m.start, m.end, *m.cuis] for m in text.mentions) for name, text in gold.items()}
     return AnnotationScores(
         measures=tuple(matches),
-        queries=tuple(gold.texts),
+        queries=tuple(gold),
         values=np.stack(
             [precision_recall_f1(rows, nearness.lam if m == NEAR else 0.0)[:, 2] for m, rows in matches.items()], axis=1
         ),
@@ -244,7 +236,14 @@ def score_annotations(
             {
                 "measures": [str(measure) for measure in matches],
                 **(nearness.fields() if graph is not None else {}),
-                **_sources(gold, predicted, identifiers, leave_out_unmapped),
+                "gold": gold.source,
+                "predictions": predicted.source,
+                "map": None if identifiers is None else identifiers.source,
+                "leave_out_unmapped": leave_out_unmapped,
+                "digests": {
+                    "gold": content_digest([gold_mentions, leave_out_unmapped]),
+                    "map": None if identifiers is None else identifiers.digest,
+                },
             },
             {
                 "gold": gold.account,
@@ -259,21 +258,21 @@ def score_annotations(
 
 def _check_texts(gold: TextCollection, predicted: TextCollection) -> None:
     """Refuse annotations without a common text, or with other characters in it."""
-    if not gold.texts:
+    if not gold:
         raise InputError("no texts", file=gold.source, found="nothing", expected="annotated texts")
-    common = gold.texts.keys() & predicted.texts.keys()
-    if predicted.texts and not common:
-        name = next(iter(predicted.texts))
+    common = gold.keys() & predicted.keys()
+    if predicted and not common:
+        name = next(iter(predicted))
         raise InputError(
             "no text is in both annotations", file=predicted.source, found=quoted(name),
-            expected=f"the identifiers of {gold.source}, such as {quoted(next(iter(gold.texts)))}",
-            advice=cause_of_strange_name(name, gold.texts),
+            expected=f"the identifiers of {gold.source}, such as {quoted(next(iter(gold)))}",
+            advice=cause_of_strange_name(name, gold),
         )  # fmt: skip
     if not (gold.has_spans and predicted.has_spans):
         return
-    for name in gold.texts:
+    for name in gold:
         if name in common:
-            ours, theirs = gold.texts[name].text, predicted.texts[name].text
+            ours, theirs = gold[name].text, predicted[name].text
             if ours is not None and theirs is not None and not same_text(ours, theirs):
                 raise InputError(
                     f"not the text of {gold.source}", file=predicted.source, column=f"text {name}",
@@ -287,23 +286,6 @@ def _spans(
 ) -> list[tuple[int, int, Any]]:
     """Distinct mentions of one concept each, by position: start, end, and the numbers of the concept."""
     return sorted({(m.start, m.end, numbers[each]) for m in text.mentions for each in m.cuis if each not in left_out})
-
-
-def _sources(
-    gold: TextCollection, predicted: TextCollection, identifiers: IdentifierMap | None, leave_out_unmapped: bool
-) -> dict[str, Any]:
-    """Parameters about the inputs, with digests of those that the scores of other predictions depend on, too."""
-    texts = {name: sorted([m.start, m.end, *m.cuis] for m in text.mentions) for name, text in gold.texts.items()}
-    return {
-        "gold": gold.source,
-        "predictions": predicted.source,
-        "map": None if identifiers is None else identifiers.source,
-        "leave_out_unmapped": leave_out_unmapped,
-        "digests": {
-            "gold": content_digest([texts, leave_out_unmapped]),
-            "map": None if identifiers is None else identifiers.digest,
-        },
-    }
 
 
 def identifier_counts(resolved: ResolvedConcepts, times: Counter[str], **others: Iterable[str]) -> dict[str, Any]:
@@ -370,3 +352,31 @@ def _notes_on_kinds(kinds: Iterable[tuple[IdentifierCount, str]], identifiers: i
                 f"{kind.distinct:,} of {counted(identifiers, 'identifier')}, {kind.occurrences:,} of "
                 f"{counted(occurrences, 'occurrence')}, {meaning} ({first_few(list(kind.identifiers))})"
             )
+
+
+def check_one_vocabulary(true: Collection[str], predicted: Collection[str], sources: tuple[str, str]) -> None:
+    """Refuse concepts that share none with the true ones, and are written in other forms: every value would be 0."""
+    ours, theirs = (sorted(filter(None, set(side))) for side in (true, predicted))
+    forms = set(map(_form, ours))
+    if not ours or not theirs or not set(ours).isdisjoint(theirs) or not forms.isdisjoint(map(_form, theirs)):
+        return
+    raise InputError(
+        "no predicted concept is a true one, and all are written in another form",
+        file=None if sources[1] == "memory" else sources[1], found=f"such as {quoted(theirs[0])}",
+        expected=f"identifiers of the vocabulary of {sources[0]}, such as {quoted(ours[0])}",
+        advice="Translate one of them, or take the file of the same vocabulary.",
+    )  # fmt: skip
+
+
+def account_of_shared(true: Collection[int], predicted: Collection[int]) -> Iterator[str]:
+    """A line about two sides without a common concept, each by the numbers of its concepts."""
+    if true and predicted and set(true).isdisjoint(predicted):
+        yield "no predicted concept is a true one of any text or image: are both of the same vocabulary?"
+
+
+def _form(identifier: str) -> str:
+    """The form of an identifier: CUI, the prefix of an ontology, another code, or a word."""
+    if is_identifier(in_upper_case(identifier)):
+        return "CUI"
+    prefix, colon, _ = identifier.partition(":")
+    return prefix.lower() + colon if colon else "code" if re.search("[0-9]", identifier) else "word"

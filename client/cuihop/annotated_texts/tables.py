@@ -7,7 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
-from cuihop.annotated_texts.documents import LONGEST_TEXT, AnnotatedDocument, DocumentRows, GoldMention
+from cuihop.annotated_texts.documents import (
+    LONGEST_TEXT,
+    NO_OFFSET,
+    OFFSET,
+    AnnotatedDocument,
+    DocumentRows,
+    GoldMention,
+    checked_offset,
+    document_of_concepts,
+)
 from cuihop.annotated_texts.pubtator import separated_identifiers
 from cuihop.collection.concept_rows import IMAGE_NAMES, IMAGES_AND_CONCEPTS, read_concepts
 from cuihop.collection.tables import Schema
@@ -103,7 +112,6 @@ def line_rows(file: InputFile, lines: Iterable[str]) -> DocumentRows:
 
 _CONCEPT_NAMES = ("cui", "cuis", "concept", "concepts")
 _EXPECTED = "columns ID, start, end and cui"
-_NO_OFFSET, _OFFSET = "not a place in the text", "a number of characters from 0"
 
 
 def mention_rows(file: InputFile, text: tuple[str, Iterator[str]] | None) -> DocumentRows:
@@ -129,7 +137,7 @@ def mention_rows(file: InputFile, text: tuple[str, Iterator[str]] | None) -> Doc
             return _spans(Records.of(file, _EXPECTED, text))
     concepts = read_concepts(file, IMAGES_AND_CONCEPTS, text)
     rows = (
-        (row, AnnotatedDocument(name, None, tuple(GoldMention(-1, -1, None, (cui,)) for cui in sorted(cuis))))
+        (row, document_of_concepts(name, cuis))
         for (name, cuis), row in zip(concepts.sets.items(), concepts.rows, strict=True)
     )
     form, errors = joined(concepts.form, "concepts of documents"), RowErrors(concepts.source, unit=concepts.unit)
@@ -150,7 +158,7 @@ def _spans(records: Records) -> DocumentRows:
         for index, value in ((0, identifier), (3, concepts)):
             if not isinstance(value, str):
                 raise row_error("not a text", row, index, quoted(repr(value)), "a text")
-        begin, stop = _offset(start, row, 1, row_error), _offset(end, row, 2, row_error)
+        begin, stop = checked_offset(start, row, 1, row_error), checked_offset(end, row, 2, row_error)
         if begin >= stop:
             expected = f"more than {begin:,}, its start"
             raise row_error("a mention without characters", row, 2, quoted(str(stop)), expected)
@@ -174,13 +182,6 @@ def _column(records: Records, usual: Sequence[str]) -> int:
     if column is None:
         raise records.error("no such column", quoted(", ".join(records.names)), f"one column named {usual[0]}")
     return column
-
-
-def _offset(value: object, row: int, column: int, row_error: RowErrors) -> int:
-    text = value.strip() if isinstance(value, str) else str(value)
-    if isinstance(value, bool) or not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise row_error(_NO_OFFSET, row, column, quoted(text), _OFFSET)
-    return int(text)
 
 
 def _documents_in_json(file: str, lines: Iterator[str]) -> Iterator[tuple[int, AnnotatedDocument]]:
@@ -215,7 +216,7 @@ def _mention(item: Any, number: int, text: str | None, file: str, line: int) -> 
     def offset(name: str) -> int:
         value = item.get(name)
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 10**9:
-            raise error(_NO_OFFSET, f".{name}", quoted(repr(value)), _OFFSET)
+            raise error(NO_OFFSET, f".{name}", quoted(repr(value)), OFFSET)
         return value
 
     start, end = offset("start"), offset("end")

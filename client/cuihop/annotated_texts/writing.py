@@ -98,12 +98,14 @@ class _Span(NamedTuple):
 
 def _spans(annotations: Annotations) -> Iterator[list[_Span]]:
     """The mentions of each text."""
-    rules, contexts = tuple(RULES), [_contexts(bits) for bits in range(1 << len(CONTEXTS))]
-    columns = [
+    rules = tuple(RULES)
+    contexts = [
+        tuple(context for bit, context in enumerate(CONTEXTS) if bits >> bit & 1) for bits in range(1 << len(CONTEXTS))
+    ]
+    starts, ends, terms, rule_places, bits = (
         column.tolist()
         for column in (annotations.starts, annotations.ends, annotations.terms, annotations.rules, annotations.contexts)
-    ]
-    starts, ends, terms, rule_places, bits = columns
+    )
     bounds, candidates = [0] * (len(starts) + 1), list[int]()
     if annotations.candidates is not None:
         bounds, candidates = (column.tolist() for column in annotations.candidates)
@@ -115,10 +117,6 @@ def _spans(annotations: Annotations) -> Iterator[list[_Span]]:
             )
             for m in range(first, last)
         ]  # fmt: skip
-
-
-def _contexts(bits: int) -> tuple[Context, ...]:
-    return tuple(context for bit, context in enumerate(CONTEXTS) if bits >> bit & 1)
 
 
 def _csv(rows: Iterable[Sequence[Any]]) -> bytes:

@@ -66,16 +66,12 @@ class CaptionBlocks:
         blocks_of: Callable[[Int64 | None], BlockWork], cluster: Cluster | None = None,
     ) -> Float64:  # fmt: skip
         table = np.full(shape, np.nan, dtype=np.float64)
-
-        def store(rows: Int64, values: Float64) -> None:
-            table[rows] = values
-
         path, resources = None, self.resources
         if resources.checkpoint is not None:
             readable = re.sub(r"[^A-Za-z0-9]", "-", str(depends["work"]))
             path = f"{resources.checkpoint}-{readable[:40]}-{content_digest(depends['work'])[:12]}.blocks"
         with open_checkpoint(path, depends, keep=resources.keep_checkpoint) as saved:
-            blocks = BlockStore(store, shape[0], positions=row_numbers, saved=saved)
+            blocks = BlockStore(table.__setitem__, shape[0], positions=row_numbers, saved=saved)
             if not blocks.complete:
                 blocks.fill(blocks_of(blocks.left), progress=resources.progress, cluster=cluster)
         return table

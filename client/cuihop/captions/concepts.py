@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.annotated_texts.documents import AnnotatedDocument, GoldMention
+from cuihop.annotated_texts.documents import document_of_concepts
 from cuihop.annotated_texts.scoring import AnnotationScores, TextCollection, score_annotations
 from cuihop.annotation.semantic_groups import MEDCON, SEMANTIC_GROUPS
 from cuihop.annotation.texts import blocks_of_texts
@@ -85,17 +85,10 @@ def score_concepts(
     """
     concepts.check_images(captions)
     true, predicted = (
-        TextCollection.of(_documents(side, captions), side.source)
+        TextCollection.of((document_of_concepts(image, side[image]) for image in captions), side.source)
         for side in (concepts.references, concepts.predictions)
     )
     return score_annotations(true, predicted, graph, nearness=nearness)
-
-
-def _documents(concepts: ImageConcepts, images: Iterable[str]) -> list[AnnotatedDocument]:
-    return [
-        AnnotatedDocument(image, None, tuple(GoldMention(-1, -1, None, (cui,)) for cui in sorted(concepts[image])))
-        for image in images
-    ]
 
 
 def concept_values(

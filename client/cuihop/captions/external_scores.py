@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -113,18 +113,14 @@ def _rows(
 ) -> Iterator[tuple[int, str, list[float]]]:
     """Row, image and values of each image."""
     limits = [FAMILIES[measure.family].limits for measure in measures]
-
-    def refuse(row: int, column: int, value: object) -> NoReturn:
-        expected = f"a number{limits_text(*limits[column])}"
-        hundredth, (low, high) = _number(value) / 100, limits[column]
-        hint = f"A value in percent is divided by 100: {hundredth:g}." if low <= hundredth <= high else None
-        raise row_error("not a value of the measure", row, column + 1, quoted(str(value)) or "nothing", expected, hint)
-
     for row, name, fields in _fields(records, image, columns, row_error):
         numbers = [_number(value) for value in fields]
         for column, (number, (low, high)) in enumerate(zip(numbers, limits, strict=True)):
             if not low - _ROUNDING <= number <= high + _ROUNDING or not math.isfinite(number):
-                refuse(row, column, fields[column])
+                expected, found = f"a number{limits_text(low, high)}", quoted(str(fields[column])) or "nothing"
+                percent = f"A value in percent is divided by 100: {number / 100:g}."
+                hint = percent if low <= number / 100 <= high else None
+                raise row_error("not a value of the measure", row, column + 1, found, expected, hint)
         yield row, name, numbers
 
 

@@ -114,19 +114,13 @@ class Captions(ReadMapping[str]):
 def _check_texts(texts: Mapping[str, str], rows: ImageRows) -> None:
     """Refuse captions that are all missing values, or all lists of concepts."""
     filled = {image: text.strip() for image, text in texts.items() if text.strip()}
-    for kind, is_of_kind in (("a missing value", _is_missing), ("a list of concepts", _is_of_concepts)):
-        if filled and all(map(is_of_kind, filled.values())):
+    missing = all(text.lower() in MISSING_VALUES for text in filled.values())
+    items = (item.strip() for text in filled.values() for item in text.split(";"))
+    for kind, of_kind in (("a missing value", missing), ("a list of concepts", all(map(looks_like_identifier, items)))):
+        if filled and of_kind:
             image, text = next(iter(filled.items()))
             problem, hint = f"every caption is {kind}", "Is it the column of captions?"
             raise rows.error_of(image, problem, 1, quoted(text), "captions", hint)
-
-
-def _is_missing(text: str) -> bool:
-    return text.lower() in MISSING_VALUES
-
-
-def _is_of_concepts(text: str) -> bool:
-    return all(looks_like_identifier(item.strip()) for item in text.split(";"))
 
 
 def depends_on_captions(references: Captions, predictions: Captions) -> dict[str, str]:

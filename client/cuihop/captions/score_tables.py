@@ -45,7 +45,7 @@ def mean_scores(
     means = []
     for measure, column in zip(scores.measures, scores.values.T, strict=True):
         interval = mean_interval(column, confidence=confidence, resamples=resamples, seed=seed, threads=threads)
-        means.append(MeanScore(str(measure), mean_of(column.tolist()) or 0.0, *interval))
+        means.append(MeanScore(str(measure), *(number or 0.0 for number in (mean_of(column), *interval))))
     return means
 
 

@@ -316,14 +316,10 @@ class _Scoring:
                 expected="--graph, or --reference-concepts and --concepts" if ", or" in needed else "--graph",
             )  # fmt: skip
         if self.concept_scores is None:
-            self.concept_scores = self._scored_concepts(self._concepts)
+            largest = max([self.nearness.n, *(int(m.values.get("n", 0)) for m in self.requested)])
+            nearness = replace(self.nearness, n=largest)
+            self.concept_scores = score_concepts(self._concepts, self.references, self.graph, nearness)
         return concept_values(self.concept_scores, measure, self.nearness, self.graph)
-
-    def _scored_concepts(self, concepts: CaptionConcepts) -> AnnotationScores:
-        nearness = replace(
-            self.nearness, n=max([self.nearness.n, *(int(m.values.get("n", 0)) for m in self.requested)])
-        )
-        return score_concepts(concepts, self.references, self.graph, nearness)
 
     def result(self, columns: Mapping[Measure, Float64], scores: Sequence[ExternalScores]) -> CaptionScores:
         concepts = self.concept_scores

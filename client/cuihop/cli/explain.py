@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -12,14 +13,8 @@ from cuihop.cli.command_files import PICTURE
 from cuihop.cli.evaluation_options import ArrayOptions, TiesOptions
 from cuihop.cli.graph_option import NamedGraphOptions, NearnessOptions, advised_on_unknown
 from cuihop.cli.option_groups import ColumnOptions, JsonOptions, argument, file_option, option, option_group
-from cuihop.cli.output import note, print_json, write_and_show
-from cuihop.cli.print_explanation import (
-    print_inputs,
-    print_pair,
-    print_pair_sensitivity,
-    print_query,
-    print_query_sensitivity,
-)
+from cuihop.cli.output import note, print_json, print_lines, write_and_show
+from cuihop.cli.print_explanation import print_pair, print_pair_sensitivity, print_query, print_query_sensitivity
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.image_rows import cause_of_strange_name
@@ -84,22 +79,25 @@ class _ExplainOptions(JsonOptions, NearnessOptions, NamedGraphOptions):
 
     def write_and_print(
         self, result: Explanation | QueryExplanation, varied: PairSensitivity | QuerySensitivity | None,
-        inputs: Mapping[str, str], show: Callable[[], None],
+        inputs: Mapping[str, str], show: Callable[[Any], None], show_varied: Callable[[Any, Any], None],
     ) -> None:  # fmt: skip
-        """Write the picture, and print the result as JSON with summaries of the inputs, or by ``show`` for people."""
+        """Write the picture, and print the result and the inputs: as JSON, or by the functions for people."""
 
-        def show_with(written: Mapping[str, str]) -> None:
+        def show_all(written: Mapping[str, str]) -> None:
             if self.json:
                 print_json({
                     **result.as_dict(), "sensitivity": None if varied is None else varied.as_dict(),
                     "picture": written.get(_PICTURE), "inputs": dict(inputs),
                 })  # fmt: skip
                 return
-            show()
+            show(result)
+            print_lines(inputs.values())
+            if varied is not None:
+                show_varied(varied, result)
             for path in written.values():
                 note(f"picture: {path}")
 
-        write_and_show([(_PICTURE, self.save, result.save)], show_with)
+        write_and_show([(_PICTURE, self.save, result.save)], show_all)
 
 
 @option_group
@@ -171,13 +169,7 @@ def query(options: _QueryOptions) -> None:
             nearness=nearness,
         )  # fmt: skip
 
-    def show() -> None:
-        print_query(result)
-        print_inputs(result.inputs)
-        if varied is not None:
-            print_query_sensitivity(varied, result)
-
-    options.write_and_print(result, varied, result.inputs, show)
+    options.write_and_print(result, varied, result.inputs, print_query, print_query_sensitivity)
 
 
 def _worst_query(
@@ -203,19 +195,12 @@ def _explain_sets(
     inputs = {name: images.account for name, images in zip(("concepts", "corpus"), files, strict=False)}
     with options.opened_for_paths() as opened:
         images = Dataset(*files) if files else dict(zip(titles, sets, strict=True))
-        ImageCollection.of(
-            images, opened, "drop" if nearness.unknown == "drop" else "isolated"
-        )  # at least one concept is known
+        # at least one concept is known
+        ImageCollection.of(images, opened, "drop" if nearness.unknown == "drop" else "isolated")
         result = explain_pair(*sets, opened, nearness, look=options.look, titles=titles)
         varied = None if grid is None else sensitivity_of_pair(*sets, opened, grid, nearness=nearness)
 
-    def show() -> None:
-        print_pair(result)
-        print_inputs(inputs)
-        if varied is not None:
-            print_pair_sensitivity(varied, result)
-
-    options.write_and_print(result, varied, inputs, show)
+    options.write_and_print(result, varied, inputs, print_pair, print_pair_sensitivity)
 
 
 def _concepts(images: ImageConcepts, image: str) -> frozenset[str]:

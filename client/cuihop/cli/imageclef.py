@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import typer
@@ -129,9 +128,6 @@ def concept_detection(
     report.write((VALUES_OF_IMAGES, "per_query", outputs.output), outputs, json=outputs.json, inputs=accounts)
 
 
-_INTERVALS: dict[str, Any] = {"resamples": 10_000, "confidence": 0.95, "seed": 0, "threads": None}
-
-
 @option_group
 class _IrmaOptions:
     """Codes of images, and of the hierarchy."""
@@ -172,12 +168,11 @@ def irma_error(
     evaluations = {name: truth.evaluation(path, missing_wrong=options.missing_wrong) for name, path in files.items()}
     errors = [] if trained is None else code_errors(list(evaluations.values()), trained)
     of_cards = {name: ScoreCard.of(evaluation, name) for name, evaluation in evaluations.items()}
-    first = next(iter(evaluations.values()))
-    by_label = groups_of_cards(of_cards, list(first.means), labels, groups.by, _INTERVALS)
+    first, confidence = next(iter(evaluations.values())), IntervalOptions.confidence
+    by_label = groups_of_cards(of_cards, list(first.means), labels, groups.by, IntervalOptions().of_tests(None))
     further = {"by": group_fields(by_label), "by_code": [asdict(each) for each in errors]}
     means = {name: {"error count": each.counts.error_sum, **each.means} for name, each in evaluations.items()}
     ranked = None if len(evaluations) == 1 else RankedSystems(means, labelled, error=True)
-    confidence = _INTERVALS["confidence"]
 
     def show(written: Mapping[str, str]) -> None:
         if outputs.json and ranked is None:

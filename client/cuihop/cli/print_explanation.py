@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from cuihop.cli.graph_option import note_dropped, note_merged, note_upper_case
-from cuihop.cli.output import console, hops_text, note, print_lines, print_table
+from cuihop.cli.output import console, hops_text, note, print_table
 from cuihop.files.text_lines import counted, direction_text
 from cuihop.measures.nearness import earned_text, nearness_text, weight_text
 from cuihop.notebooks.table import Table
@@ -26,11 +26,6 @@ _OUTSIDE = {
 }
 _TIES_LISTED = 3
 _UNBROKEN = 100_000
-
-
-def print_inputs(inputs: Mapping[str, str]) -> None:
-    """Print the form and the size of each input, a line each."""
-    print_lines(inputs.values())
 
 
 def print_pair(result: Explanation) -> None:
@@ -64,7 +59,7 @@ def print_pair(result: Explanation) -> None:
     )
     screen.print(f"paths run from {title_a} to {title_b}: ↑ to a parent, ↓ to a child")
     screen.print(f"IoU    {result.iou:.4f}  = {result.shared} / {result.union}")
-    _show_release(screen, result)
+    screen.print(f"release {result.release.name}, digest {result.release.digest[:12]}")
 
 
 def _concept_text(result: Explanation, concept: ExplainedConcept) -> str:
@@ -97,19 +92,11 @@ def _nearness_text(result: Explanation) -> str:
     return nearness_text(result.n, f"{result.lam:g}", result.weight, result.ic, direction_text(result.direction))
 
 
-def _show_release(screen: Console, result: Explanation) -> None:
-    screen.print(f"release {result.release.name}, digest {result.release.digest[:12]}")
-
-
 def print_pair_sensitivity(varied: PairSensitivity, result: Explanation) -> None:
     """Print nn-IoU for each n and λ, with and without hubs; the requested setting is marked."""
     screen = console()
 
-    def cell(setting: PairSetting) -> str:
-        mark = " *" if (setting.hubs, setting.n, setting.lam) == (None, result.n, result.lam) else ""
-        return f"{setting.nn_iou:.4f}{mark}"
-
-    _show_grid("nn-IoU", varied.settings, cell, lambda s: str(s.near))
+    _show_grid("nn-IoU", varied.settings, result, lambda s: f"{s.nn_iou:.4f}", lambda s: str(s.near))
     for children in dict.fromkeys(setting.hubs for setting in varied.settings if setting.hubs is not None):
         for n in dict.fromkeys(setting.n for setting in varied.settings):
             lost = [f"{x.cui} {x.name or ''}".rstrip() for x in varied.lost if (x.hubs, x.n) == (children, n)]
@@ -125,10 +112,16 @@ def print_pair_sensitivity(varied: PairSensitivity, result: Explanation) -> None
 def _show_grid(
     title: str,
     settings: Sequence[PairSetting] | Sequence[QuerySetting],
+    requested: Explanation,
     cell: Callable[..., str],
     near: Callable[..., str] | None = None,
 ) -> None:
-    """Print a grid: a row for each H and n, a column for each λ."""
+    """Print a grid: a row for each H and n, a column for each λ; the requested setting is marked."""
+
+    def marked(setting: PairSetting | QuerySetting) -> str:
+        here = (setting.hubs, setting.n, setting.lam) == (None, requested.n, requested.lam)
+        return cell(setting) + (" *" if here else "")
+
     lams = list(dict.fromkeys(setting.lam for setting in settings))
     columns = ["graph", "n", *(["near"] if near else []), *(f"λ = {lam:g}" for lam in lams)]
     rows = []
@@ -136,7 +129,7 @@ def _show_grid(
         here = settings[first : first + len(lams)]
         hubs = here[0].hubs
         graph = "whole" if hubs is None else f"without hubs (> {hubs:,} children)"
-        rows.append((graph, str(here[0].n), *([near(here[0])] if near else []), *map(cell, here)))
+        rows.append((graph, str(here[0].n), *([near(here[0])] if near else []), *map(marked, here)))
     print_table(Table(columns, rows), title)
 
 
@@ -177,7 +170,7 @@ def print_query(result: QueryExplanation) -> None:
         _show_ranked(screen, result, ranked)
     pair = pairs[0]
     screen.print(_nearness_text(pair))
-    _show_release(screen, pair)
+    screen.print(f"release {pair.release.name}, digest {pair.release.digest[:12]}")
 
 
 def _through(near: ExplainedConcept | None) -> str:
@@ -235,19 +228,13 @@ def _show_ranked(screen: Console, result: QueryExplanation, ranked: RankedPair) 
 def print_query_sensitivity(varied: QuerySensitivity, result: QueryExplanation) -> None:
     """Print gains and ideal ranks of both images for each n and λ, and nn-CUI@K where there is a ranking."""
 
-    def marked(setting: QuerySetting, text: str) -> str:
-        here = (setting.hubs, setting.n, setting.lam) == (None, result.pair_above.n, result.pair_above.lam)
-        return text + (" *" if here else "")
-
     def gains(setting: QuerySetting) -> str:
         above, below = setting.gain_above, setting.gain_below
         sign = ">" if above > below else "<" if above < below else "="
-        return marked(setting, f"{above:.4f} {sign} {below:.4f}")
+        return f"{above:.4f} {sign} {below:.4f}"
 
-    def ranks(setting: QuerySetting) -> str:
-        return marked(setting, f"{setting.rank_above:,} / {setting.rank_below:,}")
-
-    _show_grid(f"nn-IoU of {result.above} and of {result.below}", varied.settings, gains)
-    _show_grid("their ranks in the ideal ranking", varied.settings, ranks)
+    settings, pair = varied.settings, result.pair_above
+    _show_grid(f"nn-IoU of {result.above} and of {result.below}", settings, pair, gains)
+    _show_grid("their ranks in the ideal ranking", settings, pair, lambda s: f"{s.rank_above:,} / {s.rank_below:,}")
     if result.ranked is not None:
-        _show_grid(f"nn-CUI@{varied.k}", varied.settings, lambda s: marked(s, f"{s.ndcg or 0.0:.4f}"))
+        _show_grid(f"nn-CUI@{varied.k}", settings, pair, lambda s: f"{s.ndcg or 0.0:.4f}")

@@ -61,7 +61,7 @@ class RunOptions(ThreadsOptions):
         metavar="FOLDER", mark=FileUse.WRITES_FOLDER,
     )  # fmt: skip
 
-    def job(self, context: typer.Context, memory: str = DEFAULT_MEMORY) -> Job:
+    def job(self, context: typer.Context) -> Job:
         """The job of the command. A cluster is connected until the command ends.
 
         Raises:
@@ -70,9 +70,9 @@ class RunOptions(ThreadsOptions):
         if self.shard is not None and self.checkpoint is None:
             raise typer.BadParameter("--shard needs --checkpoint FOLDER, the same for all shards")
         shard = None if self.shard is None else Shard.parse(self.shard)
-        cluster = _connected(context, self.cluster, self.cluster_folder)
+        cluster, command = _connected(context, self.cluster, self.cluster_folder), str(context.info_name)
         arguments = given_arguments(context)
-        return Job(self.threads, memory, self.checkpoint, shard, str(context.info_name), arguments, cluster=cluster)
+        return Job(self.threads, DEFAULT_MEMORY, self.checkpoint, shard, command, arguments, cluster=cluster)
 
 
 @option_group
@@ -83,9 +83,9 @@ class MemoryRunOptions(RunOptions):
         "Memory beside the inputs, such as 500MB. Results do not depend on it.", default=DEFAULT_MEMORY
     )
 
-    def job(self, context: typer.Context, memory: str = "") -> Job:
+    def job(self, context: typer.Context) -> Job:
         """As `RunOptions.job`, with the memory of the option."""
-        return super().job(context, memory or self.memory)
+        return replace(super().job(context), memory=self.memory)
 
 
 @dataclass(frozen=True)

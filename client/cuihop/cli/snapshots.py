@@ -163,10 +163,9 @@ def _distance_index(options: _IndexOptions) -> tuple[dict[str, Any], str]:
     opened = SnapshotGraph.open(options.graph)
     path = index_path(options.graph)
     check_output(path)
-    built = opened.index
-    building = built is None or options.force
-    compared = 0
-    if built is None or options.force:
+    built, compared = None if options.force else opened.index, 0
+    building = built is None
+    if built is None:
         built = _built_index(opened, path, options.threads)
         compared = check_index(opened, built, options.check)
         built.save(path)

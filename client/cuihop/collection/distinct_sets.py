@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import overload
 
 import numpy as np
 
@@ -46,13 +45,7 @@ class DistinctSets(Sequence[frozenset[str]]):
         ranks[order] = np.arange(len(used))
         return DistinctSets(tuple(map(self.distinct.__getitem__, used[order].tolist())), ranks[numbers.reshape(-1)])
 
-    @overload
-    def __getitem__(self, image: int) -> frozenset[str]: ...
-    @overload
-    def __getitem__(self, image: slice) -> list[frozenset[str]]: ...
-    def __getitem__(self, image: int | slice) -> frozenset[str] | list[frozenset[str]]:
-        if isinstance(image, slice):
-            return [self.distinct[number] for number in self.of[image].tolist()]
+    def __getitem__(self, image: int) -> frozenset[str]:  # type: ignore[override]
         return self.distinct[int(self.of[image])]
 
     def __iter__(self) -> Iterator[frozenset[str]]:

@@ -6,11 +6,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from cuihop.collection.concept_rows import IMAGES_AND_CONCEPTS, ConceptRows, concepts_of_pairs, read_concepts
 from cuihop.collection.distinct_sets import DistinctSets
-from cuihop.collection.tables import ReadMapping, Schema
+from cuihop.collection.tables import ReadMapping
 from cuihop.errors import InputError
 from cuihop.files.arrow_tables import is_table_object
 from cuihop.files.content_digest import digest_of_mapping
@@ -124,19 +123,15 @@ class ImageConcepts(ReadMapping[frozenset[str]]):
             return cls.of_rows(concepts_of_pairs(images.items(), "memory"))
         pandas = sys.modules.get("pandas")
         if pandas is not None and isinstance(images, pandas.DataFrame):
-            return cls._of_frame(images, schema)
+            table = schema.table(Records(list(map(str, images.columns)), "DataFrame"))
+            names, values = (images.iloc[:, column] for column in table.columns)
+            concepts = ("" if empty else one for one, empty in zip(values, values.isna(), strict=True))
+            rows = concepts_of_pairs(zip(names, concepts, strict=True), "DataFrame")
+            rows.form = table.form
+            return cls.of_rows(rows)
         if is_table_object(images):
             return cls.of_rows(read_concepts(images, schema))
         raise InputError(
             "not a collection of images", found=type(images).__name__,
             expected="a mapping of images to concepts, a DataFrame, or what ImageConcepts.read gives",
         )  # fmt: skip
-
-    @classmethod
-    def _of_frame(cls, frame: Any, schema: Schema) -> ImageConcepts:
-        table = schema.table(Records(list(map(str, frame.columns)), "DataFrame"))
-        images, values = (frame.iloc[:, column] for column in table.columns)
-        concepts = ("" if empty else one for one, empty in zip(values, values.isna(), strict=True))
-        rows = concepts_of_pairs(zip(images, concepts, strict=True), "DataFrame")
-        rows.form = table.form
-        return cls.of_rows(rows)

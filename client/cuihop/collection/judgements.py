@@ -209,7 +209,7 @@ class _JudgementRows:
     """Rows of queries, documents and grades, with one set of checks for every form of input."""
 
     def __init__(self, error: RowErrors) -> None:
-        self._error = error
+        self.error = error
         self._grades: dict[str, dict[str, int]] = {}
         self._rows: dict[str, list[Sequence[int]]] = {}  # of each query, as its documents stand in its grades
 
@@ -227,8 +227,8 @@ class _JudgementRows:
                 seen = dict(zip(islice(judged, before), earlier, strict=True))
                 for row, document in zip(rows[begin:end], documents[begin:end], strict=True):
                     if seen.setdefault(document, row) != row:
-                        earlier_row = f"{self._error.unit} {seen[document]:,}"
-                        raise self._error(
+                        earlier_row = f"{self.error.unit} {seen[document]:,}"
+                        raise self.error(
                             "a document is judged twice for a query", row, 1,
                             f"{quoted(document)} for query {quoted(query)}, as in {earlier_row}",
                             "each document once for a query",
@@ -238,7 +238,7 @@ class _JudgementRows:
     def all_grades(self, expected: str) -> dict[str, dict[str, int]]:
         """Query → document → grade; refuses an input without a row."""
         if not self._grades:
-            raise self._error.empty("judgement", expected)
+            raise self.error.empty("judgement", expected)
         return self._grades
 
 
@@ -270,17 +270,16 @@ def _add_json(rows: _JudgementRows, file: InputFile, blocks: Iterable[tuple[int,
     numbered = ((n, raw) for first, block in blocks for n, raw in enumerate(block, start=first))
     records = Records.of(file, _EXPECTED, ("{", (decoded(raw, file.name, line) for line, raw in numbered)))
     columns = [records.column(name) for name in _COLUMNS]
-    row_error = RowErrors(file.name, _COLUMNS)
     for line, values in records.rows():
         query, document, grade = (values[column] for column in columns)
         for column, name in enumerate((query, document)):
             if not isinstance(name, str) or not name.strip():
-                raise row_error("a name is missing", line, column, quoted(repr(name)), "a name")
+                raise rows.error("a name is missing", line, column, quoted(repr(name)), "a name")
         value = grade
         if isinstance(grade, str):
             value = words[grade.strip().encode()] if _WORD.fullmatch(grade.strip()) else None
         if not isinstance(value, int) or isinstance(value, bool) or not _SMALLEST_GRADE <= value <= LARGEST_GRADE:
-            raise row_error("not a grade", line, 2, quoted(repr(grade)), words.expected)
+            raise rows.error("not a grade", line, 2, quoted(repr(grade)), words.expected)
         rows.add([line], [query.strip()], [document.strip()], [value])
 
 

@@ -29,7 +29,7 @@ from cuihop.measures.measure import FAMILIES, Measure, measures_named
 from cuihop.notebooks.figures import comparison_figure, saved_figure
 from cuihop.notebooks.table import Table
 from cuihop.resources.arrays import Float64
-from cuihop.resources.optional_packages import installed_by
+from cuihop.resources.optional_packages import data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -218,10 +218,7 @@ class Comparison:
 
     def to_pandas(self) -> pd.DataFrame:
         """One row for each difference, its columns those of `Difference`."""
-        with installed_by("cuihop[frames]"):
-            import pandas as pd
-
-        return pd.DataFrame([asdict(difference) for difference in self.differences])
+        return data_frame([asdict(difference) for difference in self.differences])
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """The differences with their intervals, as a figure; written to ``path`` (.svg, .png, .pdf) if given.

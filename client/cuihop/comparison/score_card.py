@@ -175,9 +175,10 @@ class ScoreCard:
         both = [
             f"{name}: {_text(self.conditions.get(name))} and {_text(other.conditions.get(name))}" for name in differ
         ]
-        if set(self.queries) != set(other.queries):
+        if different := sorted(set(self.queries) ^ set(other.queries)):
+            sizes = f"{len(self.queries):,} and {len(other.queries):,}"
             differ.append("queries")
-            both.append(f"queries: {_query_difference(self.queries, other.queries)}")
+            both.append(f"queries: {sizes}; {len(different):,} in one only, such as {quoted(different[0])}")
         ours, theirs = called or (self.system, other.system)
         if differ:
             raise InputError(
@@ -222,11 +223,6 @@ def _number(count: Any) -> Any:
 
 def _text(value: object) -> str:
     return "none" if value is None else quoted(str(value))
-
-
-def _query_difference(ours: Sequence[str], theirs: Sequence[str]) -> str:
-    different = sorted(set(ours) ^ set(theirs))
-    return f"{len(ours):,} and {len(theirs):,}; {len(different):,} in one only, such as {quoted(different[0])}"
 
 
 FORMAT = 2

@@ -19,6 +19,7 @@ from cuihop.evaluation.judge import JudgedSystem, depth_of
 from cuihop.evaluation.result import Details, Evaluation
 from cuihop.files.text_lines import quoted
 from cuihop.graph import ConceptGraph
+from cuihop.rankings.ranking import Ranking
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.resources.arrays import Float64
 from cuihop.resources.optional_packages import versions
@@ -59,19 +60,7 @@ def _judged_details(system: JudgedSystem, data: Dataset, criteria: Criteria) -> 
         unlabelled=judged.unlabelled,
         relevance=relevance,
     )
-    parameters: dict[str, Any] = {
-        "measures": [str(measure) for measure in criteria.measures],
-        "missing": criteria.missing,
-        "empty_ideal": criteria.empty_ideal,
-        "query_image": criteria.query_image,
-        "qrels": _source(data.qrels),
-        "labels": _source(data.labels),
-        "label_agreement": "equal" if data.labels is None else data.labels.agreement,
-        "ranking": ranking.source,
-        "ties": ranking.ties,
-        "digests": {"qrels": _digest(data.qrels), "labels": _digest(data.labels)},
-    }
-    return Details(counted, parameters, _inputs(data, system))
+    return Details(counted, {**_parameters(data, criteria), **_of_ranking(ranking)}, _inputs(data, system))
 
 
 def evaluations_of_images(
@@ -98,7 +87,7 @@ def evaluations_of_images(
         release=None if graph is None else graph.release,
         versions=versions("cuihop", "numpy", "numba"),
     )
-    counts, parameters = _counts(images, best, data.qrels), _parameters(images, data, criteria)
+    counts, parameters = _counts(images, best, data.qrels), _parameters(data, criteria, images)
     deepest = depth_of(criteria.measures)
     looked_at = len(images.corpus) if deepest is None else deepest
     available = np.minimum(looked_at, len(images.corpus) - (images.own_rows >= 0))
@@ -116,41 +105,32 @@ def evaluations_of_images(
             unjudged=judged.unjudged,
             unlabelled=judged.unlabelled,
         )
-        details = Details(
-            of_ranking, {**parameters, "ranking": ranking.source, "ties": ranking.ties}, _inputs(data, system)
-        )
+        details = Details(of_ranking, {**parameters, **_of_ranking(ranking)}, _inputs(data, system))
         evaluations[name] = shared(values=of_system, retrieved=np.minimum(system.lengths, looked_at), details=details)
     return evaluations
 
 
-def _parameters(images: ImageCollection, data: Dataset, criteria: Criteria) -> dict[str, Any]:
+def _parameters(data: Dataset, criteria: Criteria, images: ImageCollection | None = None) -> dict[str, Any]:
+    """The parameters that all rankings share; without images, of judgements or labels alone."""
+    by_concepts: dict[str, Any] = {}
+    sources: dict[str, Any] = {"qrels": data.qrels, "labels": data.labels}
+    if images is not None:
+        by_concepts = {**criteria.nearness.fields(), "ideal": "the best K of the whole corpus"}
+        sources |= {"queries": images.queries, "corpus": images.corpus}
     return {
         "measures": [str(measure) for measure in criteria.measures],
-        **criteria.nearness.fields(),
+        **by_concepts,
         "missing": criteria.missing,
         "empty_ideal": criteria.empty_ideal,
         "query_image": criteria.query_image,
-        "ideal": "the best K of the whole corpus",
-        "qrels": _source(data.qrels),
-        "labels": _source(data.labels),
         "label_agreement": "equal" if data.labels is None else data.labels.agreement,
-        "queries": images.queries.source,
-        "corpus": images.corpus.source,
-        "digests": {
-            "queries": images.queries.digest,
-            "corpus": images.corpus.digest,
-            "qrels": _digest(data.qrels),
-            "labels": _digest(data.labels),
-        },
+        **{name: None if source is None else source.source for name, source in sources.items()},
+        "digests": {name: None if source is None else source.digest for name, source in sources.items()},
     }
 
 
-def _source(data: Any) -> str | None:
-    return None if data is None else data.source
-
-
-def _digest(data: Any) -> str | None:
-    return None if data is None else data.digest
+def _of_ranking(ranking: Ranking) -> dict[str, str | None]:
+    return {"ranking": ranking.source, "ties": ranking.ties}
 
 
 def _inputs(data: Dataset, system: JudgedSystem) -> dict[str, str]:

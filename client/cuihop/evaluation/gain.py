@@ -121,11 +121,7 @@ class Gains:
         images, depth, number = self.images, self.depth, levels[0].part
         of_rankings = len(rankings) * len(measures)
         results = np.full((len(images.queries), of_rankings + len(levels)), np.nan, dtype=np.float64)
-
-        def store(rows: Int64, values: Float64) -> None:
-            results[rows] = values
-
-        blocks = BlockStore(store, len(results), positions=resources.places, saved=saved, part=number)
+        blocks = BlockStore(results.__setitem__, len(results), positions=resources.places, saved=saved, part=number)
         if not blocks.complete:
             level = levels[0]
             nearness = Nearness(level.hops, level.lam, self.nearness.direction, weight=level.weight, ic=level.ic)

@@ -70,13 +70,9 @@ def group_means(
     for column_index, measure in enumerate(map(str, evaluation.measures)):
         for value, here in groups:
             of_group = evaluation.values[here, column_index]
-            scored = of_group[~np.isnan(of_group)]
-            low, high = (
-                mean_interval(scored, confidence=confidence, resamples=resamples, seed=seed, threads=threads)
-                if len(scored)
-                else (None, None)
-            )
-            means.append(GroupMean(by, value, measure, len(scored), mean_of(scored.tolist()), low, high))
+            scored = int((~np.isnan(of_group)).sum())
+            interval = mean_interval(of_group, confidence=confidence, resamples=resamples, seed=seed, threads=threads)
+            means.append(GroupMean(by, value, measure, scored, mean_of(of_group), *interval))
     return means
 
 

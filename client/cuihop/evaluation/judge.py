@@ -274,10 +274,11 @@ def _measured(
     ranking: Ranking, measures: Sequence[Measure], grader: _Grader, values: Float64, columns: Sequence[int]
 ) -> dict[int, Int64]:
     """Fill in the columns of measures that share a grader; return `JudgedValues.relevance` for each threshold."""
-    families = [FAMILIES[measure.family] for measure in measures]
-    for family, measure in zip(families, measures, strict=True):
-        if family.values is None:
+    computed = []
+    for column, measure in zip(columns, measures, strict=True):
+        if (values_of := FAMILIES[measure.family].values) is None:
             raise InputError("not a measure of a ranking", column="measures", found=str(measure))
+        computed.append((column, values_of, measure))
     depth = depth_of(measures)
     lengths = ranking.lengths if depth is None else np.minimum(ranking.lengths, depth)
     counted = {
@@ -293,9 +294,8 @@ def _measured(
             first, last, _first_documents(ranking.indptr, grader.documents, first, last, of_part), of_part
         )
         judged = JudgedRankings.of(grades, of_part, grader.pools, grader.pool[first:last])
-        for column, family, measure in zip(columns, families, measures, strict=True):
-            if family.values is not None:
-                values[first:last, column] = family.values(judged, measure.k, measure.values)
+        for column, values_of, measure in computed:
+            values[first:last, column] = values_of(judged, measure.k, measure.values)
         for threshold, counts in counted.items():
             counts[first:last, 2] = judged.count(judged.found(threshold).owners)
 

@@ -97,7 +97,11 @@ def span_of(low: float | None, high: float | None) -> str:
 
 
 def span_text(counts: Collection[int]) -> str:
-    """The smallest and the largest count."""
+    """The smallest and the largest count.
+
+    >>> span_text([1_000, 9_999]), span_text([0])
+    ('1,000 to 9,999', '0')
+    """
     least, most = min(counts), max(counts)
     return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 

@@ -47,11 +47,15 @@ def resampled(
 
 def mean_interval(
     values: Float64, *, confidence: float, resamples: int, seed: int, threads: int | None
-) -> tuple[float, float]:
+) -> tuple[float, float] | tuple[None, None]:
     """The confidence interval of a mean: percentiles of resampled means (Efron and Tibshirani 1993, chapter 13).
 
-    ``values`` are float64, shape (queries,), finite, at least one; the rest is as in `resampled_sums`.
+    ``values`` are float64, shape (queries,); NaN is no value, and without any there is no interval. The rest is as in
+    `resampled_sums`.
     """
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return None, None
     means = resampled_sums(np.ascontiguousarray(values[:, np.newaxis]), resamples, seed, threads)[:, 0] / len(values)
     return interval_of(means, confidence)
 

@@ -21,7 +21,7 @@ from cuihop.graph import Release
 from cuihop.measures.measure import Measure
 from cuihop.notebooks.figures import evaluation_figure, saved_figure
 from cuihop.notebooks.table import Table, write_columns
-from cuihop.resources.optional_packages import installed_by
+from cuihop.resources.optional_packages import data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -172,10 +172,7 @@ class MeasuredQueries:
 
     def to_pandas(self) -> pd.DataFrame:
         """One row for each query, in the order of their file; the columns are those of `to_csv`."""
-        with installed_by("cuihop[frames]"):
-            import pandas as pd
-
-        return pd.DataFrame(dict(self._columns()))
+        return data_frame(dict(self._columns()))
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write one row for each query, atomically.

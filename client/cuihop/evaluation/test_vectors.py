@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite, isnan
@@ -135,20 +135,15 @@ class TestVectors:
         Raises:
             InputError: a case cannot be computed; names it.
         """
-        differences = []
+        differences: list[Difference] = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about sets that the graph hardly holds, which stand here on purpose
             installation = _Installation(self)
             for case in self.cases:
                 try:
-                    computed = list(installation.values(case))
+                    differences += self._differences(installation.values(case))
                 except (KeyError, TypeError, AttributeError) as error:
                     raise _fault(error, f"a case that cannot be computed, {quoted(case['id'])}", self.source) from None
-                differences += [
-                    Difference(name, way, self.expected[name], value)
-                    for way, name, value in computed
-                    if not self._equal(self.expected[name], value)
-                ]
         return differences
 
     def compare(self, values: Mapping[str, Value], way: str) -> list[Difference]:
@@ -162,16 +157,15 @@ class TestVectors:
             raise InputError(
                 "a value of no case", file=way, found=quoted(strange), expected=f"identifiers of {self.source}"
             )
-        return [
-            Difference(name, way, self.expected[name], value)
-            for name, value in values.items()
-            if not self._equal(self.expected[name], value)
-        ]
+        return list(self._differences((way, name, value) for name, value in values.items()))
 
-    def _equal(self, expected: Value, value: Value) -> bool:
-        if expected is None or value is None:
-            return expected is value
-        return abs(expected - value) <= self.tolerance
+    def _differences(self, computed: Iterable[tuple[str, str, Value]]) -> Iterator[Difference]:
+        """The values, each with its way and identifier, that are not as expected."""
+        for way, name, value in computed:
+            expected = self.expected[name]
+            equal = expected is value if expected is None or value is None else abs(expected - value) <= self.tolerance
+            if not equal:
+                yield Difference(name, way, expected, value)
 
 
 class _Installation:

@@ -14,7 +14,7 @@ import numpy as np
 from cuihop.explanation.pair import Explanation, explain_pair
 from cuihop.explanation.picture import figure_of_pairs
 from cuihop.explanation.query_gains import QueryGains, QueryImages, hops_to_corpus, similarities_of
-from cuihop.explanation.values import ExplainedConcept, plain
+from cuihop.explanation.values import plain
 from cuihop.graph import ConceptGraph
 from cuihop.measures.dcg import checked_k, cumulated_gains, normalised
 from cuihop.measures.nearness import Nearness
@@ -177,8 +177,8 @@ class QueryExplanation:
                 cui=cui,
                 name=None if either is None else either.name,
                 in_query=either is not None and either.side != "B",
-                in_above=_holds(above),
-                in_below=_holds(below),
+                in_above=above is not None and above.side != "A",
+                in_below=below is not None and below.side != "A",
                 earned_above=None if above is None else above.earned,
                 earned_below=None if below is None else below.earned,
                 share_above=share_above,
@@ -226,10 +226,6 @@ class QueryExplanation:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the picture: see `Explanation.save`."""
         save_picture(self.figure, path)
-
-
-def _holds(concept: ExplainedConcept | None) -> bool:
-    return concept is not None and concept.side != "A"
 
 
 def explain_query(

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from cuihop._kernels.shared import nn_iou_of_counts
+from cuihop.adapter_rules import BACKWARDS, SEARCHES
 from cuihop.errors import InputError
-from cuihop.explanation.hub_free import HubFree
 from cuihop.explanation.query import dcg_of_query, rank_of
 from cuihop.explanation.query_gains import Hops, QueryGains, QueryImages, hops_to_corpus, similarities_of
 from cuihop.graph import ConceptGraph, Direction, Release
@@ -240,13 +240,12 @@ def sensitivity_of_pair(
     shared, union = len(A & B), len(A | B)
     settings: list[PairSetting] = []
     lost: list[tuple[int, int, str]] = []
-    region: HubFree | None = None
-    without: list[tuple[int | None, Hops]] = []
+    region, graphs = None, dict[int | None, Hops]({None: distances})
     if hubs:
-        region = HubFree(graph, held_a, held_b, bound=ns[-1], direction=direction, most=hubs[-1])
-        without = [(most, region.hops(most)) for most in hubs]
+        region = _HubFree(graph, held_a, held_b, bound=ns[-1], direction=direction, most=hubs[-1])
+        graphs |= {most: region.hops(most) for most in hubs}
     similarities = similarities_of(distances, graph, nearness)
-    for most, hops in [(None, distances), *without]:
+    for most, hops in graphs.items():
         for n in ns:
             near = _near(A, B, hops, n)
             within = {pair: d if similarities is None else similarities[pair] for pair, d in hops.items() if d <= n}
@@ -306,13 +305,12 @@ def sensitivity_of_query(
     isolated = inputs.images.resolved.isolated
     held = frozenset[str]().union(*inputs.images.corpus_sets) - isolated
     distances = hops_to_corpus(inputs.concepts, inputs.images, graph, ns[-1], direction)
-    settings = []
-    without: list[tuple[int | None, Hops]] = []
+    settings, graphs = [], dict[int | None, Hops]({None: distances})
     if hubs:
-        region = HubFree(graph, inputs.concepts - isolated, held, bound=ns[-1], direction=direction, most=hubs[-1])
-        without = [(most, region.hops(most)) for most in hubs]
+        region = _HubFree(graph, inputs.concepts - isolated, held, bound=ns[-1], direction=direction, most=hubs[-1])
+        graphs |= {most: region.hops(most) for most in hubs}
     similarities = similarities_of(distances, graph, nearness)
-    for most, hops in [(None, distances), *without]:
+    for most, hops in graphs.items():
         counts = QueryGains.of(query, inputs.concepts, inputs.images, hops, ns[-1], similarities)
         for n in ns:
             for lam in lams:
@@ -331,3 +329,90 @@ def _near(A: frozenset[str], B: frozenset[str], hops: Hops, n: int) -> frozenset
     """rel_n(A, B)."""
     ends = {end for pair, distance in hops.items() if distance <= n for end in pair}
     return frozenset(ends - (A & B))
+
+
+class _HubFree:
+    """The subgraph that holds every path of at most ``bound`` hops without a hub between two sets of concepts.
+
+    A *hub* is a concept with more than H children in the release, whatever their direction in a search: broad classes
+    such as "disease", through which everything is near everything. Without hubs, a path of is_a hops may not start at a
+    hub, run through one, or end at one. Two images that share a hub still share it.
+
+    Neighbours are fetched layer by layer, from both sides towards the middle, in at most ``2 * bound + 1`` batches
+    for each search that the direction needs; hubs, of more children than the largest H, ``most``, are never expanded.
+    The number of ``children`` is that of each start, each end and each concept on the way.
+    """
+
+    def __init__(
+        self,
+        graph: ConceptGraph,
+        starts: Collection[str],
+        ends: Collection[str],
+        *,
+        bound: int,
+        direction: Direction,
+        most: int,
+    ) -> None:
+        self._graph, self._most = graph, most
+        self._starts, self._ends, self._bound = frozenset(starts), frozenset(ends), bound
+        self._arcs: dict[Direction, dict[str, set[str]]] = {}
+        self.children = _children_of(self._starts | self._ends, graph)
+        for search in SEARCHES[direction]:
+            arcs = self._arcs[search] = {}
+            seen = self._expand(arcs, self._starts, -(-bound // 2), search, forwards=True)
+            met = self._expand(arcs, self._ends, bound // 2, BACKWARDS[search], forwards=False)
+            self._count(seen & met)  # the last layers are not expanded: a path runs only through their intersection
+
+    def _count(self, cuis: Collection[str]) -> None:
+        self.children |= _children_of(set(cuis) - self.children.keys(), self._graph)
+
+    def _expand(
+        self, arcs: dict[str, set[str]], centres: Collection[str], layers: int, direction: Direction, *, forwards: bool
+    ) -> set[str]:
+        """Add the hops of this number of layers to the arcs; returns every concept reached."""
+        met, frontier = set(centres), set(centres)
+        for layer in range(layers):
+            if layer:
+                self._count(frontier)
+            centres = sorted(cui for cui in frontier if self.children[cui] <= self._most)
+            frontier = set()
+            hoods = self._graph.neighbours(centres, hops=1, direction=direction) if centres else []
+            for cui, hood in zip(centres, hoods, strict=True):
+                for neighbour in hood:
+                    here, there = (cui, neighbour.cui) if forwards else (neighbour.cui, cui)
+                    arcs.setdefault(here, set()).add(there)
+                    if neighbour.cui not in met:
+                        met.add(neighbour.cui)
+                        frontier.add(neighbour.cui)
+        return met
+
+    def hops(self, most_children: int) -> Hops:
+        """The distance from each start to each end in the graph without concepts of more children than this."""
+        distances: dict[tuple[str, str], int] = {}
+        for arcs in self._arcs.values():
+            for start in self._starts:
+                for hops, reached in enumerate(self._layers(arcs, start, most_children)):
+                    for pair in ((start, end) for end in reached & self._ends):
+                        distances[pair] = min(hops, distances.get(pair, hops))
+        return distances
+
+    def _layers(self, arcs: Mapping[str, set[str]], start: str, most_children: int) -> Sequence[set[str]]:
+        """The concepts at 0, 1, … hops."""
+
+        def free(cuis: Iterable[str]) -> set[str]:
+            return {cui for cui in cuis if self.children.get(cui, most_children + 1) <= most_children}
+
+        layers = [free([start])]
+        met = set(layers[0])
+        for _ in range(self._bound):
+            ahead = free({there for here in layers[-1] for there in arcs.get(here, ())} - met)
+            met |= ahead
+            layers.append(ahead)
+        return layers
+
+
+def _children_of(cuis: Collection[str], graph: ConceptGraph) -> dict[str, int]:
+    """The number of children of each concept, in one batch."""
+    parents = sorted(cuis)
+    hoods = graph.neighbours(parents, hops=1, direction="down", limit=0) if parents else []
+    return {cui: hood.total for cui, hood in zip(parents, hoods, strict=True)}

@@ -10,9 +10,13 @@ from typing import Any
 import numpy as np
 
 from cuihop.annotated_texts.nearest_concepts import MatchedConcepts, NumberedText, nearest_concepts
-from cuihop.annotated_texts.scoring import identifier_counts, notes_on_identifiers
+from cuihop.annotated_texts.scoring import (
+    account_of_shared,
+    check_one_vocabulary,
+    identifier_counts,
+    notes_on_identifiers,
+)
 from cuihop.collection.concept_rows import IMAGES_AND_CONCEPTS
-from cuihop.collection.shared_concepts import account_of_shared, check_one_vocabulary
 from cuihop.collection.tables import Schema
 from cuihop.evaluation.counts import IdentifierCount
 from cuihop.evaluation.result import Details, MeasuredQueries
@@ -180,11 +184,11 @@ class TrueConcepts:
         """Score a submission; arguments and errors as `evaluate_detection`."""
         predicted = DetectedConcepts.read(predictions, self.schema, official=self.official)
         self.true.check_same_images(predicted)
-        if not self.official:
-            sides = [{c for concepts in side.listed.values() for c in concepts} for side in (self.true, predicted)]
-            check_one_vocabulary(sides[0], sides[1], (self.true.source, predicted.source))
-        nearness.for_nn_f1()
         true, manual, official = self.true, self.manual, self.official
+        written = [{c for concepts in side.listed.values() for c in concepts} for side in (true, predicted)]
+        if not official:
+            check_one_vocabulary(written[0], written[1], (true.source, predicted.source))
+        nearness.for_nn_f1()
         images = tuple(true.listed)
         ours, theirs = (_listed(side, images, official) for side in (true, predicted))
         matches = {PRIMARY: _matches(ours, theirs)}
@@ -193,7 +197,10 @@ class TrueConcepts:
             matches[SECONDARY] = _matches(list(map(_filtered, manually)), list(map(_filtered, theirs)))
         counts: dict[str, Any] = {}
         if graph is not None:
-            resolved = _resolved(true, predicted, graph, nearness)
+            identifiers = (written[0] | written[1]) - {""}
+            resolved = resolved_concepts(
+                identifiers, graph, nearness.unknown, lambda c: true.place_of(c) or predicted.place_of(c)
+            )
             times = [Counter(concept for image in side for concept in image if concept) for side in (ours, theirs)]
             check_some_known(resolved, times[0], graph, true.source)
             matches[NEAR] = _matches(ours, theirs, resolved, graph, nearness)
@@ -242,18 +249,6 @@ def _listed(side: DetectedConcepts, images: Sequence[str], official: bool) -> li
 
 def _filtered(concepts: Sequence[str]) -> Sequence[str]:
     return [concept for concept in concepts if concept in MANUAL_CONCEPTS]
-
-
-def _resolved(
-    true: DetectedConcepts, predicted: DetectedConcepts, graph: ConceptGraph, nearness: Nearness
-) -> ResolvedConcepts:
-    """The concept of each identifier but the one without a name."""
-    identifiers = {c for side in (true, predicted) for concepts in side.listed.values() for c in concepts} - {""}
-
-    def place_of(concept: str) -> str | None:
-        return true.place_of(concept) or predicted.place_of(concept)
-
-    return resolved_concepts(identifiers, graph, nearness.unknown, place_of)
 
 
 def _matches(

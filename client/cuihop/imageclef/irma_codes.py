@@ -70,18 +70,19 @@ class IrmaCodes:
             InputError: a line has other than two columns, an image stands twice, a code is malformed, or has other axes
                 than the first one.
         """
-        fields_of = _fields(opened_input(path))
-        rows, header = ImageRows(fields_of.error), None
+        file = opened_input(path)
+        numbered, error, form, named = _fields(file)
+        rows, header = ImageRows(error), None
         axes: dict[str, tuple[str, ...]] = {}
         shape: list[int] = []
-        for row, fields in fields_of.rows:
+        for row, fields in numbered:
             if len(fields) != 2:
                 raise InputError(
-                    "wrong number of columns", file=fields_of.source, line=row,
+                    "wrong number of columns", file=file.name, line=row,
                     found=f"{len(fields)} in {quoted(' '.join(fields))}", expected=_EXPECTED,
                     advice=cause_of_columns(fields, 2, " "),
                 )  # fmt: skip
-            if row == 1 and not fields_of.named and _NOT_A_NAME.search(fields[1]) is None:
+            if row == 1 and not named and _NOT_A_NAME.search(fields[1]) is None:
                 header = " ".join(fields)
                 continue
             image, code = fields[0], _axes(fields[1], shape, row, rows.error)
@@ -95,34 +96,21 @@ class IrmaCodes:
             problem = "the image looks like a code: are the columns swapped?"
             raise rows.error_of(image, problem, 0, quoted(image), _EXPECTED)
         first = "no header" if header is None else f"header {quoted(header)}"
-        form = joined("" if fields_of.named else first, "0 malformed", fields_of.form)
-        return cls(axes, rows, fields_of.source, form)
+        return cls(axes, rows, file.name, joined("" if named else first, "0 malformed", form))
 
 
-@dataclass(frozen=True, eq=False)
-class _Fields:
-    """The fields of each row, with its number.
+def _fields(file: InputFile) -> tuple[Iterator[tuple[int, list[str]]], RowErrors, str, bool]:
+    """Two columns of a table, or the words of each line of a text.
 
-    Attributes:
-        form: compression, form and columns. named: the columns were chosen by their names.
+    Returns:
+        Number and fields of each row, their errors, the form, and whether the columns were chosen by their names.
     """
-
-    rows: Iterator[tuple[int, list[str]]]
-    error: RowErrors
-    source: str
-    form: str
-    named: bool
-
-
-def _fields(file: InputFile) -> _Fields:
-    """Two columns of a table, or the words of each line of a text."""
     text = None if file.form == "table" else first_line(decoded_lines(file))
     in_lines = text is not None and not text[0].lstrip().startswith("{")
     if text is not None and in_lines and not _SCHEMA.in_header(text[0].split(delimiter_of(text[0]))):
-        return _Fields(_words(text[1]), RowErrors(file.name), file.name, file.compression, named=False)
+        return _words(text[1]), RowErrors(file.name), file.compression, False
     table = _SCHEMA.table(Records.of(file, _EXPECTED, text))
-    rows = table.texts(needed=table.columns)
-    return _Fields(rows, table.error, table.records.source, table.form, named=True)
+    return table.texts(needed=table.columns), table.error, table.form, True
 
 
 def _words(texts: Iterable[str]) -> Iterator[tuple[int, list[str]]]:

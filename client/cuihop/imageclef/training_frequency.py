@@ -13,7 +13,7 @@ import numpy as np
 from cuihop.annotated_texts.score_tables import COUNT_COLUMNS, count_cells
 from cuihop.collection.concept_rows import IMAGES_AND_CONCEPTS
 from cuihop.errors import InputError
-from cuihop.evaluation.means import number_text
+from cuihop.evaluation.means import number_text, span_text
 from cuihop.files.input_file import Readable
 from cuihop.files.text_lines import quoted
 from cuihop.imageclef.concept_detection import PRIMARY, DetectionEvaluation
@@ -26,7 +26,6 @@ from cuihop.notebooks.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
 
 __all__ = [
     "CodeErrors",
@@ -48,15 +47,6 @@ def frequency_range(times: int) -> tuple[int, int]:
     """
     low = 10 ** (len(str(times)) - 1) if times else 0
     return low, 10 * low - 1 if low else 0
-
-
-def range_text(low: int, high: int) -> str:
-    """A range in words.
-
-    >>> range_text(0, 0), range_text(1_000, 9_999)
-    ('0', '1,000 to 9,999')
-    """
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 @dataclass(frozen=True)
@@ -161,7 +151,7 @@ def frequency_table(scores: Mapping[str, Sequence[FrequencyScore]]) -> Table:
     """
     several = len(scores) > 1
     rows = [
-        (range_text(s.low, s.high), *([name] if several else []), f"{s.concepts:,}", *count_cells(s))
+        (span_text((s.low, s.high)), *([name] if several else []), f"{s.concepts:,}", *count_cells(s))
         for span in sorted({(s.low, s.high) for rows in scores.values() for s in rows})
         for name, rows in scores.items()
         for s in rows
@@ -222,7 +212,7 @@ def code_frequency_table(errors: Sequence[CodeErrors]) -> Table:
     for each in errors:
         ranges.setdefault(frequency_range(each.training), []).append(each)
     rows = [
-        (range_text(low, high), f"{len(of):,}", f"{sum(each.images for each in of):,}",
+        (span_text((low, high)), f"{len(of):,}", f"{sum(each.images for each in of):,}",
          number_text(float(np.mean([each.error for each in of]))),
          number_text(float(np.mean([each.error_rate for each in of]))))
         for (low, high), of in sorted(ranges.items())

@@ -132,13 +132,17 @@ def _vectors_of_corpus(
     if corpus_embeddings is None:
         return own
     other = _table(corpus_embeddings, similarity)
-    if (other.dtype.kind == "f") != (table.dtype.kind == "f") or other.shape != (len(images), table.shape[1]):
-        raise InputError(
-            "not the embeddings of the corpus", file=corpus_embeddings.name,
-            found=f"shape {other.shape}, dtype {other.dtype}",
-            expected=f"shape ({len(images)}, {table.shape[1]}), a dtype such as {table.dtype}",
-        )  # fmt: skip
+    check_of_corpus(other, table, len(images), file=corpus_embeddings.name)
     return corpus_embeddings.name, other
+
+
+def check_of_corpus(other: Rows, table: Rows, images: int, **place: Any) -> None:
+    """Refuse vectors of the corpus of another shape or kind than those of the queries; ``place`` is for the error."""
+    if (other.dtype.kind == "f") != (table.dtype.kind == "f") or other.shape != (images, table.shape[1]):
+        raise InputError(
+            "not the embeddings of the corpus", found=f"shape {other.shape}, dtype {other.dtype}",
+            expected=f"shape ({images}, {table.shape[1]}), a dtype such as {table.dtype}", **place,
+        )  # fmt: skip
 
 
 def vectors_in_blocks(

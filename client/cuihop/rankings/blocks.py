@@ -21,8 +21,6 @@ from cuihop.resources.resources import Resources
 
 BYTES_OF_A_BLOCK = 24  # of one image in the ranking of one query, while its block is ranked and judged
 
-_DEFAULT = Resources()
-
 
 class NearestRows(Protocol):
     """Search for the images nearest to some queries; from several threads at once.
@@ -122,7 +120,7 @@ class RankingInBlocks:
         """Count bytes of results in, beyond those that are set apart already."""
         memory.take("rankings", max(0, size - self.results * len(self.queries)))
 
-    def whole(self, resources: Resources = _DEFAULT) -> Ranking:
+    def whole(self, resources: Resources = Resources()) -> Ranking:
         """All of it, held in memory, which was allowed when the ranking was read; or the queries of the resources.
 
         Raises:

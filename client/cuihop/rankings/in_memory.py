@@ -18,7 +18,7 @@ from cuihop.errors import InputError
 from cuihop.files.arrays import numpy_array
 from cuihop.files.text_lines import quoted
 from cuihop.measures.dcg import checked_k
-from cuihop.rankings.arrays import check_embeddings, ranking_of_row_numbers, vectors_in_blocks
+from cuihop.rankings.arrays import check_embeddings, check_of_corpus, ranking_of_row_numbers, vectors_in_blocks
 from cuihop.rankings.blocks import bytes_of_rank
 from cuihop.rankings.document_ranking import DocumentRanking
 from cuihop.rankings.ranking import (
@@ -38,7 +38,6 @@ from cuihop.resources.resources import Resources
 __all__ = ["embedding_ranking", "neighbour_ranking", "scored_ranking"]
 
 
-_DEFAULT = Resources()
 _SPARSEST = 2  # a table of the lists may be that many times as large as they are
 _SCORES = "query → document → score"
 
@@ -154,7 +153,7 @@ def embedding_ranking(
     corpus_embeddings: object = None,
     similarity: Similarity | None = None,
     query_image: QueryImage = "exclude",
-    resources: Resources = _DEFAULT,
+    resources: Resources = Resources(),
 ) -> Ranking:
     """The k images nearest to each query by their embeddings or binary codes: all pairs, exactly.
 
@@ -186,12 +185,7 @@ def embedding_ranking(
     names, others = _names(queries, corpus)
     table = _table(embeddings, "embeddings", len(names))
     other = table if corpus_embeddings is None else _table(corpus_embeddings, "corpus_embeddings", len(others))
-    if (other.dtype.kind == "f") != (table.dtype.kind == "f") or other.shape[1] != table.shape[1]:
-        raise InputError(
-            "not the embeddings of the corpus", column="corpus_embeddings",
-            found=f"shape {other.shape}, dtype {other.dtype}",
-            expected=f"shape ({len(others)}, {table.shape[1]}), a dtype such as {table.dtype}",
-        )  # fmt: skip
+    check_of_corpus(other, table, len(others), column="corpus_embeddings")
     if similarity is None and table.dtype.kind == "f":
         check_embeddings("embeddings", table, len(others))
     depth = min(checked_k(k), len(others))

@@ -16,7 +16,7 @@ from cuihop.files.input_file import InputFile
 from cuihop.files.records import Records, cause_of_columns
 from cuihop.files.text_lines import DELIMITERS, columns, decoded, joined, line_blocks, quoted
 from cuihop.rankings.ranking import Order, Ranking, RankingOptions
-from cuihop.rankings.rows import Numbers, RankedRows
+from cuihop.rankings.rows import DOCUMENT, QUERY, RANK, SCORE, Numbers, RankedRows
 from cuihop.resources.arrays import Float64, Int64
 
 _TREC_EXPECTED = "6 columns separated by white space: query Q0 document rank score run"
@@ -138,13 +138,13 @@ def _score(text: bytes, entries: RankedRows, line: int) -> float:
     except ValueError:
         score = math.nan
     if not math.isfinite(score) or b"_" in text:
-        raise entries.wrong_number("score", decoded(text, entries.path, line), "a finite number", line)
+        raise entries.error("not a score", line, SCORE, quoted(decoded(text, entries.path, line)), "a finite number")
     return score
 
 
 def _rank(text: bytes, entries: RankedRows, line: int) -> float:
     if not text.isdigit() or len(text) > 15:
-        raise entries.wrong_number("rank", decoded(text, entries.path, line), _RANK_EXPECTED, line)
+        raise entries.error("not a rank", line, RANK, quoted(decoded(text, entries.path, line)), _RANK_EXPECTED)
     return float(text)
 
 
@@ -174,9 +174,9 @@ def _read_records(records: Records, rows: _Rows) -> Order:
 def _json_fields(values: Sequence[object], entries: RankedRows, line: int) -> list[bytes]:
     """The values of an object as the fields of CSV: names are texts, scores and ranks numbers."""
     query, document, *numbers = values
-    for column, name in (("query", query), ("document", document)):
+    for column, name in ((QUERY, query), (DOCUMENT, document)):
         if not isinstance(name, str):
-            raise entries.problem("not a name", line, column, quoted(repr(name)), "a text")
+            raise entries.error("not a name", line, column, quoted(repr(name)), "a text")
     return [str(query).strip().encode(), str(document).strip().encode(), *(repr(number).encode() for number in numbers)]
 
 

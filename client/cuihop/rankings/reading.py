@@ -18,8 +18,6 @@ from cuihop.resources.resources import Resources
 
 __all__ = ["ReadingOptions", "read_ranking", "read_ranking_in_blocks", "read_run"]
 
-_DEFAULT = Resources()
-
 
 class ReadingOptions(TypedDict, total=False):
     """Options of `read_ranking` and `read_ranking_in_blocks`, each passed by its name.
@@ -45,36 +43,30 @@ class ReadingOptions(TypedDict, total=False):
     resources: Resources
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+@dataclass(frozen=True)
+class _Reading(RankingOptions):
     """`ReadingOptions` with their defaults."""
 
-    depth: int | None = None
     corpus_embeddings: Readable | None = None
-    ties: Ties = "name"
-    similarity: Similarity | None = None
-    order: Order = "score"
-    query_image: QueryImage = "exclude"
-    resources: Resources = _DEFAULT
+    resources: Resources = Resources()
 
     def ranking(
         self, path: Readable, queries: Sequence[str], corpus: Sequence[str] | None, results: int | None = None
     ) -> Ranking | RankingInBlocks:
         """The ranking in a file. ``results``: bytes for each query, set apart for the values of a ranking in blocks."""
         file = opened_input(path)
-        options = RankingOptions(self.depth, self.ties, self.order, self.similarity, self.query_image)
         if is_array(file):
             if self.order == "rank":
                 raise InputError(
                     "an order goes with scores and ranks", column="order", found=f"an array in {file.name}"
                 )
             other = None if self.corpus_embeddings is None else opened_input(self.corpus_embeddings)
-            return ranking_of_array(file, queries, corpus, other, options.with_results(results), self.resources)
+            return ranking_of_array(file, queries, corpus, other, self.with_results(results), self.resources)
         if self.similarity is not None:
             raise InputError("a similarity goes with an array", column="similarity", found=f"text in {file.name}")
         if self.corpus_embeddings is not None:
             raise InputError("embeddings of the corpus go with embeddings of the queries", file=file.name, found="text")
-        return ranking_of_file(file, queries, queries if corpus is None else corpus, options)
+        return ranking_of_file(file, queries, queries if corpus is None else corpus, self)
 
 
 def read_ranking(

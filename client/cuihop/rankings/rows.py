@@ -6,13 +6,13 @@ import dataclasses
 from array import array
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from cuihop.collection.image_rows import cause_of_strange_name, index_of_names
 from cuihop.errors import InputError
+from cuihop.files.records import RowErrors
 from cuihop.files.text_lines import counted, decoded, quoted
 from cuihop.measures.judged_rankings import blocks
 from cuihop.rankings.document_ranking import DocumentRanking
@@ -29,6 +29,8 @@ from cuihop.rankings.ranking import (
 from cuihop.resources.arrays import Float64, Int32, Int64
 
 _ROWS_AT_ONCE = 1 << 18
+_COLUMNS = ("query", "document", "score", "rank")
+QUERY, DOCUMENT, SCORE, RANK = range(4)
 
 Numbers: TypeAlias = Sequence[int] | Int64
 
@@ -50,15 +52,15 @@ class RankedRows:
 
     def __init__(
         self,
-        path: Path | str,
+        path: str,
         queries: Sequence[str] | None,
         corpus: Sequence[str] | None,
         unit: Literal["line", "row"] = "line",
         query_image: QueryImage = "exclude",
     ) -> None:
         self.query_image = query_image
+        self.error = RowErrors(path, _COLUMNS, unit)
         self.path = path
-        self.unit = unit
         self.open = corpus is None
         self._query_names = [*(queries or ())]
         self.queries: Sequence[str] = self._query_names if queries is None else queries
@@ -107,7 +109,7 @@ class RankedRows:
         if self.open:
             decoded(name, self.path, line)
         elif name not in self._query_rows:
-            raise self._stranger("queries", "query", name, line)
+            raise self._stranger("queries", QUERY, name, line)
         return self.queries_at([name])[0]
 
     def document(self, name: bytes, line: int) -> int:
@@ -115,32 +117,18 @@ class RankedRows:
         if self.open:
             decoded(name, self.path, line)
         elif name not in self._document_rows:
-            raise self._stranger("corpus", "document", name, line)
+            raise self._stranger("corpus", DOCUMENT, name, line)
         return self.documents_at([name])[0]
 
-    def _stranger(self, images: str, column: str, name: bytes, line: int) -> InputError:
+    def _stranger(self, images: str, column: int, name: bytes, line: int) -> InputError:
         text, names = decoded(name, self.path, line), self.queries if images == "queries" else self._names
         cause = cause_of_strange_name(text, names)
         if cause is None and not len(self._columns[0]):
             cause = "No row before it fits either: is this the ranking of another collection or split?"
-        return self.problem(
+        return self.error(
             f"not an image of the {images}", line, column, quoted(text),
             f"one of the {len(names):,} images of the {images}", cause,
         )  # fmt: skip
-
-    def problem(
-        self, what: str, line: int, column: str, value: str, expected: str, hint: str | None = None
-    ) -> InputError:
-        """An error about a value of the file."""
-        by_row = self.unit == "row"
-        return InputError(
-            what, file=self.path, line=None if by_row else line, column=f"{column}, row {line:,}" if by_row else column,
-            found=value, expected=expected, advice=hint,
-        )  # fmt: skip
-
-    def wrong_number(self, name: str, text: str, expected: str, line: int) -> InputError:
-        """The error about a malformed score or rank."""
-        return self.problem(f"not a {name}", line, name, quoted(text), expected)
 
     def ranking(self, options: RankingOptions, form: str, by: Order) -> Ranking:
         """The rows in order: by key, equal ones as the options say, the first of each query up to the depth.
@@ -172,7 +160,7 @@ class RankedRows:
         del keys, lines, others
         if not self.open:
             of_images = Ranking.from_entries(
-                owners, rows, self.queries, self._names, depth=depth, source=str(self.path), form=form,
+                owners, rows, self.queries, self._names, depth=depth, source=self.path, form=form,
                 query_image=self.query_image,
             )  # fmt: skip
             return dataclasses.replace(of_images, ties=ties)
@@ -181,7 +169,7 @@ class RankedRows:
         indices, indptr = first_of_each(rows[:judged], lengths, depth)
         scores, _ = first_of_each(scores[:judged], lengths, depth)
         ranking = DocumentRanking(
-            tuple(self.queries), self._names, indices, indptr, lengths > 0, str(self.path),
+            tuple(self.queries), self._names, indices, indptr, lengths > 0, self.path,
             tuple(self._query_names[len(self.queries) :]), ties, form,
         )  # fmt: skip
         return ranking if np.isnan(scores).any() else ranking.with_scores(scores)
@@ -203,10 +191,10 @@ class RankedRows:
         again = np.flatnonzero((owners[1:] == owners[:-1]) & (ranks[1:] == ranks[:-1])) + 1
         if len(again):
             first, line = sorted(lines[again[0] - 1 : again[0] + 1].tolist())
-            raise self.problem(
-                "a rank stands twice for a query", line, "rank",
+            raise self.error(
+                "a rank stands twice for a query", line, RANK,
                 f"{ranks[again[0]]:.0f} for query {quoted(self._query_names[owners[again[0]]])}, "
-                f"as in {self.unit} {first:,}",
+                f"as in {self.error.unit} {first:,}",
                 "each rank once for a query", "Order by the scores instead: --order score.",
             )  # fmt: skip
 
@@ -248,9 +236,9 @@ class RankedRows:
             if (owner, document) in first:
                 break
             first[owner, document] = line
-        return self.problem(
-            "a document stands twice for a query", line, "document",
+        return self.error(
+            "a document stands twice for a query", line, DOCUMENT,
             f"{quoted(document)} for query {quoted(self._query_names[owner])}, "
-            f"as in {self.unit} {first[owner, document]:,}",
+            f"as in {self.error.unit} {first[owner, document]:,}",
             "each document once for a query",
         )  # fmt: skip

@@ -72,31 +72,30 @@ def top_k(
     else:
         content |= {"n": hops, "lambda": lam, "weight": nearness.weight, "ic": nearness.ic}
     with open_checkpoint(resources.checkpoint, content, keep=resources.keep_checkpoint) as saved:
-        job = RankingJob(budget, resources, saved)
         rows = np.full((len(collection.queries), depth), -1, dtype=np.int32)
-        blocks = job.blocks(rows)
+        blocks = BlockStore(rows.__setitem__, len(rows), positions=resources.places, saved=saved)
+        job = RankingJob(budget, resources, blocks)
         if blocks.complete:
             pass
         elif by == "tf-idf":
-            _fill_by_tfidf(collection, depth, blocks, job)
+            _fill_by_tfidf(collection, depth, job)
         elif by == "bm" and graph is not None:
-            fill_by_matching(collection, graph, depth, blocks, job, direction=nearness.direction)
+            fill_by_matching(collection, graph, depth, job, direction=nearness.direction)
         else:
-            _fill_by_overlap(collection, graph, replace(nearness, n=hops, lam=lam), depth, blocks, job)
+            _fill_by_overlap(collection, graph, replace(nearness, n=hops, lam=lam), depth, job)
     names = collection.query_names, collection.corpus_names
     return _ranking_of(rows, *names, f"by {by}", query_image).computed(content_digest(content), resources.places)
 
 
 def _fill_by_overlap(
-    images: ImageCollection, graph: ConceptGraph | None, nearness: Nearness, depth: int, blocks: BlockStore,
-    job: RankingJob,
-) -> None:  # fmt: skip
+    images: ImageCollection, graph: ConceptGraph | None, nearness: Nearness, depth: int, job: RankingJob
+) -> None:
     """Store the images of the largest nn-IoU or IoU for each query."""
     resources = job.resources
-    index = images.index(graph, nearness, job.memory, blocks.left)
+    index = images.index(graph, nearness, job.memory, job.blocks.left)
     scored = index.blocks([nearness.lam], depth + 1, threads=resources.block_threads)
     best = _OverlapBlocks(scored, images.own_rows)
-    blocks.fill(best, progress=resources.progress, cluster=resources.cluster)
+    job.blocks.fill(best, progress=resources.progress, cluster=resources.cluster)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +107,7 @@ class _OverlapBlocks(RelevanceWork):
         return self.best(number)[0][1].astype(np.float64)
 
 
-def _fill_by_tfidf(images: ImageCollection, depth: int, blocks: BlockStore, job: RankingJob) -> None:
+def _fill_by_tfidf(images: ImageCollection, depth: int, job: RankingJob) -> None:
     """Store the images of the largest cosine for each query: see `rank_by_gain`.
 
     A concept weighs ln((1 + N) / (1 + N_c)) + 1, where N_c of the N images of the corpus have it (scikit-learn's
@@ -116,7 +115,7 @@ def _fill_by_tfidf(images: ImageCollection, depth: int, blocks: BlockStore, job:
     """
     occurring = sorted({c for sets in (images.query_sets, images.corpus_sets) for one in sets.distinct for c in one})
     numbers = {concept: number for number, concept in enumerate(occurring)}
-    queries, corpus = images.numbered_sets(numbers, blocks.left)
+    queries, corpus = images.numbered_sets(numbers, job.blocks.left)
     owners = np.repeat(np.arange(len(corpus)), corpus.sizes)
     order = np.argsort(corpus.concepts, kind="stable")
     ends = bounds_of(np.bincount(corpus.concepts, minlength=len(numbers)))
@@ -125,9 +124,7 @@ def _fill_by_tfidf(images: ImageCollection, depth: int, blocks: BlockStore, job:
     squares = (np.log((1 + len(images.corpus_names)) / (1 + having)) + 1) ** 2
     lengths, query_lengths = _vector_lengths(corpus, squares), _vector_lengths(queries, squares)
     gains = _Cosines(queries, ends, owners[order], squares, lengths, query_lengths)
-    rank_by_gain(
-        images, queries, corpus, depth, gains, blocks, bytes_a_pair=8, bytes_a_thread=16 * len(corpus), job=job
-    )
+    rank_by_gain(images, queries, corpus, depth, gains, bytes_a_pair=8, bytes_a_thread=16 * len(corpus), job=job)
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,11 +49,9 @@ class ImageCollection:
             if not side:
                 raise InputError(f"the {name} hold no image", expected="at least one")
         identifiers = queries.distinct.occurrences.keys() | corpus.distinct.occurrences.keys()
-
-        def where(identifier: str) -> str | None:
-            return queries.place_of(identifier) or corpus.place_of(identifier)
-
-        resolved = resolved_concepts(identifiers, graph, unknown, where)
+        resolved = resolved_concepts(
+            identifiers, graph, unknown, lambda identifier: queries.place_of(identifier) or corpus.place_of(identifier)
+        )
         if graph is not None and resolved.outside:
             for side in {id(side): side for side in (queries, corpus) if not side.derived}.values():
                 check_some_known(resolved, side.distinct.occurrences, graph, side.source)

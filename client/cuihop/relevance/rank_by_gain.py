@@ -19,7 +19,6 @@ from cuihop.relevance.concept_sets import ConceptSets, grouped
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.resources.arrays import Float64, Int32, Int64, UInt8
 from cuihop.resources.block_work import BlockStore
-from cuihop.resources.checkpoint import Checkpoint
 from cuihop.resources.memory_budget import MemoryBudget
 from cuihop.resources.resources import Resources
 
@@ -39,19 +38,11 @@ _BYTES_AN_IMAGE = 40  # of one query: gains of all images, those above 0, and th
 
 @dataclass(frozen=True, eq=False)
 class RankingJob:
-    """Memory, resources and finished blocks of a ranking by gain, which does not depend on them."""
+    """Memory, resources and blocks of a ranking by gain, which does not depend on them."""
 
     memory: MemoryBudget
-    resources: Resources = Resources()
-    saved: Checkpoint | None = None
-
-    def blocks(self, rows: Int32) -> BlockStore:
-        """The finished blocks, put into rows of indices in the corpus, and the remaining ones."""
-
-        def store(queries: Int64, values: Float64) -> None:
-            rows[queries] = values.astype(np.int32)
-
-        return BlockStore(store, len(rows), positions=self.resources.places, saved=self.saved)
+    resources: Resources
+    blocks: BlockStore
 
 
 def rank_by_gain(
@@ -60,7 +51,6 @@ def rank_by_gain(
     corpus: ConceptSets,
     depth: int,
     gains: Gains,
-    blocks: BlockStore,
     *,
     bytes_a_pair: int,
     bytes_a_thread: int,
@@ -86,9 +76,9 @@ def rank_by_gain(
     threads = min(job.resources.block_threads, 1 + job.memory.left // a_thread)
     ranked = _RankedBlocks(
         gains, len(queries), corpus.of[by_name], by_name, grouped(queries.of, len(queries)), images.own_rows,
-        blocks.left, depth, threads,
+        job.blocks.left, depth, threads,
     )  # fmt: skip
-    blocks.fill(ranked, progress=job.resources.progress, cluster=job.resources.cluster)
+    job.blocks.fill(ranked, progress=job.resources.progress, cluster=job.resources.cluster)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +140,6 @@ def fill_by_matching(
     images: ImageCollection,
     graph: ConceptGraph,
     depth: int,
-    blocks: BlockStore,
     job: RankingJob,
     *,
     by: DividedBy = "min",
@@ -166,13 +155,13 @@ def fill_by_matching(
     held = len(ordered)
     ordered += [c for c in occurring if c in images.resolved.isolated]
     numbers = {concept: number for number, concept in enumerate(ordered)}
-    queries, corpus = images.numbered_sets(numbers, blocks.left)
+    queries, corpus = images.numbered_sets(numbers, job.blocks.left)
     job.memory.take("distances of concepts", len(ordered) ** 2 + held**2 * _BYTES_IN_TRANSIT)
     hops = _hops(ordered, held, graph, direction)
     gains = _Gains(queries, corpus, hops, by, depth + 1)  # one more: the query may be among them
     largest = max(queries.largest, corpus.largest)
     rank_by_gain(
-        images, queries, corpus, depth, gains, blocks, bytes_a_pair=_BYTES_A_PAIR,
+        images, queries, corpus, depth, gains, bytes_a_pair=_BYTES_A_PAIR,
         bytes_a_thread=8 * largest * (len(hops) + largest), job=job,
     )  # fmt: skip
 

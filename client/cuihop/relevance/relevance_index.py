@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -151,38 +151,31 @@ class RelevanceIndex:
             self._indices, np.array(lams, dtype=np.float64), count, blocks, shapes, thread_count,
         )  # fmt: skip
 
-    def score(
+    def scores(
         self,
         lams: Sequence[float],
         count: int,
-        retrieved: Callable[[Int64], Int32],
-        receive: Callable[[Scores], None],
+        retrieved: Int32,
         *,
-        depth: int = 0,
         threads: int | None = None,
         progress: Progress | None = None,
-    ) -> None:
-        """Score every query block by block, in threads. An interrupt stops after the blocks that are under way.
+    ) -> Iterator[Scores]:
+        """The scores of every query, block by block; computed in threads, and taken here one after the other.
 
         Other arguments and errors as `blocks`.
 
         Args:
-            retrieved: the images that gain: from indices of queries, int64, shape (queries,), to indices in the corpus,
-                int32, shape (queries, depth); -1 for none.
-            receive: called with each block. As ``retrieved``, in any order and from several threads at once.
+            retrieved: int32, shape (queries, depth): the images that gain, as indices in the corpus; -1 for none.
         """
-        blocks = self.blocks(lams, count, depth=depth, threads=threads)
-
-        def block(number: int) -> int:
-            queries = blocks.places(number)
-            receive(blocks.scores(number, retrieved(queries)))
-            return len(queries)
-
+        blocks = self.blocks(lams, count, depth=retrieved.shape[1], threads=threads)
         finished = 0
-        for queries in in_order(block, range(len(blocks)), blocks.threads):
-            finished += queries
+        for scores in in_order(
+            lambda number: blocks.scores(number, retrieved[blocks.places(number)]), range(len(blocks)), blocks.threads
+        ):
+            yield scores
+            finished += len(scores.queries)
             if progress is not None:
-                progress(finished, len(self._askers[1]))
+                progress(finished, len(retrieved))
 
     def _scratch_shapes(self, levels: int) -> Shapes:
         """Shapes and types of the scratch of one thread: see the kernels."""

@@ -8,6 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,14 @@ def installed_by(requirement: str) -> Iterator[None]:
         argument = f"'{requirement}'" if "[" in requirement else requirement
         missing = f"this needs the package {package}, which is not installed: pip install {argument}"
         raise ModuleNotFoundError(missing, name=package) from None
+
+
+def data_frame(rows: Any, columns: list[str] | None = None) -> pd.DataFrame:
+    """A DataFrame, of whatever pandas takes; without pandas, the error names the extra."""
+    with installed_by("cuihop[frames]"):
+        import pandas as pd
+
+    return pd.DataFrame(rows, columns=columns)
 
 
 def versions(*packages: str) -> dict[str, str]:

@@ -31,6 +31,11 @@ SUBSETS = {
 """Two readings of “where IoU and nn-IoU exhibit inconsistent performance”."""
 
 
+def subset_name(subset: str) -> str:
+    """The name of the table and the figure of a subset."""
+    return f"ablation_{subset.replace(' ', '_')}"
+
+
 def ablation(inputs: StudyInputs, progress_of: ProgressOf, checkpoint: StudyCheckpoint) -> Iterator[LongRow]:
     """P@30 by each label, for each n and λ, on the queries where IoU and nn-IoU (n, λ of the study) disagree.
 
@@ -134,11 +139,7 @@ def _pass(n: int, judges: Sequence[_LabelAgreement], inputs: StudyInputs, resour
         "weight": inputs.nearness.weight, "ic": inputs.nearness.ic,
     }  # fmt: skip
     with open_checkpoint(resources.checkpoint, job, keep=True) as saved:
-
-        def store(rows: Int64, values: Float64) -> None:
-            counts[rows] = values
-
-        blocks = BlockStore(store, len(counts), positions=resources.places, saved=saved)
+        blocks = BlockStore(counts.__setitem__, len(counts), positions=resources.places, saved=saved)
         if not blocks.complete:
             index = images.index(inputs.graph, replace(inputs.nearness, n=n), memory, blocks.left)
             scored = index.blocks(lams, depth + 1, threads=resources.block_threads)

@@ -44,11 +44,6 @@ OWN = (*_BY, *BASELINES)
 """The names of rankings that every study has."""
 
 
-def names_of(inputs: StudyInputs) -> tuple[str, ...]:
-    """The names of all rankings: relevance measures, embeddings, baselines."""
-    return (*_BY, *inputs.embeddings, *BASELINES)
-
-
 def ranked_by(
     by: Relevance, inputs: StudyInputs, images: ImageConcepts | None = None, *, resources: Resources
 ) -> Ranking:
@@ -154,7 +149,7 @@ def cross_evaluation(inputs: StudyInputs, progress_of: ProgressOf, checkpoint: S
     begun: list[Progress] = []
     resources = checkpoint.resources("evaluation", evaluated)
     by_name = evaluate_each(inputs.data, each(), inputs.graph, resources=resources, **inputs.criteria)
-    evaluations = {name: by_name[name] for name in names_of(inputs)}
+    evaluations = {name: by_name[name] for name in (*_BY, *inputs.embeddings, *BASELINES)}
     measures = [str(measure) for measure in inputs.measures]
     differences = evaluations[NN_IOU].values - evaluations[IOU].values
     columns = np.concatenate([*(each.values for each in evaluations.values()), differences], axis=1)

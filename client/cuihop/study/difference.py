@@ -13,7 +13,6 @@ import numpy.typing as npt
 from cuihop.comparison.paired_tests import holm, randomisation_tests
 from cuihop.measures.nearness import Nearness
 from cuihop.relevance.image_collection import ImageCollection
-from cuihop.relevance.relevance_blocks import Scores
 from cuihop.study.cross_evaluation import IOU, NN_IOU, CrossEvaluation, Interval
 from cuihop.study.inputs import CUT_OFFS, DEPTH, LongRow, ProgressOf, StudyInputs
 
@@ -159,15 +158,10 @@ def _rel(
     memory = inputs.resources.budget()
     memory.take("rankings", rows.nbytes + near.nbytes)
     index = images.index(inputs.graph, Nearness(inputs.nearness.n, direction=inputs.nearness.direction), memory)
-
-    def receive(scores: Scores) -> None:
+    progress, threads = progress_of("counted near concepts"), inputs.resources.threads
+    for scores in index.scores([0.0, 1.0], 1, rows, threads=threads, progress=progress):
         iou, most = scores.retrieved_gains  # λ = 0 and λ = 1
         both = sizes[scores.queries, np.newaxis] + sizes[rows[scores.queries]]
         union = both - np.rint(iou * both / (1 + iou))  # |A ∪ B| = |A| + |B| - |A ∩ B|
         near[scores.queries] = np.rint((most - iou) * union)
-
-    index.score(
-        [0.0, 1.0], 1, lambda queries: rows[queries], receive, depth=rows.shape[1], threads=inputs.resources.threads,
-        progress=progress_of("counted near concepts"),
-    )  # fmt: skip
     return near

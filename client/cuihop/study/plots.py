@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuihop.evaluation.result import Evaluation
 from cuihop.notebooks.figures import drawing
-from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
+from cuihop.study.ablation import HOPS, LAMBDAS
 from cuihop.study.cost import Cost
 from cuihop.study.cross_evaluation import BASELINES
 from cuihop.study.difference import PrecisionDifference
@@ -212,8 +212,3 @@ def _styles(names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _drawn(values: Sequence[float | None]) -> list[float]:
     return [float("nan") if value is None else value for value in values]
-
-
-def subset_files() -> Mapping[str, str]:
-    """Subset of queries → the name of its figure."""
-    return {subset: f"ablation_{subset.replace(' ', '_')}" for subset in SUBSETS}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cuihop.evaluation.means import MeanQueries, mean_text, p_text, signed_text
 from cuihop.evaluation.result import Evaluation
 from cuihop.notebooks.table import Table
-from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
+from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS, subset_name
 from cuihop.study.cost import Cost
 from cuihop.study.cross_evaluation import IOU, NN_IOU, CrossEvaluation
 from cuihop.study.difference import NearConcepts, PrecisionDifference
@@ -54,10 +54,11 @@ def precision_table(evaluations: Mapping[str, Evaluation], inputs: StudyInputs) 
 def _query_counts(evaluations: Mapping[str, Evaluation], inputs: StudyInputs) -> str:
     """Number of queries that count by each set of labels."""
     behind = next(iter(evaluations.values())).mean_queries
-    of_labels = {labels: behind[f"P@{DEPTH}({', '.join(labels)})"] for labels in inputs.label_sets}
-    return "; ".join(
-        f"{' & '.join(labels)}: {mean_text(each, inputs.empty_ideal)}" for labels, each in of_labels.items()
-    )
+    return _counts_text(inputs, {" & ".join(s): behind[f"P@{DEPTH}({', '.join(s)})"] for s in inputs.label_sets})
+
+
+def _counts_text(inputs: StudyInputs, named: Mapping[str, MeanQueries]) -> str:
+    return "; ".join(f"{name}: {mean_text(behind, inputs.empty_ideal)}" for name, behind in named.items())
 
 
 def difference_table(differences: Sequence[PrecisionDifference]) -> Table:
@@ -94,8 +95,7 @@ def gain_table(evaluations: Mapping[str, Evaluation], inputs: StudyInputs) -> Ta
     families = ("CUI", "nn-CUI")
     columns = [f"{family}@{k}" for family in families for k in CUT_OFFS]
     behind = next(iter(evaluations.values())).mean_queries
-    counts = {family: behind[f"{family}@{DEPTH}"] for family in families}
-    queries = "; ".join(f"{family}: {mean_text(each, inputs.empty_ideal)}" for family, each in counts.items())
+    queries = _counts_text(inputs, {family: behind[f"{family}@{DEPTH}"] for family in families})
     rows = [(name, *(_fraction(each.means[column]) for column in columns)) for name, each in evaluations.items()]
     caption = f"CUI@K and nn-CUI@K ({inputs.nn_iou}) of rankings by each relevance. Queries: {queries}"
     return _by_k("gain", caption, rows, families)
@@ -130,18 +130,15 @@ def ablation_tables(rows: Sequence[LongRow], inputs: StudyInputs) -> Iterator[Ta
     names = [f"P@{DEPTH}({', '.join(labels)})" for labels in inputs.label_sets]
     for subset, meaning in SUBSETS.items():
         first = (values[subset, name, 0, 0.0] for name in names)
-        behind = [MeanQueries(each.queries, each.nothing_relevant or 0, each.unjudged or 0) for each in first]
-        counts = "; ".join(
-            f"{' & '.join(labels)}: {mean_text(each, inputs.empty_ideal)}"
-            for labels, each in zip(inputs.label_sets, behind, strict=True)
-        )
+        behind = (MeanQueries(each.queries, each.nothing_relevant or 0, each.unjudged or 0) for each in first)
+        counts = _counts_text(inputs, dict(zip(map(" & ".join, inputs.label_sets), behind, strict=True)))
         yield Table(
             ["λ", *(f"n = {n}" for _ in names for n in HOPS)],
             [
                 (f"{lam:.1f}", *(_percent(values[subset, name, n, lam].value) for name in names for n in HOPS))
                 for lam in LAMBDAS
             ],
-            f"ablation_{subset.replace(' ', '_')}",
+            subset_name(subset),
             f"P@{DEPTH} (%) of rankings by nn-IoU (n, λ) on the {meaning}. Queries: {counts}",
             [(" & ".join(labels), len(HOPS)) for labels in inputs.label_sets],
         )

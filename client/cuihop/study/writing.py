@@ -12,9 +12,10 @@ from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError, output_errors
 from cuihop.files.written_files import inputs_within, real_target, replaced_folder
 from cuihop.notebooks.table import Table
+from cuihop.study.ablation import SUBSETS, subset_name
 from cuihop.study.difference import PrecisionDifference
 from cuihop.study.inputs import COLUMNS, StudyInputs
-from cuihop.study.plots import plot_ablation, plot_costs, plot_differences, plot_gains, plot_precision, subset_files
+from cuihop.study.plots import plot_ablation, plot_costs, plot_differences, plot_gains, plot_precision
 from cuihop.study.report import cost_report, cost_table, report
 from cuihop.study.tables import StudyResults, tables_of
 
@@ -70,9 +71,9 @@ def _drawn(folder: Path, results: StudyResults, inputs: StudyInputs) -> list[str
         plot_gains(folder / "gain", results.tables.evaluations, inputs)
         names.append("gain")
     if results.ablation:
-        for subset, name in subset_files().items():
-            plot_ablation(folder / name, results.ablation, subset, inputs)
-            names.append(name)
+        for subset in SUBSETS:
+            names.append(subset_name(subset))
+            plot_ablation(folder / names[-1], results.ablation, subset, inputs)
     if results.costs:
         plot_costs(folder / "cost", results.costs)
     return names
