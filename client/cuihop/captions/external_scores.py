@@ -117,10 +117,10 @@ def _rows(
         numbers = [_number(value) for value in fields]
         for column, (number, (low, high)) in enumerate(zip(numbers, limits, strict=True)):
             if not low - _ROUNDING <= number <= high + _ROUNDING or not math.isfinite(number):
-                expected, found = f"a number{limits_text(low, high)}", quoted(str(fields[column])) or "nothing"
+                expected, content = f"a number{limits_text(low, high)}", quoted(str(fields[column])) or "nothing"
                 percent = f"A value in percent is divided by 100: {number / 100:g}."
                 hint = percent if low <= number / 100 <= high else None
-                raise row_error("not a value of the measure", row, column + 1, found, expected, hint)
+                raise row_error("not a value of the measure", row, column + 1, content, expected, hint)
         yield row, name, numbers
 
 

@@ -136,12 +136,12 @@ def _vectors_of_corpus(
     return corpus_embeddings.name, other
 
 
-def check_of_corpus(other: Rows, table: Rows, images: int, **place: Any) -> None:
-    """Refuse vectors of the corpus of another shape or kind than those of the queries; ``place`` is for the error."""
+def check_of_corpus(other: Rows, table: Rows, images: int, **source: Any) -> None:
+    """Refuse vectors of the corpus of another shape or kind than those of the queries; ``source`` is for the error."""
     if (other.dtype.kind == "f") != (table.dtype.kind == "f") or other.shape != (images, table.shape[1]):
         raise InputError(
             "not the embeddings of the corpus", found=f"shape {other.shape}, dtype {other.dtype}",
-            expected=f"shape ({images}, {table.shape[1]}), a dtype such as {table.dtype}", **place,
+            expected=f"shape ({images}, {table.shape[1]}), a dtype such as {table.dtype}", **source,
         )  # fmt: skip
 
 

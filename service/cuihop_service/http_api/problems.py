@@ -118,16 +118,16 @@ def input_error(error: RequestValidationError, *, private: bool = False) -> Inpu
     field = ".".join(location[1:]) or location[0]
     missing = first["type"] == "missing"
     if missing:
-        found = None
+        content = None
     elif private and not _is_option(location):
-        found = f"a value of the type {type(first.get('input')).__name__}"
+        content = f"a value of the type {type(first.get('input')).__name__}"
     else:
-        found = shortened(repr(first.get("input")))
+        content = shortened(repr(first.get("input")))
     more = len(error.errors()) - 1
     return InputError(
         "required, but missing" if missing else "not valid",
         column=field,
-        found=found,
+        found=content,
         expected=None if missing else first["msg"],
         advice=f"{more} more of the request's values are not valid." if more else None,
     )
