@@ -60,7 +60,9 @@ def _judged_details(system: JudgedSystem, data: Dataset, criteria: Criteria) -> 
         unlabelled=judged.unlabelled,
         relevance=relevance,
     )
-    return Details(counted, {**_parameters(data, criteria), **_of_ranking(ranking)}, _inputs(data, system))
+    parameters = _parameters(data, criteria)
+    digests = parameters.pop("digests")
+    return Details(counted, {**parameters, **_of_ranking(ranking), "digests": digests}, _inputs(data, system))
 
 
 def evaluations_of_images(
@@ -112,20 +114,19 @@ def evaluations_of_images(
 
 def _parameters(data: Dataset, criteria: Criteria, images: ImageCollection | None = None) -> dict[str, Any]:
     """The parameters that all rankings share; without images, of judgements or labels alone."""
-    by_concepts: dict[str, Any] = {}
-    sources: dict[str, Any] = {"qrels": data.qrels, "labels": data.labels}
-    if images is not None:
-        by_concepts = {**criteria.nearness.fields(), "ideal": "the best K of the whole corpus"}
-        sources |= {"queries": images.queries, "corpus": images.corpus}
+    judged: dict[str, Any] = {"qrels": data.qrels, "labels": data.labels}
+    concepts: dict[str, Any] = {} if images is None else {"queries": images.queries, "corpus": images.corpus}
     return {
         "measures": [str(measure) for measure in criteria.measures],
-        **by_concepts,
+        **({} if images is None else criteria.nearness.fields()),
         "missing": criteria.missing,
         "empty_ideal": criteria.empty_ideal,
         "query_image": criteria.query_image,
+        **({} if images is None else {"ideal": "the best K of the whole corpus"}),
+        **{name: None if source is None else source.source for name, source in judged.items()},
         "label_agreement": "equal" if data.labels is None else data.labels.agreement,
-        **{name: None if source is None else source.source for name, source in sources.items()},
-        "digests": {name: None if source is None else source.digest for name, source in sources.items()},
+        **{name: source.source for name, source in concepts.items()},
+        "digests": {name: None if source is None else source.digest for name, source in (concepts | judged).items()},
     }
 
 
