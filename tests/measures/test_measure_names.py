@@ -8,7 +8,7 @@ import pytest
 
 from cuihop.errors import InputError
 from cuihop.measures import Measure, measures_named
-from cuihop.measures.measure import FAMILIES
+from cuihop.measures.measure import ALL_FAMILIES, FAMILIES
 from shared_data import ROOT
 
 
@@ -90,6 +90,11 @@ def test_names_that_are_none(name: str, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
         measures_named(name)
     assert caught.value.column == "measures"
+
+
+def test_no_two_measures_share_a_name_or_a_spelling() -> None:
+    names = [name for family in ALL_FAMILIES for name in (family.name, *family.spellings)]
+    assert len(set(names)) == len(names)
 
 
 def test_the_documentation_lists_every_measure() -> None:

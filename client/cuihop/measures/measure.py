@@ -30,13 +30,11 @@ _NAMED = re.compile(
 
 _BETWEEN = re.compile(r",(?=\s*[A-Za-z])(?![^()]*\))")  # not between several K, nor within parentheses
 
-FAMILIES: Mapping[str, Family] = {
-    family.name: family
-    for family in (
-        *CUI_FAMILIES, *JUDGED_FAMILIES, *OVERLAP_FAMILIES, MATCHING, *F1_FAMILIES, *IRMA_FAMILIES,
-        *ANNOTATION_FAMILIES, *CAPTION_FAMILIES,
-    )
-}  # fmt: skip
+ALL_FAMILIES = (
+    *CUI_FAMILIES, *JUDGED_FAMILIES, *OVERLAP_FAMILIES, MATCHING, *F1_FAMILIES, *IRMA_FAMILIES,
+    *ANNOTATION_FAMILIES, *CAPTION_FAMILIES,
+)  # fmt: skip
+FAMILIES: Mapping[str, Family] = {family.name: family for family in ALL_FAMILIES}
 
 _SPELLINGS = {spelling: family for family in FAMILIES.values() for spelling in (family.name, *family.spellings)}
 _IN_LOWER_CASE = {spelling.lower(): family.name for spelling, family in _SPELLINGS.items()}
