@@ -38,7 +38,7 @@ def wait_for(true: Callable[[], object], seconds: float = 60.0) -> float:
         problem = ""
         if time.monotonic() - begun >= seconds:
             problem = f"not within {seconds:g} s: {_text(true)}"
-        for program in list(watched):
+        for program in reversed(watched):  # that of the test before those of its module
             if problem or program.has_ended():
                 program.fail(problem or f"ended during {_text(true)}")
         if problem:

@@ -39,6 +39,7 @@ class _Worker:
         process: None while there is none.
         report: where the process writes its addresses once it answers; None afterwards.
         ready: True once it has.
+        pending: a signal for it, sent once it is ready.
         started: time of the start of the process.
         next_start: time of the next one.
         deaths: early deaths in a row; a start that failed counts as one.
@@ -47,6 +48,7 @@ class _Worker:
     process: subprocess.Popen[bytes] | None = None
     report: int | None = None
     ready: bool = False
+    pending: int | None = None
     started: float = 0.0
     next_start: float = 0.0
     deaths: int = 0
@@ -143,6 +145,9 @@ class Workers:
             return
         self._close_report(worker)
         worker.ready = bool(line)
+        if worker.ready and worker.pending is not None:
+            worker.send(worker.pending)
+            worker.pending = None
         if line and not self._announced:
             self._announced = True
             try:
@@ -156,10 +161,12 @@ class Workers:
             worker.report = None
 
     def send(self, number: int, *, ready: bool = False) -> None:
-        """Send a signal to all workers, or only to those that are ready: others may not handle it yet."""
+        """Send a signal to all workers: at once, or to each when it is ready, since it may not handle it before."""
         for worker in self._workers:
             if worker.ready or not ready:
                 worker.send(number)
+            else:
+                worker.pending = number
 
     def stop(self, drain_delay: float, drain_seconds: float) -> bool:
         """End all workers. False where one had to be killed."""

@@ -19,7 +19,7 @@ from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from example_graph import example_graph
 from program_run import imported_by
 from served_program import program, started
-from waiting import wait_for
+from waiting import wait_for, wait_until_still
 
 
 @pytest.fixture
@@ -102,6 +102,22 @@ def test_a_hangup_signal_brings_the_new_release_at_once(store: Path, tmp_path: P
         running.process.send_signal(signal.SIGHUP)
         wait_for(lambda: all(running.hops() == 1 for _ in range(10)))
         assert running.stop() == 0
+
+
+@pytest.mark.slow
+def test_a_hangup_signal_reaches_a_worker_that_has_just_started(store: Path, tmp_path: Path) -> None:
+    with program(store, tmp_path, "--workers", "2", "--watch-seconds", "3600") as running:
+        wait_for(lambda: running.ready_workers() == 2)
+        killed = running.workers()[0]
+        os.kill(killed, signal.SIGKILL)
+        wait_for(lambda: len(running.workers()) == 2 and killed not in running.workers())
+        running.process.send_signal(signal.SIGSTOP)  # before it notes that the new worker is ready
+        wait_for(lambda: running.ready_workers() == 2)
+        wait_until_still(lambda: len(running.log.read_text()))
+        SnapshotGraph.of([("C0006121", "C0018670")], identifiers="cui").save(store)
+        running.process.send_signal(signal.SIGHUP)
+        running.process.send_signal(signal.SIGCONT)
+        wait_for(lambda: all(running.hops() == 1 for _ in range(10)))
 
 
 @pytest.mark.parametrize(
