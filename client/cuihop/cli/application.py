@@ -78,8 +78,9 @@ def application(only: str | None = None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
-    own = (EntryPoint(name, f"cuihop.cli.{value}", COMMANDS_GROUP) for name, value in _OWN.items())
-    commands = {entry.name: entry for entry in (*own, *entry_points(group=COMMANDS_GROUP))}
+    commands = {name: EntryPoint(name, f"cuihop.cli.{value}", COMMANDS_GROUP) for name, value in _OWN.items()}
+    if _ALIASES.get(only or "", only) not in commands:  # else no installed package is looked at
+        commands |= {entry.name: entry for entry in entry_points(group=COMMANDS_GROUP)}
     names = dict.fromkeys((*(name for name in _PANEL_OF if name in commands), *sorted(commands), *_ALIASES))
     for name in [only] if only is not None and only in names else list(names):
         entry = commands[_ALIASES.get(name, name)]
