@@ -1,6 +1,6 @@
 # make demo    set everything up, load open data, ask, evaluate
 # make test    set everything up and run the tests of every package, in one process and on a core of servers: five minutes
-# make test-all  every test, on more examples: 16 to 20 minutes
+# make test-all  every test, on more examples: 17 minutes
 # make check   lint, formatting, types, import rules, plain language, the budget of lines, the reference
 # make bench   the measurements of benchmarks/: an hour or so; `make bench ONLY=evaluation` makes one part anew
 # make bench-smoke  each of them with little to do, to see that they run
