@@ -21,6 +21,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tomllib
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -425,6 +426,18 @@ def test_every_make_target_that_is_named_exists() -> None:
     for page in PAGES:
         named = set(re.findall(r"^\$ make ([a-z][a-z0-9-]*)", page.read_text(encoding="utf-8"), re.MULTILINE))
         assert named <= targets, page.name
+
+
+def test_the_list_of_packages_is_that_of_the_layers() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    [layers] = [each["layers"] for each in contracts if each["name"].startswith("Layers of the library")]
+    rows = re.search(
+        r"^\| package \| content \|\n(.*?)\n\n", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert rows is not None
+    listed = [name for row in rows[1].splitlines()[1:] for name in re.findall(r"`(\w+)(?:\.py)?`", row.split("|")[1])]
+    assert listed == [name for layer in layers for name in layer.split(" | ")]
 
 
 MODULES = [
