@@ -71,7 +71,7 @@ def demo(
         "5. Two images, both with an enlarged heart. One shows a pleural effusion, the other an exudative one.\n"
         "   Plain overlap (IoU) finds one concept of three in common. nn-IoU also sees that the others are near."
     )
-    _run("nn-iou", "C0032227;C0018800", "C3887491;C0018800", *ask)
+    _run("explain", "concepts", "C0032227;C0018800", "C3887491;C0018800", *ask)
     _say(
         "6. Evaluate a search engine on 25 images: nn-CUI@K asks whether it ranks near images first,\n"
         "   CUI@K does the same with plain overlap. 1 is the best ranking there is."
