@@ -23,6 +23,7 @@ FORMS = {
     "networkx.org": r"",
     "obofoundry.org": r"/ontology/\w+\.html",
     "uts.nlm.nih.gov": r"/uts/(signup-login|assets/LicenseAgreement\.pdf)",
+    "www.contributor-covenant.org": r"/version/2/1/code_of_conduct/",
     "www.ebi.ac.uk": r"/ols4",
     "www.nlm.nih.gov": r"/research/umls/(licensedcontent/umlsknowledgesources\.html)?",
 }
