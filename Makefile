@@ -57,7 +57,7 @@ check: $(READY)
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m cuihop_tools.plain_language client service graph_loader tools tests docs README.md CONTRIBUTING.md CHANGELOG.md
+	$(BIN)/python -m cuihop_tools.plain_language client service graph_loader tools tests docs .github $(wildcard *.md)
 	$(BIN)/python -m cuihop_tools.budget
 	$(BIN)/python docs/site/write_reference.py --check
 

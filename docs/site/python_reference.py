@@ -124,6 +124,7 @@ def python_reference() -> dict[str, str]:
     bodies: dict[str, list[str]] = {}
     chapters: dict[str, Counter[str]] = {}
     addresses: dict[tuple[str, int], str] = {}
+    headings: dict[str, Counter[str]] = {}
     for chapter, modules in MODULES.items():
         for name in modules:
             package = _package(name)
@@ -134,7 +135,7 @@ def python_reference() -> dict[str, str]:
                 definition = _definition(name, public)
                 position = (definition.module, definition.node.lineno)
                 if position not in addresses:
-                    addresses[position] = f"{_file(package)}#{name}.{public}"
+                    addresses[position] = f"{_file(package)}#{_anchor(public, headings.setdefault(package, Counter()))}"
                     body += _entry(f"{name}.{public}", public, definition)
     pages = {package: _page(package, body) for package, body in bodies.items()}
     kinds = {package: counts.most_common(1)[0][0] for package, counts in chapters.items()}
@@ -147,6 +148,13 @@ def _package(module: str) -> str:
     """The package on whose page a module stands: ``cuihop.measures``, or ``cuihop`` for a module of the top level."""
     first = ".".join(module.split(".")[:2])
     return first if hasattr(importlib.import_module(first), "__path__") else first.partition(".")[0]
+
+
+def _anchor(heading: str, earlier: Counter[str]) -> str:
+    """The anchor that GitHub and Sphinx give a heading, after those before it on the page."""
+    anchor = heading.lower()
+    earlier[anchor] += 1
+    return anchor if earlier[anchor] == 1 else f"{anchor}-{earlier[anchor] - 1}"
 
 
 def _file(package: str) -> str:

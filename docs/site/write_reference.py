@@ -29,8 +29,8 @@ GENERATORS: dict[str, Callable[[], str]] = {
 
 PYTHON = """# Python
 
-The public names of the library, one page a package. The names of everyday use come from `import cuihop`; the others from
-a package by its name: `cuihop.measures`, `cuihop.rankings`, `cuihop.relevance`, `cuihop.evaluation`,
+The public names of the library, one page a package. The names of everyday use come from `import cuihop`; the others
+from a package by its name: `cuihop.measures`, `cuihop.rankings`, `cuihop.relevance`, `cuihop.evaluation`,
 `cuihop.explanation`, `cuihop.adapters`, `cuihop.errors`. Every graph of concepts is a `cuihop.ConceptGraph`, whatever
 holds it.
 """

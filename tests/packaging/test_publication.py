@@ -54,6 +54,15 @@ def test_the_version_is_the_same_wherever_it_stands() -> None:
     assert [one["url"] for one in citation["references"]] == ["https://arxiv.org/abs/2506.13509"]
 
 
+def test_the_changelog_begins_with_the_version_and_keeps_its_form() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.findall(r"^## (.*)", text, re.MULTILINE)
+    assert versions[0] == f"{cuihop.__version__.partition('.dev')[0]} (unreleased)" or ".dev" not in cuihop.__version__
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+ \((unreleased|\d{4}-\d\d-\d\d)\)", one) for one in versions)
+    kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert set(re.findall(r"^### (.*)", text, re.MULTILINE)) <= kinds
+
+
 def test_every_placeholder_is_in_the_list_of_contributing() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([^`]+)` \| (`[^|]+`) \|", text.partition("## Before the first release")[2], re.MULTILINE)
