@@ -94,7 +94,7 @@ def demo(
     at_hand = "" if shutil.which("cuihop") else f"First, in this shell: export PATH={programs}:$PATH\n"
     _say(
         f"That was the main job. Its files are in {folder}. Every line behind $ is a command to try with your own\n"
-        "data: docs/loading.md is about loading your UMLS release, docs/measures.md about the figures.\n"
+        "data: docs/loading.md is about loading your UMLS release, docs/measures/index.md about the figures.\n"
         "Human Phenotype Ontology: https://hpo.jax.org, used under its licence.\n\n"
         f"A picture of step 4: {picture}\n"
         f"{at_hand}To explore the graph in a browser: cuihop serve --store snapshot:{graph}, then open http://127.0.0.1:8080/"

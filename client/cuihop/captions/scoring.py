@@ -127,8 +127,8 @@ def score_captions(
 ) -> CaptionScores:
     """Score predicted captions against the references.
 
-    Definitions and edge cases: ``docs/measures.md``. The columns of ``scores`` are measures of the result, and a column
-    takes the place of what would be computed.
+    Definitions and edge cases: ``docs/measures/captions.md``. The columns of ``scores`` are measures of the result, and
+    a column takes the place of what would be computed.
 
     Args:
         references: image → caption. predictions: of the same images.

@@ -166,7 +166,7 @@ def embedding_ranking(
         k: number of images for each query.
         corpus_embeddings: shape (corpus, dimensions): unless the corpus is the queries.
         similarity: ``cosine`` (the default) or ``dot`` of floating-point numbers; ``hamming`` of binary
-            codes (docs/measures.md). Without it, the sorted distances of a search are refused.
+            codes (docs/file-formats.md). Without it, the sorted distances of a search are refused.
         query_image: treatment of a query that the corpus holds.
         resources: of the computation.
 

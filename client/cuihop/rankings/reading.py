@@ -74,7 +74,7 @@ def read_ranking(
 ) -> Ranking:
     """Read a ranking: TREC run, CSV, JSON Lines, Parquet, Arrow, or NumPy array of row numbers or of embeddings.
 
-    The form is recognised by the content: see docs/measures.md for each.
+    The form is recognised by the content: see docs/file-formats.md for each.
 
     Args:
         path: a file, a pipe, or ``-`` for standard input; text may be compressed by gzip or zstd.
