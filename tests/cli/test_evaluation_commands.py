@@ -48,7 +48,7 @@ def test_means_and_a_summary_for_people(run: Run) -> None:
         "nn-CUI@1 0.6250 4",
         "CUI@1 0.2500 4",
         "4 queries, 4 of them in the corpus of 4 images",
-        "n = 1, λ = 0.5, hops either way",
+        "n = 1, λ = 0.5, hops in both directions",
         "release example",
         "1 of 4 queries and 1 of 4 images of the corpus have no concept",
         "1 query has no other image with any nn-IoU (IDCG is 0): scored 0",
@@ -186,7 +186,7 @@ def test_nn_iou_shows_why(run: Run) -> None:
         "C0005847 Blood vessels B 0.5 1 hop from C0042449 Veins",
         "C0006121 Brain stem B 0 no concept of the other set within 1 hop",
         "IoU 0.2500 = 1 / 4",
-        "nn-IoU 0.5000 = (1 + 0.5 · 2) / 4 (n = 1, λ = 0.5, hops either way)",
+        "nn-IoU 0.5000 = (1 + 0.5 · 2) / 4 (n = 1, λ = 0.5, hops in both directions)",
     ):
         assert part in words
 
@@ -225,7 +225,7 @@ def test_nn_iou_weighs_by_hops_and_leaves_out(run: Run) -> None:
     done = run("nn-iou", f"C0006121;{UNKNOWN}", "C0018670;C0926510", "--unknown", "drop", "-n", "3", "--weight", "hops")
     assert f"not in the graph, and left out: {UNKNOWN}" in done.err
     assert "0.25 = 0.5²" in done.out
-    assert "(0 + 0.5² · 2 + 0.5³ · 1) / 3   (n = 3, λ = 0.5, weight λ^hops, hops either way)" in done.out
+    assert "(0 + 0.5² · 2 + 0.5³ · 1) / 3   (n = 3, λ = 0.5, weight λ^hops, hops in both directions)" in done.out
     assert run("nn-iou", VEINS, VESSELS, "--weight", "lin").code == 2
     assert run("nn-iou", VEINS, VESSELS, "--weight", "hops", "-n", "33").code == 3
 
