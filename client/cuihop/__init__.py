@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from cuihop.measures.nearness import Nearness
     from cuihop.rankings.ranking import Ranking
     from cuihop.rankings.reading import read_ranking
+    from cuihop.reports.report import html_report
     from cuihop.resources.resources import Resources
     from cuihop.snapshot.all_similarities import AllSimilarities
     from cuihop.snapshot.graph import SnapshotGraph
@@ -68,6 +69,7 @@ __all__ = [
     "evaluate_each",
     "explain_pair",
     "explain_query",
+    "html_report",
     "iou",
     "nn_cui_at_k",
     "nn_iou",
@@ -102,6 +104,7 @@ _HOMES = {
     "evaluate_each": "evaluation.evaluate",
     "explain_pair": "explanation.pair",
     "explain_query": "explanation.query",
+    "html_report": "reports.report",
     "iou": "measures",
     "nn_cui_at_k": "evaluation.evaluate",
     "nn_iou": "measures",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from cuihop.cli.command_files import JSON, REJECTS, SNAPSHOT, TSV
-from cuihop.cli.option_groups import JsonOptions, argument, file_option, option, option_group
+from cuihop.cli.option_groups import VerboseOptions, argument, file_option, option, option_group
 from cuihop.cli.output import console, note, print_json, print_table
 from cuihop.errors import InputError
 from cuihop.files.written_files import replaced_file
@@ -47,7 +47,7 @@ _server_option = partial(option, panel="Neo4j")
 
 
 @option_group
-class _TargetOptions(JsonOptions):
+class _TargetOptions(VerboseOptions):
     """The files to read, the snapshot or the server to write, and the report."""
 
     sources: list[Path] = argument(
@@ -142,7 +142,7 @@ def load(target: _TargetOptions, rows: _LoadOptions) -> None:
     if target.json:
         print_json(values if outcome is None else {**values, **outcome.to_json()})
     else:
-        _print_report(facts)
+        _print_report(facts, verbose=target.verbose)
         if outcome is not None:
             outcome.print_summary()
     for warning in facts.warnings:
@@ -169,7 +169,8 @@ def _progress() -> Iterator[StepProgress | None]:
         yield show
 
 
-def _print_report(report: LoadReport) -> None:
+def _print_report(report: LoadReport, *, verbose: bool) -> None:
+    """Print the files, and the totals of the graph with what was out of the ordinary; ``verbose`` prints all facts."""
     rows = []
     for file in report.files:
         reasons = [f"{count:,} {reason}" for reason, count in file.skipped.items()]
@@ -177,14 +178,32 @@ def _print_report(report: LoadReport) -> None:
             reasons.append(f"(line ends: {file.line_ends})")
         rows.append([file.role, f"{file.rows:,}", f"{file.used:,}", ", ".join(reasons)])
     print_table(Table(["file", "rows", "used", "left out"], rows), "Files", numbers=(1, 2))
-    rows = [[label, value if isinstance(value, str) else f"{value:,}"] for label, value in _facts(report)]
+    facts = [(label, value) for label, value in _facts(report) if verbose or (value and not _is_further(label, report))]
+    if report.sabs and not verbose:
+        more = ", …" if len(report.sabs) > _SABS else ""
+        facts.append(("vocabularies", ", ".join(list(report.sabs)[:_SABS]) + more))
+    rows = [[label, value if isinstance(value, str) else f"{value:,}"] for label, value in facts]
     print_table(Table([], rows), f"Graph of release {report.release}")
+    if not verbose:
+        return
     sabs = [(sab, x.version or "", f"{x.rows:,}", f"{x.edges:,}") for sab, x in list(report.sabs.items())[:_SABS]]
     if len(report.sabs) > _SABS:
         sabs.append((f"and {len(report.sabs) - _SABS:,} more", "", "", ""))
     print_table(Table(["SAB", "version", "rows", "edges"], sabs), "Vocabularies that assert an edge", numbers=(2, 3))
     hubs = [(hub.cui, hub.name or "(no name)", f"{hub.children:,}") for hub in report.hubs]
     print_table(Table(["concept", "name", "children"], hubs), "Concepts with the most children", numbers=(2,))
+
+
+_FURTHER = frozenset({
+    "relations", "  asserted both ways of writing", "  of how many concepts", "  the largest", "connected parts",
+    "  concepts in the largest", "longest upward path", "semantic types", "definitions",
+})  # fmt: skip
+"""Facts that only ``--verbose`` prints."""
+
+
+def _is_further(label: str, report: LoadReport) -> bool:
+    of_one_way = label == "  asserted one way only" and not report.mirrored  # as in all files but RRF
+    return label in _FURTHER or label.endswith(" rows") or of_one_way
 
 
 def _facts(report: LoadReport) -> Iterator[tuple[str, int | str]]:

@@ -39,7 +39,7 @@ def run(snapshot: Path, monkeypatch: pytest.MonkeyPatch, program: Run) -> Run:
 def test_distance_for_people(run: Run) -> None:
     done = run("distance", "C0006121", "C0018670")
     assert (done.code, done.err) == (0, "")
-    assert done.out == "3 hops between C0006121 Brain stem and C0018670 Head (either way)\n"
+    assert done.out == "3 hops between C0006121 Brain stem and C0018670 Head (in both directions)\n"
 
 
 def test_distance_as_json(run: Run) -> None:
@@ -63,7 +63,7 @@ def test_no_path_is_an_answer(run: Run) -> None:
     assert run("distance", "C0006121", "C0018670", "--max-hops", "1").out.startswith("no path within 1 hop between")
     done = run("distance", "C0006121", "C0003483", "--json")
     assert (done.code, json.loads(done.out)["hops"]) == (0, None)
-    assert run("path", "C0006121", "C0003483").out == "no path from C0006121 to C0003483 (either way)\n"
+    assert run("path", "C0006121", "C0003483").out == "no path from C0006121 to C0003483 (in both directions)\n"
 
 
 @pytest.mark.parametrize(("arguments", "code", "said"), [

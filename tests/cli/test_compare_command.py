@@ -116,7 +116,7 @@ def test_tables_for_people_fit_a_terminal_of_100_columns(run: Run, monkeypatch: 
         "interval: paired bootstrap; p: randomisation test, two-sided; 200 resamples, seed 3",
         "p (Holm): adjusted for all 2 tests, 2 measures × 1 pair of systems",
         "4 queries, 4 of them in the corpus of 4 images and left out of their own ranking and ideal",
-        "n = 1, λ = 0.5, hops either way",
+        "n = 1, λ = 0.5, hops in both directions",
     ):
         assert part in words
 

@@ -48,7 +48,7 @@ def test_means_and_a_summary_for_people(run: Run) -> None:
         "nn-CUI@1 0.6250 4",
         "CUI@1 0.2500 4",
         "4 queries, 4 of them in the corpus of 4 images",
-        "n = 1, λ = 0.5, hops either way",
+        "n = 1, λ = 0.5, hops in both directions",
         "release example",
         "1 of 4 queries and 1 of 4 images of the corpus have no concept",
         "1 query has no other image with any nn-IoU (IDCG is 0): scored 0",
@@ -186,7 +186,7 @@ def test_the_nn_iou_of_two_sets_is_shown_with_its_reasons(run: Run) -> None:
         "0.5 C0005847 Blood vessels: 1 hop from C0042449 Veins",
         "0 C0006121 Brain stem: 3 hops from C0018670 Head, too far",
         "IoU 0.2500 = 1 / 4",
-        "nn-IoU 0.5000 = (1 + 0.5 · 2) / 4 (n = 1, λ = 0.5, hops either way)",
+        "nn-IoU 0.5000 = (1 + 0.5 · 2) / 4 (n = 1, λ = 0.5, hops in both directions)",
     ):
         assert part in words
 
@@ -228,7 +228,7 @@ def test_near_concepts_are_weighed_by_hops_and_unknown_ones_left_out(run: Run) -
     done = run("explain", "concepts", *sets, "--unknown", "drop", "-n", "3", "--weight", "hops")
     assert f"not in the graph, and left out: {UNKNOWN}" in done.err
     assert "0.25 = 0.5²" in done.out
-    assert "(0 + 0.5² · 2 + 0.5³ · 1) / 3   (n = 3, λ = 0.5, weight λ^hops, hops either way)" in done.out
+    assert "(0 + 0.5² · 2 + 0.5³ · 1) / 3   (n = 3, λ = 0.5, weight λ^hops, hops in both directions)" in done.out
     assert run("explain", "concepts", VEINS, VESSELS, "--weight", "lin").code == 2
     assert run("explain", "concepts", VEINS, VESSELS, "--weight", "hops", "-n", "33").code == 3
 

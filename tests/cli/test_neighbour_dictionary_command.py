@@ -43,7 +43,7 @@ def test_the_content_of_the_file_is_printed(run: Run) -> None:
         "concepts 6 in the graph",
         "retired 1 taken for successors, 1 without one",
         "unknown 1",
-        "ordered pairs 10 within 2 hops, either way",
+        "ordered pairs 10 within 2 hops, in both directions",
     ]
     assert lines[-2].startswith(f"written nb, {size:,} bytes, in ")
     assert lines[-1] == "It is used as a graph: --graph nb"
@@ -139,7 +139,7 @@ def test_more_than_the_file_holds_is_refused_with_a_way_on(run: Run) -> None:
 
 def test_info_describes_the_file(run: Run) -> None:
     write(run)
-    assert "4 concepts of images.csv within 1 hop (either way) in release example" in run("info", "nb").out
+    assert "4 concepts of images.csv within 1 hop (in both directions) in release example" in run("info", "nb").out
     assert json.loads(run("info", "nb", "--json").out)["neighbour_dictionary"]["unknown"] == 1
 
 

@@ -19,7 +19,7 @@ from cuihop.cli.command_files import CSV, FileUse
 from cuihop.cli.compared_systems import named_files
 from cuihop.cli.evaluation_options import MEASURE_HELP, GroupOptions, IntervalOptions, ReportOptions
 from cuihop.cli.graph_option import ConstantNearnessOptions, NamesOptions, OptionalGraphOptions
-from cuihop.cli.option_groups import JsonOptions, argument, file_option, measure_option, option, option_group
+from cuihop.cli.option_groups import VerboseOptions, argument, file_option, measure_option, option, option_group
 from cuihop.cli.run_options import CAPTIONS, RunOptions
 from cuihop.cli.system_report import SystemReport, predictions_named
 from cuihop.collection.image_concepts import ImageConcepts
@@ -150,7 +150,7 @@ class _InputOptions(NamesOptions):
 
 
 @option_group
-class _OutputOptions(JsonOptions, ReportOptions):
+class _OutputOptions(VerboseOptions, ReportOptions):
     output: Path | None = file_option("File for the values of captions, as CSV.", "-o", mark=CSV)
     rows: int = option("Rows of near misses.", default=10, min=0)
 
@@ -220,7 +220,8 @@ def caption_scores(
         report.add("scores", means, lambda rows: mean_table(rows, intervals.confidence))
         report.add_groups(labels, groups.by)
         report.add_matches({name: each.concepts for name, each in results.items()}, opened, "captions", types=False)
-    report.write(("Values of each caption", "per_query", outputs.output), outputs, json=outputs.json)
+    values = ("Values of each caption", "per_query", outputs.output)
+    report.write(values, outputs, json=outputs.json, verbose=outputs.verbose)
     job.finish()
 
 

@@ -10,9 +10,9 @@ from typing import get_args
 import typer
 
 from cuihop.cli.command_files import CSV, JSON
-from cuihop.cli.compared_systems import NamedRankings, evaluations_of, rankings_of_files
-from cuihop.cli.evaluation_options import EvaluationOptions, GroupOptions, PlotOptions
-from cuihop.cli.option_groups import JsonOptions, file_option, measure_option, option_group
+from cuihop.cli.compared_systems import NamedRankings, evaluations_of, kept, rankings_of_files, write_page
+from cuihop.cli.evaluation_options import EvaluationOptions, GroupOptions, PageOptions, PlotOptions
+from cuihop.cli.option_groups import VerboseOptions, file_option, measure_option, option_group
 from cuihop.cli.output import Output, print_json, print_lines, print_table, write_and_show
 from cuihop.cli.run_options import RANKING, Job, MemoryRunOptions
 from cuihop.collection.dataset import Dataset
@@ -47,7 +47,7 @@ class _RankingOptions:
 
 
 @option_group
-class _OutputOptions(JsonOptions, PlotOptions):
+class _OutputOptions(VerboseOptions, PageOptions, PlotOptions):
     output: Path | None = file_option("File for the values of each query, as CSV.", "-o", mark=CSV)
     card: Path | None = file_option("File for a score card, for cuihop compare.", mark=JSON)
     system: str | None = file_option("With --card: the name of the system.")
@@ -77,12 +77,15 @@ def evaluate_ranking(
     file = None if source.ranking is None else opened_input(source.ranking)
     job = run.job(context)
 
+    evaluated: dict[str, Ranking | RankingInBlocks] = {}
+
     def rankings(graph: ConceptGraph | None, job: Job, bar_of: Callable[[str], Progress]) -> NamedRankings:
         if file is None:
-            yield "", _baseline(source.baseline or "", options, measures, data, graph, job, bar_of)
-            return
-        embeddings = {} if source.corpus_embeddings is None else {"": source.corpus_embeddings}
-        yield from rankings_of_files({"": file}, options, measures, data, job, embeddings)
+            named: NamedRankings = [("", _baseline(source.baseline or "", options, measures, data, graph, job, bar_of))]
+        else:
+            embeddings = {} if source.corpus_embeddings is None else {"": source.corpus_embeddings}
+            named = rankings_of_files({"": file}, options, measures, data, job, embeddings)
+        yield from kept(named, evaluated) if outputs.html is not None else named
 
     in_blocks = file is None or is_array(file)
     if job.shard is not None:
@@ -91,14 +94,15 @@ def evaluate_ranking(
         return
     (evaluation,) = evaluations_of(rankings, options, measures, data, job, in_blocks=in_blocks).values()
     means = [group_means(evaluation, labels, label, threads=run.threads) for label in groups.by or ()]
+    tables = [group_table(each) for each in means]
     worst = evaluation.worst(outputs.worst) if outputs.worst else None
 
     def show(written: Mapping[str, str]) -> None:
         if not outputs.json:
             print_table(evaluation.table())
-            for table in (*map(group_table, means), *filter(None, [worst])):
+            for table in (*tables, *filter(None, [worst])):
                 print_table(table, table.caption)
-            print_lines(evaluation.account(), written)
+            print_lines(evaluation.account(brief=not outputs.verbose), written)
             return
         rows = [] if worst is None else worst.rows
         print_json({
@@ -110,6 +114,7 @@ def evaluate_ranking(
         (_VALUES, outputs.output, evaluation.to_csv),
         ("Score card", outputs.card, lambda path: ScoreCard.of(evaluation, outputs.system).write(path)),
         ("Figure", outputs.plot, evaluation.plot),
+        ("Report", outputs.html, lambda path: write_page(path, evaluation, options, data, evaluated[""], tables, run)),
     ]
     write_and_show(files, show)
     job.finish()

@@ -13,7 +13,7 @@ from cuihop.answer_fields import fields_of, with_release
 from cuihop.cli.command_files import PICTURE
 from cuihop.cli.evaluation_options import ArrayOptions, TiesOptions
 from cuihop.cli.graph_option import NamedGraphOptions, NearnessOptions, advised_on_unknown
-from cuihop.cli.option_groups import ColumnOptions, JsonOptions, argument, file_option, option, option_group
+from cuihop.cli.option_groups import ColumnOptions, VerboseOptions, argument, file_option, option, option_group
 from cuihop.cli.output import note, print_json, print_lines, write_and_show
 from cuihop.cli.print_explanation import print_pair, print_pair_sensitivity, print_query, print_query_sensitivity
 from cuihop.collection.dataset import Dataset
@@ -53,7 +53,7 @@ explain = typer.Typer(
 
 
 @option_group
-class _ExplainOptions(JsonOptions, NearnessOptions, NamedGraphOptions):
+class _ExplainOptions(VerboseOptions, NearnessOptions, NamedGraphOptions):
     look: int = option("Hops beyond -n in which to show the nearest concept where none is near.", default=3, min=0)
     sensitivity: bool = option("Add results for other n and λ, and without hubs.", default=False)
     hubs: list[int] | None = option(
@@ -80,7 +80,7 @@ class _ExplainOptions(JsonOptions, NearnessOptions, NamedGraphOptions):
 
     def write_and_print(
         self, result: Explanation | QueryExplanation, varied: PairSensitivity | QuerySensitivity | None,
-        inputs: Mapping[str, str], show: Callable[[Any], None], show_varied: Callable[[Any, Any], None],
+        inputs: Mapping[str, str], show: Callable[[Any, bool], None], show_varied: Callable[[Any, Any], None],
         more: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         """Write the picture, and print the result and the inputs: as JSON, or by the functions for people."""
@@ -92,8 +92,8 @@ class _ExplainOptions(JsonOptions, NearnessOptions, NamedGraphOptions):
                     "picture": written.get(_PICTURE), "inputs": dict(inputs),
                 })  # fmt: skip
                 return
-            show(result)
-            print_lines(inputs.values())
+            show(result, self.verbose)
+            print_lines(inputs.values() if self.verbose else ())
             if varied is not None:
                 show_varied(varied, result)
             for path in written.values():

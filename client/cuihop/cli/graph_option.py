@@ -101,7 +101,7 @@ class DirectionOptions:
     """Direction of the hops."""
 
     direction: Direction = option(
-        "Direction of the hops: each either way; to parents; to children; or all to parents or all to children.",
+        "Direction of the hops: in both directions; to parents; to children; or all to parents or all to children.",
         "-d", default="any",
     )  # fmt: skip
 

@@ -103,6 +103,15 @@ class JsonOptions:
 
 
 @option_group
+class VerboseOptions(JsonOptions):
+    """The form of the result, and its length."""
+
+    verbose: bool = option(
+        "Also print how each input was read, and what was treated as usual. JSON always has it.", default=False
+    )
+
+
+@option_group
 class ColumnOptions:
     """Columns of files of concepts."""
 

@@ -28,7 +28,7 @@ _TIES_LISTED = 3
 _UNBROKEN = 100_000
 
 
-def print_pair(result: Explanation) -> None:
+def print_pair(result: Explanation, verbose: bool = False) -> None:
     """Print the concepts as a tree: shared, only in A, only in B; each with its share of nn-IoU and the reason."""
     from rich.tree import Tree
 
@@ -141,8 +141,8 @@ def _show_grid(
     print_table(Table(columns, rows), title)
 
 
-def print_query(result: QueryExplanation) -> None:
-    """Print both images side by side, their ranks, and their places in the ranking."""
+def print_query(result: QueryExplanation, verbose: bool = False) -> None:
+    """Print both images side by side, their ranks, and the cost of their order; with ``verbose``, the first K ranks."""
     note_merged({**result.pair_above.resolved.merged, **result.pair_below.resolved.merged})
     note_dropped(result.pair_above.resolved.dropped | result.pair_below.resolved.dropped)
     screen = console()
@@ -175,10 +175,9 @@ def print_query(result: QueryExplanation) -> None:
     print_table(Table(columns, rows), total=True)
     screen.print("A concept adds what it earns, divided by the concepts of query and image together.")
     if ranked is not None:
-        _show_ranked(screen, result, ranked)
-    pair = pairs[0]
-    screen.print(_nearness_text(pair))
-    screen.print(f"release {pair.release.name}, digest {pair.release.digest[:12]}")
+        _show_ranked(screen, result, ranked, verbose)
+    release = pairs[0].release
+    screen.print(f"{_nearness_text(pairs[0])} · release {release.name} ({release.digest[:12]})")
 
 
 def _through(near: ExplainedConcept | None) -> str:
@@ -207,7 +206,7 @@ def _rank_text(standing: Standing) -> str:
     return f"{standing.rank:,}" + (f" ({standing.tied:,} tied)" if standing.tied else "")
 
 
-def _show_ranked(screen: Console, result: QueryExplanation, ranked: RankedPair) -> None:
+def _show_ranked(screen: Console, result: QueryExplanation, ranked: RankedPair, verbose: bool) -> None:
     marks = {result.above: " (above)", result.below: " (below)"}
 
     def marked(image: str | None) -> str:
@@ -218,17 +217,17 @@ def _show_ranked(screen: Console, result: QueryExplanation, ranked: RankedPair) 
          f"{each.ideal_gain:.4f}")
         for each in ranked.ranks
     ]  # fmt: skip
-    print_table(Table(("rank", "weight", "retrieved", "gain", "ideal", "gain"), rows), ranked.source)
+    if verbose:
+        print_table(Table(("rank", "weight", "retrieved", "gain", "ideal", "gain"), rows), ranked.source)
     screen.print(
         f"DCG@{ranked.k} {ranked.dcg:.4f}, IDCG@{ranked.k} {ranked.idcg:.4f}: nn-CUI@{ranked.k} {ranked.ndcg:.4f}"
     )
     if ranked.cost:
         screen.print(
-            f"the two in the wrong order cost {ranked.cost:.4f} of DCG@{ranked.k}, {ranked.cost_ndcg:.4f} of "
-            f"nn-CUI@{ranked.k}"
+            f"swapping them back would gain {ranked.cost:.4f} DCG@{ranked.k}, {ranked.cost_ndcg:.4f} nn-CUI@{ranked.k}"
         )
     else:
-        screen.print(f"the order of the two costs nothing of DCG@{ranked.k}")
+        screen.print(f"swapping the two would gain no DCG@{ranked.k}")
     if ranked.rank_above is None or ranked.rank_below is None:
         note(f"the ranking lists {counted(ranked.length, 'image')} for the query")
 

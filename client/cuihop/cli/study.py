@@ -19,7 +19,7 @@ import typer
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_options import ColumnOrderOptions, LabelOptions, QueryOptions
 from cuihop.cli.graph_option import GraphOptions, NearnessOptions, advised_on_unknown
-from cuihop.cli.option_groups import JsonOptions, argument, file_option, measure_option, option, option_group
+from cuihop.cli.option_groups import VerboseOptions, argument, file_option, measure_option, option, option_group
 from cuihop.cli.output import note, print_json, print_lines, print_table, progress_bars
 from cuihop.cli.run_options import RESOURCES_PANEL, Job, MemoryRunOptions, resumable
 from cuihop.collection.dataset import Dataset
@@ -41,6 +41,9 @@ from cuihop.study.report import cost_table
 from cuihop.study.tables import StudyResults, tables_of
 from cuihop.study.writing import MARK, replaced_study, write_study
 
+_SHOWN = ("precision", "gain")
+"""Names of the tables that are printed without ``--verbose``."""
+
 
 @option_group
 class _ImageOptions(ColumnOrderOptions, LabelOptions, NearnessOptions, QueryOptions, GraphOptions):
@@ -58,7 +61,7 @@ class _ImageOptions(ColumnOrderOptions, LabelOptions, NearnessOptions, QueryOpti
 
 
 @option_group
-class _OutputOptions(JsonOptions):
+class _OutputOptions(VerboseOptions):
     """Folder of the study, and its parts."""
 
     out: Path = file_option(
@@ -155,9 +158,11 @@ def study(context: typer.Context, options: _ImageOptions, outputs: _OutputOption
         note("without labels there is no precision, and no ablation")
     if results.costs:
         tables.append(cost_table(results.costs))
-    for each in tables:
+    shown = tables if outputs.verbose else [each for each in tables if each.name in _SHOWN] or tables[:1]
+    for each in shown:
         print_table(each, each.caption)
-    print_lines(notes, {"Report, tables, figures and numbers": str(out)})
+    brief = [] if first is None else first.account(brief=True)
+    print_lines(notes if outputs.verbose else brief, {"Report, tables, figures and numbers": str(out)})
 
 
 def _compute_shard(study_inputs: StudyInputs, parts: Sequence[Part], bar_of: ProgressOf, job: Job) -> None:

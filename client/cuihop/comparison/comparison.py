@@ -124,7 +124,7 @@ class Comparison:
         behind = [[card.mean_queries[m] for card in cards] for m in self.measures]
         columns += mean_columns(behind, next(iter(cards)).conditions.get("empty_ideal"))
         header, *rows = [("system", *self.measures), *((title, *cells) for title, cells in columns)]
-        bold = {(row, column) for column, m in enumerate(self.measures, start=1) for row in self._best(m)}
+        bold = {(row, column) for column, m in enumerate(self.measures, start=1) for row in self.best(m)}
         if len(self.measures) > _MOST_COLUMNS:
             header, *rows = zip(("measure", *header[1:]), *rows, strict=True)
             bold = {(column - 1, row + 1) for row, column in bold}
@@ -133,8 +133,8 @@ class Comparison:
         )
         return Table(header, rows, "means", caption, bold=bold)
 
-    def _best(self, measure: str) -> list[int]:
-        """Places of the systems with the best mean."""
+    def best(self, measure: str) -> list[int]:
+        """Indices of the systems with the best mean."""
         means = [card.means[measure] for card in self.cards.values()]
         numbers = [mean for mean in means if mean is not None]
         best = (min if is_error(measure) else max)(numbers, default=None)
@@ -179,29 +179,38 @@ class Comparison:
         tests = self.notes_on_tests() or ["no pair was tested"]
         return Table(header, rows, "differences", " ".join(["Differences of means.", *map(_sentence, tests)]))
 
-    def account(self) -> list[str]:
-        """Explanations of the tables, in plain words."""
-        return [*self._marks(), *self.notes_on_tests()]
+    def account(self, *, brief: bool = False) -> list[str]:
+        """Explanations of the tables, in plain words; with ``brief``, those of the tests in one line."""
+        marks = self._marks()
+        return [*([" · ".join(marks)] if brief else marks), *self.notes_on_tests(brief)]
 
     def __str__(self) -> str:
         differences = ["", self.table().text()] if self.differences else []
         return "\n".join([self.means().text(), *differences, *self.account()])
 
-    def notes_on_tests(self) -> list[str]:
-        """Explanations of the differences, in plain words; empty if no pair was tested."""
+    def notes_on_tests(self, brief: bool = False) -> list[str]:
+        """Explanations of the differences, in plain words; empty if no pair was tested, one line with ``brief``."""
         if not self.differences:
             return []
         queries = {row.queries for row in self.differences}
         tests = len(self.differences)
+        errors = [measure for measure in self.measures if is_error(measure)]
+        adjusted = f"adjusted for {'the only test' if tests == 1 else f'all {tests:,} tests'}"
+        if brief:
+            better = [f"a win is a smaller {', '.join(errors)}"] if errors else []
+            return [" · ".join([
+                f"{span_text(queries)} queries scored on both", "difference = system − baseline",
+                f"paired bootstrap and randomisation test, {self.resamples:,} resamples, seed {self.seed}",
+                f"p (Holm) {adjusted}", *better,
+            ])]  # fmt: skip
         lines = [
             f"{span_text(queries)} queries that both systems were scored on",
             "difference: of the system over the baseline (system − baseline); wins and losses: of the system",
             f"interval: paired bootstrap; p: randomisation test, two-sided; {self.resamples:,} resamples, "
             f"seed {self.seed}",
-            f"p (Holm): adjusted for {'the only test' if tests == 1 else f'all {tests:,} tests'}, {self._family()}",
+            f"p (Holm): {adjusted}, {self._family()}",
             "effect: the mean difference / the standard deviation of the differences",
         ]
-        errors = [measure for measure in self.measures if is_error(measure)]
         if errors:
             lines.append(f"{', '.join(errors)}: the smaller the better, so a win is a smaller value")
         return lines

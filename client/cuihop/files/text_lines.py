@@ -247,7 +247,7 @@ def joined(*texts: str | None) -> str:
 
 def direction_text(direction: str) -> str:
     """A direction of hops in words."""
-    return {"any": "either way", "up": "upwards only", "down": "downwards only", "vertical": "all up or all down"}[
+    return {"any": "in both directions", "up": "upwards only", "down": "downwards only", "vertical": "all up or all down"}[
         direction
     ]
 
