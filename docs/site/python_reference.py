@@ -64,6 +64,7 @@ MODULES = {
         "cuihop.imageclef.irma_codes",
         "cuihop.imageclef.training_frequency",
     ),
+    "Reports": ("cuihop.reports",),
     "Explanation of values": (
         "cuihop.explanation.pair",
         "cuihop.explanation.query",

@@ -56,7 +56,7 @@ NEO4J_ON_THE_PAGE = "//localhost:7687"  # bolt: and neo4j:
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 GENERATED = ROOT / "docs" / "reference"  # its examples are those of docstrings, which are tested there
 AFTER_THE_DEMONSTRATION = {
-    ROOT / "docs" / name for name in ("annotation.md", "coming-from.md", "library.md")
+    ROOT / "docs" / name for name in ("annotation.md", "interoperability.md", "library.md")
 }  # fmt: skip
 RUN_ELSEWHERE = {
     "make demo": "tests/docs/test_demo.py runs what it runs",
@@ -101,6 +101,7 @@ def prepare(folder: Path) -> None:
     for name in ("test_concepts.csv", "test_concepts_manual.csv", "train_concepts.csv"):
         folder.joinpath(name).write_bytes(gzip.decompress(shared(f"rocov2/{name}.gz").read_bytes()))
     shutil.copytree(shared("similarity_gold"), folder / "gold")
+    shutil.copytree(ROOT / "docs" / "examples", folder / "docs" / "examples")
     loaded = cuihop_loader.load([umls])
     cuihop.SnapshotGraph(loaded.sections).save(folder / "graph.cuihop")
 
@@ -407,7 +408,7 @@ def test_the_tools_for_agents_answer_as_their_page_shows(prepared: Path) -> None
         ("agents", "json"),  # give it to an agent
         ("cypher", "cypher"),  # explore with Cypher
         ("upgrade", "console"),  # upgrade a release
-        ("scale-out", "console"),  # scale out
+        ("scaling", "console"),  # scale out
     ],
 )
 def test_each_guide_shows_commands_and_is_found_from_the_first_pages(guide: str, language: str) -> None:

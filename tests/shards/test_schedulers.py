@@ -1,4 +1,4 @@
-"""Schedulers of the page on several machines: their commands run here as each scheduler would run them."""
+"""Schedulers of the page on scaling: their commands run here as each scheduler would run them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import yaml
 from example_graph import EDGES, example_graph
 from shared_data import ROOT
 
-PAGE = (ROOT / "docs" / "scale-out.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
 JOB = ROOT / "deploy" / "kubernetes" / "evaluation" / "job.yaml"
 PROGRAMS = Path(sys.executable).parent
 
