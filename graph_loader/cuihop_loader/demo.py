@@ -78,7 +78,7 @@ def demo(
     )
     concepts = ("--concepts", str(folder / "images.csv"))
     measures = ("--measure", "nn-CUI@5,10", "--measure", "CUI@5,10")
-    ranking = ("--ranking", str(folder / "region_engine.run"))
+    ranking = (str(folder / "region_engine.run"),)
     _run("evaluate", *concepts, *ranking, *ask, *measures, "--output", str(folder / "per_query.csv"))
     _say("7. The same for a random order, to compare with.")
     _run("evaluate", *concepts, "--baseline", "random:1", *ask, *measures, "--output", str(folder / "random.csv"))
