@@ -24,7 +24,7 @@ from cuihop_loader.demo_files import EXAMPLES, ontology, write_examples
 
 __all__ = ["demo", "ontology", "write_examples"]
 
-_OF_THE_REPORT = "Graph of|concepts  |is_a edges|longest|names"
+_OF_THE_REPORT = "Graph of|^ (concepts|is_a edges|longest|names)"
 
 
 def demo(

@@ -104,7 +104,7 @@ class _Term:
     def names(self) -> Sequence[str]:
         """The name, then the exact synonyms."""
         synonyms = (re.match(r'"(.+)" EXACT', value) for value in self.tags.get("synonym", ()))
-        return list(dict.fromkeys([*self.tags["name"], *(found[1].replace('\\"', '"') for found in synonyms if found)]))
+        return list(dict.fromkeys([*self.tags["name"], *(exact[1].replace('\\"', '"') for exact in synonyms if exact)]))
 
 
 def _terms(text: str) -> dict[str, _Term]:
@@ -137,8 +137,8 @@ def _release(text: str) -> dict[str, list[dict[str, str]]]:
             for number, name in enumerate(term.names):
                 kind = {"TS": "S", "ISPREF": "N", "TTY": "SY"} if number else {"TS": "P", "ISPREF": "Y", "TTY": "PT"}
                 rows["MRCONSO"].append({"CUI": cui, **atom, **code, **kind, "STR": name})
-            if found := re.match(r'"(.+)" \[', term.tags.get("def", [""])[0]):
-                rows["MRDEF"].append({"CUI": cui, **atom, "DEF": found[1].replace('\\"', '"')})
+            if meaning := re.match(r'"(.+)" \[', term.tags.get("def", [""])[0]):
+                rows["MRDEF"].append({"CUI": cui, **atom, "DEF": meaning[1].replace('\\"', '"')})
         for child, parent in product(term.cuis, sorted(set(_nearest(terms, term)))):
             stated = {"STYPE1": "CUI", "STYPE2": "CUI", "SAB": _SAB, "SL": _SAB, "SUPPRESS": "N"}
             rows["MRREL"].append({"CUI1": child, "REL": "PAR", "CUI2": parent, "RELA": "inverse_isa", **stated})
