@@ -117,7 +117,7 @@ def load(target: _TargetOptions, rows: _LoadOptions) -> None:
     """Load a UMLS release, or ontologies and taxonomies, into a snapshot, a Neo4j server, or both.
 
     A server keeps serving its release until the new one is complete and has been read back. To fill a new database from
-    files with the server stopped, which is faster, write a snapshot and run `cuihop store --csv` on it.
+    files with the server stopped, which is faster, write a snapshot and run `cuihop neo4j push --csv` on it.
     """
     options = rows.options
 

@@ -1,4 +1,4 @@
-"""``cuihop evaluate`` and ``cuihop nn-iou``: what they print, where, and with which exit code."""
+"""``cuihop evaluate`` and ``cuihop explain concepts``: what they print, where, and with which exit code."""
 
 from __future__ import annotations
 
@@ -173,31 +173,35 @@ def test_what_is_wrong_has_a_message_and_a_code(run: Run, arguments: tuple[str, 
     assert message in " ".join(done.err.split())
 
 
-# nn-iou
+# explain concepts
 
 
-def test_nn_iou_shows_why(run: Run) -> None:
-    done = run("nn-iou", f"{VEINS};{HEAD}", f"{VESSELS};{HEAD};C0006121")
+def test_the_nn_iou_of_two_sets_is_shown_with_its_reasons(run: Run) -> None:
+    done = run("explain", "concepts", f"{VEINS};{HEAD}", f"{VESSELS};{HEAD};C0006121")
     assert (done.code, done.err) == (0, "")
     words = " ".join(done.out.split())
     for part in (
-        "C0018670 Head A and B 1 in both",
-        "C0042449 Veins A 0.5 1 hop to C0005847 Blood vessels",
-        "C0005847 Blood vessels B 0.5 1 hop from C0042449 Veins",
-        "C0006121 Brain stem B 0 no concept of the other set within 1 hop",
+        "1 C0018670 Head",
+        "0.5 C0042449 Veins: 1 hop to C0005847 Blood vessels",
+        "0.5 C0005847 Blood vessels: 1 hop from C0042449 Veins",
+        "0 C0006121 Brain stem: 3 hops from C0018670 Head, too far",
         "IoU 0.2500 = 1 / 4",
         "nn-IoU 0.5000 = (1 + 0.5 · 2) / 4 (n = 1, λ = 0.5, hops either way)",
     ):
         assert part in words
 
 
-def test_nn_iou_as_json(run: Run) -> None:
-    answer = json.loads(run("nn-iou", f"C9000901;{UNKNOWN}", VESSELS, "--unknown", "isolated", "-n", "2", "--json").out)
-    assert answer == {
-        "release": example_graph().release.digest,
-        "release_name": "example",
-        "A": [VEINS, UNKNOWN],
-        "B": [VESSELS],
+def test_all_concepts_within_n_hops_are_named(run: Run) -> None:
+    done = run("explain", "concepts", VEINS, f"{VESSELS};{ARTERIES}", "-n", "2")
+    assert f"1 hop to {VESSELS} Blood vessels; also 2 hops to {ARTERIES}" in done.out
+
+
+def test_the_nn_iou_of_two_sets_as_json(run: Run) -> None:
+    given = ("explain", "concepts", f"C9000901;{UNKNOWN}", VESSELS, "--unknown", "isolated", "-n", "2", "--json")
+    answer = json.loads(run(*given).out)
+    assert (answer["A"], answer["B"], answer["merged"]) == ([VEINS, UNKNOWN], [VESSELS], {"C9000901": VEINS})
+    assert (answer["unknown"], answer["retired"], answer["upper_case"]) == ([UNKNOWN], [], {})
+    assert answer["relevance"] == {
         "n": 2,
         "lambda": 0.5,
         "weight": "constant",
@@ -210,39 +214,38 @@ def test_nn_iou_as_json(run: Run) -> None:
             {"cui": VEINS, "side": "A", "witnesses": [{"cui": VESSELS, "hops": 1}], "similarity": None},
             {"cui": VESSELS, "side": "B", "witnesses": [{"cui": VEINS, "hops": 1}], "similarity": None},
         ],
-        "names": {VEINS: "Veins", VESSELS: "Blood vessels"},
         "union": 3,
         "isolated": [UNKNOWN],
         "dropped": [],
         "merged": {"C9000901": VEINS},
-        "unknown": [UNKNOWN],
-        "retired": [],
-        "upper_case": {},
+        "release": example_graph().release.digest,
+        "release_name": "example",
     }  # fmt: skip
 
 
-def test_nn_iou_weighs_by_hops_and_leaves_out(run: Run) -> None:
-    done = run("nn-iou", f"C0006121;{UNKNOWN}", "C0018670;C0926510", "--unknown", "drop", "-n", "3", "--weight", "hops")
+def test_near_concepts_are_weighed_by_hops_and_unknown_ones_left_out(run: Run) -> None:
+    sets = (f"C0006121;{UNKNOWN}", "C0018670;C0926510")
+    done = run("explain", "concepts", *sets, "--unknown", "drop", "-n", "3", "--weight", "hops")
     assert f"not in the graph, and left out: {UNKNOWN}" in done.err
     assert "0.25 = 0.5²" in done.out
     assert "(0 + 0.5² · 2 + 0.5³ · 1) / 3   (n = 3, λ = 0.5, weight λ^hops, hops either way)" in done.out
-    assert run("nn-iou", VEINS, VESSELS, "--weight", "lin").code == 2
-    assert run("nn-iou", VEINS, VESSELS, "--weight", "hops", "-n", "33").code == 3
+    assert run("explain", "concepts", VEINS, VESSELS, "--weight", "lin").code == 2
+    assert run("explain", "concepts", VEINS, VESSELS, "--weight", "hops", "-n", "33").code == 3
 
 
-def test_nn_iou_names_retired_and_unknown_concepts(run: Run) -> None:
-    done = run("nn-iou", f"C9000901;{UNKNOWN}", VESSELS, "--unknown", "isolated")
+def test_retired_and_unknown_concepts_of_two_sets_are_named(run: Run) -> None:
+    done = run("explain", "concepts", f"C9000901;{UNKNOWN}", VESSELS, "--unknown", "isolated")
     assert "C9000901 → C0042449" in done.err
-    assert f"not in the graph, so each matches only itself: {UNKNOWN}" in done.err
-    done = run("nn-iou", f"C9000901;{UNKNOWN}", VESSELS)
+    assert f"{UNKNOWN}: not in the graph: matches only itself" in done.out
+    done = run("explain", "concepts", f"C9000901;{UNKNOWN}", VESSELS)
     assert (done.code, done.out) == (4, "")
     assert "--unknown isolated" in done.err
 
 
-def test_nn_iou_of_nothing(run: Run) -> None:
-    done = run("nn-iou", "", "")
+def test_two_empty_sets_have_an_nn_iou_of_0(run: Run) -> None:
+    done = run("explain", "concepts", "", "")
     assert "nn-IoU 0.0000 = (0 + 0.5 · 0) / 0" in " ".join(done.out.split())
-    assert run("nn-iou", f"{VEINS};;{HEAD}", VESSELS).code == 3
+    assert run("explain", "concepts", f"{VEINS};;{HEAD}", VESSELS).code == 3
 
 
 def test_the_worst_queries_are_listed_with_their_values(run: Run) -> None:

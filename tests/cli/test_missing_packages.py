@@ -18,18 +18,18 @@ from program_run import Run
 CASES = {
     "evaluate --plot": ("matplotlib", "cuihop[plots]", "evaluate --concepts x.csv --ranking x.run --plot x.svg"),
     "compare --plot": ("matplotlib", "cuihop[plots]", "compare a.run b.run --concepts x.csv --plot x.svg"),
-    "captions --plot": ("matplotlib", "cuihop[plots]", "captions x.csv y.csv --plot x.png"),
-    "irma-error --plot": (
-        "matplotlib", "cuihop[plots]", "irma-error x.csv y.csv --branching 2 --training z.csv --plot x.pdf",
+    "score captions --plot": ("matplotlib", "cuihop[plots]", "score captions x.csv y.csv --plot x.png"),
+    "score irma --plot": (
+        "matplotlib", "cuihop[plots]", "score irma x.csv y.csv --branching 2 --training z.csv --plot x.pdf",
     ),
     "explain --save": ("matplotlib", "cuihop[plots]", "explain pair x.csv a b --graph g.cuihop --save x.svg"),
-    "captions by BLEU": ("sacrebleu", "cuihop[captions]", "captions x.csv y.csv --measure BLEU@4"),
-    "captions by a model": ("torch", "torch transformers", "captions x.csv y.csv --model BERTScore=model"),
-    "fuse": ("ranx", "cuihop[fusion]", "fuse a.run b.run --output c.run"),
-    "pairs in Parquet": ("pyarrow", "cuihop[parquet]", "all-similarities --graph g.cuihop --output x.parquet"),
+    "score captions by BLEU": ("sacrebleu", "cuihop[captions]", "score captions x.csv y.csv --measure BLEU@4"),
+    "score captions by a model": ("torch", "torch transformers", "score captions x.csv y.csv --model BERTScore=model"),
+    "fuse": ("ranx", "cuihop[fusion]", "runs fuse a.run b.run --output c.run"),
+    "pairs in Parquet": ("pyarrow", "cuihop[parquet]", "similarity --all --graph g.cuihop --output x.parquet"),
     "concepts in Parquet": ("pyarrow", "cuihop[parquet]", "evaluate --concepts x.csv --ranking x.parquet"),
     "a system in Parquet": ("pyarrow", "cuihop[parquet]", "compare x.run NAME=x.parquet --concepts x.csv"),
-    "zstd": ("pyarrow", "cuihop[parquet]", "pool a.run b.run.zst"),
+    "zstd": ("pyarrow", "cuihop[parquet]", "runs pool a.run b.run.zst"),
     "a cluster": (
         "distributed", "cuihop[cluster]", "evaluate --concepts x.csv --ranking x.run --cluster local:2",
     ),

@@ -22,27 +22,26 @@ COMMANDS: dict[str, Sequence[str]] = {
     "annotate": ("input", "--graph", "g.cuihop"),
     "distance": ("--pairs", "input", "--graph", "g.cuihop"),
     "similarity": ("--pairs", "input", "--graph", "g.cuihop"),
-    "all-similarities": ("--concepts", "input", "--graph", "g.cuihop"),
-    "names": ("input", "--names", "other", "--graph", "g.cuihop"),
+    "concept": ("--file", "input", "--names", "other", "--graph", "g.cuihop"),
     "neighbours": ("--concepts", "input", "--graph", "g.cuihop"),
     "neighbors": ("--concepts", "other", "--graph", "g.cuihop"),
     "evaluate": ("--concepts", "other", "--ranking", "input", "--graph", "snapshot:g.cuihop"),
     "compare": ("A=input", "other", "--concepts", "other", "--graph", "g.cuihop"),
     "study": ("input", "--graph", "g.cuihop", "--labels", "other"),
-    "concept-detection": ("input", "other"),
-    "irma-error": ("input", "other", "--branching", "2"),
-    "score-annotations": ("input", "A=other", "--graph", "g.cuihop"),
-    "captions": ("input", "A=other", "--graph", "g.cuihop"),
-    "agreement": ("input", "--names", "other", "--graph", "g.cuihop"),
-    "pool": ("input", "other"),
-    "fuse": ("input", "other"),
+    "score concepts": ("input", "other"),
+    "score irma": ("input", "other", "--branching", "2"),
+    "score annotations": ("input", "A=other", "--graph", "g.cuihop"),
+    "score captions": ("input", "A=other", "--graph", "g.cuihop"),
+    "measures agreement": ("input", "--names", "other", "--graph", "g.cuihop"),
+    "runs pool": ("input", "other"),
+    "runs fuse": ("input", "other"),
     "explain pair": ("input", "a", "b", "--graph", "g.cuihop"),
     "explain concepts": ("C1", "C2", "--graph", "input"),
     "explain query": ("input", "a", "--ranking", "other", "--above", "b", "--below", "c", "--graph", "g.cuihop"),
     "load": ("input",),
-    "store": ("input", "--server", "bolt://127.0.0.1:1"),
-    "snapshot": ("--from", "bolt://127.0.0.1:1"),
-    "releases compare": ("1", "2", "--server", "bolt://127.0.0.1:1"),
+    "neo4j push": ("input", "--graph", "bolt://127.0.0.1:1"),
+    "neo4j pull": ("--graph", "bolt://127.0.0.1:1"),
+    "neo4j releases compare": ("1", "2", "--graph", "bolt://127.0.0.1:1"),
     "demo": (),
 }
 WITH = {  # what an option needs beside it
@@ -54,27 +53,26 @@ WITH = {  # what an option needs beside it
     ("similarity", "rejects"): ("--output", "new.tsv", "--on-bad-row", "skip"),
     ("study", "checkpoint"): ("--out", "new"),
     ("study", "cluster_folder"): ("--out", "new"),
-    ("irma-error", "plot"): ("--training", "other"),
+    ("score irma", "plot"): ("--training", "other"),
 }
-FILE = {("all-similarities", "output"): ".tsv",
-        ("compare", "report"): ".md", ("score-annotations", "report"): ".tex", ("concept-detection", "report"): ".md",
-        ("concept-detection", "plot"): ".svg",
-        ("captions", "report"): ".md", ("captions", "plot"): ".svg",
+FILE = {("compare", "report"): ".md", ("score annotations", "report"): ".tex", ("score concepts", "report"): ".md",
+        ("score concepts", "plot"): ".svg",
+        ("score captions", "report"): ".md", ("score captions", "plot"): ".svg",
         ("explain pair", "save"): ".svg", ("explain concepts", "save"): ".svg",
         ("explain query", "save"): ".svg", ("evaluate", "plot"): ".svg", ("compare", "plot"): ".svg",
-        ("irma-error", "plot"): ".svg"}  # fmt: skip
+        ("score irma", "plot"): ".svg"}  # fmt: skip
 
 
 def commands() -> Iterator[tuple[str, Callable[..., Any]]]:
-    app = application()
-    for command in app.registered_commands:
-        assert command.callback is not None
-        yield str(command.name), command.callback
-    for group in app.registered_groups:
-        assert isinstance(group.typer_instance, typer.Typer)
-        for command in group.typer_instance.registered_commands:
+    def below(app: typer.Typer, name: str) -> Iterator[tuple[str, Callable[..., Any]]]:
+        for command in app.registered_commands:
             assert command.callback is not None
-            yield f"{group.name} {command.name or command.callback.__name__}", command.callback
+            yield f"{name}{command.name or command.callback.__name__}", command.callback
+        for group in app.registered_groups:
+            assert isinstance(group.typer_instance, typer.Typer)
+            yield from below(group.typer_instance, f"{name}{group.name or group.typer_instance.info.name} ")
+
+    return below(application(), "")
 
 
 def written() -> Iterator[tuple[str, str, FileUse]]:

@@ -37,10 +37,10 @@ COMMANDS = [
     "compare --labels {labels} a={run} b={CSV_run} -m 'P@3(modality)' --resamples 10",
     "study {concepts} --graph {graph} --unknown isolated --labels {labels} --embeddings mine={run} --only tables "
     "--no-plots --overwrite --out {out}",
-    "concept-detection {detected} a={detected} --manual-truth {detected} --training {detected} --resamples 10",
-    "irma-error {codes} {codes} --codes {code_book}",
-    "score-annotations {concepts} {concepts} --graph {graph} --resamples 10",
-    "captions {labels} {labels} --caption-column modality --reference-concepts {concepts} --concepts {concepts} "
+    "score concepts {detected} a={detected} --manual-truth {detected} --training {detected} --resamples 10",
+    "score irma {codes} {codes} --codes {code_book}",
+    "score annotations {concepts} {concepts} --graph {graph} --resamples 10",
+    "score captions {labels} {labels} --caption-column modality --reference-concepts {concepts} --concepts {concepts} "
     "--resamples 10",
     "distance --pairs {pairs} --graph {graph} --output {out}",
     "explain pair {concepts} img1 img2 --corpus {concepts} --graph {graph} --unknown isolated",
@@ -132,9 +132,9 @@ def test_a_shell_gives_the_pipes(graph: Path, tmp_path: Path) -> None:
         "compare a=- b=- --concepts images.csv",
         "compare a=- - --concepts images.csv",
         "explain pair - a b --corpus - --graph graph",
-        "concept-detection - -",
-        "irma-error - codes --codes -",
-        "concept-detection truth - --manual-truth -",
+        "score concepts - -",
+        "score irma - codes --codes -",
+        "score concepts truth - --manual-truth -",
     ],
 )
 def test_standard_input_is_read_once(line: str, program: Run) -> None:

@@ -40,7 +40,7 @@ def evaluation(inputs: Path, collection: str = "few") -> list[object]:
     return ["--concepts", inputs / f"{collection}.csv", "--graph", inputs / "graph.cuihop", "--unknown", "isolated"]
 
 
-@pytest.mark.parametrize("command", ["evaluate", "compare", "captions", "study"])
+@pytest.mark.parametrize("command", ["evaluate", "compare", "score captions", "study"])
 def test_a_cluster_gives_the_output_of_one_process(
     command: str, inputs: Path, program: Run, dask_servers: DaskServers, tmp_path: Path
 ) -> None:

@@ -213,15 +213,15 @@ DOORS = [
     python("Labels.read", "labels", lambda file: evaluate(
         Dataset(labels=Labels.read(file)), clean_ranking(), measures="P@3(modality)")),
     # campaigns
-    command("concept-detection {file} {detected} --resamples 10", "detected"),
-    command("concept-detection {detected} {file} --resamples 10", "detected"),
-    command("concept-detection {detected} {detected} --manual-truth {file} --resamples 10", "detected"),
-    command("concept-detection {detected} {detected} --training {file} --resamples 10", "detected", "none"),
+    command("score concepts {file} {detected} --resamples 10", "detected"),
+    command("score concepts {detected} {file} --resamples 10", "detected"),
+    command("score concepts {detected} {detected} --manual-truth {file} --resamples 10", "detected"),
+    command("score concepts {detected} {detected} --training {file} --resamples 10", "detected", "none"),
     python("evaluate_detection", "detected", lambda file: evaluate_detection(file, file.with_name("detected.csv"))),
-    command("irma-error {file} {codes} --branching 2", "codes"),
-    command("irma-error {codes} {file} --codes {code_book}", "codes"),
+    command("score irma {file} {codes} --branching 2", "codes"),
+    command("score irma {codes} {file} --codes {code_book}", "codes"),
     python("evaluate_irma", "codes", lambda file: evaluate_irma(file, file.with_name("codes.txt"), branching=2)),
-    command("irma-error {codes} {codes} --codes {file}", "code book"),
+    command("score irma {codes} {codes} --codes {file}", "code book"),
     # pairs
     command("distance --pairs {file} --graph {graph} --output {out}.tsv", "pairs"),
 ]  # fmt: skip
@@ -331,7 +331,6 @@ def test_what_a_program_holds_is_read_as_a_file_is(held: str, name: str, tmp_pat
 
 
 OF_SETS: dict[str, Callable[[str, Path], Any]] = {
-    "nn-iou": lambda text, file: run("nn-iou", text, "C0005847", "-g", str(file), "--unknown", "isolated").numbers,
     "explain concepts": lambda text, file: run(
         "explain", "concepts", text, "C0005847", "-g", str(file), "--unknown", "isolated").numbers,
     "nn_iou": lambda text, _: cuihop.nn_iou(text, "C0005847", GRAPH, unknown="isolated"),
@@ -450,6 +449,6 @@ def test_true_embeddings_are_no_distances(folder: Path) -> None:
 def test_the_official_reading_says_that_it_does_not_look(folder: Path) -> None:
     path = folder / "blanks.csv"
     path.write_text("ID,CUIs\nimg1,C0042449 C0018670\n")
-    found = run("concept-detection", str(path), str(path), "--official")
+    found = run("score", "concepts", str(path), str(path), "--official")
     assert found.numbers["systems"] == [[{"F1": 1.0, "precision": 1.0, "recall": 1.0}, []]]
     assert "the form of identifiers is not looked at" in found.account

@@ -407,11 +407,11 @@ def test_what_is_wrong_is_said(run: Run, arguments: tuple[str, ...], code: int, 
 
 
 def test_the_measures_are_listed(run: Run) -> None:
-    code, out, _ = run("measures", "--json")
+    code, out, _ = run("measures", "list", "--json")
     listed = {row["measure"] for row in json.loads(out)["measures"]}
     assert code == 0
     assert {"nn-CUI@K", "AP[@K]", "bpref", "BM", "F1", "IRMA"} <= listed
-    assert "nn-CUI@K" in run("measures")[1]
+    assert "nn-CUI@K" in run("measures", "list")[1]
 
 
 # Judgements of images whose concepts are given

@@ -88,8 +88,8 @@ def test_what_needs_an_extra_says_so(light: Path, tmp_path: Path) -> None:
     ontology = tmp_path / "small.obo"
     ontology.write_text("format-version: 1.4\n\n[Term]\nid: X:1\nname: one\n")
     load = ("load", ontology, "--output", tmp_path / "g.cuihop")
-    agents = ("mcp", "--graph", "g.cuihop")
-    clustered = ("captions", ontology, ontology, "--cluster", "local:2")
+    agents = ("service", "mcp", "--graph", "g.cuihop")
+    clustered = ("score", "captions", ontology, ontology, "--cluster", "local:2")
     service = ("serve", "--store", "g.cuihop")
     for arguments, extra in ((load, "loader"), (service, "all"), (agents, "mcp"), (clustered, "cluster")):
         done = run(light / "cuihop", *arguments)

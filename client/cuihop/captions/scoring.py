@@ -205,7 +205,7 @@ def _checked(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure
         if measure.kind != "caption":
             raise InputError(
                 "not a measure of captions", column="measures", found=str(measure),
-                expected="one that cuihop measures lists for captions, such as ROUGE-1",
+                expected="one that cuihop measures list lists for captions, such as ROUGE-1",
             )  # fmt: skip
     return checked
 

@@ -55,7 +55,7 @@ def main() -> None:
     announce_compilation(note if sys.stderr.isatty() else None)
     try:
         with noted_warnings():
-            application(only=sys.argv[1] if len(sys.argv) > 1 else None)(prog_name="cuihop")
+            application(sys.argv[1:])(prog_name="cuihop")
     except CuihopError as error:
         print_error(f"{error}")
         if "--json" in sys.argv:

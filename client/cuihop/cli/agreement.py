@@ -1,4 +1,4 @@
-"""``cuihop agreement``: distances and similarities of a graph against human scores of pairs of terms."""
+"""``cuihop measures agreement``: distances and similarities of a graph against human scores of pairs of terms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cuihop.cli.evaluation_options import IntervalOptions
 from cuihop.cli.graph_option import GraphOptions
 from cuihop.cli.option_groups import JsonOptions, argument, file_option, option, option_group
 from cuihop.cli.output import Output, print_json, print_lines, print_table, write_and_show
-from cuihop.cli.similarity import ContentOptions
+from cuihop.cli.similarity_content import ContentOptions
 from cuihop.collection.concept_tables import ConceptSynonyms
 from cuihop.files.written_files import write_whole
 from cuihop.notebooks.table import Table

@@ -1,4 +1,4 @@
-"""``cuihop captions``: predicted captions of images against the reference captions."""
+"""``cuihop score captions``: predicted captions of images against the reference captions."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ class QueryOptions:
     )
 
 
-MEASURE_HELP = "Name, several K with commas; may be repeated. cuihop measures lists the names."
+MEASURE_HELP = "Name, several K with commas; may be repeated. cuihop measures list lists the names."
 
 
 @option_group

@@ -9,6 +9,7 @@ from typing import Any
 
 import typer
 
+from cuihop.answer_fields import fields_of, with_release
 from cuihop.cli.command_files import PICTURE
 from cuihop.cli.evaluation_options import ArrayOptions, TiesOptions
 from cuihop.cli.graph_option import NamedGraphOptions, NearnessOptions, advised_on_unknown
@@ -30,9 +31,11 @@ from cuihop.explanation import (
 )
 from cuihop.explanation.sensitivity import HUBS, LAMS, NS, Grid, PairSensitivity, QuerySensitivity
 from cuihop.files.text_lines import quoted
-from cuihop.graph import ConceptGraph
+from cuihop.graph import ConceptGraph, Neighbour
 from cuihop.graph_wrapper import without_added_names
 from cuihop.measures.nearness import Nearness
+from cuihop.measures.nn_iou import RelatedConcept
+from cuihop.operations.answers import RelevanceAnswer
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking
 from cuihop.rankings.reading import read_ranking_in_blocks
@@ -65,11 +68,9 @@ class _ExplainOptions(JsonOptions, NearnessOptions, NamedGraphOptions):
         return Grid([*NS, nearness.n], [*LAMS, nearness.lam], self.hubs or HUBS) if self.sensitivity else None
 
     @contextmanager
-    def opened_for_paths(self) -> Iterator[ConceptGraph]:
+    def opened_with_advice(self) -> Iterator[ConceptGraph]:
         """Open the graph; note the options that help after an error."""
         with self.opened() as opened:
-            if isinstance(graph := without_added_names(opened), NeighbourDictionary):
-                graph.refuse("paths")
             try:
                 with advised_on_unknown():
                     yield opened
@@ -80,13 +81,14 @@ class _ExplainOptions(JsonOptions, NearnessOptions, NamedGraphOptions):
     def write_and_print(
         self, result: Explanation | QueryExplanation, varied: PairSensitivity | QuerySensitivity | None,
         inputs: Mapping[str, str], show: Callable[[Any], None], show_varied: Callable[[Any, Any], None],
+        more: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         """Write the picture, and print the result and the inputs: as JSON, or by the functions for people."""
 
         def show_all(written: Mapping[str, str]) -> None:
             if self.json:
                 print_json({
-                    **result.as_dict(), "sensitivity": None if varied is None else varied.as_dict(),
+                    **result.as_dict(), **(more or {}), "sensitivity": None if varied is None else varied.as_dict(),
                     "picture": written.get(_PICTURE), "inputs": dict(inputs),
                 })  # fmt: skip
                 return
@@ -141,7 +143,7 @@ def pair(options: _PairOptions) -> None:
 
 @explain.command()
 def concepts(options: _SetOptions) -> None:
-    """Explain the nn-IoU of two lists of concepts."""
+    """Compute IoU and nn-IoU of two sets of concepts, and explain them concept by concept."""
     _explain_sets((options.a, options.b), ("A", "B"), [], options)
 
 
@@ -158,7 +160,9 @@ def query(options: _QueryOptions) -> None:
             similarity=options.similarity, corpus_embeddings=options.corpus_embeddings,
         )  # fmt: skip
     data = Dataset(queries, corpus)
-    with options.opened_for_paths() as opened:
+    with options.opened_with_advice() as opened:
+        if isinstance(graph := without_added_names(opened), NeighbourDictionary):
+            graph.refuse("paths")
         query = options.query or _worst_query(data, ranking, opened, k, nearness)
         result = explain_query(
             data, query, opened, above=options.above, below=options.below, ranking=ranking, k=k, nearness=nearness,
@@ -193,14 +197,32 @@ def _explain_sets(
 ) -> None:  # fmt: skip
     nearness, grid = options.nearness, options.grid
     inputs = {name: images.account for name, images in zip(("concepts", "corpus"), files, strict=False)}
-    with options.opened_for_paths() as opened:
+    with options.opened_with_advice() as opened:
         images = Dataset(*files) if files else dict(zip(titles, sets, strict=True))
         # at least one concept is known
         ImageCollection.of(images, opened, "drop" if nearness.unknown == "drop" else "isolated")
-        result = explain_pair(*sets, opened, nearness, look=options.look, titles=titles)
+        paths = not isinstance(without_added_names(opened), NeighbourDictionary)
+        look = options.look if paths else 0
+        result = explain_pair(*sets, opened, nearness, look=look, paths=paths, titles=titles)
         varied = None if grid is None else sensitivity_of_pair(*sets, opened, grid, nearness=nearness)
 
-    options.write_and_print(result, varied, inputs, print_pair, print_pair_sensitivity)
+    more = {"relevance": with_release(result.release, fields_of(_relevance(result)), result.resolved.merged)}
+    options.write_and_print(result, varied, inputs, print_pair, print_pair_sensitivity, more)
+
+
+def _relevance(result: Explanation) -> RelevanceAnswer:
+    """The explanation as a service answers it."""
+    shared = tuple(sorted(each.cui for each in result.concepts if each.match == "exact"))
+    related = tuple(
+        RelatedConcept(each.cui, each.side, tuple(Neighbour(p.cui, p.hops) for p in each.partners), each.similarity)
+        for each in sorted(result.concepts, key=lambda each: (each.side, each.cui))
+        if each.match == "near" and each.side != "both"
+    )
+    outside = (tuple(sorted(result.resolved.isolated)), tuple(sorted(result.resolved.dropped)))
+    return RelevanceAnswer(
+        result.iou, result.nn_iou, shared, related, result.union, *outside, result.n, result.lam, result.weight,
+        result.ic, result.direction,
+    )  # fmt: skip
 
 
 def _concepts(images: ImageConcepts, image: str) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""``cuihop query``, ``releases`` and ``snapshot``: read-only Cypher, and the releases of a Neo4j database."""
+"""``cuihop neo4j query``, ``releases`` and ``pull``: read-only Cypher, and the releases of a Neo4j database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from cuihop.cli.command_files import SNAPSHOT, TSV
+from cuihop.cli.command_files import SNAPSHOT, TSV, FileUse
 from cuihop.cli.option_groups import JsonOptions, argument, option, option_group
 from cuihop.cli.output import note, print_json, print_table
 from cuihop.errors import InputError
@@ -39,13 +39,13 @@ _ESCAPED_QUOTE = re.compile(r"\\(')|(\\.)|(\")")
 class _ServerOptions:
     """The Neo4j server."""
 
-    server: str = option(SERVER, "-s", required=True, envvar="CUIHOP_NEO4J")
+    graph: str = option(SERVER, "-g", required=True, envvar="CUIHOP_NEO4J", mark=FileUse.READS)
 
     def connected(self) -> Neo4jConnection:
         """Open a connection."""
         from cuihop.neo4j_graph.connection import Neo4jConnection  # the driver takes long to import
 
-        return Neo4jConnection.open(self.server)
+        return Neo4jConnection.open(self.graph)
 
 
 @option_group
@@ -171,7 +171,7 @@ class _ListOptions(JsonOptions, _ServerOptions):
 
 @option_group
 class _ReleaseOptions(_ListOptions):
-    number: int = argument("Number of the release, as `cuihop releases list` shows it.")
+    number: int = argument("Number of the release, as `cuihop neo4j releases list` shows it.")
 
 
 @option_group
@@ -272,7 +272,7 @@ def _list(connection: Neo4jConnection, options: _ListOptions, done: str = "") ->
         print_json({"releases": [asdict(release) for release in stored]})
         return
     if not stored:
-        note("the database holds no release; load one with: cuihop store")
+        note("the database holds no release; load one with: cuihop neo4j push")
         return
     rows = []
     for each in stored:
@@ -285,13 +285,12 @@ def _list(connection: Neo4jConnection, options: _ListOptions, done: str = "") ->
 
 
 @option_group
-class _SnapshotOptions(_ServerOptions):
-    server: str = option(SERVER, "--from", required=True, envvar="CUIHOP_NEO4J")
+class _PullOptions(_ServerOptions):
     output: Path = option("Path of the snapshot.", "-o", required=True, mark=SNAPSHOT)
     release: int | None = option("Number; the active release by default.")
 
 
-def snapshot(options: _SnapshotOptions) -> None:
+def pull(options: _PullOptions) -> None:
     """Write a release of a Neo4j database as a snapshot file."""
     from cuihop.neo4j_graph.projection import snapshot_sections
     from cuihop.neo4j_graph.releases import check_schema
@@ -299,7 +298,7 @@ def snapshot(options: _SnapshotOptions) -> None:
     with options.connected() as connection:
         number = options.release if options.release is not None else check_schema(connection).active
         if number is None:
-            raise InputError("the database has no active release", advice="See: cuihop releases list")
+            raise InputError("the database has no active release", advice="See: cuihop neo4j releases list")
         sections = snapshot_sections(connection, number)
     sections.save(options.output)
     facts = sections.meta["release"]

@@ -55,11 +55,13 @@ def print_pair(result: Explanation) -> None:
     unbroken.print(tree, soft_wrap=False)
     screen.print(
         f"({result.shared} shared + {weight_text(result.weight, result.ic)} · {result.near} near) / "
-        f"{result.union} in the union; {_nearness_text(result)}"
+        f"{result.union} in the union"
     )
-    screen.print(f"paths run from {title_a} to {title_b}: ↑ to a parent, ↓ to a child")
-    screen.print(f"IoU    {result.iou:.4f}  = {result.shared} / {result.union}")
+    if any(concept.path for concept in result.concepts):
+        screen.print(f"paths run from {title_a} to {title_b}: ↑ to a parent, ↓ to a child")
     screen.print(f"release {result.release.name}, digest {result.release.digest[:12]}")
+    screen.print(f"IoU     {result.iou:.4f}  = {result.shared} / {result.union}")
+    screen.print(f"nn-IoU  {result.nn_iou:.4f}  = {result.arithmetic}   ({_nearness_text(result)})")
 
 
 def _concept_text(result: Explanation, concept: ExplainedConcept) -> str:
@@ -78,13 +80,19 @@ def _concept_text(result: Explanation, concept: ExplainedConcept) -> str:
         return f"{line}: no concept of the other set within {hops_text(result.n + result.look)}"
     nearest = concept.nearest
     partner = f"{nearest[0].cui} {nearest[0].name or ''}".rstrip()
-    line += f": {hops_text(nearest[0].hops)} {'from' if concept.side == 'B' else 'to'} {partner}"
+    preposition = "from" if concept.side == "B" else "to"
+    line += f": {hops_text(nearest[0].hops)} {preposition} {partner}"
     if concept.match == "none":
         line += ", too far"
     if len(nearest) > 1:
         more = [partner.cui for partner in nearest[1 : _TIES_LISTED + 1]]
         left = len(nearest) - 1 - len(more)
         line += f"; as near: {', '.join(more)}{f' and {left} more' if left else ''}"
+    farther = concept.partners[len(nearest) :]
+    if farther:
+        texts = [f"{hops_text(each.hops)} {preposition} {each.cui}" for each in farther[:_TIES_LISTED]]
+        left = len(farther) - len(texts)
+        line += f"; also {', '.join(texts)}{f' and {left} more' if left else ''}"
     return line
 
 

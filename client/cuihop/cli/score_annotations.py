@@ -1,4 +1,4 @@
-"""``cuihop score-annotations``: predicted annotations of texts against the true ones."""
+"""``cuihop score annotations``: predicted annotations of texts against the true ones."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def open_places(
     command: str = "",
     arguments: Mapping[str, Any] | None = None,
 ) -> Iterator[OpenShard]:
-    """Open a shard of these queries: see `open_shard`. Command and arguments are for ``cuihop merge``."""
+    """Open a shard of these queries: see `open_shard`. Command and arguments are for ``cuihop shards merge``."""
     record = ShardRecord(
         str(shard), "running", len(indices), total, command, dict(arguments or {}), str(Path.cwd()),
         versions("cuihop", "numpy", "numba"),

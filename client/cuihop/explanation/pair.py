@@ -65,6 +65,7 @@ def explain_pair(
     nearness: Nearness = Nearness(),
     *,
     look: int = 3,
+    paths: bool = True,
     titles: tuple[str, str] = ("A", "B"),
 ) -> Explanation:
     """Explain the nn-IoU of two concept sets: the share that each concept earns, with partner and path.
@@ -75,6 +76,7 @@ def explain_pair(
     Args:
         A, B, graph: as in `cuihop.nn_iou`. nearness: its other arguments.
         look: hops beyond n within which to seek the nearest partner of a concept that earned nothing.
+        paths: seek the path of each near concept, too; a neighbour dictionary has none.
         titles: names of A and B.
 
     Raises:
@@ -95,16 +97,18 @@ def explain_pair(
     if nearness.weight in BY_SIMILARITY:
         near = related_by_similarity(overlap.related, graph, n, nearness.weight, nearness.ic)
         overlap = replace(overlap, related=near)
-    paths = {
+    path_of = {
         ends: [(path.start, None, ()), *((step.cui, step.relation, step.sabs) for step in path.steps)]
-        for ends in sorted({_ends(r) for r in overlap.related if r.witnesses[0].hops <= n})
+        for ends in sorted({_ends(r) for r in overlap.related if paths and r.witnesses[0].hops <= n})
         if (path := graph.path(*ends, direction=overlap.direction, max_hops=n)) is not None
     }
     isolated = overlap.resolved.isolated
-    held = sorted(((overlap.A | overlap.B) - isolated).union(*({cui for cui, _, _ in path} for path in paths.values())))
+    held = sorted(
+        ((overlap.A | overlap.B) - isolated).union(*({cui for cui, _, _ in path} for path in path_of.values()))
+    )
     names = names_of(graph, held, isolated)
     return Explanation(
-        concepts=_concepts(overlap, nearness, paths, names),
+        concepts=_concepts(overlap, nearness, path_of, names),
         titles=titles,
         n=n,
         lam=nearness.lam,
@@ -144,7 +148,7 @@ def _concepts(
         witnesses = related[cui].witnesses if cui in related else ()
         nearest = witnesses[0].hops if witnesses else None
         match: Match = "exact" if side == "both" else "near" if nearest is not None and nearest <= n else "none"
-        steps = paths[_ends(related[cui])] if match == "near" else ()
+        steps = paths.get(_ends(related[cui]), ()) if match == "near" else ()
         earned = 1.0 if match == "exact" else 0.0
         similarity = related[cui].similarity if match == "near" else None
         if match == "near":

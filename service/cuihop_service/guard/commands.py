@@ -1,4 +1,4 @@
-"""``cuihop keys``: create, list and revoke API keys."""
+"""``cuihop service keys``: create, list and revoke API keys."""
 
 from __future__ import annotations
 

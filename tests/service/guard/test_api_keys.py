@@ -46,7 +46,7 @@ def file(tmp_path: Path) -> Iterator[Path]:
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
-    application()(["keys", *arguments], standalone_mode=False)
+    application()(["service", "keys", *arguments], standalone_mode=False)
     expected_error = capsys.readouterr()
     return expected_error.out, expected_error.err
 
@@ -280,7 +280,7 @@ def test_a_full_disk_leaves_the_keys_as_they_were(file: Path) -> None:
 
 @pytest.mark.slow
 def test_keys_made_at_the_same_time_are_all_kept(file: Path) -> None:
-    command = [sys.executable, "-m", "cuihop", "keys", "create"]
+    command = [sys.executable, "-m", "cuihop", "service", "keys", "create"]
     running = [
         subprocess.Popen([*command, f"k{i}", "--file", str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for i in range(4)
