@@ -412,7 +412,6 @@ def test_each_guide_shows_commands_and_is_found_from_the_first_pages(guide: str,
     page = ROOT / "docs" / f"{guide}.md"
     assert page in PAGES
     assert language in [kind for kind, _ in blocks(page)]
-    assert f"](docs/{guide}.md" in (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"]({guide}.md" in (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
 
 
