@@ -50,7 +50,7 @@ def test_concepts_for_people(run: Run) -> None:
     assert (
         done.out
         == f"""\
-nn-IoU 0.3333  = (1 + 0.5 · 2) / 6
+A ∪ B: 6 concepts
 ├── in both: 1 concept
 │   └── 1  C0018670 Head
 ├── only in A: 2 concepts
@@ -62,9 +62,9 @@ nn-IoU 0.3333  = (1 + 0.5 · 2) / 6
     │   └── Veins ↑ Blood vessels
     ├── 0  C0003483 Aorta: 3 hops from C0042449 Veins, too far
     └── 0  C9999999: not in the graph: matches only itself
-(1 shared + λ · 2 near) / 6 in the union; n = 1, λ = 0.5, hops in both directions
 paths run from A to B: ↑ to a parent, ↓ to a child
-IoU    0.1667  = 1 / 6
+IoU     0.1667  = 1 / 6
+nn-IoU  0.3333  = (1 + 0.5 · 2) / 6   (n = 1, λ = 0.5, hops in both directions)
 release example, digest {example_graph().release.digest[:12]}
 """
     )

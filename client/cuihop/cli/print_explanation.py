@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cuihop.cli.graph_option import note_dropped, note_merged, note_upper_case
 from cuihop.cli.output import console, hops_text, note, print_table
 from cuihop.files.text_lines import counted, direction_text
-from cuihop.measures.nearness import earned_text, nearness_text, weight_text
+from cuihop.measures.nearness import earned_text, nearness_text
 from cuihop.notebooks.table import Table
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def print_pair(result: Explanation, verbose: bool = False) -> None:
     note_dropped(result.resolved.dropped)
     screen = console()
     title_a, title_b = result.titles
-    tree = Tree(f"nn-IoU {result.nn_iou:.4f}  = {result.arithmetic}", guide_style="dim")
+    tree = Tree(f"{title_a} ∪ {title_b}: {counted(result.union, 'concept')}", guide_style="dim")
     sides = (("both", "in both"), ("A", "only in " + title_a), ("B", "only in " + title_b))
     for side, heading in sides:
         concepts = [concept for concept in result.concepts if concept.side == side]
@@ -53,15 +53,11 @@ def print_pair(result: Explanation, verbose: bool = False) -> None:
     if not unbroken.is_terminal:
         unbroken.width = _UNBROKEN
     unbroken.print(tree, soft_wrap=False)
-    screen.print(
-        f"({result.shared} shared + {weight_text(result.weight, result.ic)} · {result.near} near) / "
-        f"{result.union} in the union"
-    )
     if any(concept.path for concept in result.concepts):
         screen.print(f"paths run from {title_a} to {title_b}: ↑ to a parent, ↓ to a child")
-    screen.print(f"release {result.release.name}, digest {result.release.digest[:12]}")
     screen.print(f"IoU     {result.iou:.4f}  = {result.shared} / {result.union}")
     screen.print(f"nn-IoU  {result.nn_iou:.4f}  = {result.arithmetic}   ({_nearness_text(result)})")
+    screen.print(f"release {result.release.name}, digest {result.release.digest[:12]}")
 
 
 def _concept_text(result: Explanation, concept: ExplainedConcept) -> str:
