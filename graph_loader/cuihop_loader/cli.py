@@ -63,7 +63,7 @@ class _TargetOptions(JsonOptions):
     )
     switch: bool = _server_option("Switch readers to it at the end.", "--switch/--no-switch", default=True)
     changes: Path | None = _server_option("A file for every change since the release readers have now.", mark=TSV)
-    report: Path | None = file_option("Where the report goes, as JSON.", mark=JSON)
+    report_json: Path | None = file_option("File for the report, as JSON.", mark=JSON)
 
     def __post_init__(self) -> None:
         if self.output is None and self.to is None:
@@ -136,8 +136,8 @@ def load(target: _TargetOptions, rows: _LoadOptions) -> None:
         outcome = store_online(loaded.sections, target.to, switch=target.switch, changes=target.changes)
     facts = loaded.report
     values = facts.to_json()
-    if target.report is not None:
-        with replaced_file(target.report) as file:
+    if target.report_json is not None:
+        with replaced_file(target.report_json) as file:
             file.write(json.dumps(values, indent=2, ensure_ascii=False).encode() + b"\n")
     if target.json:
         print_json(values if outcome is None else {**values, **outcome.to_json()})

@@ -73,14 +73,14 @@ def _tour(folder: Path) -> None:
         "   CUI@K does the same with plain overlap. 1 is the best ranking there is."
     )
     concepts, run_a, run_b = (str(folder / name) for name in ("concepts.csv", "run-a.csv", "run-b.csv"))
-    evaluation = ("--concepts", concepts, "--measure", "nn-CUI@10", "--measure", "CUI@10")
-    _run("evaluate", "--ranking", run_a, *evaluation, *ask, "--output", str(folder / "per-query.csv"))
+    evaluation = ("--concepts", concepts, "--measure", "nn-CUI@10,CUI@10")
+    _run("evaluate", run_a, *evaluation, *ask, "--output", str(folder / "per-query.csv"))
     _say("7. Compare it with a second one. By plain overlap the two differ by chance; by nn-CUI@10 system b is better.")
     _run("compare", run_a, run_b, *evaluation, *ask)
     _say("8. The same for a department: one service over gRPC and HTTP. The figures are those of step 6.")
     with _serving(graph) as (http, grpc):
         _run("distance", "C0032227", "C0032326", "--graph", http)
-        _run("evaluate", "--ranking", run_a, *evaluation, "--graph", grpc, "--output", str(folder / "served.csv"))
+        _run("evaluate", run_a, *evaluation, "--graph", grpc, "--output", str(folder / "served.csv"))
     picture = folder / "pleural-effusion.svg"
     opened = SnapshotGraph.open(graph)
     (near,) = opened.neighbours(["C0032227"], hops=1)

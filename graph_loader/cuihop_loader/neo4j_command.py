@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @option_group
 class _PushOptions(JsonOptions):
     snapshot: Path = argument("The snapshot that `cuihop load` wrote.")
-    graph: str | None = option(SERVER, "-g", envvar="CUIHOP_NEO4J", mark=FileUse.READS)
+    graph: str | None = option(SERVER, "-g", envvar="CUIHOP_NEO4J", metavar="GRAPH", mark=FileUse.READS)
     switch: bool = option("Switch readers to it at the end.", "--switch/--no-switch", default=True)
     changes: Path | None = option("A file for every change since the release readers have now.", mark=TSV)
     csv: Path | None = option(

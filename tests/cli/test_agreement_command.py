@@ -40,7 +40,7 @@ def test_tables_and_account(run: Run) -> None:
 
 def test_several_files_with_the_values_of_each_pair(run: Run) -> None:
     done = run("measures", "agreement", "gold.tsv", "other.csv", "--names", "names.csv", "-m", "hops",
-               "--per-pair", "pairs.csv", "--unmapped", "unmapped.csv", *FEW)  # fmt: skip
+               "--output", "pairs.csv", "--unmapped", "unmapped.csv", *FEW)  # fmt: skip
     assert (done.code, done.err) == (0, "")
     rows = list(csv.DictReader(Path("pairs.csv").read_text().splitlines()))
     assert [row["file"] for row in rows] == ["gold.tsv"] * 5 + ["other.csv"] * 3

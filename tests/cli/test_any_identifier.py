@@ -85,7 +85,7 @@ def test_concepts_of_images_and_the_neighbour_dictionary(program: Run, graph: Pa
     run = tmp_path / "a.run"
     run.write_text("".join(f"image0 Q0 image{n} {n} {1 / n} a\n" for n in range(1, LAST)))
     for served in (graph, pickled):
-        options = ("--ranking", run, "--measure", "nn-CUI@5(n=2)", "--missing", "skip", "--json")
+        options = (run, "--measure", "nn-CUI@5(n=2)", "--missing", "skip", "--json")
         done = program("evaluate", "--graph", served, "--concepts", concepts, *options)
         assert done.code == 0, done.err
         assert json.loads(done.out)["means"]["nn-CUI@5(n=2)"] == pytest.approx(1.0)  # nearest first, as in the chain

@@ -105,7 +105,7 @@ def test_groups_of_systems_and_of_queries(run: Run) -> None:
     (a,) = [g for g in found["by_system"] if (g["value"], g["measure"]) == ("A", "AP")]
     assert (a["systems"], a["best_rank"], a["worst_rank"]) == (2, 1, 2)
     assert (a["minimum"], a["maximum"]) == (pytest.approx(1 / 3), pytest.approx(3 / 4))
-    alone = answer(run, "evaluate", "--ranking", "x.run", "--qrels", "qrels", "--measure", "AP", "--measure", "P@1",
+    alone = answer(run, "evaluate", "x.run", "--qrels", "qrels", "--measure", "AP", "--measure", "P@1",
                    "--by", "type", "--groups", "topics.csv")  # fmt: skip
     here = [{k: v for k, v in g.items() if k != "system"} for g in found["by"] if g["system"] == "x"]
     assert here == alone["by"]

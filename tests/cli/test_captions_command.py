@@ -179,7 +179,7 @@ def test_a_missing_value_is_no_group(run: Run, value: str) -> None:
         (("--scores", "other=scores.csv"), "systems: good"),
         (("--measure", "concept-F1"), "needs a graph, or concepts of both sides"),
         (("--measure", "BERTScore"), "a file of --scores"),
-        (("--text", "as-given", "--official", "2025"), "no rules of the organisers"),
+        (("--words", "as-given", "--official", "2025"), "no rules of the organisers"),
         (("--measure", "AP"), "not a measure of captions"),
         (("--by", "modality"), "--groups"),
         (("good=bad.csv",), "two predictions are called 'good'"),

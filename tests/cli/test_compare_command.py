@@ -58,7 +58,7 @@ def test_rankings_score_what_evaluate_says_of_each(run: Run) -> None:
     assert [system["system"] for system in found["systems"]] == ["good", "bad", "third"]
     assert found["holm"] == {"tests": 6, "family": "2 measures × 3 pairs of systems"}
     for name, file in (("good", "good.run"), ("bad", "bad.run"), ("third", "rows.npy")):
-        run("evaluate", "--ranking", file, *CONCEPTS, "--card", "alone.json", "--system", name)
+        run("evaluate", file, *CONCEPTS, "--card", "alone.json", "--system", name)
         alone, here = ScoreCard.read("alone.json"), ScoreCard.read(f"cards/{name}.json")
         assert here.digest == alone.digest
         assert here.source == f"cards/{name}.json"
@@ -67,7 +67,7 @@ def test_rankings_score_what_evaluate_says_of_each(run: Run) -> None:
 
 
 def test_cards_and_rankings_may_be_mixed_and_the_measures_are_then_those_of_the_card(run: Run) -> None:
-    run("evaluate", "--ranking", "good.run", *CONCEPTS, "--card", "good.json", "--system", "best")
+    run("evaluate", "good.run", *CONCEPTS, "--card", "good.json", "--system", "best")
     found = answer(run, "good.json", "bad.run", "--concepts", "images.csv")
     assert [(d["measure"], d["baseline"], d["system"]) for d in found["differences"]] == [
         ("nn-CUI@2", "best", "bad"), ("CUI@1", "best", "bad")
@@ -97,7 +97,7 @@ def test_a_card_of_other_conditions_than_the_options_is_refused_by_field(
     run: Run, options: list[str], field: str
 ) -> None:
     Path("more.csv").write_text(Path("images.csv").read_text() + f"e,{HEAD}\n")
-    run("evaluate", "--ranking", "good.run", *CONCEPTS, "--card", "good.json")
+    run("evaluate", "good.run", *CONCEPTS, "--card", "good.json")
     done = run("compare", "good.json", "bad.run", *CONCEPTS, *options)
     assert (done.code, done.out) == (3, "")
     assert f"field {field}: the score cards of good and bad do not match" in " ".join(done.err.split())
@@ -162,7 +162,7 @@ def test_embeddings_of_a_corpus_go_by_the_name_of_their_system(run: Run) -> None
     given = ("u.npy", "v.npy", *CONCEPTS, "--corpus", "more.csv", "--similarity", "dot")
     both = ("--corpus-embeddings", "u=u_corpus.npy", "--corpus-embeddings", "v=v_corpus.npy")
     found = answer(run, *given, *both)
-    run("evaluate", "--ranking", "v.npy", "--corpus-embeddings", "v_corpus.npy", *CONCEPTS, "--corpus", "more.csv",
+    run("evaluate", "v.npy", "--corpus-embeddings", "v_corpus.npy", *CONCEPTS, "--corpus", "more.csv",
         "--similarity", "dot", "--card", "alone.json")  # fmt: skip
     assert found["systems"][1]["means"] == ScoreCard.read("alone.json").means
     one = answer(run, "u.npy", "good.run", *given[2:-2], "--corpus-embeddings", "u_corpus.npy")
@@ -241,7 +241,7 @@ def test_a_file_whose_name_holds_an_equals_sign(run: Run) -> None:
 def test_options_that_exclude_one_another_are_refused(run: Run, arguments: list[str], code: int, message: str) -> None:
     Path("half.run").write_text("a Q0 b 1 1 x\n")
     for name in ("good", "bad"):
-        run("evaluate", "--ranking", f"{name}.run", *CONCEPTS, "--card", f"{name}.json")
+        run("evaluate", f"{name}.run", *CONCEPTS, "--card", f"{name}.json")
     done = run("compare", *arguments)
     words = " ".join(done.err.replace("│", " ").split())
     assert (done.code, done.out) == (code, "")

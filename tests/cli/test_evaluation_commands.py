@@ -37,7 +37,7 @@ def run(snapshot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program
     return program
 
 
-GIVEN = ("evaluate", "--concepts", "images.csv", "--ranking", "run.txt")
+GIVEN = ("evaluate", "--concepts", "images.csv", "run.txt")
 
 
 def test_means_and_a_summary_for_people(run: Run) -> None:
@@ -140,7 +140,7 @@ def test_a_corpus_of_its_own_and_embeddings(run: Run) -> None:
     Path("corpus.csv").write_text(f"image,concepts\nx,{VESSELS}\ny,{HEAD}\n")
     np.save("q.npy", np.eye(4))
     np.save("c.npy", np.array([[1.0, 0.5, 0.1, 0.0], [0.0, 0.2, 0.3, 1.0]]))
-    common = ("evaluate", "--concepts", "images.csv", "--corpus", "corpus.csv", "--ranking", "q.npy", "--json")
+    common = ("evaluate", "--concepts", "images.csv", "--corpus", "corpus.csv", "q.npy", "--json")
     answer = json.loads(run(*common, "--corpus-embeddings", "c.npy", "--measure", "nn-CUI@1").out)
     assert (answer["counts"]["corpus"], answer["counts"]["queries_in_corpus"]) == (2, 0)
     # a finds x (1/3 of the ideal 1/2 ... by hand: nn-IoU 2 * .5 / 3), b finds x, c finds y, d finds y.
@@ -151,14 +151,14 @@ def test_a_corpus_of_its_own_and_embeddings(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("evaluate", "--concepts", "images.csv"), 2, "either --ranking FILE or --baseline"),
-        ((*GIVEN, "--baseline", "iou"), 2, "either --ranking FILE or --baseline"),
+        (("evaluate", "--concepts", "images.csv"), 2, "either a ranking, RUN, or --baseline"),
+        ((*GIVEN, "--baseline", "iou"), 2, "either a ranking, RUN, or --baseline"),
         (("evaluate", "--concepts", "images.csv", "--baseline", "best"), 2, "no baseline is called 'best'"),
         (("evaluate", "--concepts", "images.csv", "--baseline", "random:x"), 2, "no baseline is called"),
         (("evaluate", "--concepts", "images.csv", "--baseline", "random:"), 2, "no baseline is called"),
         (("evaluate", "--concepts", "none.csv", "--baseline", "iou"), 3, "none.csv: no such file"),
         (("evaluate", "--concepts", "run.txt", "--baseline", "iou"), 3, "run.txt, line 1: wrong number of columns"),
-        (("evaluate", "--concepts", "images.csv", "--ranking", "none.run"), 3, "none.run: no such file"),
+        (("evaluate", "--concepts", "images.csv", "none.run"), 3, "none.run: no such file"),
         ((*GIVEN, "--measure", "ERR@10"), 3, "not a measure"),
         ((*GIVEN, "--measure", "nDCG@10"), 3, "which documents are relevant"),
         ((*GIVEN, "--lambda", "1.5"), 2, "lambda"),
@@ -271,5 +271,5 @@ def test_a_figure_of_the_values_is_written_and_another_suffix_refused_before_the
     done = run(*GIVEN, "--plot", "values.svg")
     assert "Figure: values.svg" in done.out
     assert "nn-CUI@5" in Path("values.svg").read_text()
-    done = run(*GIVEN, "--plot", "values.gif", "--ranking", "missing.txt")
+    done = run(*GIVEN[:-1], "--plot", "values.gif", "missing.txt")
     assert (done.code, "found '.gif'; expected a name that ends in .svg, .png or .pdf" in done.err) == (3, True)

@@ -16,26 +16,26 @@ from program_run import Run
 
 # Arguments that name no file that exists: an error about a file would show that the work began before the check.
 CASES = {
-    "evaluate --plot": ("matplotlib", "cuihop[plots]", "evaluate --concepts x.csv --ranking x.run --plot x.svg"),
+    "evaluate --plot": ("matplotlib", "cuihop[plots]", "evaluate x.run --concepts x.csv --plot x.svg"),
     "compare --plot": ("matplotlib", "cuihop[plots]", "compare a.run b.run --concepts x.csv --plot x.svg"),
     "score captions --plot": ("matplotlib", "cuihop[plots]", "score captions x.csv y.csv --plot x.png"),
     "score irma --plot": (
         "matplotlib", "cuihop[plots]", "score irma x.csv y.csv --branching 2 --training z.csv --plot x.pdf",
     ),
-    "explain --save": ("matplotlib", "cuihop[plots]", "explain pair x.csv a b --graph g.cuihop --save x.svg"),
+    "explain --plot": ("matplotlib", "cuihop[plots]", "explain pair x.csv a b --graph g.cuihop --plot x.svg"),
     "score captions by BLEU": ("sacrebleu", "cuihop[captions]", "score captions x.csv y.csv --measure BLEU@4"),
     "score captions by a model": ("torch", "torch transformers", "score captions x.csv y.csv --model BERTScore=model"),
     "fuse": ("ranx", "cuihop[fusion]", "runs fuse a.run b.run --output c.run"),
     "pairs in Parquet": ("pyarrow", "cuihop[parquet]", "similarity --all --graph g.cuihop --output x.parquet"),
-    "concepts in Parquet": ("pyarrow", "cuihop[parquet]", "evaluate --concepts x.csv --ranking x.parquet"),
+    "concepts in Parquet": ("pyarrow", "cuihop[parquet]", "evaluate x.parquet --concepts x.csv"),
     "a system in Parquet": ("pyarrow", "cuihop[parquet]", "compare x.run NAME=x.parquet --concepts x.csv"),
     "zstd": ("pyarrow", "cuihop[parquet]", "runs pool a.run b.run.zst"),
     "a cluster": (
-        "distributed", "cuihop[cluster]", "evaluate --concepts x.csv --ranking x.run --cluster local:2",
+        "distributed", "cuihop[cluster]", "evaluate x.run --concepts x.csv --cluster local:2",
     ),
-    "a service": ("urllib3", "cuihop[remote]", "evaluate --concepts x.csv --ranking x.run --graph http://127.0.0.1:1"),
-    "a service by gRPC": ("grpc", "cuihop[remote]", "study x.csv --graph grpc://127.0.0.1:1 --out y --no-plots"),
-    "a server": ("neo4j", "cuihop[neo4j]", "evaluate --concepts x.csv --ranking x.run --graph bolt://127.0.0.1:1"),
+    "a service": ("urllib3", "cuihop[remote]", "evaluate x.run --concepts x.csv --graph http://127.0.0.1:1"),
+    "a service by gRPC": ("grpc", "cuihop[remote]", "study x.csv --graph grpc://127.0.0.1:1 --output y --no-plots"),
+    "a server": ("neo4j", "cuihop[neo4j]", "evaluate x.run --concepts x.csv --graph bolt://127.0.0.1:1"),
     "loading OBO": ("fastobo", "cuihop[loader]", "load two.tsv two.obo --output x.cuihop"),
     "loading OWL": ("pyhornedowl", "cuihop[ontologies]", "load two.tsv two.ofn --output x.cuihop"),
     "loading RDF": ("pyoxigraph", "cuihop[ontologies]", "load two.tsv two.ttl --output x.cuihop"),

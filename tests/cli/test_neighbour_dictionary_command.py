@@ -60,7 +60,7 @@ def test_measures_have_the_same_output_as_with_the_graph(run: Run, direction: st
     write(run, "--hops", "2", "--direction", direction)
     shared = ("--unknown", "isolated", "--direction", direction)
     commands = [
-        ("evaluate", "--concepts", "images.csv", "--ranking", "run.csv", *shared, "-n", "2", "--missing", "zero",
+        ("evaluate", "--concepts", "images.csv", "run.csv", *shared, "-n", "2", "--missing", "zero",
          "--measure", "nn-CUI@2", "--measure", "nn-CUI@2(n=1)", "--json"),
         ("evaluate", "--concepts", "images.csv", "--baseline", "nn-iou", *shared, "--json"),
     ]  # fmt: skip
@@ -80,7 +80,7 @@ def test_score_cards_of_both_are_compared(run: Run) -> None:
     write(run)
     for graph in ("graph.cuihop", "nb"):
         card = ("--card", f"{graph}.json", "--system", graph)
-        done = run("evaluate", "--concepts", "images.csv", "--ranking", "run.csv", "--unknown", "isolated", *card,
+        done = run("evaluate", "--concepts", "images.csv", "run.csv", "--unknown", "isolated", *card,
                    "--graph", graph, "--missing", "zero")  # fmt: skip
         assert done.code == 0
     assert run("compare", "graph.cuihop.json", "nb.json", "--resamples", "100").code == 0
@@ -117,12 +117,12 @@ def test_a_study_has_the_same_numbers(run: Run) -> None:
     write(run, "--hops", "254")  # the ranking by BM takes all distances
     study = ("study", "images.csv", "--unknown", "isolated", "--only", "tables", "--no-plots", "--json")
     by_graph, by_dictionary = (
-        json.loads(run(*study, "--graph", graph, "--out", f"study-{graph}").out)["numbers"]
+        json.loads(run(*study, "--graph", graph, "--output", f"study-{graph}").out)["numbers"]
         for graph in ("graph.cuihop", "nb")
     )
     assert by_graph == by_dictionary
     write(run, "--hops", "1")
-    done = run(*study, "--graph", "nb", "--out", "another")
+    done = run(*study, "--graph", "nb", "--output", "another")
     assert (done.code, "found 254 hops; expected a bound of at most 1 hop" in done.err) == (3, True)
 
 

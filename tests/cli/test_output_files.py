@@ -25,7 +25,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "concept": ("--file", "input", "--names", "other", "--graph", "g.cuihop"),
     "neighbours": ("--concepts", "input", "--graph", "g.cuihop"),
     "neighbors": ("--concepts", "other", "--graph", "g.cuihop"),
-    "evaluate": ("--concepts", "other", "--ranking", "input", "--graph", "snapshot:g.cuihop"),
+    "evaluate": ("--concepts", "other", "input", "--graph", "snapshot:g.cuihop"),
     "compare": ("A=input", "other", "--concepts", "other", "--graph", "g.cuihop"),
     "study": ("input", "--graph", "g.cuihop", "--labels", "other"),
     "score concepts": ("input", "other"),
@@ -47,19 +47,19 @@ COMMANDS: dict[str, Sequence[str]] = {
 WITH = {  # what an option needs beside it
     ("annotate", "spans"): ("--output", "new.csv"),
     ("load", "rejects"): ("--output", "new.cuihop", "--on-bad-row", "skip"),
-    ("load", "report"): ("--output", "new.cuihop"),
+    ("load", "report_json"): ("--output", "new.cuihop"),
     ("load", "changes"): ("--to", "bolt://127.0.0.1:1"),
     ("distance", "rejects"): ("--output", "new.tsv", "--on-bad-row", "skip"),
     ("similarity", "rejects"): ("--output", "new.tsv", "--on-bad-row", "skip"),
-    ("study", "checkpoint"): ("--out", "new"),
-    ("study", "cluster_folder"): ("--out", "new"),
+    ("study", "checkpoint"): ("--output", "new"),
+    ("study", "cluster_folder"): ("--output", "new"),
     ("score irma", "plot"): ("--training", "other"),
 }
 FILE = {("compare", "report"): ".md", ("score annotations", "report"): ".tex", ("score concepts", "report"): ".md",
         ("score concepts", "plot"): ".svg",
         ("score captions", "report"): ".md", ("score captions", "plot"): ".svg",
-        ("explain pair", "save"): ".svg", ("explain concepts", "save"): ".svg",
-        ("explain query", "save"): ".svg", ("evaluate", "plot"): ".svg", ("compare", "plot"): ".svg",
+        ("explain pair", "plot"): ".svg", ("explain concepts", "plot"): ".svg",
+        ("explain query", "plot"): ".svg", ("evaluate", "plot"): ".svg", ("compare", "plot"): ".svg",
         ("score irma", "plot"): ".svg"}  # fmt: skip
 
 
@@ -193,7 +193,7 @@ def test_files_that_a_command_names_itself_are_no_inputs_either(here: Path, prog
     images.parent.mkdir()
     images.write_text("ID,Concepts\na,C0000001\n")
     (here / "study" / "cuihop-study.json").write_text('{"files": ["images.csv"]}')
-    done = program("study", "study/images.csv", "--graph", "g.cuihop", "--out", "study", "--overwrite", "--no-plots")
+    done = program("study", "study/images.csv", "--graph", "g.cuihop", "--output", "study", "--overwrite", "--no-plots")
     assert (done.code, "holds a file to read" in done.err) == (3, True)
     assert images.exists()
 
@@ -212,7 +212,7 @@ def test_what_is_written_goes_through_a_link(here: Path, program: Run) -> None: 
         "values.csv": ("evaluate", "--concepts", "images.csv", "--baseline", "iou", "--graph", "g.cuihop", "--output"),
         "card.json": ("evaluate", "--concepts", "images.csv", "--baseline", "iou", "--graph", "g.cuihop", "--card"),
         "toy.cuihop": ("load", "toy.obo", "--output"),
-        "p.svg": ("explain", "pair", "images.csv", "a", "b", "--graph", "g.cuihop", "--save"),
+        "p.svg": ("explain", "pair", "images.csv", "a", "b", "--graph", "g.cuihop", "--plot"),
     }
     for name, arguments in runs.items():
         (here / name).symlink_to(f"elsewhere/{name}")

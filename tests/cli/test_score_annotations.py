@@ -39,7 +39,7 @@ FEW = ("--resamples", "100")
 
 
 def test_one_prediction_with_its_near_misses(run: Run) -> None:
-    done = run("score", "annotations", "gold.csv", "good.csv", "--per-document", "values.csv", *FEW)
+    done = run("score", "annotations", "gold.csv", "good.csv", "--output", "values.csv", *FEW)
     assert (done.code, done.err) == (0, "")
     lines = [" ".join(line.split()) for line in done.out.splitlines()]
     assert any(line.startswith("span-F1 0.6667 0.5000 0.5714 ") for line in lines)
@@ -70,7 +70,7 @@ def test_json_has_everything_and_the_card_goes_to_compare(run: Run) -> None:
 
 def test_several_predictions_are_ranked_and_compared(run: Run) -> None:
     done = run("score", "annotations", "gold.csv", "bad.csv", "best=good.csv", "--report", "tables.md",
-               "--per-document", "values.csv", *FEW)  # fmt: skip
+               "--output", "values.csv", *FEW)  # fmt: skip
     assert (done.code, done.err) == (0, "")
     ranked = [line.split()[:2] for line in done.out.splitlines() if line.strip().startswith("nn-F1")]
     assert ranked[:2] == [["nn-F1", "best"], ["nn-F1", "bad"]]

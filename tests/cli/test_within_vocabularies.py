@@ -59,7 +59,7 @@ def test_a_neighbour_dictionary_holds_the_restricted_distances(run: Run) -> None
 
 
 def test_evaluations_state_the_restriction_and_do_not_mix(run: Run) -> None:
-    evaluation = ("evaluate", "--concepts", "images.csv", "--ranking", "run.trec", "--measure", "nn-CUI@2")
+    evaluation = ("evaluate", "--concepts", "images.csv", "run.trec", "--measure", "nn-CUI@2")
     whole = json.loads(run(*evaluation, "--card", "whole.json", "--json").out)
     within = json.loads(run(*evaluation, "--card", "within.json", "--within-sab", "NCI", "--json").out)
     assert whole["release"]["name"] == "asserted"
@@ -83,6 +83,6 @@ def test_a_vocabulary_that_the_release_lacks(run: Run, arguments: tuple[str, ...
 
 def test_vocabularies_go_with_a_graph(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUIHOP_GRAPH")
-    done = run("evaluate", "--concepts", "images.csv", "--ranking", "run.trec", "--within-sab", "NCI",
+    done = run("evaluate", "--concepts", "images.csv", "run.trec", "--within-sab", "NCI",
                "--measure", "CUI@2")  # fmt: skip
     assert (done.code, "--within-sab goes with --graph" in done.err) == (2, True)

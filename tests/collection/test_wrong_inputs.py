@@ -159,10 +159,10 @@ def clean_ranking() -> Mapping[str, tuple[str, ...]]:
 DOORS = [
     # concepts
     command(EVALUATE + " --concepts {file} --baseline iou --measure nn-CUI@3", "concepts", "none"),
-    command(EVALUATE + " --concepts {file} --ranking {run} --measure CUI@3", "concepts"),
-    command(EVALUATE + " --concepts {file} --ranking {array} --measure nn-CUI@3", "concepts", "none"),
-    command(EVALUATE + " --concepts {file} --corpus {concepts} --ranking {run} --measure nn-CUI@3", "concepts"),
-    command(EVALUATE + " --concepts {concepts} --corpus {file} --ranking {run} --measure nn-CUI@3", "concepts"),
+    command(EVALUATE + " --concepts {file} {run} --measure CUI@3", "concepts"),
+    command(EVALUATE + " --concepts {file} {array} --measure nn-CUI@3", "concepts", "none"),
+    command(EVALUATE + " --concepts {file} --corpus {concepts} {run} --measure nn-CUI@3", "concepts"),
+    command(EVALUATE + " --concepts {concepts} --corpus {file} {run} --measure nn-CUI@3", "concepts"),
     command(EVALUATE + " --concepts {file} --labels {labels} --baseline iou --measure 'P@3(modality)'", "concepts",
             "some"),
     command(COMPARE + " a={run} b={CSV_run} --concepts {file} --measure nn-CUI@3", "concepts"),
@@ -178,34 +178,34 @@ DOORS = [
     python("ImageConcepts.read, evaluate", "concepts",
            lambda file: cuihop.evaluate(ImageConcepts.read(file), clean_ranking(), GRAPH, **BY_CONCEPTS)),
     # concepts that are labels
-    command("evaluate --label-concepts {file} --ranking {run} --measure 'P@3(organ)'", "labelling concepts"),
+    command("evaluate {run} --label-concepts {file} --measure 'P@3(organ)'", "labelling concepts"),
     command("compare --label-concepts {file} a={run} b={CSV_run} --measure 'P@3(organ)' --resamples 10",
             "labelling concepts"),
     # rankings
     *(door for kind in ("run", "CSV run", "array") for door in (
-        command(EVALUATE + " --concepts {concepts} --ranking {file} --measure nn-CUI@3", kind),
+        command(EVALUATE + " --concepts {concepts} {file} --measure nn-CUI@3", kind),
         command(COMPARE + " a={file} b={run} --concepts {concepts} --measure nn-CUI@3", kind),
-        command("evaluate --labels {labels} --ranking {file} --measure 'P@3(modality)'", kind),
+        command("evaluate {file} --labels {labels} --measure 'P@3(modality)'", kind),
         command("study {concepts} --graph {graph} --unknown isolated --embeddings mine={file} --only tables "
-                "--no-plots --overwrite --out {out}", kind),
+                "--no-plots --overwrite --output {out}", kind),
         python("read_ranking", kind, lambda file: ranked(read_ranking(file, NAMES, depth=3))),
         python("read_ranking_in_blocks", kind, lambda file: ranked(read_ranking_in_blocks(file, NAMES))),
     )),
     *(door for kind in ("run", "CSV run") for door in (
-        command("evaluate --qrels {qrels} --ranking {file} --measure AP", kind, "none"),
+        command("evaluate {file} --qrels {qrels} --measure AP", kind, "none"),
         command("compare --qrels {qrels} a={file} b={run} --measure AP --resamples 10", kind, "none"),
         python("read_run", kind, lambda file: evaluate(
             Dataset(qrels=Judgements.read(file.with_name("qrels.qrels"))), read_run(file, NAMES), measures="AP",
         ), "none"),
     )),
     # judgements
-    command("evaluate --qrels {file} --ranking {run} --measure AP", "qrels"),
-    command(EVALUATE + " --concepts {concepts} --qrels {file} --ranking {run} --measure AP", "qrels"),
+    command("evaluate {run} --qrels {file} --measure AP", "qrels"),
+    command(EVALUATE + " --concepts {concepts} --qrels {file} {run} --measure AP", "qrels"),
     command("compare --qrels {file} a={run} b={CSV_run} --measure AP --resamples 10", "qrels"),
     python("Judgements.read", "qrels", lambda file: cuihop.evaluate(
         Dataset(IMAGES, qrels=Judgements.read(file)), clean_ranking(), None, measures="AP")),
     # labels
-    command("evaluate --labels {file} --ranking {run} --measure 'P@3(modality)'", "labels"),
+    command("evaluate {run} --labels {file} --measure 'P@3(modality)'", "labels"),
     command(EVALUATE + " --concepts {concepts} --labels {file} --baseline iou --measure 'P@3(modality)'", "labels"),
     command("compare --labels {file} a={run} b={CSV_run} --measure 'P@3(modality)' --resamples 10", "labels"),
     command("study {concepts} --graph {graph} --unknown isolated --labels {file} --only tables --no-plots --overwrite "

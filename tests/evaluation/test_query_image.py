@@ -162,7 +162,7 @@ def test_a_study_and_its_ablation_count_the_query(
     Path("images.csv").write_text("ID,CUIs\n" + "".join(f"{n},{s}\n" for n, s in zip(names, sets, strict=True)))
     Path("labels.csv").write_text("ID,organ\n" + "".join(f"{n},{draw.choice(['x', 'y'])}\n" for n in names))
     options = ["--labels", "labels.csv", "--graph", "graph.cuihop", "--query-image", "include", "--json"]
-    done = program("study", "images.csv", *options, "--out", "out", "--no-plots", "--only", "tables", "--only",
+    done = program("study", "images.csv", *options, "--output", "out", "--no-plots", "--only", "tables", "--only",
                    "ablation")  # fmt: skip
     assert done.code == 0, done.err
     numbers = {(r["part"], r["ranking"], r["measure"], r["n"], r["lambda"], r["subset"]): r["value"]

@@ -83,17 +83,15 @@ def test_every_door_gives_the_same_number_to_the_last_bit(program: Run, option: 
     keywords: dict[str, Any] = {option[0].lstrip("-").replace("-", "_"): option[1]} if option else {}
     agreement = keywords.pop("label_agreement", "equal")
     python = in_python(measures, agreement, **keywords)
-    evaluated = json.loads(
-        program("evaluate", *GIVEN, "--ranking", "good.run", *measured(measures), *option, "--json").out
-    )
+    evaluated = json.loads(program("evaluate", *GIVEN, "good.run", *measured(measures), *option, "--json").out)
     compared = json.loads(
         program(
             "compare", "good.run", "bad.run", *GIVEN, *measured(measures), *option, "--resamples", "9", "--json"
         ).out
     )
-    labels_alone = ("--labels", "labels.csv", "--ranking", "good.run", *measured(OF_LABELS))
+    labels_alone = ("--labels", "labels.csv", "good.run", *measured(OF_LABELS))
     by_labels = json.loads(program("evaluate", *labels_alone, *option, "--json").out)
-    studied = program("study", "images.csv", "--labels", "labels.csv", "--embeddings", "good=good.run", "--out", "out",
+    studied = program("study", "images.csv", "--labels", "labels.csv", "--embeddings", "good=good.run", "--output", "out",
                       "--only", "tables", "--no-plots", *option, "--json")  # fmt: skip
     numbers = {row["measure"]: row for row in json.loads(studied.out)["numbers"] if row["ranking"] == "good"}
     labelled = Labels.read("labels.csv").with_agreement(agreement)
@@ -194,7 +192,7 @@ def test_a_query_with_one_of_two_joined_labels_is_judged_by_it() -> None:
 
 
 def test_the_counts_stand_beside_the_means_in_every_text(program: Run) -> None:
-    printed = program("evaluate", *GIVEN, "--ranking", "good.run", *measured(("nn-CUI@5", "P@5(organ)")))
+    printed = program("evaluate", *GIVEN, "good.run", *measured(("nn-CUI@5", "P@5(organ)")))
     lines = [line.split() for line in printed.out.splitlines()]
     assert ["measure", "mean", "queries", "nothing", "relevant", "unjudged"] in lines
     assert any(line[:1] == ["nn-CUI@5"] and line[2:] == ["40", "2", "scored", "0", "0"] for line in lines)
@@ -209,7 +207,7 @@ def test_the_counts_stand_beside_the_means_in_every_text(program: Run) -> None:
     for row in (["queries", "33"], ["nothing", "relevant", "3", "left", "out"], ["unjudged", "4", "left", "out"]):
         assert row in lines
     assert r"nothing relevant & 3 left out \\" in Path("tables.tex").read_text()
-    program("study", "images.csv", "--labels", "labels.csv", "--out", "out", "--no-plots",
+    program("study", "images.csv", "--labels", "labels.csv", "--output", "out", "--no-plots",
             "--only", "tables", "--only", "ablation")  # fmt: skip
     report = Path("out/report.md").read_text()
     assert "organ: 36 (nothing relevant: 3 scored 0, unjudged: 4 left out)" in report

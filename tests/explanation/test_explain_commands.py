@@ -142,10 +142,10 @@ def test_sensitivity_of_a_pair(run: Run) -> None:
 
 
 def test_a_picture_is_saved(run: Run) -> None:
-    done = run("pair", "images.csv", "query", "near", "--save", "pair.svg")
+    done = run("pair", "images.csv", "query", "near", "--plot", "pair.svg")
     assert (done.code, done.err) == (0, "picture: pair.svg\n")
     assert Path("pair.svg").read_text(encoding="utf-8").startswith("<?xml")
-    done = run("query", "images.csv", "query", "--above", "exact", "--below", "near", "--save", "query.svg")
+    done = run("query", "images.csv", "query", "--above", "exact", "--below", "near", "--plot", "query.svg")
     assert (done.code, done.err) == (0, "picture: query.svg\n")
 
 
@@ -187,8 +187,8 @@ def test_sensitivity_of_a_query_for_people(run: Run) -> None:
         (["pair", "images.csv", "query", "nobody"], 3, "no such image"),
         (["pair", "absent.csv", "query", "near"], 3, "absent.csv"),
         (["pair", "images.csv", "query", "near", "-n", "-1"], 2, "Usage"),
-        (["pair", "images.csv", "query", "near", "--save", "p.gif"], 3, ".svg, .png or .pdf"),
-        (["pair", "images.csv", "query", "near", "--save", "absent/p.svg"], 6, "not written"),
+        (["pair", "images.csv", "query", "near", "--plot", "p.gif"], 3, ".svg, .png or .pdf"),
+        (["pair", "images.csv", "query", "near", "--plot", "absent/p.svg"], 6, "not written"),
         (["concepts", "C9999999", "C0042449"], 4, "--unknown isolated"),
         (["concepts", "C1;;C2", "C0042449"], 3, "an identifier is missing"),
         (["query", "images.csv"], 2, "without --ranking, name a QUERY"),
@@ -229,7 +229,7 @@ def test_long_names_are_whole_on_a_narrow_terminal(of_long_names: Run, monkeypat
 
 def test_a_picture_without_matplotlib_says_what_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    done = run("pair", "images.csv", "query", "near", "--save", "pair.svg")
+    done = run("pair", "images.csv", "query", "near", "--plot", "pair.svg")
     assert (done.code, done.out) == (8, "")
     assert "pip install 'cuihop[plots]'" in done.err
 

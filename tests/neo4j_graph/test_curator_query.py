@@ -160,12 +160,12 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 def test_the_commands(connection: Neo4jConnection, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = "MATCH (c:Concept {cui: $cui}) RETURN c.cui AS cui, c.synonyms AS synonyms"
-    out = run(capsys, "neo4j", "query", text, "--param", "cui=C0006121", "--format", "csv")
+    out = run(capsys, "neo4j", "query", text, "--param", "cui=C0006121", "--csv")
     assert list(csv.reader(out.splitlines())) == [
         ["cui", "synonyms"],
         ["C0006121", '["Brainstem", "Truncus encephali"]'],
     ]
-    out = run(capsys, "neo4j", "query", text, "-p", "cui=C0006121", "-f", "json")
+    out = run(capsys, "neo4j", "query", text, "-p", "cui=C0006121", "--json")
     assert json.loads(out)["rows"] == [{"cui": "C0006121", "synonyms": ["Brainstem", "Truncus encephali"]}]
     assert "Truncus encephali" in run(capsys, "neo4j", "query", text, "-p", "cui=C0006121")
     file = tmp_path / "query.cypher"
@@ -179,12 +179,12 @@ def test_the_commands(connection: Neo4jConnection, tmp_path: Path, capsys: pytes
     two.write_text("RETURN 1 AS a;\nRETURN 2 AS a")
     with pytest.raises(InputError, match="one statement"):
         run(capsys, "neo4j", "query", "--file", str(two))
-    application()(["neo4j", "query", TYPED_WRONGLY, "--format", "csv"], standalone_mode=False)
+    application()(["neo4j", "query", TYPED_WRONGLY, "--csv"], standalone_mode=False)
     said = capsys.readouterr()
     assert said.out == "cui\n"
     assert "warning: line 1, column 10: " in said.err
     assert "`Conzept` does not exist" in said.err
-    printed = json.loads(run(capsys, "neo4j", "query", TYPED_WRONGLY, "--format", "json"))
+    printed = json.loads(run(capsys, "neo4j", "query", TYPED_WRONGLY, "--json"))
     assert printed["rows"] == []
     assert printed["notifications"][0]["column"] == 10
 

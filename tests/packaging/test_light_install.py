@@ -105,7 +105,7 @@ def test_the_light_install_evaluates_and_prints_its_table(light: Path, tmp_path:
     (tmp_path / "images.csv").write_text("image,concepts\na,C0006121\nb,C0006104\nc,C0018670\n")
     (tmp_path / "engine.run").write_text("a Q0 b 1 2 t\na Q0 c 2 1 t\nb Q0 a 1 2 t\nb Q0 c 2 1 t\nc Q0 b 1 1 t\n")
     done = run(
-        light / "cuihop", "evaluate", "--concepts", tmp_path / "images.csv", "--ranking", tmp_path / "engine.run",
+        light / "cuihop", "evaluate", "--concepts", tmp_path / "images.csv", tmp_path / "engine.run",
         "--graph", snapshot, "--output", tmp_path / "values.csv",
     )  # fmt: skip
     assert (done.returncode, "nn-CUI@10" in done.stdout) == (0, True), done.stderr

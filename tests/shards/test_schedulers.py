@@ -53,7 +53,7 @@ def assert_merged(folder: Path) -> None:
     merged = run("cuihop shards merge parts", folder)
     assert "nn-CUI@5" in merged
     values = folder.joinpath("values.csv").read_bytes()
-    command = "cuihop evaluate --concepts concepts.csv --ranking run.trec --graph graph.cuihop --output values.csv"
+    command = "cuihop evaluate run.trec --concepts concepts.csv --graph graph.cuihop --output values.csv"
     assert run(command, folder) == merged
     assert folder.joinpath("values.csv").read_bytes() == values
 

@@ -25,17 +25,17 @@ SHARDS = range(1, 5)
 COLLECTION = ("--concepts", "concepts.csv", "--graph", "g.cuihop", "--unknown", "isolated")
 FILES = ("--output", "values.csv", "--card", "card.json", "--json")
 COMMANDS = {
-    "nn-IoU of two n": ("evaluate", *COLLECTION, "--ranking", "a.run", "-m", "nn-CUI@5,10", "-m", "nn-CUI@5(n=2)",
+    "nn-IoU of two n": ("evaluate", *COLLECTION, "a.run", "-m", "nn-CUI@5,10", "-m", "nn-CUI@5(n=2)",
                         "-m", "CUI@10", "--plot", "plot.svg", "--worst", "3", *FILES[:-1]),
-    "by hops": ("evaluate", *COLLECTION, "--ranking", "a.run", "--weight", "hops", "-n", "2", *FILES),
-    "by Lin": ("evaluate", *COLLECTION, "--ranking", "a.run", "--weight", "Lin", "-n", "2", *FILES),
-    "labels beside concepts": ("evaluate", *COLLECTION, "--ranking", "a.run", "--labels", "labels.csv", "-m",
+    "by hops": ("evaluate", *COLLECTION, "a.run", "--weight", "hops", "-n", "2", *FILES),
+    "by Lin": ("evaluate", *COLLECTION, "a.run", "--weight", "Lin", "-n", "2", *FILES),
+    "labels beside concepts": ("evaluate", *COLLECTION, "a.run", "--labels", "labels.csv", "-m",
                                "P@5(modality)", "-m", "nn-CUI@5", "--by", "modality", *FILES),
     "a corpus of its own": ("evaluate", *COLLECTION, "--corpus", "corpus.csv", "--baseline", "nn-iou", *FILES),
-    "judgements": ("evaluate", "--ranking", "a.run", "--qrels", "qrels.txt", "-m", "AP", "-m", "nDCG@10", *FILES),
-    "vectors": ("evaluate", *COLLECTION, "--ranking", "v.npy", "--labels", "labels.csv", "-m", "nn-CUI@5", "-m",
+    "judgements": ("evaluate", "a.run", "--qrels", "qrels.txt", "-m", "AP", "-m", "nDCG@10", *FILES),
+    "vectors": ("evaluate", *COLLECTION, "v.npy", "--labels", "labels.csv", "-m", "nn-CUI@5", "-m",
                 "P@5(modality)", *FILES),
-    "vectors and labels alone": ("evaluate", "--ranking", "v.npy", "--labels", "labels.csv", "-m", "P@5(modality)",
+    "vectors and labels alone": ("evaluate", "v.npy", "--labels", "labels.csv", "-m", "P@5(modality)",
                                  "-m", "AP(modality)", *FILES),
     **{f"ranked by {by}": ("evaluate", *COLLECTION, "--baseline", by, *FILES)
        for by in ("iou", "nn-iou", "bm", "tf-idf", "random:3")},
@@ -48,7 +48,7 @@ COMMANDS = {
                  "--resamples", "200", "--cards", "cards", "--output", "values.csv", "--json"),
 }  # fmt: skip
 STUDY = ("study", "concepts.csv", "--graph", "g.cuihop", "--unknown", "isolated", "--labels", "labels.csv",
-         "--embeddings", "V=v.npy", "--only", "tables", "--only", "ablation", "--out", "study", "--cards",
+         "--embeddings", "V=v.npy", "--only", "tables", "--only", "ablation", "--output", "study", "--cards",
          "--no-plots")  # fmt: skip
 
 
@@ -205,7 +205,7 @@ def here(inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "here"
 
 
-SHORT = ("evaluate", *COLLECTION, "--ranking", "a.run", "-m", "CUI@5", "--json")
+SHORT = ("evaluate", *COLLECTION, "a.run", "-m", "CUI@5", "--json")
 
 
 def test_shards_that_do_not_fit_are_refused_by_name(here: Path, program: Run) -> None:
@@ -336,7 +336,7 @@ def test_options_of_the_merge_are_added_to_the_command(here: Path, program: Run)
     shards(program, SHORT, (1,), 1)
     merged = program("shards", "merge", "parts", "--output", "late.csv", "--threads", "1")
     assert merged.code == 0
-    assert "cuihop evaluate --ranking a.run --concepts concepts.csv" in merged.err
+    assert "cuihop evaluate a.run --concepts concepts.csv" in merged.err
     assert Path("late.csv").read_text().startswith("query,")
     assert program("shards", "merge", "parts", "--shard", "1/2").code == 2
     other = program("shards", "merge", "parts", "--hops", "2", "-m", "nn-CUI@5")

@@ -40,7 +40,7 @@ class _Options:
 
 @option_group
 class _OutputOptions(JsonOptions):
-    per_pair: Path | None = file_option("File for concepts and values of each pair, as CSV.", mark=CSV)
+    output: Path | None = file_option("File for concepts and values of each pair, as CSV.", "-o", mark=CSV)
     unmapped: Path | None = file_option("File for the terms without a concept, as CSV.", mark=CSV)
 
 
@@ -88,7 +88,7 @@ def agreement_with_people(
     pairs = {name: each.per_pair() for name, each in agreements.items()}
     terms = {name: Table(("term",), [(term,) for term in each.mapped.unmapped]) for name, each in agreements.items()}
     files_to_write: list[Output] = [
-        (_PAIRS, outputs.per_pair, lambda path: write_whole(path, _stacked(agreements, pairs).csv())),
+        (_PAIRS, outputs.output, lambda path: write_whole(path, _stacked(agreements, pairs).csv())),
         (_TERMS, outputs.unmapped, lambda path: write_whole(path, _stacked(agreements, terms).csv())),
     ]
     write_and_show(files_to_write, show)

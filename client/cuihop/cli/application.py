@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 import cuihop
 from cuihop.cli import EXIT_CODES
 from cuihop.cli.command_files import checked_files
+from cuihop.cli.command_help import HelpfulCommand, help_text, with_values
 from cuihop.cli.option_groups import with_flat_options
 
 COMMANDS_GROUP = "cuihop.commands"
@@ -112,6 +113,9 @@ class _Group(TyperGroup):
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
         return sorted(self.commands, key=lambda name: _RANK.get(name, len(_RANK)))
 
+    def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
+        return with_values(super().get_params(ctx))
+
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
         if args[0] not in self.commands and not args[0].startswith("-"):
             path = ctx.command_path.partition(" ")[2]
@@ -167,7 +171,7 @@ def application(arguments: Sequence[str] = ()) -> typer.Typer:
             "name": word, "hidden": name in _ALIASES, "rich_help_panel": None if group else panel,
         }  # fmt: skip
         try:
-            _add(groups.get(group, app), entry.load(), listing, _PASSES_ON if name == "shards merge" else None)
+            _add(groups.get(group, app), entry.load(), listing, _ALIASES.get(name, name))
         except ModuleNotFoundError as error:
             loose = {**_PASSES_ON, "help_option_names": []}
             extra = _EXTRAS.get(name.partition(" ")[0], "all")
@@ -188,15 +192,20 @@ def _selected(arguments: Sequence[str]) -> dict[str, EntryPoint]:
 
 
 def _add(
-    app: typer.Typer, command: Callable[..., None] | typer.Typer, listing: Mapping[str, Any],
-    settings: dict[str, Any] | None,
+    app: typer.Typer, command: Callable[..., None] | typer.Typer, listing: Mapping[str, Any], path: str
 ) -> None:  # fmt: skip
     if isinstance(command, typer.Typer):
         for registered in command.registered_commands:
-            registered.callback = registered.callback and _prepared(registered.callback)
+            if registered.callback is not None:
+                registered.help = help_text(
+                    f"{path} {registered.name or registered.callback.__name__}", registered.callback
+                )
+                registered.callback, registered.cls = _prepared(registered.callback), HelpfulCommand
         app.add_typer(command, cls=_Group, **listing)
     else:
-        app.command(context_settings=settings, **listing)(_prepared(command))
+        settings = _PASSES_ON if path == "shards merge" else None
+        text = help_text(path, command)
+        app.command(cls=HelpfulCommand, help=text, context_settings=settings, **listing)(_prepared(command))
 
 
 def _prepared(command: Callable[..., None]) -> Callable[..., None]:

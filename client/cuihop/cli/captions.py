@@ -140,7 +140,7 @@ class _InputOptions(NamesOptions):
     measure: list[str] | None = measure_option(
         MEASURE_HELP, "-m", shown="ROUGE-1; with concepts concept-F1, with a graph nn-concept-F1; and all of --scores"
     )
-    text: CaptionText = measure_option(
+    words: CaptionText = measure_option(
         "Words in lower case, with “number” for digits and without punctuation; or as they are given.",
         default="imageclef",
     )
@@ -190,7 +190,7 @@ def caption_scores(
     concepts = _concepts_of_files(inputs, files)
     predictions = {name: read(path) for name, path in files.items()}
     labels = groups.read_groups()
-    rules = CaptionRules(inputs.text, inputs.official)
+    rules = CaptionRules(inputs.words, inputs.official)
     if job.shard is not None:
         with job.open_shard(len(references)) as shard_job, shard_job.progress_bars() as bar_of:
             for name, captions in predictions.items():

@@ -12,7 +12,7 @@ import typer
 from cuihop.cli.command_files import CSV, JSON
 from cuihop.cli.compared_systems import NamedRankings, evaluations_of, rankings_of_files
 from cuihop.cli.evaluation_options import EvaluationOptions, GroupOptions, PlotOptions
-from cuihop.cli.option_groups import JsonOptions, file_option, measure_option, option_group
+from cuihop.cli.option_groups import JsonOptions, argument, file_option, measure_option, option_group
 from cuihop.cli.output import Output, print_json, print_lines, print_table, write_and_show
 from cuihop.cli.run_options import RANKING, Job, MemoryRunOptions
 from cuihop.collection.dataset import Dataset
@@ -35,15 +35,16 @@ _VALUES = "Values of each query"
 class _RankingOptions:
     """Source of the ranking: a file, or a baseline."""
 
-    ranking: Path | None = file_option(
-        "TREC run; CSV or Parquet (query, document, score or rank); .npy of row numbers or embeddings."
-    )
-    baseline: str | None = file_option("Instead of --ranking: iou, nn-iou, bm, tf-idf, random or random:SEED.")
+    ranking: Path | None = argument(
+        "Ranking: TREC run; CSV or Parquet (query, document, score or rank); .npy of row numbers or embeddings.",
+        default=None, metavar="RUN",
+    )  # fmt: skip
+    baseline: str | None = file_option("Instead of RUN: iou, nn-iou, bm, tf-idf, random or random:SEED.")
     corpus_embeddings: Path | None = file_option("Embeddings of the corpus, with --corpus.")
 
     def __post_init__(self) -> None:
         if (self.ranking is None) == (self.baseline is None):
-            raise typer.BadParameter("give either --ranking FILE or --baseline")
+            raise typer.BadParameter("give either a ranking, RUN, or --baseline")
 
 
 @option_group

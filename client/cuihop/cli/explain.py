@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from cuihop.answer_fields import fields_of, with_release
-from cuihop.cli.command_files import PICTURE
+from cuihop.cli.command_files import PICTURE, FileUse
 from cuihop.cli.evaluation_options import ArrayOptions, TiesOptions
 from cuihop.cli.graph_option import NamedGraphOptions, NearnessOptions, advised_on_unknown
 from cuihop.cli.option_groups import ColumnOptions, JsonOptions, argument, file_option, option, option_group
@@ -59,7 +59,7 @@ class _ExplainOptions(JsonOptions, NearnessOptions, NamedGraphOptions):
     hubs: list[int] | None = option(
         "With --sensitivity: a hub has more children than this. May be repeated.", min=0, shown=str(HUBS[0])
     )
-    save: Path | None = option("File for a picture: .svg, .png or .pdf.", mark=PICTURE)
+    plot: Path | None = file_option("File for a picture: .svg, .png or .pdf.", mark=PICTURE)
 
     @property
     def grid(self) -> Grid | None:
@@ -99,7 +99,7 @@ class _ExplainOptions(JsonOptions, NearnessOptions, NamedGraphOptions):
             for path in written.values():
                 note(f"picture: {path}")
 
-        write_and_show([(_PICTURE, self.save, result.save)], show_all)
+        write_and_show([(_PICTURE, self.plot, result.save)], show_all)
 
 
 @option_group
@@ -118,10 +118,11 @@ class _SetOptions(_ExplainOptions):
 
 @option_group
 class _QueryOptions(_ExplainOptions, TiesOptions, ArrayOptions, ColumnOptions):
-    images: Path = argument(_IMAGES)
+    images: str | None = argument(f"{_IMAGES} With --concepts, the query.", default=None, mark=FileUse.READS)
     query: str | None = argument(
         "The query: one of IMAGES.", default=None, shown="with --ranking: the one with the smallest nn-CUI@K"
     )
+    concepts: Path | None = file_option("Instead of IMAGES, as in cuihop evaluate: concepts of the images.")
     above: str | None = option("The image expected above the other.", shown="the best image of the ideal ranking")
     below: str | None = option("The image expected below it.", shown="the first of the ranking, or the next best")
     corpus: Path | None = option("Concepts of the images of the corpus; IMAGES itself by default.")
@@ -130,6 +131,15 @@ class _QueryOptions(_ExplainOptions, TiesOptions, ArrayOptions, ColumnOptions):
     )
     corpus_embeddings: Path | None = file_option("Embeddings of the corpus, with --corpus.")
     k: int = option("The cut-off K of DCG@K.", "-k", default=10, min=1)
+
+    @property
+    def file_and_query(self) -> tuple[Path, str | None]:
+        """The file of images, and the query; refuses two files, or none."""
+        if self.concepts is not None and self.query is None:
+            return self.concepts, self.images
+        if self.concepts is not None or self.images is None:
+            raise typer.BadParameter("give the concepts of the images as IMAGES or with --concepts, and one QUERY")
+        return Path(self.images), self.query
 
 
 @explain.command()
@@ -151,7 +161,8 @@ def concepts(options: _SetOptions) -> None:
 def query(options: _QueryOptions) -> None:
     """Explain why one image ranks above another for a query, ideally and in a ranking."""
     k, nearness, grid = options.k, options.nearness, options.grid
-    queries = ImageConcepts.read(options.images, **options.columns)
+    file, named = options.file_and_query
+    queries = ImageConcepts.read(file, **options.columns)
     corpus = None if options.corpus is None else ImageConcepts.read(options.corpus, **options.columns)
     ranking = None
     if options.ranking is not None:
@@ -163,7 +174,7 @@ def query(options: _QueryOptions) -> None:
     with options.opened_with_advice() as opened:
         if isinstance(graph := without_added_names(opened), NeighbourDictionary):
             graph.refuse("paths")
-        query = options.query or _worst_query(data, ranking, opened, k, nearness)
+        query = named or _worst_query(data, ranking, opened, k, nearness)
         result = explain_query(
             data, query, opened, above=options.above, below=options.below, ranking=ranking, k=k, nearness=nearness,
             look=options.look,

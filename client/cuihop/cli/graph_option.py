@@ -30,7 +30,7 @@ class AddressOptions:
     graph: str = option(
         "Graph: path of a snapshot or neighbour dictionary, grpc://HOST:PORT or https://HOST of a service, "
         "bolt://HOST:PORT of a Neo4j server, or neo4j://HOST of a cluster.",
-        "-g", required=True, envvar="CUIHOP_GRAPH", mark=FileUse.READS,
+        "-g", required=True, envvar="CUIHOP_GRAPH", metavar="GRAPH", mark=FileUse.READS,
     )  # fmt: skip
 
     def opened(self) -> ConceptGraph:
@@ -79,7 +79,7 @@ class OptionalAddressOptions:
 
     graph: str | None = option(
         "Graph, where a measure needs one: path of a snapshot, address of a service, or bolt://HOST:PORT.",
-        "-g", envvar="CUIHOP_GRAPH", panel="Files", mark=FileUse.READS,
+        "-g", envvar="CUIHOP_GRAPH", metavar="GRAPH", panel="Files", mark=FileUse.READS,
     )  # fmt: skip
 
 

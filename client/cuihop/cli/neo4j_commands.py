@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -39,7 +39,7 @@ _ESCAPED_QUOTE = re.compile(r"\\(')|(\\.)|(\")")
 class _ServerOptions:
     """The Neo4j server."""
 
-    graph: str = option(SERVER, "-g", required=True, envvar="CUIHOP_NEO4J", mark=FileUse.READS)
+    graph: str = option(SERVER, "-g", required=True, envvar="CUIHOP_NEO4J", metavar="GRAPH", mark=FileUse.READS)
 
     def connected(self) -> Neo4jConnection:
         """Open a connection."""
@@ -49,7 +49,7 @@ class _ServerOptions:
 
 
 @option_group
-class QueryOptions(_ServerOptions):
+class QueryOptions(JsonOptions, _ServerOptions):
     """A query, its parameters and its bounds."""
 
     text: str | None = argument("Cypher, or - to read it from standard input.", default=None)
@@ -59,7 +59,7 @@ class QueryOptions(_ServerOptions):
     )
     limit: int = option("Maximum number of rows.", default=100, min=1)
     timeout: float = option("Time limit in seconds.", default=30.0, min=0.1)
-    form: Literal["table", "csv", "json"] = option("Output format.", "--format", "-f", default="table")
+    csv: bool = option("Print the rows as CSV.", default=False)
 
 
 def query(options: QueryOptions) -> None:
@@ -73,7 +73,7 @@ def query(options: QueryOptions) -> None:
     parameters |= parameters_of_options(options.parameter or [])
     with options.connected() as connection:
         answer = curator_query(connection, cypher, parameters, limit=options.limit, timeout=options.timeout)
-    if options.form == "json":
+    if options.json:
         result = {
             "rows": [dict(zip(answer.columns, row, strict=True)) for row in answer.rows],
             "truncated": answer.truncated,
@@ -82,7 +82,7 @@ def query(options: QueryOptions) -> None:
         sys.stdout.write(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
     else:
         table = Table(answer.columns, [[_cell(value) for value in row] for row in answer.rows])
-        if options.form == "csv":
+        if options.csv:
             sys.stdout.write(table.csv())
         else:
             print_table(table)

@@ -85,7 +85,7 @@ class _NeighbourOptions(DirectionOptions, _ListOptions, ColumnOptions):
         "With --concepts: file for the neighbour dictionary, which --graph takes in place of the graph.",
         "-o", mark=DICTIONARY,
     )  # fmt: skip
-    hops: int = option("Bound in hops.", default=1, min=0)
+    hops: int = option("Within n hops.", "-n", default=1, min=0)
 
 
 def distance(options: _DistanceOptions) -> None:

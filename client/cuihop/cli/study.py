@@ -53,7 +53,7 @@ class _ImageOptions(ColumnOrderOptions, LabelOptions, NearnessOptions, QueryOpti
         "Embeddings (.npy, ranked by cosine), or a ranking, as for evaluate. May be repeated.",
         metavar="NAME=FILE", mark=FileUse.READS,
     )  # fmt: skip
-    hops: int = measure_option("Hop threshold n of near concepts.", "--hops", "--n", "-n", default=1, min=0)
+    hops: int = measure_option("Hop threshold n of near concepts.", "-n", default=1, min=0)
     seed: int = measure_option("Seed of all random draws.", default=0, min=0)
 
 
@@ -61,7 +61,7 @@ class _ImageOptions(ColumnOrderOptions, LabelOptions, NearnessOptions, QueryOpti
 class _OutputOptions(JsonOptions):
     """Folder of the study, and its parts."""
 
-    out: Path = file_option(
+    output: Path = file_option(
         "Folder for report, tables, figures, numbers: new or empty.",
         "-o", required=True, mark=FileUse.WRITES_FOLDER,
     )  # fmt: skip
@@ -93,12 +93,12 @@ class _RunOptions(MemoryRunOptions):
 
 def study(context: typer.Context, options: _ImageOptions, outputs: _OutputOptions, run: _RunOptions) -> None:
     """Compare IoU, nn-IoU, BM, embeddings and baselines as the paper does: tables, ablation of n and λ, cost."""
-    parts, out = outputs.parts(labelled=options.labelled), outputs.out
+    parts, out = outputs.parts(labelled=options.labelled), outputs.output
     if outputs.plots:
         check_plots()
     files = _embeddings(options.embeddings or [])
     if run.checkpoint is not None and run.checkpoint.absolute().is_relative_to(out.absolute()):
-        raise typer.BadParameter("--checkpoint must lie outside --out, which is written atomically")
+        raise typer.BadParameter("--checkpoint must lie outside --output, which is written atomically")
     job = run.job(context)
     read = ImageConcepts.read(options.images, **options.columns)
 

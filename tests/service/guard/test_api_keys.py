@@ -225,7 +225,19 @@ def test_names_are_taken_once_and_free_again_after_revocation(file: Path, capsys
     run(capsys, "revoke", "atlas", "--file", str(file))
     with pytest.raises(InputError, match="no such key"):
         run(capsys, "revoke", "atlas", "--file", str(file))
-    run(capsys, "create", "atlas", "--file", str(file), "--requests", "5", "--burst", "10", "--pairs", "1000")
+    run(
+        capsys,
+        "create",
+        "atlas",
+        "--file",
+        str(file),
+        "--requests-per-second",
+        "5",
+        "--burst",
+        "10",
+        "--pairs-per-minute",
+        "1000",
+    )
     assert read_keys(file)[1].rate == Rate(5, 10, 1000)
     states = json.loads(run(capsys, "list", "--file", str(file), "--json")[0])["keys"]
     assert [key["state"] for key in states] == ["revoked", "active"]
@@ -235,7 +247,7 @@ def test_names_are_taken_once_and_free_again_after_revocation(file: Path, capsys
 @pytest.mark.parametrize(
     "arguments",
     [("a b",), ("",), ("x", "--scope", "root"), ("x", "--expires", "0"), ("x", "--expires", "nan"),
-     ("x", "--requests", "0"), ("x", "--pairs", "-1"), ("x", "--requests", "nan")],
+     ("x", "--requests-per-second", "0"), ("x", "--pairs-per-minute", "-1"), ("x", "--requests-per-second", "nan")],
 )  # fmt: skip
 def test_impossible_keys_are_refused_and_nothing_is_written(
     file: Path, arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
