@@ -221,10 +221,9 @@ def ranking(
     return run
 
 
-def files() -> dict[str, str]:
-    """Name and text of each file."""
+def files(graph: cuihop.SnapshotGraph) -> dict[str, str]:
+    """Name and text of each file; the graph is that of the ontology."""
     rng = random.Random(31)
-    graph = cuihop.SnapshotGraph(cuihop_loader.load([ontology()]).sections)
     collection = images(rng)
     names = sorted({name for *_, first, second in GROUPS for name in f"{first}|{second}".split("|")})
     near = Nearness(graph, names)
@@ -355,7 +354,8 @@ def wrong_code(rng: random.Random, code: str) -> str:
 
 def main() -> None:
     """Write the files again."""
-    for name, text in files().items():
+    graph = cuihop.SnapshotGraph(cuihop_loader.load([ontology()]).sections)
+    for name, text in files(graph).items():
         (FOLDER / name).write_text(text, encoding="utf-8")
 
 

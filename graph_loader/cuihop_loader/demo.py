@@ -24,6 +24,7 @@ from cuihop_loader.demo_files import EXAMPLES, ontology, write_examples
 
 __all__ = ["demo", "ontology", "write_examples"]
 
+_CREDIT = "Human Phenotype Ontology: https://hpo.jax.org, used under its licence; cuihop info names its release."
 _OF_THE_REPORT = "Graph of|^ (concepts|is_a edges|longest|names)"
 
 
@@ -47,6 +48,7 @@ def demo(
     screen = console()
     screen.print(f"Before the commands: cd {folder} && export CUIHOP_GRAPH=graph.cuihop", highlight=False)
     screen.print("The main job with these files, step by step: cuihop demo --tour", highlight=False)
+    screen.print(_CREDIT, highlight=False)
 
 
 def _tour(folder: Path) -> None:
@@ -71,7 +73,7 @@ def _tour(folder: Path) -> None:
         "   CUI@K does the same with plain overlap. 1 is the best ranking there is."
     )
     concepts, run_a, run_b = (str(folder / name) for name in ("concepts.csv", "run-a.csv", "run-b.csv"))
-    evaluation = ("--concepts", concepts, "--measure", "nn-CUI@10", "--measure", "CUI@10")
+    evaluation = ("--concepts", concepts, "--measure", "nn-CUI@10,CUI@10")
     _run("evaluate", run_a, *evaluation, *ask, "--output", str(folder / "per-query.csv"))
     _say("7. Compare it with a second one. By plain overlap the two differ by chance; by nn-CUI@10 system b is better.")
     _run("compare", run_a, run_b, *evaluation, *ask)
@@ -88,7 +90,7 @@ def _tour(folder: Path) -> None:
     _say(
         f"That was the main job. Its files are in {folder}; cuihop demo lists them. Every line behind $ is a command\n"
         "to try with your own data: docs/loading.md is about your UMLS release, docs/measures/index.md about the figures.\n"
-        "Human Phenotype Ontology: https://hpo.jax.org, used under its licence.\n\n"
+        f"{_CREDIT}\n\n"
         f"A picture of step 4: {picture}\n"
         f"{at_hand}To explore the graph in a browser: cuihop serve --store snapshot:{graph}, then open http://127.0.0.1:8080/"
     )
@@ -127,12 +129,14 @@ def _serving(graph: Path) -> Iterator[tuple[str, str]]:
 def _run(*arguments: str, lines: str | None = None) -> None:
     """Print a command and run it in a process of its own, as a user does; print its output, or lines of a pattern."""
     command = " ".join(f'"{argument}"' if " " in argument or ";" in argument else argument for argument in arguments)
-    console().print(f"$ cuihop {command}" + (f" | grep -E '{lines}'" if lines else ""), style="cyan")
+    console().print(f"$ cuihop {command}" + (f" 2>&1 | grep -E '{lines}'" if lines else ""), style="cyan")
     sys.stdout.flush()
     done = subprocess.run(  # noqa: S603
-        [sys.executable, "-m", "cuihop", *arguments], check=False, stdout=subprocess.PIPE if lines else None, text=True
-    )
+        [sys.executable, "-m", "cuihop", *arguments],
+        check=False, text=True, stdout=subprocess.PIPE if lines else None, stderr=subprocess.STDOUT if lines else None,
+    )  # fmt: skip
     if done.returncode:
+        sys.stderr.write(done.stdout or "")
         raise typer.Exit(done.returncode)
     if lines:
         print(*(line for line in done.stdout.splitlines() if re.search(lines, line)), sep="\n")

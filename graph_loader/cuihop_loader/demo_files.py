@@ -27,10 +27,18 @@ EXAMPLES = (
     ("concepts.csv", "concepts of 120 images", "cuihop evaluate --baseline iou --concepts concepts.csv"),
     ("captions.csv", "captions of the images", "cuihop annotate captions.csv --output found.csv --spans spans.csv"),
     ("mentions.csv", "true mentions in the captions", "cuihop score annotations mentions.csv spans.csv"),
-    ("run-a.csv", "ranking by system a, 10 per query", "cuihop evaluate --ranking run-a.csv --concepts concepts.csv"),
+    ("run-a.csv", "ranking by system a, 10 per query", "cuihop evaluate run-a.csv --concepts concepts.csv"),
     ("run-b.csv", "ranking by system b", "cuihop compare run-a.csv run-b.csv --concepts concepts.csv"),
-    ("labels.csv", "modality and organ", "cuihop evaluate --ranking run-b.csv --labels labels.csv --measure 'P@5(organ)'"),
-    ("qrels.txt", "judged relevance, 0 to 2 (TREC)", "cuihop evaluate --ranking run-b.csv --qrels qrels.txt --measure nDCG@10"),
+    (
+        "labels.csv",
+        "modality and organ",
+        "cuihop evaluate run-b.csv --labels labels.csv --measure 'P@5(organ)'",
+    ),
+    (
+        "qrels.txt",
+        "judged relevance, 0 to 2 (TREC)",
+        "cuihop evaluate run-b.csv --qrels qrels.txt --measure nDCG@10",
+    ),
     ("predictions.csv", "concepts detected by a system", "cuihop score concepts concepts.csv predictions.csv"),
     ("captions-a.csv", "captions written by a system", "cuihop score captions captions.csv captions-a.csv"),
     ("pairs.csv", "pairs of terms with human scores", "cuihop measures agreement pairs.csv"),
@@ -70,7 +78,7 @@ def write_examples(folder: Path | str) -> None:
     from cuihop_loader.loading import load
     from cuihop_loader.sources import LAYOUTS
 
-    folder, content = Path(folder), re.sub(rb"(?m)^xref: UMLS:(?!C\d{7}\b).*\n", b"", ontology().read_bytes())
+    folder, content = Path(folder), ontology().read_bytes()
     written = {path.name: path.read_bytes() for path in (files("cuihop_loader") / "demo_data").iterdir()}
     written["hpo.obo"] = content
     for role, rows in _release(content.decode()).items():
