@@ -107,9 +107,9 @@ def noted_warnings() -> Iterator[None]:
         def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
             if issubclass(category, DamageWarning | OlderSnapshot):
                 note(f"warning: {message}")
-            elif issubclass(category, ManyUnknownConcepts):
+            elif isinstance(message, ManyUnknownConcepts):
                 if str(message) not in printed:
-                    note(str(message))
+                    note(message.summary)
                 printed.add(str(message))
             else:
                 others(message, category, *where)
