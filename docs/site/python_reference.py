@@ -50,6 +50,7 @@ MODULES = {
         "cuihop.evaluation.result",
         "cuihop.evaluation.groups",
         "cuihop.evaluation.test_vectors",
+        "cuihop.comparison",
         "cuihop.comparison.score_card",
         "cuihop.collection.judgements",
         "cuihop.collection.labels",
@@ -73,6 +74,7 @@ MODULES = {
         "cuihop.explanation.picture",
     ),
     "Agreement with people": (
+        "cuihop.agreement",
         "cuihop.agreement.agreement",
         "cuihop.agreement.result",
         "cuihop.agreement.scored_pairs",

@@ -9,6 +9,7 @@ import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -147,7 +148,7 @@ def test_label_files_that_are_refused(tmp_path: Path, text: str, line: int | Non
         (pd.DataFrame({"image": ["a"]}), "not columns of labels"),
     ],
 )
-def test_labels_that_are_none(labels: object, message: str) -> None:
+def test_labels_that_are_none(labels: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         Labels.of(labels)
 

@@ -231,7 +231,7 @@ def test_json_holds_every_number(run: Run) -> None:
         (("--output", "images.csv/study"), 6, "not written: not a folder"),
         (("--embeddings", "m=short.npy"), 3, "wrong number of rows"),
         (("--labels", "few.csv"), 3, "images without a row of labels"),
-        (("--unknown", "error"), 4, "--unknown isolated accepts identifiers"),
+        (("--unknown", "error"), 4, "(--unknown isolated) accepts them"),
         (("--graph", "absent.cuihop"), 5, "absent.cuihop"),
     ],
 )

@@ -174,16 +174,12 @@ def opened_graph(
 
 @contextmanager
 def advised_on_unknown() -> Iterator[None]:
-    """Advise ``--unknown`` where the graph does not hold a well-formed identifier."""
+    """End the error about a well-formed identifier that the graph does not hold with ``--unknown``, unless it does."""
     try:
         yield
-    except InvalidCui:
-        raise
-    except ConceptError:
-        note(
-            "--unknown isolated accepts identifiers that are not in the graph: each matches only itself; "
-            "--unknown drop leaves them out"
-        )
+    except ConceptError as error:
+        if not isinstance(error, InvalidCui) and "--unknown" not in str(error):
+            error.args = (f"{error}. --unknown isolated accepts it: it matches only itself; drop leaves it out.",)
         raise
 
 

@@ -23,6 +23,7 @@ from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError
 from cuihop.evaluation.means import mean_columns, number_text, p_text, signed_text, span_text
 from cuihop.evaluation.resampling import checked_resampling
+from cuihop.evaluation.result import MeasuredQueries
 from cuihop.files.text_lines import quoted
 from cuihop.files.written_files import write_whole
 from cuihop.measures.measure import FAMILIES, Measure, measures_named
@@ -266,6 +267,10 @@ class Comparison:
             "seed": self.seed,
         }
 
+    def to_latex(self) -> str:
+        r"""The tables `means` and `table` in LaTeX; they need ``\usepackage{booktabs}``."""
+        return "\n".join(table.latex() for table in (self.means(), *([self.table()] if self.differences else [])))
+
     def to_csv(self, path: str | Path) -> None:
         """Write one row for each query, one column for each measure and system; an atomic write.
 
@@ -280,7 +285,7 @@ class Comparison:
 
 
 def compare(
-    cards: Mapping[str, ScoreCard] | Sequence[ScoreCard],
+    cards: Mapping[str, ScoreCard | MeasuredQueries] | Sequence[ScoreCard | MeasuredQueries],
     measures: str | Measure | Sequence[str | Measure] | None = None,
     *,
     against: str | None = None,
@@ -296,7 +301,7 @@ def compare(
     order of the cards' queries, nor on which other systems and measures are compared, but for Holm's p.
 
     Args:
-        cards: two or more, of the same conditions; with names, or named by their systems.
+        cards: two or more score cards or evaluations of the same conditions; with names, or named by their systems.
         measures: by default, all that every card has.
         against: the name of the system that is the baseline of all others. Without it, every pair is compared, the
             earlier one as the baseline.
@@ -308,9 +313,11 @@ def compare(
             all of them, or no query was scored on both.
     """
     checked_resampling(resamples, confidence, seed)
-    named = dict(cards) if isinstance(cards, Mapping) else {card.system: card for card in cards}
+    each = [(None, card) for card in cards] if not isinstance(cards, Mapping) else list(cards.items())
+    of_each = [card if isinstance(card, ScoreCard) else ScoreCard.of(card, name) for name, card in each]
+    systems = [name or card.system for (name, _), card in zip(each, of_each, strict=True)]
+    named = dict(zip(systems, of_each, strict=True))
     if len(named) < max(len(cards), 2):
-        systems = list(named) if isinstance(cards, Mapping) else [card.system for card in cards]
         raise InputError(
             "not systems to compare", found=", ".join(systems) or "none", expected="two or more, of different names"
         )

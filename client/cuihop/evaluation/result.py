@@ -205,6 +205,10 @@ class MeasuredQueries:
         """
         write_columns(path, list(self._columns()))
 
+    def to_latex(self) -> str:
+        r"""The means in LaTeX; they need ``\usepackage{booktabs}``."""
+        return self.table().latex()
+
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Draw the spread of the values under each measure; written to ``path`` (.svg, .png, .pdf) if given.
 

@@ -8,13 +8,13 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack
 
 from cuihop.explanation.picture import figure_of_pairs
 from cuihop.explanation.values import MATCHES, ExplainedConcept, ExplainedPair, Match, Partner, PathStep, Side
 from cuihop.graph import ConceptGraph
 from cuihop.graph_wrapper import names_of
-from cuihop.measures.nearness import BY_SIMILARITY, Nearness, checked_n, used_ic, weight_of
+from cuihop.measures.nearness import BY_SIMILARITY, Nearness, NearnessValues, checked_n, used_ic, weight_of
 from cuihop.measures.nn_iou import ConceptOverlap, RelatedConcept, concept_overlap, related_by_similarity
 from cuihop.notebooks.figures import notebook_svg, save_picture
 
@@ -67,6 +67,7 @@ def explain_pair(
     look: int = 3,
     paths: bool = True,
     titles: tuple[str, str] = ("A", "B"),
+    **near: Unpack[NearnessValues],
 ) -> Explanation:
     """Explain the nn-IoU of two concept sets: the share that each concept earns, with partner and path.
 
@@ -74,7 +75,7 @@ def explain_pair(
     each concept with its first partner.
 
     Args:
-        A, B, graph: as in `cuihop.nn_iou`. nearness: its other arguments.
+        A, B, graph: as in `cuihop.nn_iou`. nearness: its other arguments, or near: by their names.
         look: hops beyond n within which to seek the nearest partner of a concept that earned nothing.
         paths: seek the path of each near concept, too; a neighbour dictionary has none.
         titles: names of A and B.
@@ -92,11 +93,12 @@ def explain_pair(
     >>> [(c.cui, c.match, c.partners[0].cui, c.path[-1].relation) for c in explanation.concepts]
     [('C0042449', 'near', 'C0005847', 'parent'), ('C0005847', 'near', 'C0042449', 'parent')]
     """
+    nearness = nearness.having(near)
     n, look = nearness.n, checked_n(look, "look")
     overlap = concept_overlap(A, B, graph, n + look, direction=nearness.direction, unknown=nearness.unknown)
     if nearness.weight in BY_SIMILARITY:
-        near = related_by_similarity(overlap.related, graph, n, nearness.weight, nearness.ic)
-        overlap = replace(overlap, related=near)
+        related = related_by_similarity(overlap.related, graph, n, nearness.weight, nearness.ic)
+        overlap = replace(overlap, related=related)
     path_of = {
         ends: [(path.start, None, ()), *((step.cui, step.relation, step.sabs) for step in path.steps)]
         for ends in sorted({_ends(r) for r in overlap.related if paths and r.witnesses[0].hops <= n})
