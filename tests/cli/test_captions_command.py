@@ -54,7 +54,7 @@ def test_one_system_with_its_near_misses(run: Run, snapshot: Path) -> None:
 
 def test_several_systems_are_ranked_and_compared(run: Run) -> None:
     names = ("ROUGE-1,BLEU@2", "--cards", "cards", "--report", "r.tex", "--plot", "p.svg")
-    done = run("score", "captions", "ref.csv", "B=bad.csv", "G=good.csv", "--measure", *names, *FEW)
+    done = run("score", "captions", "ref.csv", "B=bad.csv", "G=good.csv", "--measure", *names, *FEW, "--verbose")
     assert (done.code, done.err) == (0, "")
     lines = [" ".join(line.split()) for line in done.out.splitlines()]
     places = {name: next(i for i, line in enumerate(lines) if line.startswith(f"{name} 0.")) for name in "GB"}

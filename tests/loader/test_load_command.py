@@ -58,7 +58,7 @@ def umls(tmp_path: Path) -> Path:
 
 
 def test_a_snapshot_and_a_report_for_people(run: Run, umls: Path, tmp_path: Path) -> None:
-    done = run(umls, "--output", tmp_path / "g.cuihop")
+    done = run(umls, "--output", tmp_path / "g.cuihop", "--verbose")
     assert done.returncode == 0
     assert SnapshotGraph.open(tmp_path / "g.cuihop").distance("C0000001", "C0000030") == 29
     for fact in ("29 isa rows", "is_a edges 29", "longest upward path 29 hops", "C0000001 Héart [D] :smile: 1"):

@@ -80,7 +80,9 @@ def test_a_kernel_shows_each_answer(answers: list[dict[str, str]]) -> None:
     assert "3 hops from C0042449 to C0003483, in both directions" in words(path["text/html"])
     assert "C9000901 is retired: taken for C0042449" in words(path["text/html"])
     assert "Blood vessels" in words(drawn["image/svg+xml"])
-    assert words(hood["text/html"]).startswith("4 concepts within 2 hops of C0005847, in both directions hops concepts 1 3")
+    assert words(hood["text/html"]).startswith(
+        "4 concepts within 2 hops of C0005847, in both directions hops concepts 1 3"
+    )
     assert words(concept["text/html"]) == (
         "concept C0006121 Brain stem synonyms Brainstem, Truncus encephali parents, children 1, 0"
     )

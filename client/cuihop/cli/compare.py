@@ -14,8 +14,8 @@ from cuihop.cli.compared_systems import (
     check_card_names,
     embeddings_of_corpus,
     evaluations_of,
-    kept,
     rankings_of_files,
+    recorded_rankings,
     systems_named,
     write_cards,
     write_page,
@@ -214,7 +214,7 @@ def _evaluated(
     def run(options: EvaluationOptions, measures: Sequence[Measure], checkpoint: str) -> Mapping[str, Evaluation]:
         def rankings(graph: ConceptGraph | None, job: Job, bar_of: Callable[[str], Progress]) -> NamedRankings:
             named = rankings_of_files(files, options, measures, data, job, embeddings)
-            return named if evaluated is None or checkpoint == BY_RANK else kept(named, evaluated)
+            return named if evaluated is None or checkpoint == BY_RANK else recorded_rankings(named, evaluated)
 
         return evaluations_of(rankings, options, measures, data, job, in_blocks=in_blocks, checkpoint=checkpoint)
 

@@ -130,7 +130,7 @@ def evaluations_of(
         return {}
 
 
-def kept(
+def recorded_rankings(
     rankings: NamedRankings, into: dict[str, Ranking | RankingInBlocks]
 ) -> Iterator[tuple[str, Ranking | RankingInBlocks]]:
     """The rankings, which also stay in a dictionary by their names."""

@@ -10,7 +10,7 @@ from typing import get_args
 import typer
 
 from cuihop.cli.command_files import CSV, JSON
-from cuihop.cli.compared_systems import NamedRankings, evaluations_of, kept, rankings_of_files, write_page
+from cuihop.cli.compared_systems import NamedRankings, evaluations_of, rankings_of_files, recorded_rankings, write_page
 from cuihop.cli.evaluation_options import EvaluationOptions, GroupOptions, PageOptions, PlotOptions
 from cuihop.cli.option_groups import VerboseOptions, argument, file_option, measure_option, option_group
 from cuihop.cli.output import Output, print_json, print_lines, print_table, write_and_show
@@ -86,7 +86,7 @@ def evaluate_ranking(
         else:
             embeddings = {} if source.corpus_embeddings is None else {"": source.corpus_embeddings}
             named = rankings_of_files({"": file}, options, measures, data, job, embeddings)
-        yield from kept(named, evaluated) if outputs.html is not None else named
+        yield from recorded_rankings(named, evaluated) if outputs.html is not None else named
 
     in_blocks = file is None or is_array(file)
     if job.shard is not None:

@@ -24,6 +24,7 @@ from cuihop.cli.output import note, print_json, print_lines, print_table, progre
 from cuihop.cli.run_options import RESOURCES_PANEL, Job, MemoryRunOptions, resumable
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.evaluation.counts import WITHOUT_RELEVANT
 from cuihop.files.arrays import is_array
 from cuihop.files.input_file import InputFile
 from cuihop.files.text_lines import counted
@@ -158,10 +159,11 @@ def study(context: typer.Context, options: _ImageOptions, outputs: _OutputOption
         note("without labels there is no precision, and no ablation")
     if results.costs:
         tables.append(cost_table(results.costs))
-    shown = tables if outputs.verbose else [each for each in tables if each.name in _SHOWN] or tables[:1]
-    for each in shown:
+    printed = tables if outputs.verbose else [each for each in tables if each.name in _SHOWN] or tables[:1]
+    for each in printed:
         print_table(each, each.caption)
-    brief = [] if first is None else first.account(brief=True)
+    # The captions of the tables say how many queries have nothing relevant.
+    brief = [] if first is None else [each for each in first.account(brief=True) if WITHOUT_RELEVANT not in each]
     print_lines(notes if outputs.verbose else brief, {"Report, tables, figures and numbers": str(out)})
 
 

@@ -272,9 +272,12 @@ def joined(*texts: str | None) -> str:
 
 def direction_text(direction: str) -> str:
     """A direction of hops in words."""
-    return {"any": "in both directions", "up": "upwards only", "down": "downwards only", "vertical": "all up or all down"}[
-        direction
-    ]
+    return {
+        "any": "in both directions",
+        "up": "upwards only",
+        "down": "downwards only",
+        "vertical": "all up or all down",
+    }[direction]
 
 
 def shortened(text: str) -> str:

@@ -32,9 +32,9 @@ def histogram(name: str, values: Float64, low: float, high: float) -> str:
         return _LEFT + (value - low) / (high - low) * (_WIDTH - 2 * _LEFT)
 
     bars = "".join(
-        f'<rect class="fill" x="{_LEFT + step * place + 0.5:.1f}" y="{base - height:.1f}" width="{step - 1:.1f}" '
+        f'<rect class="fill" x="{_LEFT + step * index + 0.5:.1f}" y="{base - height:.1f}" width="{step - 1:.1f}" '
         f'height="{height:.1f}"/>'
-        for place, count in enumerate(counts.tolist())
+        for index, count in enumerate(counts.tolist())
         if (height := count / largest * (base - _TOP))
     )
     ticks = "".join(

@@ -143,8 +143,8 @@ def _means_table(
         ends = [end for span in spans.values() for end in span if end is not None]
         limits = (min(ends, default=0.0), max(ends, default=1.0)) if comparison else FAMILIES[_family(measure)].limits
         best = comparison.best(measure) if comparison is not None else []
-        for place, (name, (low, high)) in enumerate(spans.items()):
-            if place in best:
+        for index, (name, (low, high)) in enumerate(spans.items()):
+            if index in best:
                 bold.append((len(rows), 2))
             picture = interval_picture(low, means[name], high, _finite(limits, ends))
             rows.append([
@@ -218,33 +218,33 @@ def _query_article(
     heading = f"<h3>Query {escape(query)}</h3>"
     listed = None if isinstance(ranking, Ranking) and query in ranking.missing else ranking
     try:
-        found = explain_query(data, query, graph, ranking=listed, k=k, nearness=nearness)
+        explanation = explain_query(data, query, graph, ranking=listed, k=k, nearness=nearness)
     except CuihopError as error:
         return f"<article>{heading}<p>Not explained: {escape(str(error))}</p></article>"
     parts = [heading]
-    if found.ranked is not None:
+    if explanation.ranked is not None:
         ranks = [
             (str(each.rank), each.image or "none", number_text(each.gain), each.ideal_image or "none",
              number_text(each.ideal_gain))
-            for each in found.ranked.ranks
+            for each in explanation.ranked.ranks
         ]  # fmt: skip
         caption = f"Ranks of query {query}: images retrieved, and the best ones of the corpus, with their nn-IoU."
         parts.append(
             table(caption, ("rank", "retrieved", "nn-IoU", "ideal", "nn-IoU of the ideal"), ranks, numbers=(2, 4))
         )
-        rank = found.ranked.rank_below
+        rank = explanation.ranked.rank_below
         if rank is not None:
-            parts.append(concepts_of_pair(found.pair_below, f"Rank {rank}, {found.below}"))
-    parts.append(concepts_of_pair(found.pair_above, f"Best of the corpus, {found.above}"))
+            parts.append(concepts_of_pair(explanation.pair_below, f"Rank {rank}, {explanation.below}"))
+    parts.append(concepts_of_pair(explanation.pair_above, f"Best of the corpus, {explanation.above}"))
     return f"<article>{section(parts)}</article>"
 
 
 def _differences(comparison: Comparison) -> Iterator[str]:
-    found = comparison.table()
-    if not found.rows:
+    differences = comparison.table()
+    if not differences.rows:
         return
     rows = []
-    for difference, cells in zip(comparison.differences, found.rows, strict=True):
+    for difference, cells in zip(comparison.differences, differences.rows, strict=True):
         ends = [
             0.0,
             *(end for d in comparison.differences if d.measure == difference.measure for end in (d.low, d.high)),
@@ -255,14 +255,14 @@ def _differences(comparison: Comparison) -> Iterator[str]:
         )  # fmt: skip
         span = cells[4].replace(" ", "\N{NO-BREAK SPACE}")
         rows.append([*cells[:4], span, picture, *cells[5:]])
-    columns = [*found.columns[:5], "around 0", *found.columns[5:]]
+    columns = [*differences.columns[:5], "around 0", *differences.columns[5:]]
     yield table("Differences of means. A filled mark: p (Holm) is below "
                 f"{1 - comparison.confidence:.4g}.", columns, rows, numbers=(3, 6, 7, 8, 9))  # fmt: skip
     yield items(comparison.notes_on_tests())
 
 
 def _differing(comparison: Comparison, explained: _Sources | None, queries: int) -> Iterator[str]:
-    """Of each pair of systems, the queries with the largest differences under the first measure."""
+    """The queries of each pair of systems with the largest differences under the first measure."""
     measure = comparison.measures[0]
     pairs = [(d.baseline, d.system) for d in comparison.differences if d.measure == measure]
     if explained is not None and pairs:
