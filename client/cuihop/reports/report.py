@@ -47,7 +47,7 @@ def html_report(
     result: Evaluation | Comparison,
     path: str | os.PathLike[str] | None = None,
     *,
-    data: Dataset | object | None = None,
+    data: DataLike | None = None,
     ranking: AnyRanking | Mapping[str, AnyRanking] | None = None,
     graph: ConceptGraph | None = None,
     queries: int = 5,
