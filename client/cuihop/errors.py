@@ -74,6 +74,17 @@ def first_few(items: Sequence[str], most: int = _SHOWN) -> str:
     return first if len(items) <= most else f"{first} and {len(items) - most:,} more"
 
 
+def installation(requirement: str) -> str:
+    """The command that installs a package or an extra; of an extra of cuihop, also that of a checkout.
+
+    >>> installation("cuihop[plots]")
+    "pip install 'cuihop[plots]', or in a checkout pip install '.[plots]'"
+    """
+    command = f"pip install '{requirement}'" if "[" in requirement else f"pip install {requirement}"
+    own = requirement.removeprefix("cuihop")
+    return f"{command}, or in a checkout pip install '.{own}'" if own.startswith("[") else command
+
+
 class CuihopError(Exception):
     """The root: catch it to catch everything that cuihop raises on purpose."""
 

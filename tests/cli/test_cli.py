@@ -367,3 +367,14 @@ def test_the_module_is_the_program_and_american_spelling_is_understood(run: Run,
 
 def test_every_command_stands_in_a_panel_of_the_help(run: Run) -> None:
     assert "Other commands" not in run("--help").out
+
+
+@pytest.mark.parametrize("command", ["distance", "similarity", "path", "ancestors"])
+def test_a_name_in_place_of_an_identifier_leads_to_the_search(command: str, run: Run) -> None:
+    done = run(command, "brain stem", "C0006121")
+    assert done.code == 4
+    assert done.err.rstrip().endswith("Identifiers are found by names: cuihop search 'brain stem'")
+
+
+def test_an_unknown_identifier_leads_to_no_search(run: Run) -> None:
+    assert "cuihop search" not in run("distance", "C9999999", "C0006121").err

@@ -1,4 +1,4 @@
-"""Every command has an example in its help; each is run on example files, or at least parsed where it needs a server."""
+"""Every command has an example in its help; each is run on example files, or parsed if it needs a server."""
 
 from __future__ import annotations
 

@@ -378,7 +378,8 @@ def test_labels_alone(run: Run) -> None:
 
 
 def test_concepts_with_labels_from_concepts_and_no_graph(run: Run) -> None:
-    code, out, _ = run("evaluate", "--concepts", "images.csv", "--label-concepts", "images.csv", "by_name.run", "-m", "P@1(modality)", "-m", "CUI@1")  # fmt: skip
+    code, out, _ = run("evaluate", "--concepts", "images.csv", "--label-concepts", "images.csv", "by_name.run",
+                       "-m", "P@1(modality)", "-m", "CUI@1")  # fmt: skip
     assert code == 0
     words = " ".join(out.split())
     assert "P@1(modality) 0.5000 2 0 1 left out" in words

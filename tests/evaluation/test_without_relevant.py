@@ -91,8 +91,8 @@ def test_every_door_gives_the_same_number_to_the_last_bit(program: Run, option: 
     )
     labels_alone = ("--labels", "labels.csv", "good.run", *measured(OF_LABELS))
     by_labels = json.loads(program("evaluate", *labels_alone, *option, "--json").out)
-    studied = program("study", "images.csv", "--labels", "labels.csv", "--embeddings", "good=good.run", "--output", "out",
-                      "--only", "tables", "--no-plots", *option, "--json")  # fmt: skip
+    studied = program("study", "images.csv", "--labels", "labels.csv", "--embeddings", "good=good.run",
+                      "--output", "out", "--only", "tables", "--no-plots", *option, "--json")  # fmt: skip
     numbers = {row["measure"]: row for row in json.loads(studied.out)["numbers"] if row["ranking"] == "good"}
     labelled = Labels.read("labels.csv").with_agreement(agreement)
     ranking = read_ranking("good.run", labelled.images, query_image=keywords.get("query_image", "exclude"))

@@ -62,10 +62,11 @@ nn-IoU 0.3333  = (1 + 0.5 · 2) / 6
     │   └── Veins ↑ Blood vessels
     ├── 0  C0003483 Aorta: 3 hops from C0042449 Veins, too far
     └── 0  C9999999: not in the graph: matches only itself
-(1 shared + λ · 2 near) / 6 in the union; n = 1, λ = 0.5, hops either way
+(1 shared + λ · 2 near) / 6 in the union
 paths run from A to B: ↑ to a parent, ↓ to a child
-IoU    0.1667  = 1 / 6
 release example, digest {example_graph().release.digest[:12]}
+IoU     0.1667  = 1 / 6
+nn-IoU  0.3333  = (1 + 0.5 · 2) / 6   (n = 1, λ = 0.5, hops either way)
 """
     )
 

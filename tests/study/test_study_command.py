@@ -374,7 +374,7 @@ def test_without_matplotlib_it_is_said_what_to_install(run: Run, monkeypatch: py
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     done = run(*GIVEN, "--output", "study")
     assert done.code == 8
-    assert "pip install 'cuihop[plots]'; or leave them out with --no-plots" in " ".join(done.err.split())
+    assert "pip install '.[plots]'; --no-plots leaves them out" in " ".join(done.err.split())
     assert run(*GIVEN, "--output", "study", "--no-plots", "--only", "tables").code == 0
 
 

@@ -16,6 +16,7 @@ from cuihop.cli import EXIT_CODES
 from cuihop.cli.command_files import checked_files
 from cuihop.cli.command_help import HelpfulCommand, help_text, with_values
 from cuihop.cli.option_groups import with_flat_options
+from cuihop.errors import installation
 
 COMMANDS_GROUP = "cuihop.commands"
 """Entry-point group: a function with typer annotations becomes the sub-command of the entry point's name, and a
@@ -238,9 +239,11 @@ def _help(
 
 def _missing(extra: str, error: ModuleNotFoundError) -> Callable[[], None]:
     """A stand-in for a command whose packages are not installed: its error names them."""
+    needed = installation(f"cuihop[{extra}]")
 
     def command() -> None:
-        raise error
+        text = f"this needs the package {error.name}, which is not installed: {needed}"
+        raise ModuleNotFoundError(error.msg if "pip install" in error.msg else text, name=error.name)
 
-    command.__doc__ = escape(f"(needs {error.name}: pip install 'cuihop[{extra}]')")
+    command.__doc__ = escape(f"(needs {error.name}: {needed})")
     return command

@@ -42,7 +42,7 @@ EXAMPLES: Mapping[str, str] = {
     "measures list": "cuihop measures list",
     "measures verify": "cuihop measures verify",
     "measures agreement": "cuihop measures agreement pairs.csv --graph graph.cuihop",
-    "shards merge": "cuihop evaluate run-a.csv --concepts concepts.csv --graph graph.cuihop --checkpoint parts --shard 1/1\n"
+    "shards merge": "cuihop evaluate run-a.csv --qrels qrels.txt --measure AP --checkpoint parts --shard 1/1\n"
     "cuihop shards merge parts",
     "serve": "cuihop serve --store snapshot:graph.cuihop",
     "service check": "cuihop service check --store snapshot:graph.cuihop",
@@ -53,7 +53,7 @@ EXAMPLES: Mapping[str, str] = {
     "service mcp": "cuihop service mcp --graph graph.cuihop",
     "neo4j push": "cuihop neo4j push graph.cuihop --graph bolt://localhost:7687",
     "neo4j pull": "cuihop neo4j pull --graph bolt://localhost:7687 --output graph.cuihop",
-    "neo4j query": "cuihop neo4j query \"MATCH (c:Concept {cui: 'C0032227'}) RETURN c.name\" --graph bolt://localhost:7687",
+    "neo4j query": "cuihop neo4j query 'MATCH (c:Concept) RETURN count(c)' --graph bolt://localhost:7687",
     "neo4j releases list": "cuihop neo4j releases list --graph bolt://localhost:7687",
     "neo4j releases switch": "cuihop neo4j releases switch 2 --graph bolt://localhost:7687",
     "neo4j releases rollback": "cuihop neo4j releases rollback --graph bolt://localhost:7687",
@@ -84,12 +84,13 @@ class HelpfulCommand(TyperCommand):
 
     def __init__(self, name: str | None, **settings: Any) -> None:
         super().__init__(name, **settings)
-        for parameter in self.params:
-            if parameter.param_type_name == "argument" and parameter.metavar is None:  # type: ignore[attr-defined]
-                parameter.metavar = f"{parameter.name.upper()}{'' if parameter.nargs == 1 else '…'}"  # type: ignore[attr-defined]
+        parameters: list[Any] = self.params
+        for parameter in parameters:
+            if parameter.param_type_name == "argument" and parameter.metavar is None:
+                parameter.metavar = parameter.name.upper()
         first = _FIRST.get(name or "")
         if first is not None:
-            for parameter in self.params:
+            for parameter in parameters:
                 if parameter.param_type_name == "option":
                     parameter.rich_help_panel = None if parameter.name in first else _panel(parameter)
             self.params.sort(key=_rank)

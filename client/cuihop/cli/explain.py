@@ -154,7 +154,7 @@ def pair(options: _PairOptions) -> None:
 @explain.command()
 def concepts(options: _SetOptions) -> None:
     """Compute IoU and nn-IoU of two sets of concepts, and explain them concept by concept."""
-    _explain_sets((options.a, options.b), ("A", "B"), [], options)
+    _explain_sets((options.a, options.b), ("A", "B"), [], options, as_a_service=True)
 
 
 @explain.command()
@@ -204,8 +204,9 @@ def _worst_query(
 
 def _explain_sets(
     sets: tuple[str | Iterable[str], str | Iterable[str]], titles: tuple[str, str], files: list[ImageConcepts],
-    options: _ExplainOptions,
+    options: _ExplainOptions, *, as_a_service: bool = False,
 ) -> None:  # fmt: skip
+    """Explain two sets; ``as_a_service`` adds the fields of a service to the JSON."""
     nearness, grid = options.nearness, options.grid
     inputs = {name: images.account for name, images in zip(("concepts", "corpus"), files, strict=False)}
     with options.opened_with_advice() as opened:
@@ -218,7 +219,7 @@ def _explain_sets(
         varied = None if grid is None else sensitivity_of_pair(*sets, opened, grid, nearness=nearness)
 
     more = {"relevance": with_release(result.release, fields_of(_relevance(result)), result.resolved.merged)}
-    options.write_and_print(result, varied, inputs, print_pair, print_pair_sensitivity, more)
+    options.write_and_print(result, varied, inputs, print_pair, print_pair_sensitivity, more if as_a_service else None)
 
 
 def _relevance(result: Explanation) -> RelevanceAnswer:

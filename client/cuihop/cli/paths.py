@@ -61,9 +61,7 @@ class _BoundOptions(_ListOptions):
 
 @option_group
 class _AncestorOptions(_BoundOptions):
-    cuis: list[str] = argument(
-        "Identifier of a concept; of several, their common ancestors are listed.", metavar="CUI…"
-    )
+    cuis: list[str] = argument("Identifier of a concept; of several, their common ancestors are listed.", metavar="CUI")
 
     def __post_init__(self) -> None:
         if len(self.cuis) > 1 and (self.tree or self.max_hops is not None):

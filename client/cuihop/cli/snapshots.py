@@ -119,8 +119,8 @@ def index(context: typer.Context, options: _IndexOptions) -> None:
     The index is a file beside the snapshot (GRAPH.index), used wherever the snapshot is opened. It pays for very many
     distances between distant concepts. An interrupted run goes on where it stopped.
 
-    With --name-search, build the index of names and the table of names instead, which a snapshot of an earlier version lacks.
-    The snapshot is replaced atomically; a process that has it open goes on with the old one.
+    With --name-search, build the index of names and the table of names instead, which a snapshot of an earlier version
+    lacks. The snapshot is replaced atomically; a process that has it open goes on with the old one.
     """
     begun = time.monotonic()
     if options.name_search:

@@ -13,12 +13,12 @@ from typing import Any, Protocol, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.errors import InputError
+from cuihop.errors import InputError, installation
 from cuihop.files.input_file import ARROW, ARROW_STREAM, PARQUET, InputFile
 from cuihop.files.text_lines import quoted
 
 _ROWS_A_BATCH = 1 << 16
-_MISSING = "Parquet, Arrow and Feather files and tables need pyarrow: pip install 'cuihop[parquet]'"
+_MISSING = f"Parquet, Arrow and Feather files and tables need pyarrow: {installation('cuihop[parquet]')}"
 _TEXT = "text"
 
 
