@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cuihop.collection.dataset import Dataset
+from cuihop.collection.dataset import DataLike, Dataset
 from cuihop.comparison.comparison import Comparison
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import CuihopError
