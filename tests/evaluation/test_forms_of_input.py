@@ -16,8 +16,10 @@ from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Judgements
 from cuihop.collection.labels import Labels
+from cuihop.comparison.score_card import is_score_card
 from cuihop.errors import ConceptNotFound, InputError, ManyUnknownConcepts
 from cuihop.evaluation.evaluate import evaluate, evaluate_each, nn_cui_at_k
+from cuihop.files.input_file import opened_input
 from cuihop.measures.nearness import Nearness
 from cuihop.rankings.reading import read_ranking, read_ranking_in_blocks
 from cuihop.relevance.baselines import top_k
@@ -149,6 +151,12 @@ def test_names_of_columns_in_a_ranking(tmp_path: Path, header: str) -> None:
     ranking = read_ranking(path, ["a", "b", "c"])
     assert ranking["a"] == ("c", "b")
     assert f"columns {header.replace(mark, ', ')}" in ranking.account
+
+
+def test_json_lines_with_other_names_are_no_score_card(tmp_path: Path) -> None:
+    path = written(tmp_path, '{"qid": "a", "docno": "b", "score": 2}\n', "made.jsonl")
+    assert not is_score_card(opened_input(path))
+    assert read_ranking(path, ["a", "b"])["a"] == ("b",)
 
 
 @pytest.mark.parametrize("header", ["query,qid,document,score", "qid,q_id,document,score", "query,doc,docno,score"])
