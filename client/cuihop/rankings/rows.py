@@ -28,9 +28,6 @@ from cuihop.rankings.ranking import (
 )
 from cuihop.resources.arrays import Float64, Int32, Int64
 
-CONTRADICTION = "would order"
-"""Words of the summary of a ranking whose scores and ranks contradict one another."""
-
 _ROWS_AT_ONCE = 1 << 18
 _COLUMNS = ("query", "document", "score", "rank")
 QUERY, DOCUMENT, SCORE, RANK = range(4)
@@ -158,7 +155,7 @@ class RankedRows:
             disagreeing += self._disagreeing(owners[rows_of], others[rows_of])
         if disagreeing:
             other = "rank column" if by == "score" else "scores"
-            form += f"; its {other} {CONTRADICTION} {counted(disagreeing, 'query', 'queries')} otherwise"
+            form += f"; its {other} would order {counted(disagreeing, 'query', 'queries')} otherwise"
         scores: Float64 = -(keys if by == "score" else others) if self.open else np.empty(0)
         del keys, lines, others
         if not self.open:
