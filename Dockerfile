@@ -63,6 +63,15 @@ ENV PATH=/opt/cuihop/bin:$PATH \
     NUMBA_CACHE_DIR=/var/cache/cuihop/numba \
     CUIHOP_HOST=0.0.0.0 \
     CUIHOP_INDEX_FOLDER=/var/cache/cuihop/index
+# docker build --build-arg VERSION=0.1.0 --build-arg REVISION=$(git rev-parse HEAD) --tag cuihop .
+ARG VERSION=unknown
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="cuihop" \
+    org.opencontainers.image.description="is_a distances between UMLS concepts, nn-IoU and nn-CUI@K, over HTTP and gRPC" \
+    org.opencontainers.image.licenses="Apache-2.0 AND CC0-1.0 AND MIT" \
+    org.opencontainers.image.source="https://example.org/cuihop" \
+    org.opencontainers.image.version="$VERSION" \
+    org.opencontainers.image.revision="$REVISION"
 USER 10001:10001
 VOLUME /var/cache/cuihop
 EXPOSE 8080 50051

@@ -1,4 +1,4 @@
-# make demo    set everything up, load open data, ask, evaluate
+# make demo    set everything up, write the example files, and tour the main job with them
 # make test    set everything up and run the tests of every package, in one process and on a core of servers: five minutes
 # make test-all  every test, on more examples: 17 minutes
 # make check   lint, formatting, types, import rules, plain language, the budget of lines, the reference
@@ -11,6 +11,7 @@
 # make stubs   the code of the contract in proto/, made anew with the pinned generator
 # make vendor  the libraries that the explorer's pages load, fetched anew and held to their lock file (needs npm)
 # make containers  the image built, docker-compose.yml started and broken, with a Docker engine: some minutes
+# make sbom    the Python packages of the image IMAGE (cuihop), as CycloneDX in build/sbom.cdx.json; needs a container engine
 # make model-environment  torch and transformers in .cache/caption-models, for the tests of measures of captions by models: 6 GB
 # make neo4j   a real Neo4j server on this machine, until Ctrl-C, on the ports NEO4J_PORT (7687) and NEO4J_HTTP_PORT (7474);
 #              data in NEO4J_DATA, default .cache/neo4j (needs a JDK, Maven)
@@ -27,16 +28,19 @@ UV := $(shell command -v uv 2>/dev/null)
 BIN := .venv/bin
 READY := .venv/.ready
 
+DOCKER ?= docker
+IMAGE ?= cuihop
+
 MODELS := .cache/caption-models
 
 NEO4J_DATA ?= .cache/neo4j
 NEO4J_PORT ?= 7687
 NEO4J_HTTP_PORT ?= 7474
 
-.PHONY: demo test test-all check bench bench-smoke docs reference links tutorial stubs vendor model-environment neo4j containers clean
+.PHONY: demo test test-all check bench bench-smoke docs reference links tutorial stubs vendor model-environment neo4j containers sbom clean
 
 demo: $(READY)
-	@$(BIN)/cuihop demo
+	@$(BIN)/cuihop demo --tour
 
 # Several processes share the processors already.
 test test-all: export OPENBLAS_NUM_THREADS = 1
@@ -53,7 +57,7 @@ check: $(READY)
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m cuihop_tools.plain_language client service graph_loader tools tests docs README.md CONTRIBUTING.md CHANGELOG.md
+	$(BIN)/python -m cuihop_tools.plain_language client service graph_loader tools tests docs .github $(wildcard *.md)
 	$(BIN)/python -m cuihop_tools.budget
 	$(BIN)/python docs/site/write_reference.py --check
 
@@ -87,6 +91,14 @@ vendor: $(READY)
 
 containers: $(READY)
 	@bash tests/containers/check.sh
+
+# cyclonedx-bom 7.5.0 of 2026-09, in an environment of its own: no dependency of cuihop.
+sbom:
+	@mkdir -p build && $(PYTHON) -m venv build/sbom-tool && build/sbom-tool/bin/pip install --quiet cyclonedx-bom==7.5.0
+	@$(DOCKER) run --rm --network none --entrypoint python $(IMAGE) -c 'from importlib.metadata import distributions; \
+	    print(*sorted({f"{each.name}=={each.version}" for each in distributions()}), sep="\n")' > build/installed.txt
+	@build/sbom-tool/bin/cyclonedx-py requirements build/installed.txt --output-file build/sbom.cdx.json
+	@echo "build/sbom.cdx.json"
 
 model-environment: $(MODELS)/.ready
 

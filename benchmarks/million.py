@@ -68,7 +68,7 @@ def measured(folder: Path, size: int, hops: int, ranking: Path) -> dict[str, Any
     """Seconds, processor seconds, peak memory and answers of one command in a process of its own."""
     output = folder / "values.csv"
     command = [
-        "evaluate", "--concepts", str(folder / f"{size}.csv"), "--ranking", str(ranking), "--graph",
+        "evaluate", "--concepts", str(folder / f"{size}.csv"), str(ranking), "--graph",
         str(folder / "graph.cuihop"), "--unknown", "isolated", "--hops", str(hops), "--output", str(output), "--json",
     ]  # fmt: skip
     with (folder / "answer.json").open("w") as answer, (folder / "messages").open("w") as messages:

@@ -25,10 +25,10 @@ Call = tuple[str, dict[str, Any]]
 def over_standard_streams(
     arguments: list[str], use: Callable[[Client], Coroutine[Any, Any, T]], *, mode: str = "auto"
 ) -> T:
-    """The result of using a process ``cuihop mcp`` with these arguments."""
+    """The result of using a process ``cuihop service mcp`` with these arguments."""
 
     async def connected() -> T:
-        parameters = StdioServerParameters(command=sys.executable, args=["-m", "cuihop", "mcp", *arguments])
+        parameters = StdioServerParameters(command=sys.executable, args=["-m", "cuihop", "service", "mcp", *arguments])
         async with Client(stdio_client(parameters), mode=mode) as client:
             return await use(client)
 

@@ -30,7 +30,7 @@ def grouped(options: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _data(queries: object, options: Mapping[str, Any]) -> Dataset:
+def _data(queries: Any, options: Mapping[str, Any]) -> Dataset:
     return Dataset(queries, **{name: options[name] for name in _DATA if name in options})
 
 

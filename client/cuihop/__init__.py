@@ -7,9 +7,8 @@
 >>> cuihop.nn_iou("C0042449", "C0005847", graph)
 0.5
 
-The names of `__all__` are the front door. The rest is imported from a wing by its name: `cuihop.measures`,
-`cuihop.rankings`, `cuihop.relevance`, `cuihop.evaluation`, `cuihop.cluster`, `cuihop.explanation`, `cuihop.adapters`,
-`cuihop.errors`.
+The names of `__all__` are the public API, with what the subpackages of ``dir(cuihop)`` export: see
+docs/reference/stability.md.
 """
 
 from __future__ import annotations
@@ -23,11 +22,32 @@ if TYPE_CHECKING:
     from cuihop.collection.image_concepts import ImageConcepts
     from cuihop.collection.judgements import Judgements
     from cuihop.collection.labels import Labels
-    from cuihop.comparison.comparison import compare
+    from cuihop.comparison.comparison import Comparison, compare
     from cuihop.comparison.score_card import ScoreCard
-    from cuihop.connection import connect
-    from cuihop.errors import CuihopError
+    from cuihop.connection import connect, load
+    from cuihop.errors import (
+        AccessError,
+        ConceptError,
+        ConceptNotFound,
+        ConceptRetired,
+        CuihopError,
+        GraphError,
+        GraphUnavailable,
+        InputError,
+        InvalidCui,
+        LimitExceeded,
+        ManyUnknownConcepts,
+        NotAllowed,
+        NotAuthenticated,
+        OutputError,
+        QueryTimedOut,
+        RateLimited,
+        ReleaseMismatch,
+        SchemaMismatch,
+        SnapshotError,
+    )
     from cuihop.evaluation.evaluate import cui_at_k, evaluate, evaluate_each, nn_cui_at_k
+    from cuihop.evaluation.result import Evaluation
     from cuihop.explanation.graph_pictures import draw
     from cuihop.explanation.pair import explain_pair
     from cuihop.explanation.query import explain_query
@@ -37,85 +57,72 @@ if TYPE_CHECKING:
     from cuihop.measures.nearness import Nearness
     from cuihop.rankings.ranking import Ranking
     from cuihop.rankings.reading import read_ranking
+    from cuihop.relevance.baselines import random_ranking, top_k
+    from cuihop.reports.report import html_report
     from cuihop.resources.resources import Resources
     from cuihop.snapshot.all_similarities import AllSimilarities
     from cuihop.snapshot.graph import SnapshotGraph
     from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
 __all__ = [
-    "AllSimilarities",
-    "AnnotationOptions",
-    "ConceptGraph",
-    "CuihopError",
-    "Dataset",
-    "Direction",
-    "GraphWithNames",
-    "ImageConcepts",
-    "Judgements",
-    "Labels",
-    "Nearness",
-    "NeighbourDictionary",
-    "Ranking",
-    "Release",
-    "Resources",
-    "ScoreCard",
-    "SnapshotGraph",
-    "compare",
-    "connect",
-    "cui_at_k",
-    "draw",
-    "evaluate",
-    "evaluate_each",
-    "explain_pair",
-    "explain_query",
-    "iou",
-    "nn_cui_at_k",
-    "nn_iou",
-    "read_ranking",
-]
+    "AccessError", "AllSimilarities", "AnnotationOptions", "Comparison", "ConceptError", "ConceptGraph",
+    "ConceptNotFound", "ConceptRetired", "CuihopError", "Dataset", "Direction", "Evaluation", "GraphError",
+    "GraphUnavailable", "GraphWithNames", "ImageConcepts", "InputError", "InvalidCui", "Judgements", "Labels",
+    "LimitExceeded", "ManyUnknownConcepts", "Nearness", "NeighbourDictionary", "NotAllowed", "NotAuthenticated",
+    "OutputError", "QueryTimedOut", "Ranking", "RateLimited", "Release", "ReleaseMismatch", "Resources",
+    "SchemaMismatch", "ScoreCard", "SnapshotError", "SnapshotGraph", "compare", "connect", "cui_at_k", "draw",
+    "evaluate", "evaluate_each", "explain_pair", "explain_query", "html_report", "iou", "load", "nn_cui_at_k",
+    "nn_iou", "random_ranking", "read_ranking", "top_k",
+]  # fmt: skip
 
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
-    "AllSimilarities": "snapshot.all_similarities",
-    "AnnotationOptions": "annotation.options",
-    "ConceptGraph": "graph",
-    "CuihopError": "errors",
-    "Dataset": "collection.dataset",
-    "Direction": "graph",
-    "GraphWithNames": "graph_wrapper",
-    "ImageConcepts": "collection.image_concepts",
-    "Judgements": "collection.judgements",
-    "Labels": "collection.labels",
-    "Nearness": "measures.nearness",
-    "NeighbourDictionary": "snapshot.neighbour_dictionary",
-    "Ranking": "rankings.ranking",
-    "Release": "graph",
-    "Resources": "resources.resources",
-    "ScoreCard": "comparison.score_card",
-    "SnapshotGraph": "snapshot.graph",
-    "compare": "comparison.comparison",
-    "connect": "connection",
-    "cui_at_k": "evaluation.evaluate",
-    "draw": "explanation.graph_pictures",
-    "evaluate": "evaluation.evaluate",
-    "evaluate_each": "evaluation.evaluate",
-    "explain_pair": "explanation.pair",
-    "explain_query": "explanation.query",
-    "iou": "measures",
-    "nn_cui_at_k": "evaluation.evaluate",
-    "nn_iou": "measures",
-    "read_ranking": "rankings.reading",
+    "annotation.options": "AnnotationOptions",
+    "collection.dataset": "Dataset",
+    "collection.image_concepts": "ImageConcepts",
+    "collection.judgements": "Judgements",
+    "collection.labels": "Labels",
+    "comparison.comparison": "Comparison compare",
+    "comparison.score_card": "ScoreCard",
+    "connection": "connect load",
+    "errors": (
+        "AccessError ConceptError ConceptNotFound ConceptRetired CuihopError GraphError GraphUnavailable InputError "
+        "InvalidCui LimitExceeded ManyUnknownConcepts NotAllowed NotAuthenticated OutputError QueryTimedOut "
+        "RateLimited ReleaseMismatch SchemaMismatch SnapshotError"
+    ),
+    "evaluation.evaluate": "cui_at_k evaluate evaluate_each nn_cui_at_k",
+    "evaluation.result": "Evaluation",
+    "explanation.graph_pictures": "draw",
+    "explanation.pair": "explain_pair",
+    "explanation.query": "explain_query",
+    "graph": "ConceptGraph Direction Release",
+    "graph_wrapper": "GraphWithNames",
+    "measures": "iou nn_iou",
+    "measures.nearness": "Nearness",
+    "rankings.ranking": "Ranking",
+    "rankings.reading": "read_ranking",
+    "relevance.baselines": "random_ranking top_k",
+    "reports.report": "html_report",
+    "resources.resources": "Resources",
+    "snapshot.all_similarities": "AllSimilarities",
+    "snapshot.graph": "SnapshotGraph",
+    "snapshot.neighbour_dictionary": "NeighbourDictionary",
 }
-"""Name → module of the package. A name is imported at its first use: a distance needs a tenth of the modules of an
-evaluation."""
+"""Module of the package → its public names. A name is imported at its first use: a distance needs a tenth of the
+modules of an evaluation."""
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+_SUBPACKAGES = (
+    "adapters", "agreement", "annotated_texts", "captions", "cluster", "comparison", "errors", "evaluation",
+    "explanation", "imageclef", "measures", "rankings", "relevance", "similarity",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> object:
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in _HOMES:
-        value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    if name in _HOME_OF:
+        value: object = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
         globals()[name] = value
         return value
     try:
@@ -127,4 +134,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *_SUBPACKAGES, "__version__"})

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from cuihop.addresses import is_neo4j_address, is_remote_address, scheme_of
 from cuihop.errors import InputError
 from cuihop.files.text_lines import quoted
 from cuihop.graph import ConceptGraph
+from cuihop.resources.optional_packages import installed_by
 from cuihop.snapshot.graph import SnapshotGraph
 from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary, is_neighbour_dictionary
 
-__all__ = ["connect"]
+__all__ = ["connect", "load"]
 
 _HOST_AND_PORT = re.compile(r"(\w[\w.-]*|\[[0-9a-fA-F:]+\]):\d{2,5}")
 
@@ -58,3 +63,27 @@ def connect(address: str) -> ConceptGraph:
         )  # fmt: skip
     path = address.removeprefix("snapshot:")
     return NeighbourDictionary.open(path) if is_neighbour_dictionary(path) else SnapshotGraph.open(path)
+
+
+def load(sources: str | Path | Sequence[str | Path], **options: Any) -> SnapshotGraph:
+    """The graph of a release, of an ontology or of edges, read into memory; ``save`` of it writes a snapshot.
+
+    A warning states each reservation of the load about the files, such as bad rows that were left out.
+
+    Args:
+        sources: a folder of a release (RRF, RF2 or WordNet), a zip archive of it, a file, or several of them; in every
+            form that ``cuihop load`` reads.
+        options: those of `cuihop_loader.LoadOptions` by their names, such as ``include_sabs=["MSH"]``.
+
+    Raises:
+        InputError: a file is missing or malformed, an option is out of its range, or there is no is_a relation.
+        LimitExceeded: there is not enough memory.
+        ModuleNotFoundError: the loader, or a package for this form, is not installed; the message names the extra.
+    """
+    with installed_by("cuihop[loader]"):
+        loader = import_module("cuihop_loader")  # a package above this one, which may be absent
+    files = [sources] if isinstance(sources, str | Path) else list(sources)
+    loaded = loader.load(files, loader.LoadOptions(**options))
+    for reservation in loaded.report.warnings:
+        warnings.warn(reservation, stacklevel=2)
+    return SnapshotGraph(loaded.sections)

@@ -74,12 +74,31 @@ def first_few(items: Sequence[str], most: int = _SHOWN) -> str:
     return first if len(items) <= most else f"{first} and {len(items) - most:,} more"
 
 
+def installation(requirement: str) -> str:
+    """The command that installs a package or an extra; of an extra of cuihop, also that of a checkout.
+
+    >>> installation("cuihop[plots]")
+    "pip install 'cuihop[plots]', or in a checkout pip install '.[plots]'"
+    """
+    command = f"pip install '{requirement}'" if "[" in requirement else f"pip install {requirement}"
+    own = requirement.removeprefix("cuihop")
+    return f"{command}, or in a checkout pip install '.{own}'" if own.startswith("[") else command
+
+
 class CuihopError(Exception):
     """The root: catch it to catch everything that cuihop raises on purpose."""
 
 
 class ManyUnknownConcepts(UserWarning):
-    """More than a fifth of the concepts of a collection are unknown to the graph."""
+    """More than a fifth of the concepts of a collection are unknown to the graph.
+
+    Attributes:
+        summary: the warning without the numbers, which a report has anyway.
+    """
+
+    def __init__(self, source: str, share: str, hint: str) -> None:
+        super().__init__(f"{source}{share}. {hint}")
+        self.summary = f"{source}many concepts are unknown to the graph. {hint}"
 
 
 class ConceptError(CuihopError):

@@ -6,6 +6,7 @@ measures and the command line take a `ConceptGraph`, whichever it is.
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -191,8 +192,32 @@ class Step:
     sabs: tuple[str, ...] = ()
 
 
+class _Named:
+    """Concepts that the graph which they come from can name. A copy by pickle or ``replace`` has no names."""
+
+    __slots__ = ("_graph",)
+    _graph: ConceptGraph
+
+    @property
+    def cuis(self) -> tuple[str, ...]:
+        """The concepts."""
+        raise NotImplementedError
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """The preferred name of each of `cuis`, looked up in the graph; ``None`` without one."""
+        graph: ConceptGraph | None = getattr(self, "_graph", None)
+        return (None,) * len(self.cuis) if graph is None else tuple(graph.names(self.cuis))
+
+    def named_by(self, graph: ConceptGraph) -> Self:
+        """A copy that takes its names from this graph."""
+        named = copy.copy(self)
+        object.__setattr__(named, "_graph", graph)
+        return named
+
+
 @dataclass(frozen=True, slots=True)
-class Path:
+class Path(_Named):
     """One shortest path of all those between two concepts.
 
     Attributes:
@@ -238,7 +263,7 @@ class Neighbour:
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbourhood(Sequence[Neighbour]):
+class Neighbourhood(_Named, Sequence[Neighbour]):
     """The concepts within some hops of a centre, the centre itself left out. A sequence of `Neighbour`.
 
     Attributes:
@@ -256,6 +281,11 @@ class Neighbourhood(Sequence[Neighbour]):
     hops: int | None
     direction: Direction
     merged: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def cuis(self) -> tuple[str, ...]:
+        """The neighbours' identifiers."""
+        return tuple(neighbour.cui for neighbour in self.neighbours)
 
     @property
     def truncated(self) -> bool:
@@ -542,7 +572,8 @@ class ConceptGraph(ABC):
             InvalidCui, ConceptNotFound, ConceptRetired: as `distances`.
             InputError: there are fewer shortest paths.
         """
-        return self._path(a, b, checked_direction(direction), checked_hops(max_hops), checked_which(which))
+        path = self._path(a, b, checked_direction(direction), checked_hops(max_hops), checked_which(which))
+        return None if path is None else path.named_by(self)
 
     @abstractmethod
     def _path(self, a: str, b: str, direction: Direction, bound: int | None, which: int) -> Path | None: ...
@@ -557,7 +588,7 @@ class ConceptGraph(ABC):
     ) -> list[Neighbourhood]:
         """For each concept, the concepts within ``hops`` of it (``None``: however far), at most ``limit`` of them."""
         direction, bound, most = checked_direction(direction), checked_hops(hops, "hops"), checked_hops(limit, "limit")
-        return self._neighbours(checked_identifiers(cuis), direction, bound, most)
+        return [each.named_by(self) for each in self._neighbours(checked_identifiers(cuis), direction, bound, most)]
 
     @abstractmethod
     def _neighbours(

@@ -25,7 +25,8 @@ def command_reference() -> str:
 
 
 def _command(name: str, command: Any, level: int = 2) -> list[str]:
-    parts = [f"{'#' * level} {name}", cell(command.help or "", lines=True)]
+    paragraphs = (command.help or "").split("\n\n")
+    parts = [f"{'#' * level} {name}", *(_paragraph(each) for each in paragraphs)]
     parameters = [one for one in command.params if not getattr(one, "hidden", False)]
     arguments = [one for one in parameters if one.param_type_name == "argument"]
     options = [one for one in parameters if one.param_type_name == "option"]
@@ -39,13 +40,21 @@ def _command(name: str, command: Any, level: int = 2) -> list[str]:
     return parts
 
 
+def _paragraph(text: str) -> str:
+    """A paragraph of the help; the example, whose lines begin with ``$``, as code."""
+    if not text.startswith("$ "):
+        return cell(text)
+    lines = (line.removeprefix("$ ") for line in text.splitlines())
+    return "\n".join(["```sh", *lines, "```"])
+
+
 def _flags(option: Any) -> str:
     return ", ".join(f"`{flag}`" for flag in [*option.opts, *option.secondary_opts])
 
 
 def _value(parameter: Any) -> str:
     """The value of a parameter: its kind and bounds, or the choices; nothing for a flag."""
-    if parameter.metavar:
+    if parameter.metavar and parameter.param_type_name == "option":
         return f"`{parameter.metavar}`"
     kind = parameter.type_descriptor.annotation
     if get_origin(kind) is Annotated:

@@ -6,12 +6,13 @@ import ast
 import importlib
 import inspect
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import takewhile
 
-from markdown_cells import cell
+from markdown_cells import cell, table
 
 __all__ = ["MODULES", "python_reference"]
 
@@ -49,6 +50,7 @@ MODULES = {
         "cuihop.evaluation.result",
         "cuihop.evaluation.groups",
         "cuihop.evaluation.test_vectors",
+        "cuihop.comparison",
         "cuihop.comparison.score_card",
         "cuihop.collection.judgements",
         "cuihop.collection.labels",
@@ -63,6 +65,7 @@ MODULES = {
         "cuihop.imageclef.irma_codes",
         "cuihop.imageclef.training_frequency",
     ),
+    "Reports": ("cuihop.reports",),
     "Explanation of values": (
         "cuihop.explanation.pair",
         "cuihop.explanation.query",
@@ -71,6 +74,7 @@ MODULES = {
         "cuihop.explanation.picture",
     ),
     "Agreement with people": (
+        "cuihop.agreement",
         "cuihop.agreement.agreement",
         "cuihop.agreement.result",
         "cuihop.agreement.scored_pairs",
@@ -115,19 +119,74 @@ class _Definition:
     comment: str = ""
 
 
-def python_reference() -> str:
-    """Every public name of every module, once: under the first module that exports it."""
-    parts: list[str] = []
-    documented: set[tuple[str, int]] = set()
+def python_reference() -> dict[str, str]:
+    """The pages by name: one of each package with its public names, and ``index``, which leads to them.
+
+    A name is described once, below the first module that exports it.
+    """
+    bodies: dict[str, list[str]] = {}
+    chapters: dict[str, Counter[str]] = {}
+    addresses: dict[tuple[str, int], str] = {}
+    headings: dict[str, Counter[str]] = {}
     for chapter, modules in MODULES.items():
-        parts.append(f"## {chapter}")
         for name in modules:
-            parts += [f'<a id="{name}"></a>\n\n### {name}', *_docstring(ast.get_docstring(_tree(name)))]
+            package = _package(name)
+            chapters.setdefault(package, Counter())[chapter] += 1
+            body = bodies.setdefault(package, [])
+            body += [f'<a id="{name}"></a>\n\n## {name}', *_docstring(ast.get_docstring(_tree(name)))]
             for public in importlib.import_module(name).__all__:
-                found = _definition(name, public)
-                if (found.module, found.node.lineno) not in documented:
-                    documented.add((found.module, found.node.lineno))
-                    parts += _entry(f"{name}.{public}", public, found)
+                definition = _definition(name, public)
+                position = (definition.module, definition.node.lineno)
+                if position not in addresses:
+                    addresses[position] = f"{_file(package)}#{_anchor(public, headings.setdefault(package, Counter()))}"
+                    body += _entry(f"{name}.{public}", public, definition)
+    pages = {package: _page(package, body) for package, body in bodies.items()}
+    kinds = {package: counts.most_common(1)[0][0] for package, counts in chapters.items()}
+    return {_file(package).removesuffix(".md"): page for package, page in pages.items()} | {
+        "index": _index(kinds, addresses)
+    }
+
+
+def _package(module: str) -> str:
+    """The package on whose page a module stands: ``cuihop.measures``, or ``cuihop`` for a module of the top level."""
+    first = ".".join(module.split(".")[:2])
+    return first if hasattr(importlib.import_module(first), "__path__") else first.partition(".")[0]
+
+
+def _anchor(heading: str, earlier: Counter[str]) -> str:
+    """The anchor that GitHub and Sphinx give a heading, after those before it on the page."""
+    anchor = heading.lower()
+    earlier[anchor] += 1
+    return anchor if earlier[anchor] == 1 else f"{anchor}-{earlier[anchor] - 1}"
+
+
+def _file(package: str) -> str:
+    return f"{package.removeprefix('cuihop.')}.md"
+
+
+def _page(package: str, body: list[str]) -> str:
+    documented = f'<a id="{package}"></a>' == body[0].partition("\n")[0]
+    introduction = [] if documented else _docstring(ast.get_docstring(_tree(package)))
+    return "\n\n".join([f"# {package}", "Every package: [Python](index.md).", *introduction, *body])
+
+
+def _index(kinds: dict[str, str], addresses: dict[tuple[str, int], str]) -> str:
+    """The packages by chapter, the names of everyday use, and the table of contents for Sphinx."""
+    parts: list[str] = []
+    for chapter in MODULES:
+        rows = [
+            (f"[{package}]({_file(package)})", cell((ast.get_docstring(_tree(package)) or "").partition("\n\n")[0]))
+            for package, kind in kinds.items()
+            if kind == chapter
+        ]
+        parts += [f"## {chapter}", table(("package", "content"), rows)]
+    names = []
+    for public in sorted(importlib.import_module("cuihop").__all__, key=str.lower):
+        definition = _definition("cuihop", public)
+        names.append(f"[{cell(public)}]({addresses[definition.module, definition.node.lineno]})")
+    parts += ["## Names of everyday use", "All of these come from `import cuihop`:", ",\n".join(names) + "."]
+    contents = [_file(package).removesuffix(".md") for package in kinds]
+    parts.append("\n".join(["```{toctree}", ":hidden:", "", *contents, "```"]))
     return "\n\n".join(parts)
 
 
@@ -165,7 +224,7 @@ def _string(node: ast.stmt) -> str:
 
 
 def _entry(full: str, name: str, found: _Definition) -> Iterator[str]:
-    yield f'<a id="{full}"></a>\n\n#### {cell(name)}'
+    yield f'<a id="{full}"></a>\n\n### {cell(name)}'
     if isinstance(found.node, ast.ClassDef):
         yield from _class(full, found.node)
     elif isinstance(found.node, _FUNCTIONS):

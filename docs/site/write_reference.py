@@ -1,6 +1,7 @@
-"""The generated part of docs/reference/*.md, below the mark of each page: ``make reference``.
+"""The generated pages of docs/reference: ``make reference``.
 
-The text above the mark is written by hand. With ``--check``, nothing is written, and a page that differs is an error.
+The text above the mark of a page is written by hand; the pages in docs/reference/python are generated completely. With
+``--check``, nothing is written, and a page that differs is an error.
 """
 
 from __future__ import annotations
@@ -22,10 +23,18 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "commands": command_reference,
     "grpc": grpc_reference,
     "http": http_reference,
-    "python": python_reference,
     "settings": settings_reference,
 }
 """Page → maker of its text, from the code, so that it cannot differ from it."""
+
+PYTHON = """# Python
+
+The public names of the library, one page a package. The names of everyday use come from `import cuihop`; the others
+from a package by its name: `cuihop.measures`, `cuihop.rankings`, `cuihop.relevance`, `cuihop.evaluation`,
+`cuihop.explanation`, `cuihop.adapters`, `cuihop.errors`. Every graph of concepts is a `cuihop.ConceptGraph`, whatever
+holds it.
+"""
+"""The text above the packages, on the first page of the Python reference."""
 
 MARK = "<!-- generated below: make reference -->\n"
 
@@ -38,11 +47,19 @@ def reference_pages() -> Iterator[tuple[Path, str]]:
         if not mark:
             raise ValueError(f"{page}: no line {MARK.strip()}; expected one above the generated text")
         yield page, f"{head}{MARK}\n{generated().rstrip()}\n"
+    for name, text in python_reference().items():
+        head = f"{PYTHON}\n" if name == "index" else ""
+        yield FOLDER / "python" / f"{name}.md", f"{head}{MARK}\n{text.rstrip()}\n"
 
 
 if __name__ == "__main__":
-    differing = {page: text for page, text in reference_pages() if page.read_text(encoding="utf-8") != text}
-    if "--check" in sys.argv and differing:
-        sys.exit(f"{', '.join(map(str, differing))}: not what the code says; run: make reference")
-    for page, text in differing.items():
-        page.write_text(text, encoding="utf-8")
+    pages = dict(reference_pages())
+    differing = {page for page, text in pages.items() if not page.exists() or page.read_text(encoding="utf-8") != text}
+    leftover = set((FOLDER / "python").glob("*.md")) - set(pages)
+    if "--check" in sys.argv and differing | leftover:
+        sys.exit(f"{', '.join(map(str, sorted(differing | leftover)))}: not what the code says; run: make reference")
+    (FOLDER / "python").mkdir(exist_ok=True)
+    for page in differing:
+        page.write_text(pages[page], encoding="utf-8")
+    for page in leftover:
+        page.unlink()

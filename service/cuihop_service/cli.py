@@ -1,4 +1,4 @@
-"""``cuihop serve`` and ``cuihop check``: run the service, and check before whether it can run."""
+"""``cuihop serve`` and ``cuihop service check``: run the service, and check before whether it can run."""
 
 from __future__ import annotations
 

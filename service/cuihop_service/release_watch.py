@@ -124,7 +124,8 @@ class ReleaseWatch:
         if before is not None and self._store.activation < before.number:
             _log.warning(
                 "the store has an older release than before, by its activation: callers who have seen the newer one "
-                "are refused. Put back on purpose, it is activated again by: cuihop releases switch, or touch FILE"
+                "are refused. Put back on purpose, it is activated again by: cuihop neo4j releases switch, or "
+                "touch FILE"
             )
         if opened.index is not None:
             opened.index.warm_up()

@@ -90,7 +90,7 @@ class ServiceSettings(BaseSettings):
     tls_client_ca: Path | None = Field(
         None, description="PEM file of the authority that signs callers' certificates. Callers then must show one."
     )
-    keys_file: Path | None = Field(None, description="The file of the API keys, made with: cuihop keys create.")
+    keys_file: Path | None = Field(None, description="The file of the API keys, made with: cuihop service keys create.")
     issuer: str | None = Field(None, description="The issuer of tokens: the claim iss. Needs audience and jwks.")
     audience: list[str] = Field([], description="Names of this service; the claim aud must hold one of them.")
     jwks: str | None = Field(None, description="The issuer's public keys: an https:// address, or a file.")

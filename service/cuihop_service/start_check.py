@@ -17,7 +17,7 @@ from typing import Any, Literal
 from cuihop.addresses import is_neo4j_address
 from cuihop.cli import MISSING_PACKAGE, exit_code
 from cuihop.collection.concept_tables import ConceptCounts
-from cuihop.errors import CuihopError, GraphUnavailable, InputError, OutputError, SnapshotError
+from cuihop.errors import CuihopError, GraphUnavailable, InputError, OutputError, SnapshotError, installation
 from cuihop.files.written_files import check_output, check_output_folder
 from cuihop.graph import Release
 from cuihop_service.addresses import bound_socket, check_exposure, listen, reserved_port
@@ -77,7 +77,7 @@ def findings(flags: dict[str, Any], file: Path | None) -> Iterator[Finding]:
         except CuihopError as error:
             yield _failure(part, error)
         except ModuleNotFoundError as error:
-            advice = "pip install 'cuihop[all]'"
+            advice = installation("cuihop[all]")
             yield Finding(part, "failed", f"the package {error.name} is not installed: {advice}", MISSING_PACKAGE)
         else:
             if result is not None:
@@ -134,7 +134,7 @@ def _keys(settings: ServiceSettings) -> str | None:
     now = datetime.now(UTC)
     active = sum(key.state(now) == "active" for key in read_keys(settings.keys_file))
     text = f"{settings.keys_file}: {active:,} active"
-    advice = f"create one with: cuihop keys create NAME --file {settings.keys_file}"
+    advice = f"create one with: cuihop service keys create NAME --file {settings.keys_file}"
     return text if active else _Remark(f"{text}; {advice}")
 
 

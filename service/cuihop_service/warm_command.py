@@ -1,4 +1,4 @@
-"""``cuihop warm``: fill the cache with the distances among the concepts of a file."""
+"""``cuihop service warm``: fill the cache with the distances among the concepts of a file."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def test_the_command_takes_models_from_folders(models: Path, tmp_path: Path) -> 
             csv.writer(file).writerows([("ID", "Caption"), *((f"image{n}", text) for n, text in enumerate(texts))])
     named = {"BERTScore": "bert", "BLEURT": "bleurt", "AlignScore": "align-roberta", "similarity": "clip"}
     arguments = [
-        "captions", str(tmp_path / "references.csv"), f"s={tmp_path / 'system.csv'}", "--json", "--output",
+        "score", "captions", str(tmp_path / "references.csv"), f"s={tmp_path / 'system.csv'}", "--json", "--output",
         str(tmp_path / "values.csv"), "--images", str(models / "pictures"), "--resamples", "100", "--threads", "1",
         *(part for measure, folder in named.items() for part in ("--model", f"{measure}={models / folder}")),
     ]  # fmt: skip

@@ -251,7 +251,6 @@ def test_what_does_not_go_over_is_refused() -> None:
         frames.from_qrels(pd.DataFrame({"query": ["q"], "document": ["a"], "grade": [0.5]}))
 
 
-def test_scores_where_a_list_is_expected_are_refused() -> None:
+def test_scores_in_place_of_a_list_order_the_documents() -> None:
     # The order in which a dictionary was filled is not that of its scores.
-    with pytest.raises(InputError, match=r"not a list of images.*scored_ranking"):
-        evaluate(Dataset(qrels={"q": {"b": 1}}), {"q": {"a": 0.1, "b": 0.9}}, measures="AP")  # type: ignore[dict-item]
+    assert evaluate(Dataset(qrels={"q": {"b": 1}}), {"q": {"a": 0.1, "b": 0.9}}, measures="AP").means == {"AP": 1.0}

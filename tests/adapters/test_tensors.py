@@ -62,6 +62,10 @@ class StandIn:
         return (1, 0) if self.device == "cpu" else (2, 0)
 
 
+def stand_in(values: npt.NDArray[Any], dtype: str = "") -> Any:
+    return StandIn(values, dtype=dtype)
+
+
 def rounded_to_bfloat16(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return (values.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
 
@@ -114,7 +118,7 @@ def test_bfloat16_becomes_float32_and_truth_values_bits() -> None:
     assert (str(found.dtype), found.tolist()) == ("float32", values.tolist())
     codes = VALUES > 0
     expected = dict(embedding_ranking(IMAGES, codes, 3, similarity="hamming"))
-    assert dict(embedding_ranking(IMAGES, StandIn(codes, dtype="torch.bool"), 3, similarity="hamming")) == expected
+    assert dict(embedding_ranking(IMAGES, stand_in(codes, "torch.bool"), 3, similarity="hamming")) == expected
 
 
 def test_codes_and_row_numbers_come_in_as_tensors(tmp_path: Path) -> None:
@@ -131,7 +135,7 @@ def test_codes_and_row_numbers_come_in_as_tensors(tmp_path: Path) -> None:
 def test_another_corpus_has_embeddings_of_its_own() -> None:
     corpus = {"x": "C1", "y": "C2", "i1": "C3"}
     found = embedding_ranking(
-        IMAGES, of_pyarrow(VALUES), 3, corpus=corpus, corpus_embeddings=StandIn(VALUES[[0, 5, 1]])
+        IMAGES, of_pyarrow(VALUES), 3, corpus=corpus, corpus_embeddings=stand_in(VALUES[[0, 5, 1]])
     )
     assert found["i0"][0] == "x"
     assert "i1" not in found["i1"]

@@ -1,4 +1,4 @@
-"""``cuihop mcp`` as a process of its own, with the official client."""
+"""``cuihop service mcp`` as a process of its own, with the official client."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ def test_a_service_is_a_graph_too_and_may_serve_another_release() -> None:
 
 
 def test_it_ends_with_its_input(snapshot: Path) -> None:
-    command = [sys.executable, "-m", "cuihop", "mcp", "--graph", str(snapshot)]
+    command = [sys.executable, "-m", "cuihop", "service", "mcp", "--graph", str(snapshot)]
     done = subprocess.run(command, input="not JSON\n", capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_a_graph_that_is_not_there_is_an_error_of_the_command(tmp_path: Path, program: Run) -> None:
-    done = program("mcp", "--graph", tmp_path / "none.cuihop")
+    done = program("service", "mcp", "--graph", tmp_path / "none.cuihop")
     assert done.code == 5
     assert "no such snapshot" in done.err
 

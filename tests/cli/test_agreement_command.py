@@ -1,4 +1,4 @@
-"""``cuihop agreement``: tables, files of pairs and unmapped terms, JSON, and refusals."""
+"""``cuihop measures agreement``: tables, files of pairs and unmapped terms, JSON, and refusals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Run) -> Run:
 
 
 def test_tables_and_account(run: Run) -> None:
-    done = run("agreement", "gold.tsv", "-m", "hops", "-m", "lin", *FEW)
+    done = run("measures", "agreement", "gold.tsv", "-m", "hops", "-m", "lin", *FEW)
     assert (done.code, done.err) == (0, "")
     lines = [" ".join(line.split()) for line in done.out.splitlines()]
     assert any(line.startswith("hops 4 0.9487 ") for line in lines)
@@ -39,8 +39,8 @@ def test_tables_and_account(run: Run) -> None:
 
 
 def test_several_files_with_the_values_of_each_pair(run: Run) -> None:
-    done = run("agreement", "gold.tsv", "other.csv", "--names", "names.csv", "-m", "hops", "--per-pair", "pairs.csv",
-               "--unmapped", "unmapped.csv", *FEW)  # fmt: skip
+    done = run("measures", "agreement", "gold.tsv", "other.csv", "--names", "names.csv", "-m", "hops",
+               "--output", "pairs.csv", "--unmapped", "unmapped.csv", *FEW)  # fmt: skip
     assert (done.code, done.err) == (0, "")
     rows = list(csv.DictReader(Path("pairs.csv").read_text().splitlines()))
     assert [row["file"] for row in rows] == ["gold.tsv"] * 5 + ["other.csv"] * 3
@@ -52,7 +52,7 @@ def test_several_files_with_the_values_of_each_pair(run: Run) -> None:
 
 
 def test_json(run: Run) -> None:
-    done = run("agreement", "gold.tsv", "--json", *FEW)
+    done = run("measures", "agreement", "gold.tsv", "--json", *FEW)
     (found,) = json.loads(done.out)["agreements"]
     assert (found["pairs"], found["covered"], found["terms"], found["mapped_terms"]) == (5, 4, 6, 5)
     assert found["measures"][0]["measure"] == "hops"
@@ -62,7 +62,7 @@ def test_json(run: Run) -> None:
 
 def test_counts_of_a_corpus(run: Run) -> None:
     Path("counts.csv").write_text("C0006121,3\nC0018670,1\nC0005847,2\n")
-    done = run("agreement", "gold.tsv", "-m", "Lin", "--counts", "counts.csv", *FEW)
+    done = run("measures", "agreement", "gold.tsv", "-m", "Lin", "--counts", "counts.csv", *FEW)
     assert (done.code, done.err) == (0, "")
     assert "information content corpus: " in done.out
     assert "counts.csv: 3 concepts, 6 occurrences" in done.out
@@ -79,6 +79,6 @@ def test_counts_of_a_corpus(run: Run) -> None:
     ],
 )
 def test_refusals(run: Run, arguments: tuple[str, ...], text: str) -> None:
-    done = run("agreement", *arguments)
+    done = run("measures", "agreement", *arguments)
     assert done.code == 3
     assert text in done.err

@@ -47,7 +47,8 @@ def test_captions_become_the_concepts_that_evaluate_reads(
     assert concepts.read_text() == CONCEPTS
     assert f"{captions}: 4 texts, 1 empty, header 'ID,Caption'\n" in done.err
     assert "4 mentions of 4 concepts; 2 texts without a concept\noptions: as by default\nrelease example" in done.err
-    evaluated = program("evaluate", "--concepts", concepts, "--baseline", "nn-iou", "--graph", graph, "-m", "nn-CUI@2")
+    given = ("--concepts", concepts, "--baseline", "nn-iou", "--graph", graph, "-m", "nn-CUI@2", "--verbose")
+    evaluated = program("evaluate", *given)
     assert evaluated.code == 0
     assert f"{concepts}: 4 images, 4 concepts, 0 malformed" in evaluated.err + evaluated.out
 

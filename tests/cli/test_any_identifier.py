@@ -35,7 +35,7 @@ def test_an_identifier_is_an_argument_and_comes_back_as_it_is(program: Run, grap
     cui = IDENTIFIERS[n]
 
     def answer(command: str, *arguments: str, options: tuple[str, ...] = ()) -> dict[str, object]:
-        done = program(command, "--graph", graph, "--json", *options, "--", *arguments)
+        done = program(*command.split(), "--graph", graph, "--json", *options, "--", *arguments)
         assert done.code == 0, done.err
         found = json.loads(done.out)
         assert isinstance(found, dict)
@@ -50,7 +50,7 @@ def test_an_identifier_is_an_argument_and_comes_back_as_it_is(program: Run, grap
     near = answer("neighbours", cui)["neighbours"]
     assert isinstance(near, list)
     assert {found["cui"] for found in near} == {*IDENTIFIERS[max(n - 1, 0) : n], *IDENTIFIERS[n + 1 : n + 2]}
-    relevance = answer("nn-iou", f"{cui};{ROOT}", ROOT)
+    relevance = answer("explain concepts", f"{cui};{ROOT}", ROOT)
     assert relevance["iou"] == (0.5 if n else 1.0)
     similar = answer("similarity", cui, ROOT, options=("--measure", "path"))
     assert similar["values"] == {"path": 1 / (1 + n)}
@@ -85,7 +85,7 @@ def test_concepts_of_images_and_the_neighbour_dictionary(program: Run, graph: Pa
     run = tmp_path / "a.run"
     run.write_text("".join(f"image0 Q0 image{n} {n} {1 / n} a\n" for n in range(1, LAST)))
     for served in (graph, pickled):
-        options = ("--ranking", run, "--measure", "nn-CUI@5(n=2)", "--missing", "skip", "--json")
+        options = (run, "--measure", "nn-CUI@5(n=2)", "--missing", "skip", "--json")
         done = program("evaluate", "--graph", served, "--concepts", concepts, *options)
         assert done.code == 0, done.err
         assert json.loads(done.out)["means"]["nn-CUI@5(n=2)"] == pytest.approx(1.0)  # nearest first, as in the chain
@@ -96,6 +96,6 @@ def test_names_from_a_file(program: Run, tmp_path: Path) -> None:
     SnapshotGraph.of(EDGES).save(nameless)
     names = table(tmp_path / "names.csv", [[cui, NAMES[cui][0]] for cui in IDENTIFIERS], ["CUI", "name"])
     for cui in IDENTIFIERS:
-        done = program("nn-iou", "--graph", nameless, "--names", names, "--json", "--", cui, cui)
+        done = program("explain", "concepts", "--graph", nameless, "--names", names, "--json", "--", cui, cui)
         assert done.code == 0, done.err
         assert NAMES[cui][0] in done.out

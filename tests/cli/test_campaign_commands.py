@@ -1,4 +1,4 @@
-"""``cuihop pool``, ``cuihop fuse``, and the tables of a campaign in ``cuihop compare`` and ``cuihop irma-error``."""
+"""``cuihop runs pool``, ``runs fuse``, and the tables of a campaign in ``cuihop compare`` and ``cuihop score irma``."""
 
 from __future__ import annotations
 
@@ -36,14 +36,16 @@ def answer(run: Run, *arguments: str) -> dict[str, Any]:
 
 
 def test_pool(run: Run) -> None:
-    found = answer(run, "pool", "x.run", "y.run", "--depth", "2", "--output", "pool.csv", "--judge", "judge.qrels")
+    found = answer(
+        run, "runs", "pool", "x.run", "y.run", "--depth", "2", "--output", "pool.csv", "--judge", "judge.qrels"
+    )
     assert found["sizes"] == {"1": 3, "2": 2}
     assert (found["minimum"], found["mean"], found["maximum"]) == (2, 2.5, 3)
     assert Path("pool.csv").read_text() == "query,document,runs\n1,b,1\n1,c,2\n1,d,1\n2,a,2\n2,b,1\n"
     assert "1 0 b -1\n1 0 c -1\n1 0 d -1\n" in Path("judge.qrels").read_text()
-    done = run("pool", "x.run", "./x.run")
+    done = run("runs", "pool", "x.run", "./x.run")
     assert (done.code, "is given twice" in done.err) == (2, True)
-    shallow = answer(run, "pool", "z.run", "--depth", "1", "--order", "rank", "--output", "pool.csv")
+    shallow = answer(run, "runs", "pool", "z.run", "--depth", "1", "--order", "rank", "--output", "pool.csv")
     assert shallow["sizes"] == {"1": 1, "2": 1}
     assert "1,d,1" in Path("pool.csv").read_text()
 
@@ -61,8 +63,8 @@ def test_runs_of_other_queries_are_neither_pooled_nor_fused(case: str, runs: tup
     text, words = OTHERS[case]
     Path("other.run").write_text(text)
     files = [f"{name}.run" for name in runs]
-    pool = run("pool", *files, "--output", "out")
-    fuse = run("fuse", *files, "--output", "out")
+    pool = run("runs", "pool", *files, "--output", "out")
+    fuse = run("runs", "fuse", *files, "--output", "out")
     for done in (pool, fuse):
         assert (done.code, "runs of different queries" in done.err) == (3, True), done.err
     assert words in " ".join(fuse.err.split())
@@ -73,7 +75,7 @@ def test_runs_of_other_queries_are_neither_pooled_nor_fused(case: str, runs: tup
 
 def test_a_run_may_lack_a_query_in_a_pool_which_is_said(run: Run) -> None:
     Path("part.run").write_text("1 Q0 a 1 2 o\n")
-    done = run("pool", "x.run", "part.run")
+    done = run("runs", "pool", "x.run", "part.run")
     assert (done.code, "1 query with fewer than 2 runs: 2" in done.err) == (0, True), done.err
 
 
@@ -103,7 +105,7 @@ def test_groups_of_systems_and_of_queries(run: Run) -> None:
     (a,) = [g for g in found["by_system"] if (g["value"], g["measure"]) == ("A", "AP")]
     assert (a["systems"], a["best_rank"], a["worst_rank"]) == (2, 1, 2)
     assert (a["minimum"], a["maximum"]) == (pytest.approx(1 / 3), pytest.approx(3 / 4))
-    alone = answer(run, "evaluate", "--ranking", "x.run", "--qrels", "qrels", "--measure", "AP", "--measure", "P@1",
+    alone = answer(run, "evaluate", "x.run", "--qrels", "qrels", "--measure", "AP", "--measure", "P@1",
                    "--by", "type", "--groups", "topics.csv")  # fmt: skip
     here = [{k: v for k, v in g.items() if k != "system"} for g in found["by"] if g["system"] == "x"]
     assert here == alone["by"]
@@ -146,7 +148,7 @@ def test_options_that_do_not_go_together(run: Run, options: tuple[str, ...], wor
 @pytest.mark.slow
 @pytest.mark.usefixtures("ranx")
 def test_fuse(run: Run) -> None:
-    found = answer(run, "fuse", "x.run", "y.run", "--output", "fused.run")
+    found = answer(run, "runs", "fuse", "x.run", "y.run", "--output", "fused.run")
     assert found["method"] == "rrf"
     assert found["account"].startswith("rrf of 2 runs, k = 60, by ranx")
     lines = [line.split() for line in Path("fused.run").read_text().splitlines()]
@@ -169,7 +171,7 @@ def test_irma_codes_of_several_systems(run: Run) -> None:
     for name, text in CODES.items():
         Path(name).write_text(text)
     options = ("--branching", "2", "--systems", "groups", "--by-system", "group", "--training", "training")
-    found = answer(run, "irma-error", "truth", "wild", "flat", *options, "--by", "view", "--groups", "images",
+    found = answer(run, "score", "irma", "truth", "wild", "flat", *options, "--by", "view", "--groups", "images",
                    "--cards", "cards", "--plot", "frequency.svg")  # fmt: skip
     assert [(s["system"], s["rank"]) for s in found["ranked"]] == [("wild", 1), ("flat", 2)]
     assert found["ranked"][0]["means"] == {
@@ -190,10 +192,10 @@ def test_irma_codes_of_several_systems(run: Run) -> None:
     assert "<svg" in Path("frequency.svg").read_text()
     compared = answer(run, "compare", "cards/wild.json", "cards/flat.json", "--resamples", "100")
     assert [d["measure"] for d in compared["differences"]] == ["IRMA(b=2)", "ER"]
-    text = run("irma-error", "truth", "wild", "flat", *options).out
+    text = run("score", "irma", "truth", "wild", "flat", *options).out
     assert "Errors of the codes by their frequency in training." in text
     assert "10 to 99" in text
-    alone = run("irma-error", "truth", "named=wild", "--branching", "2", "--training", "training").out
+    alone = run("score", "irma", "truth", "named=wild", "--branching", "2", "--training", "training").out
     assert "training: training: 23 images" in alone
 
 
@@ -213,6 +215,6 @@ def test_irma_codes_of_several_systems(run: Run) -> None:
 def test_irma_options_that_do_not_go_together(run: Run, options: tuple[str, ...], words: str) -> None:
     for name, text in {**CODES, "others": "a 1111\n"}.items():
         Path(name).write_text(text)
-    done = run("irma-error", "truth", *options)
+    done = run("score", "irma", "truth", *options)
     assert done.code in (2, 3)
     assert words in " ".join(done.err.replace("│", " ").split())

@@ -1,4 +1,4 @@
-"""Options of ``cuihop captions`` for models and embeddings. `adapters/test_caption_models.py` runs real models."""
+"""Options of ``cuihop score captions`` for models and embeddings; `adapters/test_caption_models.py` runs real ones."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Run) -> Run:
 def test_similarity_of_embeddings_by_the_rules_of_each_year(
     run: Run, official: tuple[str, ...], empty: tuple[float | None, float]
 ) -> None:
-    done = run("captions", "ref.csv", "s.csv", *EMBEDDINGS, "captions.npy", "--measure", "similarity", "--output",
-               "values.csv", "--resamples", "100", *official)  # fmt: skip
+    done = run("score", "captions", "ref.csv", "s.csv", *EMBEDDINGS, "captions.npy", "--measure", "similarity",
+               "--output", "values.csv", "--resamples", "100", *official)  # fmt: skip
     assert (done.code, done.err) == (0, "")
     with np.load("images.npz") as archive:
         images = np.array([archive[name] for name in NAMES])
@@ -67,13 +67,13 @@ def test_similarity_of_embeddings_by_the_rules_of_each_year(
 )
 def test_options_that_do_not_go_together_are_refused(run: Run, options: list[str], message: str) -> None:
     Path("scores.csv").write_text("ID,similarity\n" + "".join(f"{name},1\n" for name in NAMES))
-    done = run("captions", "ref.csv", "s.csv", *options)
+    done = run("score", "captions", "ref.csv", "s.csv", *options)
     assert done.code != 0
     assert message in " ".join(done.err.replace("│", " ").split())
 
 
 def test_embeddings_of_every_system_are_needed(run: Run) -> None:
-    done = run("captions", "ref.csv", "s.csv", "t.csv", *EMBEDDINGS, "s=captions.npy")
+    done = run("score", "captions", "ref.csv", "s.csv", "t.csv", *EMBEDDINGS, "s=captions.npy")
     assert done.code != 0
     assert "--caption-embeddings SYSTEM=FILE is needed once for each system" in " ".join(
         done.err.replace("│", " ").split()

@@ -1,4 +1,4 @@
-"""``cuihop captions``: one system, several, files, and refusals."""
+"""``cuihop score captions``: one system, several, files, and refusals."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Run) -> Run:
 
 
 def test_one_system_with_its_near_misses(run: Run, snapshot: Path) -> None:
-    done = run("captions", "ref.csv", "good.csv", "--graph", snapshot, "--output", "values.csv", *FEW)
+    done = run("score", "captions", "ref.csv", "good.csv", "--graph", snapshot, "--output", "values.csv", *FEW)
     assert (done.code, done.err) == (0, "")
     lines = [" ".join(line.split()) for line in done.out.splitlines()]
     assert any(line.startswith("good 0.7500 (") and ") 0.5000 (" in line and ") 0.6250 (" in line for line in lines)
@@ -54,7 +54,7 @@ def test_one_system_with_its_near_misses(run: Run, snapshot: Path) -> None:
 
 def test_several_systems_are_ranked_and_compared(run: Run) -> None:
     names = ("ROUGE-1,BLEU@2", "--cards", "cards", "--report", "r.tex", "--plot", "p.svg")
-    done = run("captions", "ref.csv", "B=bad.csv", "G=good.csv", "--measure", *names, *FEW)
+    done = run("score", "captions", "ref.csv", "B=bad.csv", "G=good.csv", "--measure", *names, *FEW, "--verbose")
     assert (done.code, done.err) == (0, "")
     lines = [" ".join(line.split()) for line in done.out.splitlines()]
     places = {name: next(i for i, line in enumerate(lines) if line.startswith(f"{name} 0.")) for name in "GB"}
@@ -64,7 +64,9 @@ def test_several_systems_are_ranked_and_compared(run: Run) -> None:
     assert r"\toprule" in Path("r.tex").read_text()
     assert Path("p.svg").stat().st_size
     again = run("compare", "cards/B.json", "cards/G.json", *FEW, "--json")
-    twice = run("captions", "ref.csv", "B=bad.csv", "G=good.csv", "--measure", "ROUGE-1,BLEU@2", *FEW, "--json")
+    twice = run(
+        "score", "captions", "ref.csv", "B=bad.csv", "G=good.csv", "--measure", "ROUGE-1,BLEU@2", *FEW, "--json"
+    )
     assert json.loads(again.out)["differences"] == json.loads(twice.out)["differences"]
     assert ScoreCard.read("cards/G.json").means["ROUGE-1"] == 0.75
 
@@ -72,7 +74,7 @@ def test_several_systems_are_ranked_and_compared(run: Run) -> None:
 def test_json_means_by_label_and_values_from_elsewhere(run: Run, snapshot: Path) -> None:
     Path("groups.csv").write_text("image,modality\n1,CT\n2,CT\n3,MR\n4,MR\n")
     arguments = ("--scores", "good=scores.csv", "--graph", snapshot, "--by", "modality", "--groups", "groups.csv", *FEW)
-    done = run("captions", "ref.csv", "good.csv", *arguments, "--json")
+    done = run("score", "captions", "ref.csv", "good.csv", *arguments, "--json")
     (system,) = json.loads(done.out)["systems"]
     means = {row["measure"]: row["mean"] for row in system["scores"]}
     assert means == system["means"]
@@ -81,7 +83,7 @@ def test_json_means_by_label_and_values_from_elsewhere(run: Run, snapshot: Path)
     assert system["near_misses"][0]["true_name"] == "Aorta"
     ct = next(row for row in system["by"] if (row["measure"], row["value"]) == ("ROUGE-1", "CT"))
     assert (ct["queries"], ct["mean"]) == (2, 0.5)
-    official = run("captions", "ref.csv", "good.csv", *arguments, "--official", "2025")
+    official = run("score", "captions", "ref.csv", "good.csv", *arguments, "--official", "2025")
     assert "relevance: not computed, without BERTScore(value=F1)" in official.out.splitlines()
 
 
@@ -89,10 +91,10 @@ def test_concepts_of_another_extractor(run: Run) -> None:
     Path("true.csv").write_text("ID,CUIs\n1,C0042449;C0018670\n2,C0003483\n3,\n4,\n")
     Path("found.csv").write_text("ID,CUIs\n1,C0042449\n2,C0003842\n3,\n4,C0018670\n")
     files = ("--reference-concepts", "true.csv", "--concepts", "good=found.csv")
-    done = run("captions", "ref.csv", "good.csv", *files, "--json", *FEW)
+    done = run("score", "captions", "ref.csv", "good.csv", *files, "--json", *FEW)
     assert json.loads(done.out)["systems"][0]["means"] == {"ROUGE-1": 0.75, "concept-F1": pytest.approx(5 / 12)}
     Path("found.csv").write_text("ID,CUIs\n1,C0042449\n2,C0003842\n3,\n5,C0018670\n")
-    refused = run("captions", "ref.csv", "good.csv", *files)
+    refused = run("score", "captions", "ref.csv", "good.csv", *files)
     assert "found.csv, line 5" in refused.err
     assert "found '5'" in refused.err
 
@@ -101,7 +103,9 @@ def test_concepts_of_another_extractor(run: Run) -> None:
 def test_concepts_of_another_vocabulary_are_refused(run: Run, found: str) -> None:
     Path("true.csv").write_text("ID,CUIs\n1,C0042449;C0018670\n2,C0003483\n3,\n4,\n")
     Path("found.csv").write_text(f"ID,CUIs\n1,{found}\n2,\n3,\n4,\n")
-    done = run("captions", "ref.csv", "good.csv", "--reference-concepts", "true.csv", "--concepts", "good=found.csv")
+    done = run(
+        "score", "captions", "ref.csv", "good.csv", "--reference-concepts", "true.csv", "--concepts", "good=found.csv"
+    )
     assert (done.code, done.out) == (3, "")
     assert (
         f"found.csv: no predicted concept is a true one, and all are written in another form; found such as '{found}'"
@@ -114,7 +118,15 @@ def test_a_caption_without_any_right_concept_is_said(run: Run) -> None:
     Path("true.csv").write_text("ID,CUIs\n1,C0042449\n2,\n3,\n4,\n")
     Path("found.csv").write_text("ID,CUIs\n1,C0018670\n2,\n3,\n4,\n")
     done = run(
-        "captions", "ref.csv", "good.csv", "--reference-concepts", "true.csv", "--concepts", "good=found.csv", *FEW
+        "score",
+        "captions",
+        "ref.csv",
+        "good.csv",
+        "--reference-concepts",
+        "true.csv",
+        "--concepts",
+        "good=found.csv",
+        *FEW,
     )
     assert done.code == 0
     assert "no predicted concept is a true one of any text or image: are both of the same vocabulary?" in done.out
@@ -132,20 +144,20 @@ def test_a_caption_without_any_right_concept_is_said(run: Run) -> None:
 def test_what_is_no_caption_is_refused(run: Run, content: str, options: tuple[str, ...], words: str) -> None:
     Path("wrong.csv").write_text(content)
     for arguments in (("ref.csv", "wrong.csv"), ("wrong.csv", "good.csv")):
-        done = run("captions", *arguments, *options)
+        done = run("score", "captions", *arguments, *options)
         assert (done.code, done.out, words in done.err) == (3, "", True), done.err
         assert f"wrong.csv, line {2 - content.startswith('1')}" in done.err
 
 
 def test_columns_of_captions_may_have_any_name(run: Run) -> None:
     Path("other.csv").write_text(GOOD.replace("Caption", "prediction"))
-    assert run("captions", "ref.csv", "other.csv", *FEW).code == 0
+    assert run("score", "captions", "ref.csv", "other.csv", *FEW).code == 0
 
 
 @pytest.mark.parametrize(("column", "value"), [("BLEURT", "31.1"), ("BERTScore", "84.7"), ("AlignScore", "9.1")])
 def test_values_in_percent_are_refused(run: Run, column: str, value: str) -> None:
     Path("percent.csv").write_text(f"ID,{column}\n1,{value}\n2,0.5\n3,0.5\n4,0.5\n")
-    done = run("captions", "ref.csv", "good.csv", "--scores", "percent.csv")
+    done = run("score", "captions", "ref.csv", "good.csv", "--scores", "percent.csv")
     assert (done.code, done.out) == (3, "")
     assert f"not a value of the measure; found '{value}'" in done.err
     assert f"A value in percent is divided by 100: {float(value) / 100:g}" in done.err
@@ -154,7 +166,7 @@ def test_values_in_percent_are_refused(run: Run, column: str, value: str) -> Non
 @pytest.mark.parametrize("value", ["nan", "NULL", "<NA>"])
 def test_a_missing_value_is_no_group(run: Run, value: str) -> None:
     Path("groups.csv").write_text(f"image,modality\n1,CT\n2,\n3,{value}\n4,none\n")
-    done = run("captions", "ref.csv", "good.csv", "--by", "modality", "--groups", "groups.csv", *FEW)
+    done = run("score", "captions", "ref.csv", "good.csv", "--by", "modality", "--groups", "groups.csv", *FEW)
     assert (done.code, done.out) == (3, "")
     assert f"groups.csv, line 4, column 2: a missing value in place of a label; found '{value}'" in done.err
     assert "expected a label, or nothing" in done.err
@@ -167,13 +179,13 @@ def test_a_missing_value_is_no_group(run: Run, value: str) -> None:
         (("--scores", "other=scores.csv"), "systems: good"),
         (("--measure", "concept-F1"), "needs a graph, or concepts of both sides"),
         (("--measure", "BERTScore"), "a file of --scores"),
-        (("--text", "as-given", "--official", "2025"), "no rules of the organisers"),
+        (("--words", "as-given", "--official", "2025"), "no rules of the organisers"),
         (("--measure", "AP"), "not a measure of captions"),
         (("--by", "modality"), "--groups"),
         (("good=bad.csv",), "two predictions are called 'good'"),
     ],
 )
 def test_refusals(run: Run, arguments: tuple[str, ...], words: str) -> None:
-    done = run("captions", "ref.csv", "good.csv", *arguments)
+    done = run("score", "captions", "ref.csv", "good.csv", *arguments)
     assert done.code != 0
     assert words in " ".join(done.err.replace("│", " ").split())

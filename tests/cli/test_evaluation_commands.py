@@ -1,4 +1,4 @@
-"""``cuihop evaluate`` and ``cuihop nn-iou``: what they print, where, and with which exit code."""
+"""``cuihop evaluate`` and ``cuihop explain concepts``: what they print, where, and with which exit code."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(snapshot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program
     return program
 
 
-GIVEN = ("evaluate", "--concepts", "images.csv", "--ranking", "run.txt")
+GIVEN = ("evaluate", "--concepts", "images.csv", "run.txt")
 
 
 def test_means_and_a_summary_for_people(run: Run) -> None:
@@ -47,12 +47,10 @@ def test_means_and_a_summary_for_people(run: Run) -> None:
     for part in (
         "nn-CUI@1 0.6250 4",
         "CUI@1 0.2500 4",
-        "4 queries, 4 of them in the corpus of 4 images",
-        "n = 1, λ = 0.5, hops either way",
-        "release example",
+        "4 queries, each excluded from its own results · n = 1, λ = 0.5, hops in both directions · release example (",
         "1 of 4 queries and 1 of 4 images of the corpus have no concept",
-        "1 query has no other image with any nn-IoU (IDCG is 0): scored 0",
-        "2 queries have no other image with any IoU (IDCG is 0): scored 0",
+        "1 query without any relevant image by nn-IoU (scored 0)",
+        "2 queries without any relevant image by IoU (scored 0)",
         "4 rankings shorter than the largest K",
     ):
         assert part in words
@@ -103,7 +101,7 @@ def test_unknown_concepts_are_refused_with_advice_or_counted(run: Run) -> None:
     done = run(*GIVEN)
     assert (done.code, done.out) == (4, "")
     assert "--unknown isolated" in done.err
-    done = run(*GIVEN, "--unknown", "isolated")
+    done = run(*GIVEN, "--unknown", "isolated", "--verbose")
     assert done.code == 0
     for part in (
         "2 of 7 identifiers (28.6%), 2 of 8 occurrences (25.0%): not in the graph; match only themselves",
@@ -118,7 +116,7 @@ def test_missing_rankings_stop_it_or_score_nothing(run: Run) -> None:
     done = run(*GIVEN)
     assert (done.code, done.out) == (3, "")
     assert "3: b, c, d" in done.err
-    done = run(*GIVEN, "--missing", "zero")
+    done = run(*GIVEN, "--missing", "zero", "--verbose")
     assert "3 queries without a ranking: scored 0" in done.out
     assert "1 query retrieved itself; that hit was removed" in done.out
 
@@ -140,7 +138,7 @@ def test_a_corpus_of_its_own_and_embeddings(run: Run) -> None:
     Path("corpus.csv").write_text(f"image,concepts\nx,{VESSELS}\ny,{HEAD}\n")
     np.save("q.npy", np.eye(4))
     np.save("c.npy", np.array([[1.0, 0.5, 0.1, 0.0], [0.0, 0.2, 0.3, 1.0]]))
-    common = ("evaluate", "--concepts", "images.csv", "--corpus", "corpus.csv", "--ranking", "q.npy", "--json")
+    common = ("evaluate", "--concepts", "images.csv", "--corpus", "corpus.csv", "q.npy", "--json")
     answer = json.loads(run(*common, "--corpus-embeddings", "c.npy", "--measure", "nn-CUI@1").out)
     assert (answer["counts"]["corpus"], answer["counts"]["queries_in_corpus"]) == (2, 0)
     # a finds x (1/3 of the ideal 1/2 ... by hand: nn-IoU 2 * .5 / 3), b finds x, c finds y, d finds y.
@@ -151,14 +149,14 @@ def test_a_corpus_of_its_own_and_embeddings(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("evaluate", "--concepts", "images.csv"), 2, "either --ranking FILE or --baseline"),
-        ((*GIVEN, "--baseline", "iou"), 2, "either --ranking FILE or --baseline"),
+        (("evaluate", "--concepts", "images.csv"), 2, "either a ranking, RUN, or --baseline"),
+        ((*GIVEN, "--baseline", "iou"), 2, "either a ranking, RUN, or --baseline"),
         (("evaluate", "--concepts", "images.csv", "--baseline", "best"), 2, "no baseline is called 'best'"),
         (("evaluate", "--concepts", "images.csv", "--baseline", "random:x"), 2, "no baseline is called"),
         (("evaluate", "--concepts", "images.csv", "--baseline", "random:"), 2, "no baseline is called"),
         (("evaluate", "--concepts", "none.csv", "--baseline", "iou"), 3, "none.csv: no such file"),
         (("evaluate", "--concepts", "run.txt", "--baseline", "iou"), 3, "run.txt, line 1: wrong number of columns"),
-        (("evaluate", "--concepts", "images.csv", "--ranking", "none.run"), 3, "none.run: no such file"),
+        (("evaluate", "--concepts", "images.csv", "none.run"), 3, "none.run: no such file"),
         ((*GIVEN, "--measure", "ERR@10"), 3, "not a measure"),
         ((*GIVEN, "--measure", "nDCG@10"), 3, "which documents are relevant"),
         ((*GIVEN, "--lambda", "1.5"), 2, "lambda"),
@@ -173,31 +171,35 @@ def test_what_is_wrong_has_a_message_and_a_code(run: Run, arguments: tuple[str, 
     assert message in " ".join(done.err.split())
 
 
-# nn-iou
+# explain concepts
 
 
-def test_nn_iou_shows_why(run: Run) -> None:
-    done = run("nn-iou", f"{VEINS};{HEAD}", f"{VESSELS};{HEAD};C0006121")
+def test_the_nn_iou_of_two_sets_is_shown_with_its_reasons(run: Run) -> None:
+    done = run("explain", "concepts", f"{VEINS};{HEAD}", f"{VESSELS};{HEAD};C0006121")
     assert (done.code, done.err) == (0, "")
     words = " ".join(done.out.split())
     for part in (
-        "C0018670 Head A and B 1 in both",
-        "C0042449 Veins A 0.5 1 hop to C0005847 Blood vessels",
-        "C0005847 Blood vessels B 0.5 1 hop from C0042449 Veins",
-        "C0006121 Brain stem B 0 no concept of the other set within 1 hop",
+        "1 C0018670 Head",
+        "0.5 C0042449 Veins: 1 hop to C0005847 Blood vessels",
+        "0.5 C0005847 Blood vessels: 1 hop from C0042449 Veins",
+        "0 C0006121 Brain stem: 3 hops from C0018670 Head, too far",
         "IoU 0.2500 = 1 / 4",
-        "nn-IoU 0.5000 = (1 + 0.5 · 2) / 4 (n = 1, λ = 0.5, hops either way)",
+        "nn-IoU 0.5000 = (1 + 0.5 · 2) / 4 (n = 1, λ = 0.5, hops in both directions)",
     ):
         assert part in words
 
 
-def test_nn_iou_as_json(run: Run) -> None:
-    answer = json.loads(run("nn-iou", f"C9000901;{UNKNOWN}", VESSELS, "--unknown", "isolated", "-n", "2", "--json").out)
-    assert answer == {
-        "release": example_graph().release.digest,
-        "release_name": "example",
-        "A": [VEINS, UNKNOWN],
-        "B": [VESSELS],
+def test_all_concepts_within_n_hops_are_named(run: Run) -> None:
+    done = run("explain", "concepts", VEINS, f"{VESSELS};{ARTERIES}", "-n", "2")
+    assert f"1 hop to {VESSELS} Blood vessels; also 2 hops to {ARTERIES}" in done.out
+
+
+def test_the_nn_iou_of_two_sets_as_json(run: Run) -> None:
+    given = ("explain", "concepts", f"C9000901;{UNKNOWN}", VESSELS, "--unknown", "isolated", "-n", "2", "--json")
+    answer = json.loads(run(*given).out)
+    assert (answer["A"], answer["B"], answer["merged"]) == ([VEINS, UNKNOWN], [VESSELS], {"C9000901": VEINS})
+    assert (answer["unknown"], answer["retired"], answer["upper_case"]) == ([UNKNOWN], [], {})
+    assert answer["relevance"] == {
         "n": 2,
         "lambda": 0.5,
         "weight": "constant",
@@ -210,39 +212,38 @@ def test_nn_iou_as_json(run: Run) -> None:
             {"cui": VEINS, "side": "A", "witnesses": [{"cui": VESSELS, "hops": 1}], "similarity": None},
             {"cui": VESSELS, "side": "B", "witnesses": [{"cui": VEINS, "hops": 1}], "similarity": None},
         ],
-        "names": {VEINS: "Veins", VESSELS: "Blood vessels"},
         "union": 3,
         "isolated": [UNKNOWN],
         "dropped": [],
         "merged": {"C9000901": VEINS},
-        "unknown": [UNKNOWN],
-        "retired": [],
-        "upper_case": {},
+        "release": example_graph().release.digest,
+        "release_name": "example",
     }  # fmt: skip
 
 
-def test_nn_iou_weighs_by_hops_and_leaves_out(run: Run) -> None:
-    done = run("nn-iou", f"C0006121;{UNKNOWN}", "C0018670;C0926510", "--unknown", "drop", "-n", "3", "--weight", "hops")
+def test_near_concepts_are_weighed_by_hops_and_unknown_ones_left_out(run: Run) -> None:
+    sets = (f"C0006121;{UNKNOWN}", "C0018670;C0926510")
+    done = run("explain", "concepts", *sets, "--unknown", "drop", "-n", "3", "--weight", "hops")
     assert f"not in the graph, and left out: {UNKNOWN}" in done.err
     assert "0.25 = 0.5²" in done.out
-    assert "(0 + 0.5² · 2 + 0.5³ · 1) / 3   (n = 3, λ = 0.5, weight λ^hops, hops either way)" in done.out
-    assert run("nn-iou", VEINS, VESSELS, "--weight", "lin").code == 2
-    assert run("nn-iou", VEINS, VESSELS, "--weight", "hops", "-n", "33").code == 3
+    assert "(0 + 0.5² · 2 + 0.5³ · 1) / 3   (n = 3, λ = 0.5, weight λ^hops, hops in both directions)" in done.out
+    assert run("explain", "concepts", VEINS, VESSELS, "--weight", "lin").code == 2
+    assert run("explain", "concepts", VEINS, VESSELS, "--weight", "hops", "-n", "33").code == 3
 
 
-def test_nn_iou_names_retired_and_unknown_concepts(run: Run) -> None:
-    done = run("nn-iou", f"C9000901;{UNKNOWN}", VESSELS, "--unknown", "isolated")
+def test_retired_and_unknown_concepts_of_two_sets_are_named(run: Run) -> None:
+    done = run("explain", "concepts", f"C9000901;{UNKNOWN}", VESSELS, "--unknown", "isolated")
     assert "C9000901 → C0042449" in done.err
-    assert f"not in the graph, so each matches only itself: {UNKNOWN}" in done.err
-    done = run("nn-iou", f"C9000901;{UNKNOWN}", VESSELS)
+    assert f"{UNKNOWN}: not in the graph: matches only itself" in done.out
+    done = run("explain", "concepts", f"C9000901;{UNKNOWN}", VESSELS)
     assert (done.code, done.out) == (4, "")
     assert "--unknown isolated" in done.err
 
 
-def test_nn_iou_of_nothing(run: Run) -> None:
-    done = run("nn-iou", "", "")
+def test_two_empty_sets_have_an_nn_iou_of_0(run: Run) -> None:
+    done = run("explain", "concepts", "", "")
     assert "nn-IoU 0.0000 = (0 + 0.5 · 0) / 0" in " ".join(done.out.split())
-    assert run("nn-iou", f"{VEINS};;{HEAD}", VESSELS).code == 3
+    assert run("explain", "concepts", f"{VEINS};;{HEAD}", VESSELS).code == 3
 
 
 def test_the_worst_queries_are_listed_with_their_values(run: Run) -> None:
@@ -260,7 +261,7 @@ def test_a_printed_evaluation_is_the_text_of_the_command_line(run: Run, snapshot
     with SnapshotGraph.open(snapshot) as graph:
         images = ImageConcepts.read("images.csv")
         found = evaluate(images, read_ranking("run.txt", tuple(images)), graph, measures=["nn-CUI@1,3", "CUI@1"])
-    printed = run(*GIVEN, "--measure", "nn-CUI@1,3", "--measure", "CUI@1").out
+    printed = run(*GIVEN, "--measure", "nn-CUI@1,3", "--measure", "CUI@1", "--verbose").out
     assert str(found).replace("─", "").split() == printed.replace("─", "").split()
 
 
@@ -268,5 +269,5 @@ def test_a_figure_of_the_values_is_written_and_another_suffix_refused_before_the
     done = run(*GIVEN, "--plot", "values.svg")
     assert "Figure: values.svg" in done.out
     assert "nn-CUI@5" in Path("values.svg").read_text()
-    done = run(*GIVEN, "--plot", "values.gif", "--ranking", "missing.txt")
+    done = run(*GIVEN[:-1], "--plot", "values.gif", "missing.txt")
     assert (done.code, "found '.gif'; expected a name that ends in .svg, .png or .pdf" in done.err) == (3, True)

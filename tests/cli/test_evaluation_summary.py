@@ -6,6 +6,7 @@ import csv
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -216,7 +217,7 @@ def test_a_cut_off_beyond_the_corpus_is_the_whole_corpus(graph: SnapshotGraph) -
 
 def test_mappings_frames_and_files_are_the_same(graph: SnapshotGraph, result: Evaluation, tmp_path: Path) -> None:
     (tmp_path / "images.csv").write_text("ID,CUIs\n" + "".join(f"{i},{c}\n" for i, c in IMAGES.items()))
-    forms: list[object] = [
+    forms: list[Any] = [
         {image: concepts.split(";") if concepts else [] for image, concepts in IMAGES.items()},
         pd.DataFrame({"image": IMAGES.keys(), "concepts": IMAGES.values()}),
         pd.read_csv(tmp_path / "images.csv"),
@@ -281,7 +282,7 @@ def test_arguments_that_are_none(graph: SnapshotGraph, options: dict[str, object
         ({"a": "C0042449;;C0018670"}, "identifier is missing"),
     ],
 )
-def test_images_that_are_none(graph: SnapshotGraph, images: object, message: str) -> None:
+def test_images_that_are_none(graph: SnapshotGraph, images: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         evaluate(images, {}, graph)
 

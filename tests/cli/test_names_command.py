@@ -1,4 +1,4 @@
-"""``cuihop names``, and names from a file in other commands."""
+"""``cuihop concept --file``, and names from a file in other commands."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def rows(text: str) -> list[list[str]]:
 
 
 def test_a_row_for_each_image_and_concept(run: Run) -> None:
-    done = run("names", "images.csv", "--graph", "graph.cuihop")
+    done = run("concept", "--file", "images.csv", "--graph", "graph.cuihop")
     assert rows(done.out) == [
         ["image", "concept", "name"],
         ["b", AORTA, "Aorta"],
@@ -47,7 +47,9 @@ def test_a_row_for_each_image_and_concept(run: Run) -> None:
 
 
 def test_a_file_names_what_the_graph_does_not(run: Run) -> None:
-    done = run("names", "images.csv", "--graph", "graph.cuihop", "--names", "names.tsv", "--output", "named.csv")
+    done = run(
+        "concept", "--file", "images.csv", "--graph", "graph.cuihop", "--names", "names.tsv", "--output", "named.csv"
+    )
     assert done.out == ""
     assert rows(Path("named.csv").read_text())[2:5] == [
         ["b", "C9000901", "Veins"], ["a", "C9000004", ""], ["a", UNKNOWN, "the unknown, named"],
@@ -57,7 +59,7 @@ def test_a_file_names_what_the_graph_does_not(run: Run) -> None:
 
 def test_a_list_of_identifiers_keeps_its_order_and_repeats(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("list.txt").write_text(f"\nconcept\n{VESSELS.lower()}\n\n {VEINS}\n{VESSELS}\n")
-    done = run("names", "list.txt", "--names", "names.tsv")
+    done = run("concept", "--file", "list.txt", "--names", "names.tsv")
     assert rows(done.out) == [
         ["concept", "name"], [VESSELS, ""], [VEINS, "veins; all of them"], [VESSELS, ""],
     ]  # fmt: skip
@@ -66,7 +68,7 @@ def test_a_list_of_identifiers_keeps_its_order_and_repeats(run: Run, monkeypatch
 
 def test_retired_concepts_are_counted(run: Run) -> None:
     Path("list.txt").write_text("C9000902\n")
-    done = run("names", "list.txt", "--graph", "graph.cuihop")
+    done = run("concept", "--file", "list.txt", "--graph", "graph.cuihop")
     assert (done.code, "1 retired without a successor" in done.err) == (0, True)
 
 
@@ -82,7 +84,7 @@ def test_retired_concepts_are_counted(run: Run) -> None:
 )
 def test_a_wrong_list_is_refused_with_its_line(run: Run, content: str, message: str) -> None:
     Path("list.txt").write_text(content)
-    done = run("names", "list.txt", "--graph", "graph.cuihop")
+    done = run("concept", "--file", "list.txt", "--graph", "graph.cuihop")
     assert (done.code in {3, 4}, done.out) == (True, "")
     assert message in done.err
 
@@ -99,13 +101,13 @@ def test_a_wrong_list_is_refused_with_its_line(run: Run, content: str, message: 
 )
 def test_a_wrong_file_of_names_is_refused_with_its_line(run: Run, content: str, message: str) -> None:
     Path("names.csv").write_text(content)
-    done = run("names", "images.csv", "--names", "names.csv")
+    done = run("concept", "--file", "images.csv", "--names", "names.csv")
     assert (done.code, done.out) == (3, "")
     assert message in done.err
 
 
 def test_names_come_from_somewhere(run: Run) -> None:
-    done = run("names", "images.csv")
+    done = run("concept", "--file", "images.csv")
     assert (done.code, "give --graph" in done.err) == (2, True)
 
 
@@ -115,12 +117,11 @@ def test_names_come_from_somewhere(run: Run) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        ("nn-iou", f"{VEINS};{UNKNOWN}", VESSELS, "--unknown", "isolated"),
         ("explain", "concepts", f"{VEINS};{UNKNOWN}", VESSELS, "--unknown", "isolated"),
         ("explain", "pair", "pairs.csv", "a", "b", "--unknown", "isolated"),
         ("explain", "query", "pairs.csv", "a", "--unknown", "isolated"),
     ],
-    ids=["nn-iou", "concepts", "pair", "query"],
+    ids=["concepts", "pair", "query"],
 )
 def test_explanations_name_concepts_from_the_file(run: Run, command: tuple[str, ...]) -> None:
     Path("pairs.csv").write_text(f"ID,CUIs\na,{VEINS};{UNKNOWN}\nb,{VESSELS}\nc,{AORTA}\n")
@@ -138,4 +139,3 @@ def test_json_of_an_explanation_names_isolated_concepts_too(run: Run) -> None:
     fields = json.loads(run("explain", "concepts", *sets, "--graph", "bare.cuihop").out)
     names = {concept["cui"]: concept["name"] for concept in fields["concepts"]}
     assert names == {VEINS: "veins; all of them", VESSELS: None, UNKNOWN: "the unknown, named"}
-    assert json.loads(run("nn-iou", *sets, "--graph", "bare.cuihop").out)["names"] == names

@@ -43,7 +43,7 @@ def test_the_content_of_the_file_is_printed(run: Run) -> None:
         "concepts 6 in the graph",
         "retired 1 taken for successors, 1 without one",
         "unknown 1",
-        "ordered pairs 10 within 2 hops, either way",
+        "ordered pairs 10 within 2 hops, in both directions",
     ]
     assert lines[-2].startswith(f"written nb, {size:,} bytes, in ")
     assert lines[-1] == "It is used as a graph: --graph nb"
@@ -60,7 +60,7 @@ def test_measures_have_the_same_output_as_with_the_graph(run: Run, direction: st
     write(run, "--hops", "2", "--direction", direction)
     shared = ("--unknown", "isolated", "--direction", direction)
     commands = [
-        ("evaluate", "--concepts", "images.csv", "--ranking", "run.csv", *shared, "-n", "2", "--missing", "zero",
+        ("evaluate", "--concepts", "images.csv", "run.csv", *shared, "-n", "2", "--missing", "zero",
          "--measure", "nn-CUI@2", "--measure", "nn-CUI@2(n=1)", "--json"),
         ("evaluate", "--concepts", "images.csv", "--baseline", "nn-iou", *shared, "--json"),
     ]  # fmt: skip
@@ -68,11 +68,11 @@ def test_measures_have_the_same_output_as_with_the_graph(run: Run, direction: st
         by_graph, by_dictionary = (run(*command, "--graph", graph) for graph in ("graph.cuihop", "nb"))
         assert by_graph.code == 0
         assert by_graph == by_dictionary
-    pair = ("nn-iou", "C0042449;C9000903", f"C0005847;{UNKNOWN}", *shared, "--json", "--graph")
+    pair = ("explain", "concepts", "C0042449;C9000903", f"C0005847;{UNKNOWN}", *shared, "--json", "--graph")
     by_graph, by_dictionary = (json.loads(run(*pair, graph).out) for graph in ("graph.cuihop", "nb"))
-    assert set(by_dictionary.pop("names").values()) == {None}
-    assert by_graph.pop("names")["C0042449"] == "Veins"
-    assert by_graph == by_dictionary
+    assert {each["name"] for each in by_dictionary["concepts"]} == {None}
+    assert by_graph["concepts"][0]["name"] == "Veins"
+    assert by_graph["relevance"] == by_dictionary["relevance"]
     assert by_graph["nn_iou"] > 0
 
 
@@ -80,7 +80,7 @@ def test_score_cards_of_both_are_compared(run: Run) -> None:
     write(run)
     for graph in ("graph.cuihop", "nb"):
         card = ("--card", f"{graph}.json", "--system", graph)
-        done = run("evaluate", "--concepts", "images.csv", "--ranking", "run.csv", "--unknown", "isolated", *card,
+        done = run("evaluate", "--concepts", "images.csv", "run.csv", "--unknown", "isolated", *card,
                    "--graph", graph, "--missing", "zero")  # fmt: skip
         assert done.code == 0
     assert run("compare", "graph.cuihop.json", "nb.json", "--resamples", "100").code == 0
@@ -88,7 +88,7 @@ def test_score_cards_of_both_are_compared(run: Run) -> None:
 
 def test_annotations_are_scored_as_far_as_the_dictionary_reaches(run: Run) -> None:
     Path("names.tsv").write_text("C0003842\tthe arteries\n")
-    score = ("score-annotations", "gold.csv", "found.csv", "--resamples", "100", "--json", "--names", "names.tsv")
+    score = ("score", "annotations", "gold.csv", "found.csv", "--resamples", "100", "--json", "--names", "names.tsv")
     (one,) = json.loads(run(*score, "--graph", "graph.cuihop").out)["systems"]
     (miss,) = one.pop("near_misses")
     assert one["false_positives_by_hops"]["1"] == 1
@@ -107,7 +107,7 @@ def test_annotations_are_scored_as_far_as_the_dictionary_reaches(run: Run) -> No
 def test_detected_concepts_have_the_same_scores(run: Run) -> None:
     write(run)
     Path("detected.csv").write_text("ID,CUIs\na,C0005847\nb,C0042449\nc,C0003842\nd,C0006121\n")
-    detect = ("concept-detection", "images.csv", "detected.csv", "--json", "--graph")
+    detect = ("score", "concepts", "images.csv", "detected.csv", "--json", "--graph")
     ((one,), (other,)) = (json.loads(run(*detect, graph).out)["systems"] for graph in ("graph.cuihop", "nb"))
     assert one["averages"] == other["averages"]
     assert "nn-F1" in json.dumps(one["averages"])
@@ -117,29 +117,29 @@ def test_a_study_has_the_same_numbers(run: Run) -> None:
     write(run, "--hops", "254")  # the ranking by BM takes all distances
     study = ("study", "images.csv", "--unknown", "isolated", "--only", "tables", "--no-plots", "--json")
     by_graph, by_dictionary = (
-        json.loads(run(*study, "--graph", graph, "--out", f"study-{graph}").out)["numbers"]
+        json.loads(run(*study, "--graph", graph, "--output", f"study-{graph}").out)["numbers"]
         for graph in ("graph.cuihop", "nb")
     )
     assert by_graph == by_dictionary
     write(run, "--hops", "1")
-    done = run(*study, "--graph", "nb", "--out", "another")
+    done = run(*study, "--graph", "nb", "--output", "another")
     assert (done.code, "found 254 hops; expected a bound of at most 1 hop" in done.err) == (3, True)
 
 
 def test_more_than_the_file_holds_is_refused_with_a_way_on(run: Run) -> None:
     write(run)
-    done = run("nn-iou", "C0042449", "C0005847", "-n", "2", "--graph", "nb")
+    done = run("explain", "concepts", "C0042449", "C0005847", "-n", "2", "--graph", "nb")
     assert (done.code, done.out) == (3, "")
     assert "found 2 hops; expected a bound of at most 1 hop" in done.err
     assert "cuihop neighbours --concepts FILE --hops N" in done.err
-    done = run("explain", "concepts", "C0042449", "C0005847", "--graph", "nb")
+    done = run("explain", "query", "images.csv", "a", "--graph", "nb")
     assert (done.code, "a neighbour dictionary holds no paths" in done.err) == (3, True)
     assert run("index", "nb").code == 5
 
 
 def test_info_describes_the_file(run: Run) -> None:
     write(run)
-    assert "4 concepts of images.csv within 1 hop (either way) in release example" in run("info", "nb").out
+    assert "4 concepts of images.csv within 1 hop (in both directions) in release example" in run("info", "nb").out
     assert json.loads(run("info", "nb", "--json").out)["neighbour_dictionary"]["unknown"] == 1
 
 

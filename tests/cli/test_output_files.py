@@ -22,59 +22,57 @@ COMMANDS: dict[str, Sequence[str]] = {
     "annotate": ("input", "--graph", "g.cuihop"),
     "distance": ("--pairs", "input", "--graph", "g.cuihop"),
     "similarity": ("--pairs", "input", "--graph", "g.cuihop"),
-    "all-similarities": ("--concepts", "input", "--graph", "g.cuihop"),
-    "names": ("input", "--names", "other", "--graph", "g.cuihop"),
+    "concept": ("--file", "input", "--names", "other", "--graph", "g.cuihop"),
     "neighbours": ("--concepts", "input", "--graph", "g.cuihop"),
     "neighbors": ("--concepts", "other", "--graph", "g.cuihop"),
-    "evaluate": ("--concepts", "other", "--ranking", "input", "--graph", "snapshot:g.cuihop"),
+    "evaluate": ("--concepts", "other", "input", "--graph", "snapshot:g.cuihop"),
     "compare": ("A=input", "other", "--concepts", "other", "--graph", "g.cuihop"),
     "study": ("input", "--graph", "g.cuihop", "--labels", "other"),
-    "concept-detection": ("input", "other"),
-    "irma-error": ("input", "other", "--branching", "2"),
-    "score-annotations": ("input", "A=other", "--graph", "g.cuihop"),
-    "captions": ("input", "A=other", "--graph", "g.cuihop"),
-    "agreement": ("input", "--names", "other", "--graph", "g.cuihop"),
-    "pool": ("input", "other"),
-    "fuse": ("input", "other"),
+    "score concepts": ("input", "other"),
+    "score irma": ("input", "other", "--branching", "2"),
+    "score annotations": ("input", "A=other", "--graph", "g.cuihop"),
+    "score captions": ("input", "A=other", "--graph", "g.cuihop"),
+    "measures agreement": ("input", "--names", "other", "--graph", "g.cuihop"),
+    "runs pool": ("input", "other"),
+    "runs fuse": ("input", "other"),
     "explain pair": ("input", "a", "b", "--graph", "g.cuihop"),
     "explain concepts": ("C1", "C2", "--graph", "input"),
     "explain query": ("input", "a", "--ranking", "other", "--above", "b", "--below", "c", "--graph", "g.cuihop"),
     "load": ("input",),
-    "store": ("input", "--server", "bolt://127.0.0.1:1"),
-    "snapshot": ("--from", "bolt://127.0.0.1:1"),
-    "releases compare": ("1", "2", "--server", "bolt://127.0.0.1:1"),
+    "neo4j push": ("input", "--graph", "bolt://127.0.0.1:1"),
+    "neo4j pull": ("--graph", "bolt://127.0.0.1:1"),
+    "neo4j releases compare": ("1", "2", "--graph", "bolt://127.0.0.1:1"),
     "demo": (),
 }
 WITH = {  # what an option needs beside it
     ("annotate", "spans"): ("--output", "new.csv"),
     ("load", "rejects"): ("--output", "new.cuihop", "--on-bad-row", "skip"),
-    ("load", "report"): ("--output", "new.cuihop"),
+    ("load", "report_json"): ("--output", "new.cuihop"),
     ("load", "changes"): ("--to", "bolt://127.0.0.1:1"),
     ("distance", "rejects"): ("--output", "new.tsv", "--on-bad-row", "skip"),
     ("similarity", "rejects"): ("--output", "new.tsv", "--on-bad-row", "skip"),
-    ("study", "checkpoint"): ("--out", "new"),
-    ("study", "cluster_folder"): ("--out", "new"),
-    ("irma-error", "plot"): ("--training", "other"),
+    ("study", "checkpoint"): ("--output", "new"),
+    ("study", "cluster_folder"): ("--output", "new"),
+    ("score irma", "plot"): ("--training", "other"),
 }
-FILE = {("all-similarities", "output"): ".tsv",
-        ("compare", "report"): ".md", ("score-annotations", "report"): ".tex", ("concept-detection", "report"): ".md",
-        ("concept-detection", "plot"): ".svg",
-        ("captions", "report"): ".md", ("captions", "plot"): ".svg",
-        ("explain pair", "save"): ".svg", ("explain concepts", "save"): ".svg",
-        ("explain query", "save"): ".svg", ("evaluate", "plot"): ".svg", ("compare", "plot"): ".svg",
-        ("irma-error", "plot"): ".svg"}  # fmt: skip
+FILE = {("compare", "report"): ".md", ("score annotations", "report"): ".tex", ("score concepts", "report"): ".md",
+        ("score concepts", "plot"): ".svg",
+        ("score captions", "report"): ".md", ("score captions", "plot"): ".svg",
+        ("explain pair", "plot"): ".svg", ("explain concepts", "plot"): ".svg",
+        ("explain query", "plot"): ".svg", ("evaluate", "plot"): ".svg", ("compare", "plot"): ".svg",
+        ("score irma", "plot"): ".svg"}  # fmt: skip
 
 
 def commands() -> Iterator[tuple[str, Callable[..., Any]]]:
-    app = application()
-    for command in app.registered_commands:
-        assert command.callback is not None
-        yield str(command.name), command.callback
-    for group in app.registered_groups:
-        assert isinstance(group.typer_instance, typer.Typer)
-        for command in group.typer_instance.registered_commands:
+    def below(app: typer.Typer, name: str) -> Iterator[tuple[str, Callable[..., Any]]]:
+        for command in app.registered_commands:
             assert command.callback is not None
-            yield f"{group.name} {command.name or command.callback.__name__}", command.callback
+            yield f"{name}{command.name or command.callback.__name__}", command.callback
+        for group in app.registered_groups:
+            assert isinstance(group.typer_instance, typer.Typer)
+            yield from below(group.typer_instance, f"{name}{group.name or group.typer_instance.info.name} ")
+
+    return below(application(), "")
 
 
 def written() -> Iterator[tuple[str, str, FileUse]]:
@@ -195,7 +193,7 @@ def test_files_that_a_command_names_itself_are_no_inputs_either(here: Path, prog
     images.parent.mkdir()
     images.write_text("ID,Concepts\na,C0000001\n")
     (here / "study" / "cuihop-study.json").write_text('{"files": ["images.csv"]}')
-    done = program("study", "study/images.csv", "--graph", "g.cuihop", "--out", "study", "--overwrite", "--no-plots")
+    done = program("study", "study/images.csv", "--graph", "g.cuihop", "--output", "study", "--overwrite", "--no-plots")
     assert (done.code, "holds a file to read" in done.err) == (3, True)
     assert images.exists()
 
@@ -214,7 +212,7 @@ def test_what_is_written_goes_through_a_link(here: Path, program: Run) -> None: 
         "values.csv": ("evaluate", "--concepts", "images.csv", "--baseline", "iou", "--graph", "g.cuihop", "--output"),
         "card.json": ("evaluate", "--concepts", "images.csv", "--baseline", "iou", "--graph", "g.cuihop", "--card"),
         "toy.cuihop": ("load", "toy.obo", "--output"),
-        "p.svg": ("explain", "pair", "images.csv", "a", "b", "--graph", "g.cuihop", "--save"),
+        "p.svg": ("explain", "pair", "images.csv", "a", "b", "--graph", "g.cuihop", "--plot"),
     }
     for name, arguments in runs.items():
         (here / name).symlink_to(f"elsewhere/{name}")

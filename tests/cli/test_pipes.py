@@ -27,20 +27,20 @@ from example_graph import example_graph
 from program_run import Run
 
 COMMANDS = [
-    "evaluate --graph {graph} --unknown isolated --concepts {concepts} --ranking {run} --qrels {qrels} "
+    "evaluate {run} --graph {graph} --unknown isolated --concepts {concepts} --qrels {qrels} "
     "--labels {labels} -m nn-CUI@3 -m AP -m 'P@3(modality)'",
-    "evaluate --graph {graph} --unknown isolated --concepts {concepts} --corpus {concepts} --ranking {CSV_run}",
-    "evaluate --concepts {concepts} --ranking {array} -m CUI@3",
-    "evaluate --qrels {qrels} --ranking {run} -m AP",
-    "evaluate --label-concepts {labelling_concepts} --ranking {CSV_run} -m 'P@3(organ)'",
+    "evaluate {CSV_run} --graph {graph} --unknown isolated --concepts {concepts} --corpus {concepts}",
+    "evaluate {array} --concepts {concepts} -m CUI@3",
+    "evaluate {run} --qrels {qrels} -m AP",
+    "evaluate {CSV_run} --label-concepts {labelling_concepts} -m 'P@3(organ)'",
     "compare a={run} b={CSV_run} c={array} --concepts {concepts} -m CUI@3 --resamples 10",
     "compare --labels {labels} a={run} b={CSV_run} -m 'P@3(modality)' --resamples 10",
     "study {concepts} --graph {graph} --unknown isolated --labels {labels} --embeddings mine={run} --only tables "
-    "--no-plots --overwrite --out {out}",
-    "concept-detection {detected} a={detected} --manual-truth {detected} --training {detected} --resamples 10",
-    "irma-error {codes} {codes} --codes {code_book}",
-    "score-annotations {concepts} {concepts} --graph {graph} --resamples 10",
-    "captions {labels} {labels} --caption-column modality --reference-concepts {concepts} --concepts {concepts} "
+    "--no-plots --overwrite --output {out}",
+    "score concepts {detected} a={detected} --manual-truth {detected} --training {detected} --resamples 10",
+    "score irma {codes} {codes} --codes {code_book}",
+    "score annotations {concepts} {concepts} --graph {graph} --resamples 10",
+    "score captions {labels} {labels} --caption-column modality --reference-concepts {concepts} --concepts {concepts} "
     "--resamples 10",
     "distance --pairs {pairs} --graph {graph} --output {out}",
     "explain pair {concepts} img1 img2 --corpus {concepts} --graph {graph} --unknown isolated",
@@ -115,7 +115,7 @@ def test_a_shell_gives_the_pipes(graph: Path, tmp_path: Path) -> None:
     program = "from cuihop.cli import main; main()"
     line = (
         f"zcat images.csv.gz | {shlex.quote(sys.executable)} -c {shlex.quote(program)} evaluate --graph {graph} "
-        "--unknown isolated --concepts - --ranking <(zcat run.gz) -m nn-CUI@3 --json"
+        "--unknown isolated --concepts - <(zcat run.gz) -m nn-CUI@3 --json"
     )
     done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -127,14 +127,14 @@ def test_a_shell_gives_the_pipes(graph: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "evaluate --concepts - --ranking - -m CUI@3",
-        "evaluate --label-concepts - --ranking - -m 'P@3(organ)'",
+        "evaluate - --concepts - -m CUI@3",
+        "evaluate - --label-concepts - -m 'P@3(organ)'",
         "compare a=- b=- --concepts images.csv",
         "compare a=- - --concepts images.csv",
         "explain pair - a b --corpus - --graph graph",
-        "concept-detection - -",
-        "irma-error - codes --codes -",
-        "concept-detection truth - --manual-truth -",
+        "score concepts - -",
+        "score irma - codes --codes -",
+        "score concepts truth - --manual-truth -",
     ],
 )
 def test_standard_input_is_read_once(line: str, program: Run) -> None:

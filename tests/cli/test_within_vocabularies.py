@@ -43,9 +43,9 @@ def test_distances_and_paths_and_their_releases(run: Run) -> None:
 def test_every_command_around_a_concept(run: Run) -> None:
     for command, expected in (("neighbours", 1), ("descendants", 1), ("ancestors", 0)):
         assert json.loads(run(command, TWO, "--within-sab", "NCI", "--json").out)["total"] == expected
-    assert json.loads(run("common-ancestors", ONE, THREE, "--within-sab", "NCI", "--json").out)["total"] == 0
+    assert json.loads(run("ancestors", ONE, THREE, "--within-sab", "NCI", "--json").out)["total"] == 0
     assert json.loads(run("concept", TWO, "--within-sab", "NCI", "--json").out)["sabs"] == ["NCI"]
-    assert json.loads(run("nn-iou", ONE, TWO, "--within-sab", "NCI", "--json").out)["nn_iou"] == 0
+    assert json.loads(run("explain", "concepts", ONE, TWO, "--within-sab", "NCI", "--json").out)["nn_iou"] == 0
     assert json.loads(run("explain", "concepts", THREE, TWO, "--within-sab", "NCI", "--json").out)["nn_iou"] == 0.5
 
 
@@ -59,7 +59,7 @@ def test_a_neighbour_dictionary_holds_the_restricted_distances(run: Run) -> None
 
 
 def test_evaluations_state_the_restriction_and_do_not_mix(run: Run) -> None:
-    evaluation = ("evaluate", "--concepts", "images.csv", "--ranking", "run.trec", "--measure", "nn-CUI@2")
+    evaluation = ("evaluate", "--concepts", "images.csv", "run.trec", "--measure", "nn-CUI@2")
     whole = json.loads(run(*evaluation, "--card", "whole.json", "--json").out)
     within = json.loads(run(*evaluation, "--card", "within.json", "--within-sab", "NCI", "--json").out)
     assert whole["release"]["name"] == "asserted"
@@ -73,7 +73,7 @@ def test_evaluations_state_the_restriction_and_do_not_mix(run: Run) -> None:
 
 @pytest.mark.parametrize(("arguments", "code", "said"), [
     (("distance", ONE, TWO, "--within-sab", "snomedct"), 3, "Did you mean SNOMEDCT_US?"),
-    (("nn-iou", ONE, TWO, "--within-sab", "ICD10"), 3, "expected some of MSH, NCI, SNOMEDCT_US"),
+    (("explain", "concepts", ONE, TWO, "--within-sab", "ICD10"), 3, "expected some of MSH, NCI, SNOMEDCT_US"),
 ])  # fmt: skip
 def test_a_vocabulary_that_the_release_lacks(run: Run, arguments: tuple[str, ...], code: int, said: str) -> None:
     done = run(*arguments)
@@ -83,6 +83,6 @@ def test_a_vocabulary_that_the_release_lacks(run: Run, arguments: tuple[str, ...
 
 def test_vocabularies_go_with_a_graph(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUIHOP_GRAPH")
-    done = run("evaluate", "--concepts", "images.csv", "--ranking", "run.trec", "--within-sab", "NCI",
+    done = run("evaluate", "--concepts", "images.csv", "run.trec", "--within-sab", "NCI",
                "--measure", "CUI@2")  # fmt: skip
     assert (done.code, "--within-sab goes with --graph" in done.err) == (2, True)

@@ -40,7 +40,7 @@ def evaluation(inputs: Path, collection: str = "few") -> list[object]:
     return ["--concepts", inputs / f"{collection}.csv", "--graph", inputs / "graph.cuihop", "--unknown", "isolated"]
 
 
-@pytest.mark.parametrize("command", ["evaluate", "compare", "captions", "study"])
+@pytest.mark.parametrize("command", ["evaluate", "compare", "score captions", "study"])
 def test_a_cluster_gives_the_output_of_one_process(
     command: str, inputs: Path, program: Run, dask_servers: DaskServers, tmp_path: Path
 ) -> None:
@@ -50,10 +50,10 @@ def test_a_cluster_gives_the_output_of_one_process(
     for name, options in (("here", []), ("there", cluster)):
         out = tmp_path / name
         of_command: dict[str, list[object]] = {
-            "evaluate": [*evaluation(inputs), "--ranking", inputs / "run.trec", "--output", out],
+            "evaluate": [*evaluation(inputs), inputs / "run.trec", "--output", out],
             "compare": [inputs / "run.trec", inputs / "other.trec", *evaluation(inputs), "--output", out],
             "captions": [inputs / "references.csv", inputs / "predictions.csv", "-m", "ROUGE-L", "--output", out],
-            "study": [inputs / "few.csv", "--graph", inputs / "graph.cuihop", "--out", out, "--only", "tables"],
+            "study": [inputs / "few.csv", "--graph", inputs / "graph.cuihop", "--output", out, "--only", "tables"],
         }
         done = program(command, *of_command[command], *options)
         assert done.code == 0, done.err
@@ -64,7 +64,7 @@ def test_a_cluster_gives_the_output_of_one_process(
 
 def test_a_cluster_without_a_folder_and_a_folder_without_a_cluster_are_refused(inputs: Path, program: Run) -> None:
     require_dask()
-    ranking = ["--ranking", inputs / "run.trec"]
+    ranking = [inputs / "run.trec"]
     done = program("evaluate", *evaluation(inputs), *ranking, "--cluster", "tcp://host:8786")
     assert done.code != 0
     assert "cluster_folder: no folder for the cluster" in done.err

@@ -139,24 +139,22 @@ def test_evaluate_compare_and_study_take_classes(program: Run, tmp_path: Path, m
     Path("x.run").write_text("".join(f"{q} Q0 {i} 1 {9 - ord(i)} x\n" for q in "abcd" for i in "abcd" if i != q))
     shared_options = ["--label-classes", "vessel=vessel.csv", "--graph", "graph.cuihop", "--label-agreement", "shared"]
     options = ["--concepts", "images.csv", *shared_options, "--measure", "P@3(vessel)", "--by", "vessel"]
-    found = program("evaluate", *options, "--ranking", "x.run", "--card", "shared.json", "--json")
+    found = program("evaluate", *options, "x.run", "--card", "shared.json", "--json")
     # b has artery and head: it shares one with c and one with d.
     assert '"P@3(vessel)": 0.3333333333333333' in found.out, found.err
     assert '"label_agreement": "shared"' in found.out
-    assert (
-        program("evaluate", *options, "--label-agreement", "equal", "--ranking", "x.run", "--card", "e.json").code == 0
-    )
+    assert program("evaluate", *options, "--label-agreement", "equal", "x.run", "--card", "e.json").code == 0
     refused = program("compare", "a=shared.json", "b=e.json")
     assert refused.code != 0
     assert "label_agreement: 'shared' and 'equal'" in refused.err
     both = program("compare", "a=x.run", "b=shared.json", *options[:-2])
     assert both.code == 0, both.err
     assert "0.3333" in both.out
-    studied = program("study", "images.csv", *shared_options, "--out", "study", "--only", "tables", "--no-plots")
+    studied = program("study", "images.csv", *shared_options, "--output", "study", "--only", "tables", "--no-plots")
     assert studied.code == 0, studied.err
     assert "share a class" in studied.out
     assert "counts and all below it in the graph" in studied.out
-    alone = program("evaluate", *options, "--ranking", "x.run", "--no-class-descendants")
+    alone = program("evaluate", *options, "x.run", "--no-class-descendants")
     assert "counts alone, without those below it" in alone.out
 
 

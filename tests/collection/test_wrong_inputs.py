@@ -145,7 +145,7 @@ def ranked(ranking: Any) -> MeasuredQueries:
     return cuihop.evaluate(IMAGES, ranking, GRAPH, **BY_CONCEPTS)
 
 
-def of_images(images: object) -> MeasuredQueries:
+def of_images(images: Any) -> MeasuredQueries:
     return cuihop.evaluate(
         images, top_k(images, GRAPH, 3, by="iou", nearness=Nearness(unknown="isolated")), GRAPH, **BY_CONCEPTS
     )
@@ -159,10 +159,10 @@ def clean_ranking() -> Mapping[str, tuple[str, ...]]:
 DOORS = [
     # concepts
     command(EVALUATE + " --concepts {file} --baseline iou --measure nn-CUI@3", "concepts", "none"),
-    command(EVALUATE + " --concepts {file} --ranking {run} --measure CUI@3", "concepts"),
-    command(EVALUATE + " --concepts {file} --ranking {array} --measure nn-CUI@3", "concepts", "none"),
-    command(EVALUATE + " --concepts {file} --corpus {concepts} --ranking {run} --measure nn-CUI@3", "concepts"),
-    command(EVALUATE + " --concepts {concepts} --corpus {file} --ranking {run} --measure nn-CUI@3", "concepts"),
+    command(EVALUATE + " --concepts {file} {run} --measure CUI@3", "concepts"),
+    command(EVALUATE + " --concepts {file} {array} --measure nn-CUI@3", "concepts", "none"),
+    command(EVALUATE + " --concepts {file} --corpus {concepts} {run} --measure nn-CUI@3", "concepts"),
+    command(EVALUATE + " --concepts {concepts} --corpus {file} {run} --measure nn-CUI@3", "concepts"),
     command(EVALUATE + " --concepts {file} --labels {labels} --baseline iou --measure 'P@3(modality)'", "concepts",
             "some"),
     command(COMPARE + " a={run} b={CSV_run} --concepts {file} --measure nn-CUI@3", "concepts"),
@@ -178,34 +178,34 @@ DOORS = [
     python("ImageConcepts.read, evaluate", "concepts",
            lambda file: cuihop.evaluate(ImageConcepts.read(file), clean_ranking(), GRAPH, **BY_CONCEPTS)),
     # concepts that are labels
-    command("evaluate --label-concepts {file} --ranking {run} --measure 'P@3(organ)'", "labelling concepts"),
+    command("evaluate {run} --label-concepts {file} --measure 'P@3(organ)'", "labelling concepts"),
     command("compare --label-concepts {file} a={run} b={CSV_run} --measure 'P@3(organ)' --resamples 10",
             "labelling concepts"),
     # rankings
     *(door for kind in ("run", "CSV run", "array") for door in (
-        command(EVALUATE + " --concepts {concepts} --ranking {file} --measure nn-CUI@3", kind),
+        command(EVALUATE + " --concepts {concepts} {file} --measure nn-CUI@3", kind),
         command(COMPARE + " a={file} b={run} --concepts {concepts} --measure nn-CUI@3", kind),
-        command("evaluate --labels {labels} --ranking {file} --measure 'P@3(modality)'", kind),
+        command("evaluate {file} --labels {labels} --measure 'P@3(modality)'", kind),
         command("study {concepts} --graph {graph} --unknown isolated --embeddings mine={file} --only tables "
-                "--no-plots --overwrite --out {out}", kind),
+                "--no-plots --overwrite --output {out}", kind),
         python("read_ranking", kind, lambda file: ranked(read_ranking(file, NAMES, depth=3))),
         python("read_ranking_in_blocks", kind, lambda file: ranked(read_ranking_in_blocks(file, NAMES))),
     )),
     *(door for kind in ("run", "CSV run") for door in (
-        command("evaluate --qrels {qrels} --ranking {file} --measure AP", kind, "none"),
+        command("evaluate {file} --qrels {qrels} --measure AP", kind, "none"),
         command("compare --qrels {qrels} a={file} b={run} --measure AP --resamples 10", kind, "none"),
         python("read_run", kind, lambda file: evaluate(
             Dataset(qrels=Judgements.read(file.with_name("qrels.qrels"))), read_run(file, NAMES), measures="AP",
         ), "none"),
     )),
     # judgements
-    command("evaluate --qrels {file} --ranking {run} --measure AP", "qrels"),
-    command(EVALUATE + " --concepts {concepts} --qrels {file} --ranking {run} --measure AP", "qrels"),
+    command("evaluate {run} --qrels {file} --measure AP", "qrels"),
+    command(EVALUATE + " --concepts {concepts} --qrels {file} {run} --measure AP", "qrels"),
     command("compare --qrels {file} a={run} b={CSV_run} --measure AP --resamples 10", "qrels"),
     python("Judgements.read", "qrels", lambda file: cuihop.evaluate(
         Dataset(IMAGES, qrels=Judgements.read(file)), clean_ranking(), None, measures="AP")),
     # labels
-    command("evaluate --labels {file} --ranking {run} --measure 'P@3(modality)'", "labels"),
+    command("evaluate {run} --labels {file} --measure 'P@3(modality)'", "labels"),
     command(EVALUATE + " --concepts {concepts} --labels {file} --baseline iou --measure 'P@3(modality)'", "labels"),
     command("compare --labels {file} a={run} b={CSV_run} --measure 'P@3(modality)' --resamples 10", "labels"),
     command("study {concepts} --graph {graph} --unknown isolated --labels {file} --only tables --no-plots --overwrite "
@@ -213,15 +213,15 @@ DOORS = [
     python("Labels.read", "labels", lambda file: evaluate(
         Dataset(labels=Labels.read(file)), clean_ranking(), measures="P@3(modality)")),
     # campaigns
-    command("concept-detection {file} {detected} --resamples 10", "detected"),
-    command("concept-detection {detected} {file} --resamples 10", "detected"),
-    command("concept-detection {detected} {detected} --manual-truth {file} --resamples 10", "detected"),
-    command("concept-detection {detected} {detected} --training {file} --resamples 10", "detected", "none"),
+    command("score concepts {file} {detected} --resamples 10", "detected"),
+    command("score concepts {detected} {file} --resamples 10", "detected"),
+    command("score concepts {detected} {detected} --manual-truth {file} --resamples 10", "detected"),
+    command("score concepts {detected} {detected} --training {file} --resamples 10", "detected", "none"),
     python("evaluate_detection", "detected", lambda file: evaluate_detection(file, file.with_name("detected.csv"))),
-    command("irma-error {file} {codes} --branching 2", "codes"),
-    command("irma-error {codes} {file} --codes {code_book}", "codes"),
+    command("score irma {file} {codes} --branching 2", "codes"),
+    command("score irma {codes} {file} --codes {code_book}", "codes"),
     python("evaluate_irma", "codes", lambda file: evaluate_irma(file, file.with_name("codes.txt"), branching=2)),
-    command("irma-error {codes} {codes} --codes {file}", "code book"),
+    command("score irma {codes} {codes} --codes {file}", "code book"),
     # pairs
     command("distance --pairs {file} --graph {graph} --output {out}.tsv", "pairs"),
 ]  # fmt: skip
@@ -331,7 +331,6 @@ def test_what_a_program_holds_is_read_as_a_file_is(held: str, name: str, tmp_pat
 
 
 OF_SETS: dict[str, Callable[[str, Path], Any]] = {
-    "nn-iou": lambda text, file: run("nn-iou", text, "C0005847", "-g", str(file), "--unknown", "isolated").numbers,
     "explain concepts": lambda text, file: run(
         "explain", "concepts", text, "C0005847", "-g", str(file), "--unknown", "isolated").numbers,
     "nn_iou": lambda text, _: cuihop.nn_iou(text, "C0005847", GRAPH, unknown="isolated"),
@@ -391,7 +390,8 @@ def test_the_command_line_warns_once(folder: Path) -> None:
     path.write_text("ID,CUIs\na,C0042449\nb,C0005847;C9800001\n")
     for line in (f"evaluate --concepts {path} --baseline iou", f"explain pair {path} a b"):
         found = run(*shlex.split(line), "-g", str(folder / "graph.cuihop"), "--unknown", "isolated")
-        assert found.account.count("33.3% of the concepts (1 of 3 occurrences) are unknown in release example") == 1
+        assert found.account.count("warned.csv: many concepts are unknown to the graph. Are these images") == 1
+        assert found.account.count("33.3%") == ("evaluate" in line)
 
 
 def test_an_index_column_is_no_image() -> None:
@@ -411,7 +411,7 @@ def test_arrays_in_memory_are_checked_as_files_are() -> None:
     with pytest.raises(CuihopError, match="the distances of a search"):
         embedding_ranking(IMAGES, distances, 3)
     assert len(embedding_ranking(IMAGES, distances, 3, similarity="cosine")) == 6
-    with pytest.raises(CuihopError, match="not row numbers"):
+    with pytest.raises(CuihopError, match="the distances of a search"):
         neighbour_ranking(IMAGES, distances)
     rows = np.array([[row for row in range(6) if row != query] for query in range(6)])
     with pytest.raises(CuihopError, match="look counted from 1"):
@@ -450,6 +450,6 @@ def test_true_embeddings_are_no_distances(folder: Path) -> None:
 def test_the_official_reading_says_that_it_does_not_look(folder: Path) -> None:
     path = folder / "blanks.csv"
     path.write_text("ID,CUIs\nimg1,C0042449 C0018670\n")
-    found = run("concept-detection", str(path), str(path), "--official")
+    found = run("score", "concepts", str(path), str(path), "--official")
     assert found.numbers["systems"] == [[{"F1": 1.0, "precision": 1.0, "recall": 1.0}, []]]
     assert "the form of identifiers is not looked at" in found.account

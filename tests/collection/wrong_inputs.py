@@ -315,7 +315,9 @@ FORMS: dict[str, dict[str, Form]] = {
     },
     "CSV run": {
         **any_text(CSV_RUN),
-        "foreign header": Form(CSV_RUN.replace("query,document", "qid,docid").encode(), "not the header of a ranking"),
+        "foreign header": Form(
+            CSV_RUN.replace("query,document", "suchthema,fund").encode(), "not the header of a ranking"
+        ),
         "upper-case header": Form(CSV_RUN.replace("query,document", "Query,Document").encode(), Right("CSV by score")),
         "no header": Form(CSV_RUN.partition("\n")[2].encode(), "not the header.*The header is missing"),
         "semicolon": Form(CSV_RUN.replace(",", ";").encode(), Right("CSV with semicolons by score")),

@@ -395,12 +395,12 @@ def run(
         return stop.value.code if isinstance(stop.value.code, int) else 0, captured.out, captured.err
 
     for name in ("bad", "good"):
-        program("evaluate", "--qrels", "qrels", "--ranking", f"{name}.run", "-m", "AP", "--card", f"{name}.json")
+        program("evaluate", "--qrels", "qrels", f"{name}.run", "-m", "AP", "--card", f"{name}.json")
     return program
 
 
 def test_cards_are_compared(run: Callable[..., tuple[int, str, str]]) -> None:
-    code, out, err = run("compare", "bad.json", "good.json", "--output", "side.csv")
+    code, out, err = run("compare", "bad.json", "good.json", "--output", "side.csv", "--verbose")
     words = " ".join(out.split())
     assert (code, err) == (0, "")
     assert "ᵃ bad 0.5833 ᵇ good 0.9479ᵃ" in words
@@ -424,7 +424,7 @@ def test_the_comparison_as_json(run: Callable[..., tuple[int, str, str]]) -> Non
 
 
 def test_cards_of_other_conditions_are_refused(run: Callable[..., tuple[int, str, str]]) -> None:
-    run("evaluate", "--qrels", "qrels", "--ranking", "good.run", "-m", "AP", "--card", "trec.json", "--ties", "trec",
+    run("evaluate", "--qrels", "qrels", "good.run", "-m", "AP", "--card", "trec.json", "--ties", "trec",
         "--system", "trec")  # fmt: skip
     code, out, err = run("compare", "bad.json", "trec.json")
     assert (code, out) == (3, "")

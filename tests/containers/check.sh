@@ -129,7 +129,7 @@ passed "the image is built: $(docker image ls cuihop:latest --format '{{.Size}}'
 
 # An empty database first
 
-cuihop keys create alone --file "$work/alone/keys.json" > "$work/alone/key" 2> /dev/null
+cuihop service keys create alone --file "$work/alone/keys.json" > "$work/alone/key" 2> /dev/null
 chown -R 10001 "$work/alone" 2> /dev/null || sudo chown -R 10001 "$work/alone"
 start_alone cuihop-check-empty --env CUIHOP_WORKERS=2 cuihop
 within 300 "nothing said of the empty database" says cuihop-check-empty /health/ready "503 .*unavailable.*no release"
@@ -148,7 +148,7 @@ passed "the service that was started first answers, without a restart"
 # The service
 
 key=$(cat evaluation.key)
-cuihop keys create metrics --scope metrics --file keys/keys.json > metrics.key 2> /dev/null
+cuihop service keys create metrics --scope metrics --file keys/keys.json > metrics.key 2> /dev/null
 [ "$(curl -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:8080$distance")" = 401 ] || failed "answers without a key"
 curl -sf -H "Authorization: Bearer $key" "http://127.0.0.1:8080$distance" | grep -q '"hops":3,' || failed "HTTP"
 CUIHOP_API_KEY=$key cuihop distance C0006121 C0018670 --graph grpc://127.0.0.1:50051 | grep -q '^3 hops' || failed "gRPC"
@@ -182,7 +182,7 @@ start_alone cuihop-check-full --tmpfs /var/cache/cuihop:size=8m,uid=10001,gid=10
     -c 'cat /dev/zero > /var/cache/cuihop/filler; exec cuihop serve'
 within 300 "nothing said of the wrong password" says cuihop-check-wrong /health/ready "503 .*refuses user 'neo4j'"
 for _ in 1 2 3 4 5 6 7 8; do
-    NEO4J_PASSWORD=$password cuihop releases list --server bolt://localhost:7687 > /dev/null 2>&1 || failed "the user neo4j is locked"
+    NEO4J_PASSWORD=$password cuihop neo4j releases list --graph bolt://localhost:7687 > /dev/null 2>&1 || failed "the user neo4j is locked"
 done
 never_restarted cuihop-check-wrong
 passed "a wrong password is named, and locks nobody out"
@@ -227,7 +227,7 @@ docker compose --profile service stop service redis 2> /dev/null
 docker compose --profile service down 2> /dev/null
 run "$(sed -n '$p' <<< "$change")" "$(sed -n '$p' <<< "$change")"
 ready ready || failed "not ready with the new password"
-if NEO4J_PASSWORD=$password cuihop releases list --server bolt://localhost:7687 > /dev/null 2>&1; then failed "the old password opens"; fi
+if NEO4J_PASSWORD=$password cuihop neo4j releases list --graph bolt://localhost:7687 > /dev/null 2>&1; then failed "the old password opens"; fi
 curl -sf -H "Authorization: Bearer $key" "http://127.0.0.1:8080$distance" | grep -q '"hops":3,' || failed "the graph is gone"
 passed "down and up again with the password changed as documented: the graph is still there"
 

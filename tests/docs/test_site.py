@@ -141,6 +141,16 @@ def reference(pages: dict[Path, Page], name: str) -> Page:
     return found
 
 
+def python_anchors(pages: dict[Path, Page]) -> set[str]:
+    """The anchors of all pages of the Python reference."""
+    return {
+        anchor
+        for path, page in pages.items()
+        if path.parent.parts[-2:] == ("reference", "python")
+        for anchor in page.anchors
+    }
+
+
 def commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
     """Every command below one, by what is typed."""
     for below, inner in getattr(command, "commands", {}).items():
@@ -151,7 +161,7 @@ def commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
 def test_the_reference_has_every_command_and_every_option(pages: dict[Path, Page]) -> None:
     page = reference(pages, "commands")
     found = dict(commands(typer.main.get_command(application()), "cuihop"))
-    assert {"cuihop distance", "cuihop load", "cuihop serve", "cuihop keys create"} <= set(found)
+    assert {"cuihop distance", "cuihop load", "cuihop serve", "cuihop service keys create"} <= set(found)
     chapters = page.chapters()
     assert set(found) == set(chapters) - {"Commands", "Exit codes"}
     for name, command in found.items():
@@ -219,7 +229,7 @@ def test_the_reference_has_every_route_of_the_service(pages: dict[Path, Page]) -
 
 
 def test_the_reference_documents_what_the_library_exports(pages: dict[Path, Page]) -> None:
-    page = reference(pages, "python")
+    anchors = python_anchors(pages)
     for name in (
         "cuihop.snapshot.graph.SnapshotGraph.distance",
         "cuihop.measures.nn_iou",
@@ -227,14 +237,14 @@ def test_the_reference_documents_what_the_library_exports(pages: dict[Path, Page
         "cuihop.errors.ConceptNotFound",
         "cuihop_loader.load",
     ):
-        assert name in page.anchors
-    names = {anchor.rpartition(".")[2] for anchor in page.anchors}
+        assert name in anchors
+    names = {anchor.rpartition(".")[2] for anchor in anchors}
     for module in (cuihop, cuihop.errors, cuihop.measures, cuihop.graph, cuihop.explanation, cuihop_loader):
         assert set(module.__all__) <= names, module.__name__
 
 
 def test_the_reference_documents_what_the_pages_import(pages: dict[Path, Page]) -> None:
-    anchors = reference(pages, "python").anchors
+    anchors = python_anchors(pages)
     names = {anchor.rpartition(".")[2] for anchor in anchors}
     imported = 0
     for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), ROOT / "docs" / "tutorial.ipynb"]:
@@ -281,5 +291,8 @@ def test_the_reference_in_the_repository_is_that_of_the_code(monkeypatch: pytest
     monkeypatch.syspath_prepend(SITE)
     generated: Callable[[], Iterator[tuple[Path, str]]]
     generated = runpy.run_path(os.fspath(SITE / "write_reference.py"))["reference_pages"]
-    for page, text in generated():
+    expected = dict(generated())
+    for page, text in expected.items():
         assert page.read_text(encoding="utf-8") == text, f"{page.name}: run make reference"
+    folder = ROOT / "docs" / "reference" / "python"
+    assert {page for page in expected if page.parent == folder} == {*folder.glob("*.md")}

@@ -84,7 +84,7 @@ def test_the_command_prints_the_means_of_each_value(
     run = "".join(f"{q} Q0 {d} 1 {-rank} x\n" for q, some in RANKING.items() for rank, d in enumerate(some))
     Path("x.run").write_text(run)
     Path("topics.csv").write_text("topic,type\n" + "".join(f"{q},{value}\n" for q, value in TYPES.items()))
-    command = ["evaluate", "--qrels", "all.qrels", "--ranking", "x.run", "--measure", "AP", "--by", "type"]
+    command = ["evaluate", "--qrels", "all.qrels", "x.run", "--measure", "AP", "--by", "type"]
     assert "visual" in program(*command, "--groups", "topics.csv").out
     fields = json.loads(program(*command, "--groups", "topics.csv", "--json").out)["by"]
     assert [each["value"] for each in fields] == ["visual", "textual", ""]

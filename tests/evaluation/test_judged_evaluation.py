@@ -9,6 +9,7 @@ import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -147,7 +148,7 @@ def test_label_files_that_are_refused(tmp_path: Path, text: str, line: int | Non
         (pd.DataFrame({"image": ["a"]}), "not columns of labels"),
     ],
 )
-def test_labels_that_are_none(labels: object, message: str) -> None:
+def test_labels_that_are_none(labels: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         Labels.of(labels)
 
@@ -349,13 +350,13 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def test_runs_and_judgements_need_no_graph(run: Run) -> None:
-    code, out, err = run("evaluate", "--qrels", "qrels", "--ranking", "run", "-m", "AP", "-m", "P@1,3", "-o", "out.csv")
+    code, out, err = run("evaluate", "--qrels", "qrels", "run", "-m", "AP", "-m", "P@1,3", "-o", "out.csv")
     assert (code, err) == (0, "")
     words = " ".join(out.split())
     for part in (
         "AP 0.2500 2", "P@1 0.0000 2", "P@3 0.1667 2", "2 judged queries, 4 documents",
         "1 of the ranking's queries have no judgements and take no part",
-        "1 query for which nothing is relevant (judgements): scored 0", "Values of each query: out.csv",
+        "1 query without any relevant document by judgements (scored 0)", "Values of each query: out.csv",
     ):  # fmt: skip
         assert part in words
     with Path("out.csv").open() as file:
@@ -363,7 +364,7 @@ def test_runs_and_judgements_need_no_graph(run: Run) -> None:
 
 
 def test_ties_and_json(run: Run) -> None:
-    code, out, _ = run("evaluate", "--qrels", "qrels", "--ranking", "run", "-m", "RR", "--ties", "trec", "--json",
+    code, out, _ = run("evaluate", "--qrels", "qrels", "run", "-m", "RR", "--ties", "trec", "--json",
                        "--empty-ideal", "skip")  # fmt: skip
     answer = json.loads(out)
     assert (code, answer["means"]) == (0, {"RR": 0.5})
@@ -371,15 +372,15 @@ def test_ties_and_json(run: Run) -> None:
 
 
 def test_labels_alone(run: Run) -> None:
-    code, out, _ = run("evaluate", "--labels", "labels.csv", "--ranking", "by_name.run", "-m", "P@1(kind)")
+    code, out, _ = run("evaluate", "--labels", "labels.csv", "by_name.run", "-m", "P@1(kind)")
     assert code == 0
     assert "P@1(kind) 0.5000 2 0 1 left out" in " ".join(out.split())
     assert "1 image without kind: relevant to none" in out
 
 
 def test_concepts_with_labels_from_concepts_and_no_graph(run: Run) -> None:
-    code, out, _ = run("evaluate", "--concepts", "images.csv", "--label-concepts", "images.csv", "--ranking",
-                       "by_name.run", "-m", "P@1(modality)", "-m", "CUI@1")  # fmt: skip
+    code, out, _ = run("evaluate", "--concepts", "images.csv", "--label-concepts", "images.csv", "by_name.run",
+                       "-m", "P@1(modality)", "-m", "CUI@1")  # fmt: skip
     assert code == 0
     words = " ".join(out.split())
     assert "P@1(modality) 0.5000 2 0 1 left out" in words
@@ -389,15 +390,15 @@ def test_concepts_with_labels_from_concepts_and_no_graph(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("--ranking", "run"), 2, "measures are needed"),
-        (("--ranking", "run", "-m", "AP"), 2, "relevance has to come from one of them"),
+        (("run",), 2, "measures are needed"),
+        (("run", "-m", "AP"), 2, "relevance has to come from one of them"),
         (("--baseline", "random", "--qrels", "qrels", "-m", "AP"), 2, "go with --concepts"),
-        (("--ranking", "run", "--qrels", "qrels", "-m", "nn-CUI@5"), 3, "a measure by concepts without concepts"),
-        (("--ranking", "run", "--qrels", "run", "-m", "AP"), 3, "run, line 1: wrong number of columns"),
-        (("--ranking", "by_name.run", "--qrels", "qrels", "-m", "AP"), 3, "queries without a ranking; found 2: 1, 2"),
-        (("--ranking", "by_name.run", "--concepts", "images.csv"), 2, "nn-IoU needs --graph"),
-        (("--ranking", "run", "--labels", "l", "--label-concepts", "c", "-m", "AP"), 2, "give one of --labels"),
-        (("--ranking", "by_name.run", "--labels", "labels.csv", "-m", "P@1(site)"), 3, "no such label"),
+        (("run", "--qrels", "qrels", "-m", "nn-CUI@5"), 3, "a measure by concepts without concepts"),
+        (("run", "--qrels", "run", "-m", "AP"), 3, "run, line 1: wrong number of columns"),
+        (("by_name.run", "--qrels", "qrels", "-m", "AP"), 3, "queries without a ranking; found 2: 1, 2"),
+        (("by_name.run", "--concepts", "images.csv"), 2, "nn-IoU needs --graph"),
+        (("run", "--labels", "l", "--label-concepts", "c", "-m", "AP"), 2, "give one of --labels"),
+        (("by_name.run", "--labels", "labels.csv", "-m", "P@1(site)"), 3, "no such label"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said(run: Run, arguments: tuple[str, ...], code: int, message: str) -> None:
@@ -407,11 +408,11 @@ def test_what_is_wrong_is_said(run: Run, arguments: tuple[str, ...], code: int, 
 
 
 def test_the_measures_are_listed(run: Run) -> None:
-    code, out, _ = run("measures", "--json")
+    code, out, _ = run("measures", "list", "--json")
     listed = {row["measure"] for row in json.loads(out)["measures"]}
     assert code == 0
     assert {"nn-CUI@K", "AP[@K]", "bpref", "BM", "F1", "IRMA"} <= listed
-    assert "nn-CUI@K" in run("measures")[1]
+    assert "nn-CUI@K" in run("measures", "list")[1]
 
 
 # Judgements of images whose concepts are given
@@ -438,7 +439,7 @@ def test_a_query_that_the_corpus_does_not_hold_is_judged_as_it_stands() -> None:
 def test_judgements_of_other_images_are_counted_and_reported(run: Run) -> None:
     Path("mixed.qrels").write_text("a 0 b 1\na 0 elsewhere 1\nunknown 0 a 1\nunknown 0 b 0\n")
     code, out, _ = run(
-        "evaluate", "--concepts", "images.csv", "--qrels", "mixed.qrels", "--ranking", "by_name.run", "--measure", "AP"
+        "evaluate", "--concepts", "images.csv", "--qrels", "mixed.qrels", "by_name.run", "--measure", "AP"
     )
     assert code == 0
     assert "3 judgements of images outside the corpus: relevant ones are never found" in " ".join(out.split())

@@ -95,5 +95,5 @@ def test_no_measure_at_all() -> None:
 
 
 def test_a_family_that_is_none() -> None:
-    with pytest.raises(InputError, match="one of nn-CUI, CUI, P"):
+    with pytest.raises(InputError, match="All of them: cuihop measures list"):
         Measure("ERR", 5)

@@ -133,7 +133,7 @@ def test_by_hand() -> None:
     ideal = 1 + 0.5 / np.log2(3)  # itself, then the near one
     assert found.values[:, 0].tolist() == pytest.approx([0.5 / np.log2(3) / ideal, 1 / ideal, 0.0])
     text = "\n".join(found.account())
-    assert "kept in their own ranking and ideal" in text
+    assert "3 queries, each kept in its own results" in text
     assert "2 queries among the images that they retrieved; those hits count" in text
     assert found.parameters["query_image"] == "include"
 
@@ -162,7 +162,7 @@ def test_a_study_and_its_ablation_count_the_query(
     Path("images.csv").write_text("ID,CUIs\n" + "".join(f"{n},{s}\n" for n, s in zip(names, sets, strict=True)))
     Path("labels.csv").write_text("ID,organ\n" + "".join(f"{n},{draw.choice(['x', 'y'])}\n" for n in names))
     options = ["--labels", "labels.csv", "--graph", "graph.cuihop", "--query-image", "include", "--json"]
-    done = program("study", "images.csv", *options, "--out", "out", "--no-plots", "--only", "tables", "--only",
+    done = program("study", "images.csv", *options, "--output", "out", "--no-plots", "--only", "tables", "--only",
                    "ablation")  # fmt: skip
     assert done.code == 0, done.err
     numbers = {(r["part"], r["ranking"], r["measure"], r["n"], r["lambda"], r["subset"]): r["value"]

@@ -65,11 +65,11 @@ def test_the_command_counts_and_fails_on_a_difference(program: Run, tmp_path: Pa
     folder.mkdir()
     file = folder / "vectors.json"
     file.write_text(json.dumps(content), encoding="utf-8")
-    good = program("verify-vectors", folder)
+    good = program("measures", "verify", folder)
     assert (good.code, "40 values checked: 0 differences" in good.out) == (0, True)
     content["cases"][0]["value"] += 1.0
     file.write_text(json.dumps(content), encoding="utf-8")
-    bad = program("verify-vectors", file, "--json")
+    bad = program("measures", "verify", file, "--json")
     answer = json.loads(bad.out)
     assert (bad.code, answer["checked"], len(answer["differences"])) == (1, 40, 2)
     assert {each["case"] for each in answer["differences"]} == {content["cases"][0]["id"]}
@@ -80,12 +80,12 @@ def test_values_of_another_implementation_are_compared(program: Run, tmp_path: P
     table = tmp_path / "mine.csv"
     with table.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("id", "value"), *everything.items()])
-    done = program("verify-vectors", "--results", table)
+    done = program("measures", "verify", "--results", table)
     assert (done.code, f"{len(everything):,} values checked: 0 differences" in done.out) == (0, True)
     some = dict(list(everything.items())[:10])
     name = next(name for name, value in some.items() if value is not None)
     (tmp_path / "mine.json").write_text(json.dumps({**some, name: 7}), encoding="utf-8")
-    done = program("verify-vectors", "--results", tmp_path / "mine.json")
+    done = program("measures", "verify", "--results", tmp_path / "mine.json")
     assert done.code == 1
     assert name in done.out
     assert f"10 values checked, {len(everything) - 10:,} not in the file: 1 difference of more than" in done.out

@@ -83,18 +83,16 @@ def test_every_door_gives_the_same_number_to_the_last_bit(program: Run, option: 
     keywords: dict[str, Any] = {option[0].lstrip("-").replace("-", "_"): option[1]} if option else {}
     agreement = keywords.pop("label_agreement", "equal")
     python = in_python(measures, agreement, **keywords)
-    evaluated = json.loads(
-        program("evaluate", *GIVEN, "--ranking", "good.run", *measured(measures), *option, "--json").out
-    )
+    evaluated = json.loads(program("evaluate", *GIVEN, "good.run", *measured(measures), *option, "--json").out)
     compared = json.loads(
         program(
             "compare", "good.run", "bad.run", *GIVEN, *measured(measures), *option, "--resamples", "9", "--json"
         ).out
     )
-    labels_alone = ("--labels", "labels.csv", "--ranking", "good.run", *measured(OF_LABELS))
+    labels_alone = ("--labels", "labels.csv", "good.run", *measured(OF_LABELS))
     by_labels = json.loads(program("evaluate", *labels_alone, *option, "--json").out)
-    studied = program("study", "images.csv", "--labels", "labels.csv", "--embeddings", "good=good.run", "--out", "out",
-                      "--only", "tables", "--no-plots", *option, "--json")  # fmt: skip
+    studied = program("study", "images.csv", "--labels", "labels.csv", "--embeddings", "good=good.run",
+                      "--output", "out", "--only", "tables", "--no-plots", *option, "--json")  # fmt: skip
     numbers = {row["measure"]: row for row in json.loads(studied.out)["numbers"] if row["ranking"] == "good"}
     labelled = Labels.read("labels.csv").with_agreement(agreement)
     ranking = read_ranking("good.run", labelled.images, query_image=keywords.get("query_image", "exclude"))
@@ -133,9 +131,9 @@ def test_the_mean_under_the_other_treatment_is_that_of_evaluating_so(used: Empty
     other = by_treatment["skip" if used == "zero" else "zero"]
     line = next(line for line in found.account() if "nn-CUI@5 " in line)
     treated = "without the 2 queries" if used == "zero" else "with 0 for the 2 queries"
-    assert line == f"{treated} for which nothing is relevant (nn-IoU): nn-CUI@5 {other['nn-CUI@5']:.4f}"
+    assert line == f"{treated} without anything relevant by nn-IoU: nn-CUI@5 {other['nn-CUI@5']:.4f}"
     line = next(line for line in found.account() if "AP(organ) " in line)
-    assert "the 3 queries for which nothing is relevant (organ): P@5(organ) " in line
+    assert "the 3 queries without anything relevant by organ: P@5(organ) " in line
     assert len([name for name in OF_LABELS if f"{name} {other[name]:.4f}" in line]) == len(OF_LABELS)
 
 
@@ -143,7 +141,7 @@ def test_a_mean_that_the_other_treatment_leaves_as_it_is_printed_has_no_line() -
     images = {f"i{place}": "C0042449" for place in range(20_000)} | {"alone": "C0018670"}
     ranking = {query: ["i1" if query == "i0" else "i0"] for query in images}
     found = evaluate(images, ranking, measures="CUI@1")
-    assert not any("nothing is relevant" in line for line in found.account())
+    assert not any("without anything relevant" in line for line in found.account())
 
 
 def test_zero_is_the_default_and_both_kinds_are_counted_apart() -> None:
@@ -194,7 +192,7 @@ def test_a_query_with_one_of_two_joined_labels_is_judged_by_it() -> None:
 
 
 def test_the_counts_stand_beside_the_means_in_every_text(program: Run) -> None:
-    printed = program("evaluate", *GIVEN, "--ranking", "good.run", *measured(("nn-CUI@5", "P@5(organ)")))
+    printed = program("evaluate", *GIVEN, "good.run", *measured(("nn-CUI@5", "P@5(organ)")))
     lines = [line.split() for line in printed.out.splitlines()]
     assert ["measure", "mean", "queries", "nothing", "relevant", "unjudged"] in lines
     assert any(line[:1] == ["nn-CUI@5"] and line[2:] == ["40", "2", "scored", "0", "0"] for line in lines)
@@ -202,14 +200,14 @@ def test_the_counts_stand_beside_the_means_in_every_text(program: Run) -> None:
         line[:1] == ["P@5(organ)"] and line[2:] == ["36", "3", "scored", "0", "4", "left", "out"] for line in lines
     )
     assert "4 queries without organ: not judged, left out" in printed.out
-    assert "3 queries for which nothing is relevant (organ): scored 0" in printed.out
+    assert "3 queries without any relevant image by organ (scored 0)" in printed.out
     done = program("compare", "good.run", "bad.run", *GIVEN, *measured(("P@5(organ)",)), "--resamples", "9",
                    "--empty-ideal", "skip", "--report", "tables.tex")  # fmt: skip
     lines = [line.split() for line in done.out.splitlines()]
     for row in (["queries", "33"], ["nothing", "relevant", "3", "left", "out"], ["unjudged", "4", "left", "out"]):
         assert row in lines
     assert r"nothing relevant & 3 left out \\" in Path("tables.tex").read_text()
-    program("study", "images.csv", "--labels", "labels.csv", "--out", "out", "--no-plots",
+    program("study", "images.csv", "--labels", "labels.csv", "--output", "out", "--no-plots",
             "--only", "tables", "--only", "ablation")  # fmt: skip
     report = Path("out/report.md").read_text()
     assert "organ: 36 (nothing relevant: 3 scored 0, unjudged: 4 left out)" in report

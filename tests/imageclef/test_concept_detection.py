@@ -213,7 +213,7 @@ def test_the_command_prints_both_scores_and_an_account(
 ) -> None:
     truth, predictions, manual = files(tmp_path, "a,C1;C0040405\nb,\n", "a,C0040405\nb,C1\n", "a,C0040405\nb,\n")
     output = tmp_path / "out.csv"
-    assert run(monkeypatch, "concept-detection", truth, predictions, "--manual-truth", manual, "-o", output) == 0
+    assert run(monkeypatch, "score", "concepts", truth, predictions, "--manual-truth", manual, "-o", output) == 0
     words = " ".join(capsys.readouterr().out.split())
     for part in (
         "F1 images 1.0000 0.5000 0.6667 0.6667 to 0.6667 1 image", "F1 micro 0.5000 0.5000 0.5000",
@@ -227,7 +227,7 @@ def test_the_command_prints_both_scores_and_an_account(
         "query,true,predicted,right,F1,precision,recall,F1(of=manual)\n"
         "a,2,1,1,0.6666666666666666,1.0,0.5,1.0\nb,0,1,0,,,,\n"
     )
-    assert run(monkeypatch, "concept-detection", truth, predictions, "--official", "--json") == 0
+    assert run(monkeypatch, "score", "concepts", truth, predictions, "--official", "--json") == 0
     (answer,) = json.loads(capsys.readouterr().out)["systems"]
     assert answer["means"] == {"F1": pytest.approx(1 / 3), "precision": 0.5, "recall": 0.25}
     assert answer["parameters"]["official"] is True
@@ -237,21 +237,21 @@ def test_the_irma_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     truth, predictions = tmp_path / "truth.txt", tmp_path / "predictions.txt"
     truth.write_text("1 318a-12\n2,318a-12\n")
     predictions.write_text("2 318*-12\n1 318a-12\n")
-    assert run(monkeypatch, "irma-error", truth, predictions, "--branching", "2", "--json") == 0
+    assert run(monkeypatch, "score", "irma", truth, predictions, "--branching", "2", "--json") == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["means"] == {"IRMA(b=2)": pytest.approx(0.06 / 2 / 2), "ER": 0.5}
     assert (answer["counts"]["right"], answer["counts"]["wildcards"]) == (1, 1)
     codes = tmp_path / "codes.txt"
     codes.write_text("318a-12 meaning of it\n3181-13\n200b-22\n")
-    assert run(monkeypatch, "irma-error", truth, predictions, "--codes", codes) == 0
+    assert run(monkeypatch, "score", "irma", truth, predictions, "--codes", codes) == 0
     words = " ".join(capsys.readouterr().out.split())
     # b along 318a: 2, 1, 1, 2; the last position weighs 1/8 of 1/2 + 1/2 + 1/3 + 1/8.
     assert f"IRMA {0.5 * (1 / 8) / (1 / 2 + 1 / 2 + 1 / 3 + 1 / 8) / 2 / 2:.4f} 2" in words
     assert "2 images, 1 wholly right" in words
     predictions.write_text("1 318a-12\n")
-    assert run(monkeypatch, "irma-error", truth, predictions, "--branching", "2") == 3
+    assert run(monkeypatch, "score", "irma", truth, predictions, "--branching", "2") == 3
     assert "line 1: images of the ground truth are missing" in " ".join(capsys.readouterr().err.split())
-    assert run(monkeypatch, "irma-error", truth, predictions, "--branching", "2", "--missing-wrong") == 0
+    assert run(monkeypatch, "score", "irma", truth, predictions, "--branching", "2", "--missing-wrong") == 0
     assert "IRMA(b=2) 0.5000 2" in " ".join(capsys.readouterr().out.split())
 
 
@@ -283,5 +283,5 @@ def test_codes_that_are_refused(
     if arguments == ("--codes", "truth"):
         Path("codes").write_text("41\n31\n")
         arguments = ("--codes", "codes")
-    assert run(monkeypatch, "irma-error", "truth", "predictions", *arguments) == code
+    assert run(monkeypatch, "score", "irma", "truth", "predictions", *arguments) == code
     assert message in " ".join(capsys.readouterr().err.split())

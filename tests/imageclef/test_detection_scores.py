@@ -302,7 +302,7 @@ def lines_of(text: str) -> list[str]:
 
 def test_one_submission_with_everything(run: Run) -> None:
     done = run(
-        "concept-detection", "truth.csv", "good.csv", "--graph", "graph.cuihop", "--training", "training.csv",
+        "score", "concepts", "truth.csv", "good.csv", "--graph", "graph.cuihop", "--training", "training.csv",
         "--by", "modality", "--groups", "groups.csv", "--rows", "1", "--plot", "values.svg", *FEW,
     )  # fmt: skip
     assert (done.code, done.err) == (0, "")
@@ -318,7 +318,7 @@ def test_one_submission_with_everything(run: Run) -> None:
 
 
 def test_several_submissions_are_ranked_and_compared(run: Run) -> None:
-    arguments = ("concept-detection", "truth.csv", "bad.csv", "best=good.csv", *FEW)
+    arguments = ("score", "concepts", "truth.csv", "bad.csv", "best=good.csv", *FEW)
     done = run(*arguments, "--cards", "cards", "--report", "tables.md", "--output", "values.csv", "--training",
                "training.csv", "--by", "modality", "--groups", "groups.csv", "--plot", "differences.svg")  # fmt: skip
     assert (done.code, done.err) == (0, "")
@@ -338,7 +338,7 @@ def test_several_submissions_are_ranked_and_compared(run: Run) -> None:
 
 
 def test_json_has_all_scores(run: Run) -> None:
-    done = run("concept-detection", "truth.csv", "good.csv", "--graph", "graph.cuihop", "--json", "--rows", "2", *FEW)
+    done = run("score", "concepts", "truth.csv", "good.csv", "--graph", "graph.cuihop", "--json", "--rows", "2", *FEW)
     (system,) = json.loads(done.out)["systems"]
     assert [score["measure"] for score in system["averages"]] == ["F1"] * 3 + ["nn-F1"] * 2
     assert system["averages"][0]["f1"] == system["means"]["F1"]
@@ -352,7 +352,7 @@ def test_json_has_all_scores(run: Run) -> None:
 def test_names_come_from_a_file(run: Run) -> None:
     Path("names.csv").write_text(f"CUI,name\n{HEAD},caput\n{STEM},truncus\nC9000099,far\n")
     written(Path("far.csv"), [["C9000099"], [], [HEAD]])
-    arguments = ("concept-detection", "truth.csv", "far.csv", "--names", "names.csv", *FEW)
+    arguments = ("score", "concepts", "truth.csv", "far.csv", "--names", "names.csv", *FEW)
     lines = lines_of(run(*arguments).out)
     assert f"{HEAD} caput 2 1 1 1.0000 0.5000 0.6667" in lines
     assert any(line.startswith("names.csv: 3 names") for line in lines)
@@ -367,7 +367,7 @@ def test_a_neighbour_dictionary_gives_the_same_values(run: Run) -> None:
     assert made.code == 0, made.err
     scores = []
     for graph in ("graph.cuihop", "nb"):
-        done = run("concept-detection", "truth.csv", "good.csv", "--graph", graph, "--json", *FEW)
+        done = run("score", "concepts", "truth.csv", "good.csv", "--graph", graph, "--json", *FEW)
         assert done.code == 0, done.err
         (system,) = json.loads(done.out)["systems"]
         scores.append([system[name] for name in ("means", "averages", "false_positives_by_hops", "release")])
@@ -377,13 +377,13 @@ def test_a_neighbour_dictionary_gives_the_same_values(run: Run) -> None:
 
 def test_concepts_of_another_vocabulary_are_refused(run: Run) -> None:
     written(Path("mesh.csv"), [["D006257"], ["D001158"], []])
-    done = run("concept-detection", "truth.csv", "mesh.csv")
+    done = run("score", "concepts", "truth.csv", "mesh.csv")
     assert (done.code, "mesh.csv: no predicted concept is a true one" in done.err) == (3, True)
-    done = run("concept-detection", "truth.csv", "good.csv", "--training", "mesh.csv")
+    done = run("score", "concepts", "truth.csv", "good.csv", "--training", "mesh.csv")
     assert (done.code, done.out) == (3, "")
     assert "no concept of the images is among those of the training images" in done.err
     written(Path("wrong.csv"), [[STEM], [], []])
-    done = run("concept-detection", "truth.csv", "wrong.csv", *FEW)
+    done = run("score", "concepts", "truth.csv", "wrong.csv", *FEW)
     assert (done.code, "are both of the same vocabulary?" in done.out) == (0, True)
 
 
@@ -400,6 +400,6 @@ def test_concepts_of_another_vocabulary_are_refused(run: Run) -> None:
     ],
 )
 def test_wrong_arguments_are_refused(run: Run, arguments: tuple[str, ...], message: str) -> None:
-    done = run("concept-detection", *arguments)
+    done = run("score", "concepts", *arguments)
     assert done.code != 0
     assert message in " ".join(done.err.replace("│", " ").split())

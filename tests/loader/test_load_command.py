@@ -58,7 +58,7 @@ def umls(tmp_path: Path) -> Path:
 
 
 def test_a_snapshot_and_a_report_for_people(run: Run, umls: Path, tmp_path: Path) -> None:
-    done = run(umls, "--output", tmp_path / "g.cuihop")
+    done = run(umls, "--output", tmp_path / "g.cuihop", "--verbose")
     assert done.returncode == 0
     assert SnapshotGraph.open(tmp_path / "g.cuihop").distance("C0000001", "C0000030") == 29
     for fact in ("29 isa rows", "is_a edges 29", "longest upward path 29 hops", "C0000001 Héart [D] :smile: 1"):
@@ -68,7 +68,7 @@ def test_a_snapshot_and_a_report_for_people(run: Run, umls: Path, tmp_path: Path
 
 
 def test_the_report_as_json_is_the_snapshots_own(run: Run, umls: Path, tmp_path: Path) -> None:
-    done = run(umls, "-o", tmp_path / "g.cuihop", "--json", "--report", tmp_path / "report.json")
+    done = run(umls, "-o", tmp_path / "g.cuihop", "--json", "--report-json", tmp_path / "report.json")
     printed = json.loads(done.stdout)
     assert json.loads((tmp_path / "report.json").read_text()) == printed
     stored = dict(SnapshotGraph.open(tmp_path / "g.cuihop").report)
@@ -124,7 +124,7 @@ def test_an_error_is_one_line_with_its_exit_code(run: Run, tmp_path: Path) -> No
         (["-o", "umls"], 3),
         (["-o", "."], 6),
         (["-o", "umls/MRREL.RRF", "umls/MRREL.RRF"], 3),
-        (["-o", "g.cuihop", "--report", "g.cuihop"], 3),
+        (["-o", "g.cuihop", "--report-json", "g.cuihop"], 3),
         (["-o", "g.cuihop", "--rejects", "r.tsv"], 3),
         (["-o", "g.cuihop", "--relations", "is_a"], 2),
         ([], 2),

@@ -185,3 +185,14 @@ def test_the_disease_ontology_is_projected_as_its_lines_say() -> None:
     assert (report.terms.terms, report.terms.obsolete) == (len(current), 2373)
     assert report.terms.without_cui == sum(concepts == [term] for term, concepts in stands_for.items())
     assert report.terms.several_cuis == sum(len(set(concepts)) > 1 for concepts in stands_for.values())
+
+
+def test_the_open_release_has_four_fifths_of_the_edges_of_an_older_disease_ontology() -> None:
+    """The figure of docs/examples-data.md."""
+    older = {pair for pair in edges(load([shared("hierarchies/doid_2016-09-01.obo.gz")])) if _both_are_cuis(pair)}
+    inverse = (row for row in rows(shared("rrf_open/MRREL.RRF.gz")) if row[10] == "DOID" and row[7] == "inverse_isa")
+    assert (len(older), len(older & {(row[0], row[4]) for row in inverse})) == (9227, 7451)
+
+
+def _both_are_cuis(pair: tuple[str, str]) -> bool:
+    return all(re.fullmatch(r"C\d{7}", each) for each in pair)

@@ -1,6 +1,6 @@
 """scikit-learn, ranx, ir_measures and SciPy where their definitions meet ours; and where they do not, that they do not.
 
-docs/measures.md has the table of differences.
+docs/measures/judged.md has the table of differences.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ def test_hashing_measures_by_hamming_distance_from_the_command_line(
     np.save("codes.npy", np.array([[0, 0, 0], [0, 1, 1], [0, 0, 1], [1, 1, 1]], dtype=np.uint8))
     monkeypatch.setattr(
         sys, "argv",
-        ["cuihop", "evaluate", "--labels", "labels.csv", "--ranking", "codes.npy", "--similarity", "hamming",
+        ["cuihop", "evaluate", "--labels", "labels.csv", "codes.npy", "--similarity", "hamming",
          "-m", "mAP@3(kind)", "-m", "nDCG@3(kind, gain=exp)", "--empty-ideal", "skip"],
     )  # fmt: skip
     with pytest.raises(SystemExit) as stop:

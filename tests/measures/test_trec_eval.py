@@ -174,6 +174,7 @@ def test_labels_beside_judgements_are_about_all_images_that_have_labels() -> Non
 
 @pytest.mark.parametrize("nothing", [None, math.nan, ""])
 def test_a_missing_label_agrees_with_nothing(nothing: object) -> None:
+    graded: dict[str, dict[str, object]]
     found = evaluate(Dataset(labels={"m": {"x": nothing, "y": nothing}}), {"x": ["y"], "y": ["x"]}, measures="AP(m)")
     assert (found.means, found.counts.unlabelled) == ({"AP(m)": None}, {"m": 2})
     graded = {"m": {"x": nothing, "y": nothing}, "o": {"x": "chest", "y": "chest"}}  # they agree in one of two

@@ -121,7 +121,7 @@ def test_a_switch_by_another_program_is_waited_for_by_one_that_begins_later(
     connection = connect_to()
     load_online(example_graph().sections, connection)
     new = load_online(small_graph("next").sections, connection, switch=False)
-    application()(["releases", "switch", str(new.number), "--server", cluster.address], standalone_mode=False)
+    application()(["neo4j", "releases", "switch", str(new.number), "--graph", cluster.address], standalone_mode=False)
     switched = leader_of(cluster).given
     monkeypatch.setattr(routing, "_bookmarks", {})  # as in another process
     for follower in cluster.followers:

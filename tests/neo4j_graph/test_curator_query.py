@@ -1,4 +1,4 @@
-"""``cuihop query`` and its relatives: what only reads is answered, what does not is refused before it runs."""
+"""``cuihop neo4j query`` and its relatives: what only reads is answered, what does not is refused before it runs."""
 
 from __future__ import annotations
 
@@ -160,58 +160,58 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 def test_the_commands(connection: Neo4jConnection, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = "MATCH (c:Concept {cui: $cui}) RETURN c.cui AS cui, c.synonyms AS synonyms"
-    out = run(capsys, "query", text, "--param", "cui=C0006121", "--format", "csv")
+    out = run(capsys, "neo4j", "query", text, "--param", "cui=C0006121", "--csv")
     assert list(csv.reader(out.splitlines())) == [
         ["cui", "synonyms"],
         ["C0006121", '["Brainstem", "Truncus encephali"]'],
     ]
-    out = run(capsys, "query", text, "-p", "cui=C0006121", "-f", "json")
+    out = run(capsys, "neo4j", "query", text, "-p", "cui=C0006121", "--json")
     assert json.loads(out)["rows"] == [{"cui": "C0006121", "synonyms": ["Brainstem", "Truncus encephali"]}]
-    assert "Truncus encephali" in run(capsys, "query", text, "-p", "cui=C0006121")
+    assert "Truncus encephali" in run(capsys, "neo4j", "query", text, "-p", "cui=C0006121")
     file = tmp_path / "query.cypher"
     file.write_text(f":param cui => 'C0006121';\n\n{text}")  # as the explorer shows it
-    assert "Truncus encephali" in run(capsys, "query", "--file", str(file))
-    assert "Truncus encephali" not in run(capsys, "query", "--file", str(file), "--param", "cui=C0006104")
+    assert "Truncus encephali" in run(capsys, "neo4j", "query", "--file", str(file))
+    assert "Truncus encephali" not in run(capsys, "neo4j", "query", "--file", str(file), "--param", "cui=C0006104")
     for wrong in ([], [text, "--file", str(file)]):
         with pytest.raises(InputError, match="expected Cypher, or --file FILE"):
-            run(capsys, "query", *wrong)
+            run(capsys, "neo4j", "query", *wrong)
     two = tmp_path / "two.cypher"
     two.write_text("RETURN 1 AS a;\nRETURN 2 AS a")
     with pytest.raises(InputError, match="one statement"):
-        run(capsys, "query", "--file", str(two))
-    application()(["query", TYPED_WRONGLY, "--format", "csv"], standalone_mode=False)
+        run(capsys, "neo4j", "query", "--file", str(two))
+    application()(["neo4j", "query", TYPED_WRONGLY, "--csv"], standalone_mode=False)
     said = capsys.readouterr()
     assert said.out == "cui\n"
     assert "warning: line 1, column 10: " in said.err
     assert "`Conzept` does not exist" in said.err
-    printed = json.loads(run(capsys, "query", TYPED_WRONGLY, "--format", "json"))
+    printed = json.loads(run(capsys, "neo4j", "query", TYPED_WRONGLY, "--json"))
     assert printed["rows"] == []
     assert printed["notifications"][0]["column"] == 10
 
     new = SnapshotGraph.of([("C0006121", "C0006104"), ("C7777777", "C0006104")], name="from the command line")
     new.save(tmp_path / "new.cuihop")
     printed = json.loads(
-        run(capsys, "store", str(tmp_path / "new.cuihop"), "--changes", str(tmp_path / "changes.tsv"), "--json")
+        run(capsys, "neo4j", "push", str(tmp_path / "new.cuihop"), "--changes", str(tmp_path / "changes.tsv"), "--json")
     )
     assert printed["stored"]["active"] is True
     assert printed["changes"]["concepts added"] == 1
     assert "concept added\tC7777777\t" in (tmp_path / "changes.tsv").read_text()
     number = printed["stored"]["number"]
-    listed = json.loads(run(capsys, "releases", "list", "--json"))["releases"]
+    listed = json.loads(run(capsys, "neo4j", "releases", "list", "--json"))["releases"]
     assert [r["number"] for r in listed if r["active"]] == [number]
-    run(capsys, "snapshot", "--output", str(tmp_path / "back.cuihop"))
+    run(capsys, "neo4j", "pull", "--output", str(tmp_path / "back.cuihop"))
     assert SnapshotGraph.open(tmp_path / "back.cuihop").release == new.release
-    application()(["releases", "rollback", "--json"], standalone_mode=False)
+    application()(["neo4j", "releases", "rollback", "--json"], standalone_mode=False)
     said = capsys.readouterr()
     assert f"readers went back from release {number} to release " in said.err
     listed = json.loads(said.out)["releases"]
     old = next(r["number"] for r in listed if r["active"])
     assert old != number
-    compared = json.loads(run(capsys, "releases", "compare", str(old), str(number), "--json"))
+    compared = json.loads(run(capsys, "neo4j", "releases", "compare", str(old), str(number), "--json"))
     assert compared["concepts added"] == 1
     assert all(one.keys() == {"sab", "old", "new", "added", "removed"} for one in compared["vocabularies"])
-    run(capsys, "releases", "switch", str(number))
-    run(capsys, "releases", "switch", str(old))
-    assert "from the command line" not in run(capsys, "releases", "remove", str(number))
-    out = run(capsys, "store", str(tmp_path / "new.cuihop"), "--csv", str(tmp_path / "csv"))
+    run(capsys, "neo4j", "releases", "switch", str(number))
+    run(capsys, "neo4j", "releases", "switch", str(old))
+    assert "from the command line" not in run(capsys, "neo4j", "releases", "remove", str(number))
+    out = run(capsys, "neo4j", "push", str(tmp_path / "new.cuihop"), "--csv", str(tmp_path / "csv"))
     assert out.startswith("neo4j-admin database import full neo4j --overwrite-destination")

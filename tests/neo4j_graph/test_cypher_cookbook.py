@@ -44,7 +44,7 @@ def password(curated: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
 def printed(server: LocalServer, text: str) -> str:
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        query(QueryOptions(server=server.address, text=text, limit=10))
+        query(QueryOptions(graph=server.address, text=text, limit=10))
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines() if line.strip())
 
 

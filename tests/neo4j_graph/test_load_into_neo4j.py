@@ -43,7 +43,7 @@ def test_files_go_into_the_server_and_the_report_is_that_of_a_snapshot(
     connection: Neo4jConnection, umls: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     address = connection.settings.address
-    printed = json.loads(run(capsys, umls, "--to", address, "--report", tmp_path / "report.json", "--json"))
+    printed = json.loads(run(capsys, umls, "--to", address, "--report-json", tmp_path / "report.json", "--json"))
     beside = json.loads(run(capsys, umls, "--output", tmp_path / "g.cuihop", "--json"))
     stored, _ = printed.pop("stored"), printed.pop("changes")
     assert json.loads((tmp_path / "report.json").read_text()) == printed

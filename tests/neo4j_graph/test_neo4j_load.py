@@ -164,7 +164,7 @@ def test_a_database_of_an_earlier_version_is_rolled_back_once(connection: Neo4jC
 def test_an_interrupted_switch_is_finished_before_a_rollback(connection: Neo4jConnection) -> None:
     load_online(example_graph().sections, connection)
     connection.run_alone("MATCH (s:CuihopStore) SET s.labelled = null")
-    with pytest.raises(ReleaseMismatch, match="cuihop releases switch"):
+    with pytest.raises(ReleaseMismatch, match="cuihop neo4j releases switch"):
         roll_back(connection)
 
 

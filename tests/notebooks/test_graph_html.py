@@ -77,14 +77,16 @@ def answers() -> list[dict[str, str]]:
 @pytest.mark.slow
 def test_a_kernel_shows_each_answer(answers: list[dict[str, str]]) -> None:
     path, drawn, hood, concept, distances = answers
-    assert "3 hops from C0042449 to C0003483, either way" in words(path["text/html"])
+    assert "3 hops from C0042449 to C0003483, in both directions" in words(path["text/html"])
     assert "C9000901 is retired: taken for C0042449" in words(path["text/html"])
     assert "Blood vessels" in words(drawn["image/svg+xml"])
-    assert words(hood["text/html"]).startswith("4 concepts within 2 hops of C0005847, either way hops concepts 1 3")
+    assert words(hood["text/html"]).startswith(
+        "4 concepts within 2 hops of C0005847, in both directions hops concepts 1 3"
+    )
     assert words(concept["text/html"]) == (
         "concept C0006121 Brain stem synonyms Brainstem, Truncus encephali parents, children 1, 0"
     )
-    assert words(distances["text/html"]) == "Distances of 2 pairs, either way hops pairs 3 1 no path 1"
+    assert words(distances["text/html"]) == "Distances of 2 pairs, in both directions hops pairs 3 1 no path 1"
     for data in answers:
         assert data["text/plain"], "a terminal still shows the repr"
 
@@ -142,11 +144,11 @@ def test_a_neighbourhood_that_was_cut_says_so_and_a_long_one_is_shortened() -> N
     graph = SnapshotGraph.of([(f"C{i:07d}", "C0000000") for i in range(1, 80)], concepts=["C9999999"])
     (cut,) = graph.neighbours(["C0000000"], limit=25)
     text = words(cut._repr_html_())
-    assert "79 concepts within 1 hop of C0000000, either way; the nearest 25 are listed" in text
+    assert "79 concepts within 1 hop of C0000000, in both directions; the nearest 25 are listed" in text
     assert text.endswith("C0000020 … and 5 more")
     (alone,) = graph.neighbours(["C9999999"], hops=None)
     assert Seen(alone._repr_html_()).elements == ["p"]
-    assert words(graph.distances([])._repr_html_()) == "Distances of 0 pairs, either way"
+    assert words(graph.distances([])._repr_html_()) == "Distances of 0 pairs, in both directions"
 
 
 @given(TEXTS, TEXTS, TEXTS)

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import venv
 import zipfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from email import message_from_bytes
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+from markdown_it import MarkdownIt
 
+from cuihop.cli.application import application
 from example_graph import example_graph
 from shared_data import ROOT
 
@@ -88,10 +97,10 @@ def test_what_needs_an_extra_says_so(light: Path, tmp_path: Path) -> None:
     ontology = tmp_path / "small.obo"
     ontology.write_text("format-version: 1.4\n\n[Term]\nid: X:1\nname: one\n")
     load = ("load", ontology, "--output", tmp_path / "g.cuihop")
-    agents = ("mcp", "--graph", "g.cuihop")
-    clustered = ("captions", ontology, ontology, "--cluster", "local:2")
+    agents = ("service", "mcp", "--graph", "g.cuihop")
+    clustered = ("score", "captions", ontology, ontology, "--cluster", "local:2")
     service = ("serve", "--store", "g.cuihop")
-    for arguments, extra in ((load, "loader"), (service, "all"), (agents, "mcp"), (clustered, "cluster")):
+    for arguments, extra in ((load, "loader"), (service, "service"), (agents, "mcp"), (clustered, "cluster")):
         done = run(light / "cuihop", *arguments)
         assert done.returncode == 8
         assert f"pip install 'cuihop[{extra}]'" in done.stderr
@@ -105,7 +114,7 @@ def test_the_light_install_evaluates_and_prints_its_table(light: Path, tmp_path:
     (tmp_path / "images.csv").write_text("image,concepts\na,C0006121\nb,C0006104\nc,C0018670\n")
     (tmp_path / "engine.run").write_text("a Q0 b 1 2 t\na Q0 c 2 1 t\nb Q0 a 1 2 t\nb Q0 c 2 1 t\nc Q0 b 1 1 t\n")
     done = run(
-        light / "cuihop", "evaluate", "--concepts", tmp_path / "images.csv", "--ranking", tmp_path / "engine.run",
+        light / "cuihop", "evaluate", "--concepts", tmp_path / "images.csv", tmp_path / "engine.run",
         "--graph", snapshot, "--output", tmp_path / "values.csv",
     )  # fmt: skip
     assert (done.returncode, "nn-CUI@10" in done.stdout) == (0, True), done.stderr
@@ -129,3 +138,85 @@ def test_a_read_only_installation_without_a_home_still_answers(light: Path, tmp_
     )
     done = run(light / "python", "-c", code)
     assert (done.stdout.split()[:3], done.returncode) == (["3", "3", "_CompileStats(cache_path=None,"], 0), done.stderr
+
+
+@pytest.mark.slow
+def test_the_page_of_an_index_has_no_link_or_picture_that_needs_the_repository(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+    metadata = message_from_bytes(archive.read(name))
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    text = metadata.get_payload(decode=True)
+    assert isinstance(text, bytes)
+    blocks = MarkdownIt("commonmark").enable("table").parse(text.decode())
+    children = [child for block in blocks for child in block.children or ()]
+    links = [str(child.attrs["href"]) for child in children if "href" in child.attrs]
+    pictures = [str(child.attrs["src"]) for child in children if "src" in child.attrs]
+    assert [each for each in links + pictures if not each.startswith(("https://", "#"))] == []
+    assert [each for each in pictures if "/blob/" in each] == []  # a page of the host, not the picture
+    assert "href=" not in text.decode()
+    assert len(links) > 5
+    assert {"Homepage", "Documentation", "Source", "Issues", "Changelog"} <= {
+        value.partition(",")[0] for value in metadata.get_all("Project-URL", ())
+    }
+
+
+def typed(command: Any, *words: str) -> Iterator[tuple[str, ...]]:
+    """The words of each command and group."""
+    for name, inner in getattr(command, "commands", {}).items():
+        yield (*words, name)
+        yield from typed(inner, *words, name)
+
+
+@pytest.mark.slow
+def test_every_command_shows_its_help_or_names_the_extra_that_brings_it(light: Path) -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    commands = list(typed(typer.main.get_command(application())))
+    with ThreadPoolExecutor(2) as pool:
+        done = list(pool.map(lambda words: run(light / "cuihop", *words, "--help"), commands))
+    for words, each in zip(commands, done, strict=True):
+        if each.returncode == 0:
+            assert "Usage: cuihop" in each.stdout, words
+        else:
+            found = re.search(
+                r"needs the package [\w.-]+, which is not installed: pip install '[^\[']*\[(\w+)\]'", each.stderr
+            )
+            assert found is not None, (words, each.stderr)
+            assert found[1] in extras, words
+            assert each.returncode == 8, words
+    assert [words for words, each in zip(commands, done, strict=True) if each.returncode == 0] != []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extra", ["service", "captions"])
+def test_the_command_of_an_error_brings_the_extra_though_no_index_has_cuihop(light: Path, extra: str) -> None:
+    """An installer takes the extra from the metadata of the installed wheel."""
+    uv = shutil.which("uv")
+    install = [uv, "pip", "install", "--python", str(light / "python")] if uv else [str(light / "pip"), "install"]
+    done = run(*install, "--dry-run", f"cuihop[{extra}]")
+    assert done.returncode == 0, done.stderr
+    brought = {"service": "fastapi", "captions": "sacrebleu"}[extra]
+    assert brought in (done.stdout + done.stderr).lower()
+
+
+@pytest.mark.slow
+def test_a_missing_package_is_found_before_any_file_is_written(light: Path, tmp_path: Path) -> None:
+    snapshot = tmp_path / "example.cuihop"
+    example_graph().save(snapshot)
+    (tmp_path / "images.csv").write_text("image,concepts\na,C0006121\nb,C0006104\nc,C0018670\n")
+    (tmp_path / "images.parquet").write_bytes(b"PAR1")
+    before = set(tmp_path.iterdir())
+    evaluation = ("evaluate", "--baseline", "iou", "--graph", snapshot, "--output", tmp_path / "values.csv")
+    cases = (
+        ((*evaluation, "--concepts", tmp_path / "images.csv", "--plot", tmp_path / "x.png"), "plots"),
+        ((*evaluation, "--concepts", tmp_path / "images.csv", "--cluster", "local:2"), "cluster"),
+        ((*evaluation, "--concepts", tmp_path / "images.parquet"), "parquet"),
+        (("info", "grpc://127.0.0.1:1"), "remote"),
+        (("info", "http://127.0.0.1:1"), "remote"),
+        (("info", "bolt://127.0.0.1:1"), "neo4j"),
+    )
+    for arguments, extra in cases:
+        done = run(light / "cuihop", *arguments)
+        assert done.returncode == 8, (arguments, done.stderr)
+        assert f"[{extra}]'" in done.stderr, arguments
+    assert set(tmp_path.iterdir()) == before

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from cuihop.errors import installation
+
 _GRAPH = "import cuihop\ngraph = cuihop.SnapshotGraph.of([('C0042449', 'C0005847')])\n"
 _RANKING = "from cuihop import Ranking\nranking = Ranking.of({'a': ['b']}, ['a', 'b'])\n"
 _EVALUATION = _GRAPH + (
@@ -88,4 +90,4 @@ def messages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.mark.parametrize("case", CASES)
 def test_a_missing_package_is_named_with_its_extra(case: str, messages: dict[str, str]) -> None:
     package, extra, _ = CASES[case]
-    assert messages[case] == f"this needs the package {package}, which is not installed: pip install '{extra}'"
+    assert messages[case] == f"this needs the package {package}, which is not installed: {installation(extra)}"

@@ -156,7 +156,7 @@ def test_the_command_measures_whole_rankings_of_codes(
     collection: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(collection)
-    common = ["--ranking", "codes.npy", "--similarity", "hamming", "-m", "mAP@100(kind)", "-m", "AP(kind)",
+    common = ["codes.npy", "--similarity", "hamming", "-m", "mAP@100(kind)", "-m", "AP(kind)",
               "--labels", "labels.csv", "--checkpoint", "unfinished"]  # fmt: skip
     outputs = []
     for more in ([], ["--concepts", "concepts.csv"]):

@@ -26,6 +26,7 @@ from cuihop.study.inputs import StudyInputs
 from example_graph import example_graph
 from examples import examples
 
+DIFFERENT = "1 query has another order by the"
 DISORDER = "q Q0 a 3 9 x\nq Q0 b 1 8 x\nq Q0 c 2 7 x\nr Q0 a 1 2 x\nr Q0 b 2 1 x\n"
 
 
@@ -75,19 +76,20 @@ def test_the_account_has_the_order_and_the_queries_that_the_other_column_orders_
     assert (by_score["q"], by_rank["q"]) == (("a", "b", "c"), ("b", "c", "a"))
     assert (by_score["r"], by_rank["r"]) == (("a", "b"), ("a", "b"))
     lists = "2 queries, 2 to 3 retrieved each"
-    assert by_score.account == f"{file}: TREC run by score, {lists}; its rank column would order 1 query otherwise"
-    assert by_rank.account == f"{file}: TREC run by rank, {lists}; its scores would order 1 query otherwise"
+    assert by_score.account == f"{file}: TREC run by score, {lists}; {DIFFERENT} rank column; --order rank uses it"
+    assert by_rank.account == f"{file}: TREC run by rank, {lists}; {DIFFERENT} scores; --order score uses it"
     assert (by_score.ties, by_rank.ties) == ("name", None)
-    assert "otherwise" not in read_run(file, ("r",)).account  # of the queries in question only
+    assert "order by" not in read_run(file, ("r",)).account  # of the queries in question only
 
 
 def test_equal_scores_in_another_order_than_their_ranks_are_counted(tmp_path: Path) -> None:
     file = written(tmp_path, "q Q0 b 1 1 x\nq Q0 a 2 1 x\n")
     assert read_run(file, None)["q"] == ("a", "b")
-    assert "its rank column would order 1 query otherwise" in read_run(file, None).account
-    assert "otherwise" not in read_run(file, None, ties="trec").account
+    tied = "; 1 query has equal scores that the rank column breaks differently; --order rank uses it"
+    assert read_run(file, None).account.endswith(tied)
+    assert "--order" not in read_run(file, None, ties="trec").account
     same = written(tmp_path, "q Q0 b 0 1 x\nq Q0 a 0 2 x\n")  # a column that was never filled
-    assert "otherwise" not in read_run(same, None).account
+    assert "--order" not in read_run(same, None).account
 
 
 @pytest.mark.parametrize(
@@ -117,7 +119,10 @@ def test_tables_with_scores_and_ranks(tmp_path: Path) -> None:
     for file in (written(tmp_path, csv, "a.csv"), written(tmp_path, lines, "a.jsonl"), tmp_path / "run.parquet"):
         assert read_run(file, None)["q"] == ("a", "b")
         assert read_run(file, None, order="rank")["q"] == ("b", "a")
-        assert "by rank, 1 query, 2 retrieved each; its scores" in read_run(file, None, order="rank").account
+        assert (
+            "by rank, 1 query, 2 retrieved each; 1 query has another order by the scores"
+            in read_run(file, None, order="rank").account
+        )
 
 
 def csv_line(document: str, rank: int, score: float) -> str:

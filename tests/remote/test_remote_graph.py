@@ -534,7 +534,7 @@ def test_without_the_extra_a_command_names_it(scheme: str) -> None:
     assert (done.returncode, done.stdout) == (8, "")
     assert (
         done.stderr == f"cuihop: this needs the package {package}, which is not installed: "
-        "pip install 'cuihop[remote]'\n"
+        "pip install 'cuihop[remote]', or in a checkout pip install '.[remote]'\n"
     )
 
 

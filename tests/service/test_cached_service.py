@@ -111,7 +111,7 @@ def test_warm_fills_what_replicas_share(
     monkeypatch.setenv("CUIHOP_REDIS", redis_server.address)
     concepts = tmp_path / "concepts.txt"
     concepts.write_text(f"C0006121\nC0018670\n\n{ISOLATED}\nC0006121\n")
-    done = CliRunner().invoke(application(), ["warm", str(concepts), "--graph", neo4j_server.address])
+    done = CliRunner().invoke(application(), ["service", "warm", str(concepts), "--graph", neo4j_server.address])
     assert done.exit_code == 0, done.output
     assert "3 concepts, 3 pairs, 0 of them known before" in done.output
     asker = GrpcAsker(service)
@@ -135,6 +135,6 @@ def test_a_graph_that_cannot_be_warmed_is_refused(tmp_path: Path, monkeypatch: p
     concepts = tmp_path / "concepts.txt"
     concepts.write_text("C0006121\n")
     for graph, complaint in (("g.cuihop", "a snapshot needs no cache"), ("bolt://localhost", "no cache to fill")):
-        done = CliRunner().invoke(application(), ["warm", str(concepts), "--graph", graph])
+        done = CliRunner().invoke(application(), ["service", "warm", str(concepts), "--graph", graph])
         assert isinstance(done.exception, InputError)
         assert complaint in str(done.exception)

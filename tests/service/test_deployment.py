@@ -83,7 +83,7 @@ def test_all_that_the_image_copies_is_there_and_all_else_is_kept_out() -> None:
     built = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wheel = built["tool"]["hatch"]["build"]["targets"]["wheel"]
     needed = {
-        built["project"]["readme"],
+        *(part["path"] for part in built["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["fragments"]),
         *built["project"]["license-files"],
         *wheel["packages"],
         *wheel["force-include"],

@@ -108,10 +108,10 @@ def test_every_setting_is_described_and_in_one_group() -> None:
 def test_a_flag_of_each_type_is_read() -> None:
     flags = ("--store", "x", "--workers", "3", "--watch-seconds", "0.5", "--no-explorer", "--log-requests", "--index",
              "off", "--tls-key", "k.pem", "--token-scopes", '{"x": ["read"]}', "--audience", "a")  # fmt: skip
-    done = CliRunner().invoke(application(), ["check", "--json", *flags])
+    done = CliRunner().invoke(application(), ["service", "check", "--json", *flags])
     checks = {check["part"]: check for check in json.loads(done.output)["checks"]}
     assert checks["settings"]["text"].startswith("setting issuer: tokens need an issuer")
-    refused = CliRunner().invoke(application(), ["check", "--workers", "many"])
+    refused = CliRunner().invoke(application(), ["service", "check", "--workers", "many"])
     assert refused.exit_code == 2
 
 

@@ -1,4 +1,4 @@
-"""`cuihop check`: each fault of a configuration, in one line with the way on, before the start."""
+"""`cuihop service check`: each fault of a configuration, in one line with the way on, before the start."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_ports_that_are_taken(good: dict[str, Any]) -> None:
 
 
 def test_other_machines_without_authentication(good: dict[str, Any]) -> None:
-    assert "cuihop keys create" in failure(good | {"host": "0.0.0.0"}, "host").text  # noqa: S104
+    assert "cuihop service keys create" in failure(good | {"host": "0.0.0.0"}, "host").text  # noqa: S104
 
 
 @contextmanager
@@ -124,7 +124,7 @@ def test_certificates(good: dict[str, Any], tmp_path: Path) -> None:
 
 def test_keys(good: dict[str, Any], tmp_path: Path) -> None:
     keys = tmp_path / "keys.json"
-    assert f"cuihop keys create NAME --file {keys}" in failure(good | {"keys_file": keys}, "keys").text
+    assert f"cuihop service keys create NAME --file {keys}" in failure(good | {"keys_file": keys}, "keys").text
     keys.write_text('{"version": 1, "keys": []}')
     keys.chmod(0o600)
     assert found(good | {"keys_file": keys})["keys"].state == "warning"  # nobody can ask
@@ -181,14 +181,14 @@ def test_the_program_prints_a_line_for_each_check_and_ends_with_the_code_of_the_
     good: dict[str, Any], program: Run
 ) -> None:
     flags = [part for name, value in good.items() for part in (f"--{name.replace('_', '-')}", str(value))]
-    done = program("check", *flags)
+    done = program("service", "check", *flags)
     assert (done.code, done.err) == (0, "")
     assert all(line.startswith("ok  ") for line in done.out.splitlines())
-    done = program("check", "--json", *flags, "--audit", "/none/audit", "--keys-file", "/none/keys")
+    done = program("service", "check", "--json", *flags, "--audit", "/none/audit", "--keys-file", "/none/keys")
     answer = json.loads(done.out)
     assert done.code == answer["exit_code"] == 3  # of the first that failed
     assert [check["exit_code"] for check in answer["checks"] if check["state"] == "failed"] == [3, 6]
-    assert "--http-port" not in program("check", "--help").out
+    assert "--http-port" not in program("service", "check", "--help").out
 
 
 def test_redis(good: dict[str, Any], redis_server: RedisServer) -> None:

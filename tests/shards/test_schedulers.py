@@ -50,10 +50,10 @@ def run(command: str, folder: Path, **variables: str) -> str:
 
 
 def assert_merged(folder: Path) -> None:
-    merged = run("cuihop merge parts", folder)
+    merged = run("cuihop shards merge parts", folder)
     assert "nn-CUI@5" in merged
     values = folder.joinpath("values.csv").read_bytes()
-    command = "cuihop evaluate --concepts concepts.csv --ranking run.trec --graph graph.cuihop --output values.csv"
+    command = "cuihop evaluate run.trec --concepts concepts.csv --graph graph.cuihop --output values.csv"
     assert run(command, folder) == merged
     assert folder.joinpath("values.csv").read_bytes() == values
 
@@ -92,7 +92,7 @@ def test_the_command_of_gnu_parallel(here: Path) -> None:
     program = shutil.which("parallel")
     if program is None:
         pytest.skip("GNU parallel not found: install Debian's package parallel")
-    command = indented("GNU parallel").partition("cuihop merge")[0]
+    command = indented("GNU parallel").partition("cuihop shards merge")[0]
     assert "{1..8}" in command
     local = command.replace("--sshloginfile machines.txt ", "").replace("--workdir . ", "")
     run(local.replace("8", "2"), here)

@@ -25,17 +25,17 @@ SHARDS = range(1, 5)
 COLLECTION = ("--concepts", "concepts.csv", "--graph", "g.cuihop", "--unknown", "isolated")
 FILES = ("--output", "values.csv", "--card", "card.json", "--json")
 COMMANDS = {
-    "nn-IoU of two n": ("evaluate", *COLLECTION, "--ranking", "a.run", "-m", "nn-CUI@5,10", "-m", "nn-CUI@5(n=2)",
+    "nn-IoU of two n": ("evaluate", *COLLECTION, "a.run", "-m", "nn-CUI@5,10", "-m", "nn-CUI@5(n=2)",
                         "-m", "CUI@10", "--plot", "plot.svg", "--worst", "3", *FILES[:-1]),
-    "by hops": ("evaluate", *COLLECTION, "--ranking", "a.run", "--weight", "hops", "-n", "2", *FILES),
-    "by Lin": ("evaluate", *COLLECTION, "--ranking", "a.run", "--weight", "Lin", "-n", "2", *FILES),
-    "labels beside concepts": ("evaluate", *COLLECTION, "--ranking", "a.run", "--labels", "labels.csv", "-m",
+    "by hops": ("evaluate", *COLLECTION, "a.run", "--weight", "hops", "-n", "2", *FILES),
+    "by Lin": ("evaluate", *COLLECTION, "a.run", "--weight", "Lin", "-n", "2", *FILES),
+    "labels beside concepts": ("evaluate", *COLLECTION, "a.run", "--labels", "labels.csv", "-m",
                                "P@5(modality)", "-m", "nn-CUI@5", "--by", "modality", *FILES),
     "a corpus of its own": ("evaluate", *COLLECTION, "--corpus", "corpus.csv", "--baseline", "nn-iou", *FILES),
-    "judgements": ("evaluate", "--ranking", "a.run", "--qrels", "qrels.txt", "-m", "AP", "-m", "nDCG@10", *FILES),
-    "vectors": ("evaluate", *COLLECTION, "--ranking", "v.npy", "--labels", "labels.csv", "-m", "nn-CUI@5", "-m",
+    "judgements": ("evaluate", "a.run", "--qrels", "qrels.txt", "-m", "AP", "-m", "nDCG@10", *FILES),
+    "vectors": ("evaluate", *COLLECTION, "v.npy", "--labels", "labels.csv", "-m", "nn-CUI@5", "-m",
                 "P@5(modality)", *FILES),
-    "vectors and labels alone": ("evaluate", "--ranking", "v.npy", "--labels", "labels.csv", "-m", "P@5(modality)",
+    "vectors and labels alone": ("evaluate", "v.npy", "--labels", "labels.csv", "-m", "P@5(modality)",
                                  "-m", "AP(modality)", *FILES),
     **{f"ranked by {by}": ("evaluate", *COLLECTION, "--baseline", by, *FILES)
        for by in ("iou", "nn-iou", "bm", "tf-idf", "random:3")},
@@ -48,7 +48,7 @@ COMMANDS = {
                  "--resamples", "200", "--cards", "cards", "--output", "values.csv", "--json"),
 }  # fmt: skip
 STUDY = ("study", "concepts.csv", "--graph", "g.cuihop", "--unknown", "isolated", "--labels", "labels.csv",
-         "--embeddings", "V=v.npy", "--only", "tables", "--only", "ablation", "--out", "study", "--cards",
+         "--embeddings", "V=v.npy", "--only", "tables", "--only", "ablation", "--output", "study", "--cards",
          "--no-plots")  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def shards(program: Run, command: tuple[str, ...], numbers: object = SHARDS, cou
             assert json.loads(done.out)["folder"] == f"parts/{number}-of-{count}"
         else:
             assert done.out.startswith(f"shard {number}/{count}: ")
-            assert done.out.rstrip().endswith(f"in parts/{number}-of-{count}; cuihop merge parts")
+            assert done.out.rstrip().endswith(f"in parts/{number}-of-{count}; cuihop shards merge parts")
 
 
 @pytest.mark.parametrize("case", COMMANDS)
@@ -132,7 +132,7 @@ def test_four_shards_are_one_process(
     shards(program, command)
     assert written(tmp_path / "many").keys() == {path.name for path in (tmp_path / "many").iterdir() if path.is_file()}
     for _ in range(2):
-        merged = program("merge", "parts")
+        merged = program("shards", "merge", "parts")
         assert (merged.code, merged.out) == (0, expected.out)
         assert written(tmp_path / "many") == of_one_process(tmp_path)
 
@@ -143,7 +143,7 @@ def test_a_study_of_four_shards_is_that_of_one_process(
     one_process(*STUDY)
     shards(program, STUDY)
     assert not Path("study").exists()
-    assert program("merge", "parts").code == 0
+    assert program("shards", "merge", "parts").code == 0
     run, expected = ("study/cuihop-study.json", written(tmp_path / "many")), of_one_process(tmp_path)
     timed = [json.loads(each.pop(run[0])) for each in (run[1], expected)]
     assert run[1] == expected
@@ -187,13 +187,13 @@ def test_a_shard_that_was_killed_and_run_again_is_whole(
     again = [*command, "--shard", "3/4", "--checkpoint", "parts"]
     killed = subprocess.run([sys.executable, "-c", KILLED_AFTER, "2", *again], check=False, capture_output=True)
     assert killed.returncode == -signal.SIGKILL
-    refused = program("merge", "parts")
+    refused = program("shards", "merge", "parts")
     assert refused.code == 3
     assert "1 of 4 shards are not finished" in refused.err
     assert "3 not finished" in refused.err
     assert "--array=3 " in refused.err
     shards(program, command, (3,))
-    assert program("merge", "parts").out == expected.out
+    assert program("shards", "merge", "parts").out == expected.out
     assert written(tmp_path / "many") == of_one_process(tmp_path)
 
 
@@ -205,26 +205,26 @@ def here(inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "here"
 
 
-SHORT = ("evaluate", *COLLECTION, "--ranking", "a.run", "-m", "CUI@5", "--json")
+SHORT = ("evaluate", *COLLECTION, "a.run", "-m", "CUI@5", "--json")
 
 
 def test_shards_that_do_not_fit_are_refused_by_name(here: Path, program: Run) -> None:
     shards(program, SHORT)
     shutil.rmtree("parts/2-of-4")
-    missing = program("merge", "parts")
+    missing = program("shards", "merge", "parts")
     assert (missing.code, "2 missing" in missing.err, "--array=2 " in missing.err) == (3, True, True)
     shards(program, SHORT, (2,))
     Path("parts/1-of-3").mkdir()
-    divisions = program("merge", "parts")
+    divisions = program("shards", "merge", "parts")
     assert (divisions.code, "3 shards, 4 shards" in divisions.err) == (3, True)
     shutil.rmtree("parts/1-of-3")
     record = Path("parts/4-of-4/shard.json")
     content = json.loads(record.read_text())
     record.write_text(json.dumps({**content, "versions": {**content["versions"], "cuihop": "9.9"}}))
-    version = program("merge", "parts")
+    version = program("shards", "merge", "parts")
     assert (version.code, "field version of cuihop" in version.err) == (3, True)
     record.write_text(json.dumps(content))
-    assert program("merge", "parts").code == 0
+    assert program("shards", "merge", "parts").code == 0
 
 
 REFUSED = {
@@ -243,7 +243,7 @@ def test_a_shard_that_does_not_fit_the_others_is_refused_at_its_start(case: str,
     assert (done.code, message in done.err) == (3, True), done.err
     assert written_shards() == before
     shards(program, SHORT, (2, 3, 4))
-    assert program("merge", "parts").code == 0
+    assert program("shards", "merge", "parts").code == 0
 
 
 def written_shards() -> dict[str, bytes]:
@@ -259,14 +259,14 @@ def test_a_shard_of_other_inputs_is_refused_before_it_computes(here: Path, progr
     assert not Path("parts/2-of-4/evaluation.blocks").read_bytes()
     Path("concepts.csv").write_text(content)
     shards(program, SHORT, (2, 3, 4))
-    assert program("merge", "parts").code == 0
+    assert program("shards", "merge", "parts").code == 0
 
 
 def test_inputs_that_changed_since_are_refused(here: Path, program: Run) -> None:
     shards(program, SHORT)
     lines = Path("concepts.csv").read_text().splitlines(keepends=True)
     Path("concepts.csv").write_text("".join([lines[0], lines[1].partition(";")[0].strip() + ";C0018670\n", *lines[2:]]))
-    changed = program("merge", "parts")
+    changed = program("shards", "merge", "parts")
     assert changed.code == 3
     assert "parts/1-of-4/evaluation.blocks" in changed.err
     assert "field content of queries" in changed.err
@@ -274,17 +274,17 @@ def test_inputs_that_changed_since_are_refused(here: Path, program: Run) -> None
 
 def test_a_cut_file_makes_its_shard_unfinished(here: Path, program: Run) -> None:
     shards(program, SHORT)
-    whole = program("merge", "parts").out
+    whole = program("shards", "merge", "parts").out
     path = Path("parts/3-of-4/evaluation.blocks")
     os.truncate(path, path.stat().st_size - 1)
-    cut = program("merge", "parts")
+    cut = program("shards", "merge", "parts")
     assert (cut.code, f"3 cut off or damaged: {path}" in cut.err, "--array=3 " in cut.err) == (3, True, True)
     shards(program, SHORT, (3,))
-    assert program("merge", "parts").out == whole
+    assert program("shards", "merge", "parts").out == whole
     content = bytearray(path.read_bytes())
     content[-3] ^= 1
     path.write_bytes(content)
-    damaged = program("merge", "parts")
+    damaged = program("shards", "merge", "parts")
     assert (damaged.code, str(path) in damaged.err, "Run shard 3/4 again" in damaged.err) == (3, True, True)
 
 
@@ -295,7 +295,7 @@ def test_a_folder_from_another_machine_is_merged_beside_the_same_inputs(
     shards(program, SHORT)
     here.rename(tmp_path / "elsewhere")
     monkeypatch.chdir(tmp_path / "elsewhere")
-    merged = program("merge", "parts")
+    merged = program("shards", "merge", "parts")
     assert merged.out == expected
     assert f"the shards ran in {here}" in merged.err
 
@@ -318,7 +318,7 @@ def test_one_shard_and_more_shards_than_queries(here: Path, program: Run) -> Non
     one = program(*SHORT)
     for count in (1, 3):
         shards(program, SHORT, range(1, count + 1), count)
-        assert program("merge", "parts").out == one.out
+        assert program("shards", "merge", "parts").out == one.out
         shutil.rmtree("parts")
 
 
@@ -327,19 +327,19 @@ def test_a_shard_with_json_prints_an_object_and_so_does_its_merge(here: Path, pr
     done = program(*command, "--shard", "1/1", "--checkpoint", "parts")
     assert json.loads(done.out) == {
         "shard": "1/1", "queries": len(IMAGES), "of_queries": len(IMAGES), "folder": "parts/1-of-1",
-        "then": "cuihop merge parts",
+        "then": "cuihop shards merge parts",
     }  # fmt: skip
-    assert json.loads(program("merge", "parts").out) == json.loads(program(*command).out)
+    assert json.loads(program("shards", "merge", "parts").out) == json.loads(program(*command).out)
 
 
 def test_options_of_the_merge_are_added_to_the_command(here: Path, program: Run) -> None:
     shards(program, SHORT, (1,), 1)
-    merged = program("merge", "parts", "--output", "late.csv", "--threads", "1")
+    merged = program("shards", "merge", "parts", "--output", "late.csv", "--threads", "1")
     assert merged.code == 0
-    assert "cuihop evaluate --ranking a.run --concepts concepts.csv" in merged.err
+    assert "cuihop evaluate a.run --concepts concepts.csv" in merged.err
     assert Path("late.csv").read_text().startswith("query,")
-    assert program("merge", "parts", "--shard", "1/2").code == 2
-    other = program("merge", "parts", "--hops", "2", "-m", "nn-CUI@5")
+    assert program("shards", "merge", "parts", "--shard", "1/2").code == 2
+    other = program("shards", "merge", "parts", "--hops", "2", "-m", "nn-CUI@5")
     assert (other.code, "field measures" in other.err) == (3, True)
 
 
@@ -365,7 +365,7 @@ def test_records_that_are_none(content: str | None, part: str, here: Path, progr
         "files": {"files": {"../../a.run": 1}},
     }
     record.write_text(json.dumps({**held, **changes[content]}) if content in changes else str(content))
-    done = program("merge", "parts")
+    done = program("shards", "merge", "parts")
     assert (done.code, part in done.err) == (3, True), done.err
 
 
@@ -374,4 +374,4 @@ def test_shards_need_a_folder_and_a_number(here: Path, program: Run) -> None:
     for wrong in ("0/2", "3/2", "1", "1/2/3", "-1/2"):
         assert program(*SHORT, "--shard", wrong, "--checkpoint", "parts").code in (2, 3)
     assert not Path("parts").exists()
-    assert "no shards" in program("merge", "nowhere").err
+    assert "no shards" in program("shards", "merge", "nowhere").err

@@ -101,7 +101,7 @@ def test_an_array_is_read_by_numpy_with_its_identifiers_beside_it(tmp_path: Path
 def test_the_command_writes_tables_and_arrays(tmp_path: Path, program: Run) -> None:  # noqa: F811
     GRAPH.save(tmp_path / "graph.cuihop")
     (tmp_path / "some.txt").write_text("C3\nC4\nC6\n")
-    ask = ("all-similarities", "--graph", str(tmp_path / "graph.cuihop"))
+    ask = ("similarity", "--all", "--graph", str(tmp_path / "graph.cuihop"))
     pairs = tmp_path / "pairs.csv"
     answer = program(
         *ask, "--concepts", str(tmp_path / "some.txt"), "--output", str(pairs), "--measure", "simui", "--json"

@@ -198,7 +198,7 @@ def test_a_file_without_the_index_opens_and_answers_the_same(tmp_path: Path) -> 
     assert not set(NAME_INDEX) & set(opened.sections)
     with pytest.warns(
         OlderSnapshot,
-        match=r"old\.cuihop: the index of names is missing.*store it with: cuihop index --names .*old\.cuihop",
+        match=r"old\.cuihop: the index of names is missing.*store it with: cuihop index --name-search .*old\.cuihop",
     ):
         opened.search("b")
     for text in ("b", "brain", "BRAIN-STEM", "vessel blood", "meniere", "C9000901", "ve bl", "brian", "q"):

@@ -1,4 +1,4 @@
-"""``cuihop index --names``: the file of a fresh load, written atomically while others have it open."""
+"""``cuihop index --name-search``: the file of a fresh load, written atomically while others have it open."""
 
 from __future__ import annotations
 
@@ -130,22 +130,22 @@ def test_other_files_and_damaged_ones_stay_as_they_are(fresh: Path, tmp_path: Pa
 def test_the_command(fresh: Path, tmp_path: Path, program: Run) -> None:
     path = without(fresh, tmp_path / "old.cuihop", *NAME_INDEX, *TERM_TABLE)
     size = fresh.stat().st_size
-    done = program("index", "--names", path)
+    done = program("index", "--name-search", path)
     assert (done.code, done.err) == (0, "")
     assert done.out == f"{path}: index of names and table of names built; {size:,} bytes\n"
-    again = program("index", path, "--names", "--json")
+    again = program("index", path, "--name-search", "--json")
     assert again.err == f"{path} has all of them; --force builds them again\n"
     facts = json.loads(again.out)
     assert facts.pop("seconds") >= 0
     assert facts.pop("release")["digest"] == SnapshotGraph.open(fresh).release.digest
     assert facts == {"snapshot": str(path), "built": [], "bytes": size, "name_sabs": ["MSH", "NCI"]}
-    assert json.loads(program("index", path, "--names", "--force", "--json").out)["built"] == BOTH
+    assert json.loads(program("index", path, "--name-search", "--force", "--json").out)["built"] == BOTH
 
 
 def test_the_command_says_what_only_a_load_can_add(tmp_path: Path, program: Run) -> None:
     path = tmp_path / "made.cuihop"
     SnapshotGraph.of(EDGES, names=NAMES).save(path)
-    done = program("index", "--names", path)
+    done = program("index", "--name-search", path)
     assert done.err.startswith("vocabularies and grades of names: not recorded; cuihop load records them\n")
 
 
@@ -161,5 +161,5 @@ def test_wrong_commands(
     arguments: list[str], code: int, message: str, fresh: Path, program: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(fresh.parent)
-    done = program("index", "--names", *arguments)
+    done = program("index", "--name-search", *arguments)
     assert (done.code, message in " ".join(done.err.split())) == (code, True), done.err

@@ -139,7 +139,7 @@ def test_what_it_cannot_answer_is_an_error_that_names_its_content(
 
 
 def test_the_way_on_is_named(dictionary: Path) -> None:
-    with pytest.raises(InputError, match=r"within 2 hops .either way. in release example.*cuihop neighbours"):
+    with pytest.raises(InputError, match=r"within 2 hops .in both directions. in release example.*cuihop neighbours"):
         NeighbourDictionary.open(dictionary).distance(STEM, AORTA, max_hops=1)
 
 

@@ -38,7 +38,9 @@ def test_a_file_without_the_table_answers_the_same_and_says_how_to_store_it(tmp_
     sections = example_graph().sections
     Sections(sections.meta, {name: sections[name] for name in sections if name not in TERM_TABLE}).save(old)
     graph = SnapshotGraph.open(old)
-    with pytest.warns(OlderSnapshot, match=r"old\.cuihop: the table of names for annotation is missing.*index --names"):
+    with pytest.warns(
+        OlderSnapshot, match=r"old\.cuihop: the table of names for annotation is missing.*index --name-search"
+    ):
         found = mentions(graph)
     assert found == mentions(SnapshotGraph.open(new)) == mentions(example_graph())
     assert sum(map(len, found)) == 4

@@ -62,7 +62,7 @@ def finished(snapshot: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[
     folder: Path = tmp_path_factory.mktemp("finished")
     write_inputs(folder)
     done = subprocess.run(
-        [sys.executable, "-m", "cuihop", *WHOLE, "--graph", snapshot, "--out", "study", "--cards"],
+        [sys.executable, "-m", "cuihop", *WHOLE, "--graph", snapshot, "--output", "study", "--cards"],
         cwd=folder, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
@@ -136,12 +136,12 @@ def test_the_report_says_what_its_numbers_depend_on(finished: tuple[Path, str]) 
 
 
 def test_numbers_are_those_that_evaluate_prints(run: Run) -> None:
-    assert run(*WHOLE, "--out", "study", "--only", "tables", "--no-plots").code == 0
+    assert run(*WHOLE, "--output", "study", "--only", "tables", "--no-plots").code == 0
     with Path("study/numbers.csv").open(newline="") as file:
         found = {(row["ranking"], row["measure"]): row for row in csv.DictReader(file)}
     for name, source in (
         ("IoU", ("--baseline", "iou")), ("BM", ("--baseline", "bm")), ("TF-IDF", ("--baseline", "tf-idf")),
-        ("random", ("--baseline", "random:0")), ("model", ("--ranking", "vectors.npy")),
+        ("random", ("--baseline", "random:0")), ("model", ("vectors.npy",)),
     ):  # fmt: skip
         done = run(
             "evaluate", "--concepts", "images.csv", *source, "--labels", "labels.csv", "--unknown", "isolated",
@@ -155,7 +155,7 @@ def test_numbers_are_those_that_evaluate_prints(run: Run) -> None:
 
 def test_the_seed_is_that_of_the_random_rankings(run: Run, finished: tuple[Path, str]) -> None:
     first, _ = finished
-    assert run(*WHOLE, "--out", "other", "--seed", "6", "--only", "tables", "--no-plots").code == 0
+    assert run(*WHOLE, "--output", "other", "--seed", "6", "--only", "tables", "--no-plots").code == 0
     of_first, of_other = (_values(folder / "numbers.csv") for folder in (first, Path("other")))
     differ = {ranking for ranking, measure in of_other if of_first[ranking, measure] != of_other[ranking, measure]}
     assert {"random"} <= differ <= {"random", "nn-IoU, shuffled"}
@@ -183,7 +183,7 @@ def test_figures_are_pictures_with_labelled_axes(finished: tuple[Path, str]) -> 
 def test_any_name_stands_in_the_figures_as_it_is(run: Run, svg_only: None) -> None:
     names = ("_hidden", "a $b$ & c_d", "an encoder of images with a long name, v2.1", "日本")
     given = [option for name in names for option in ("--embeddings", f"{name}=vectors.npy")]
-    done = run(*GIVEN, "--labels", "labels.csv", *given, "--out", "study", "--only", "tables")
+    done = run(*GIVEN, "--labels", "labels.csv", *given, "--output", "study", "--only", "tables")
     assert (done.code, done.err) == (0, "")
     for figure in ("precision", "gain"):
         texts = {e.text for e in ElementTree.parse(f"study/{figure}.svg").iter() if e.tag.endswith("text")}  # noqa: S314
@@ -191,7 +191,7 @@ def test_any_name_stands_in_the_figures_as_it_is(run: Run, svg_only: None) -> No
 
 
 def test_without_labels_there_is_no_precision_and_it_is_said(run: Run) -> None:
-    done = run(*GIVEN, "--out", "study", "--no-plots")
+    done = run(*GIVEN, "--output", "study", "--no-plots")
     assert done.code == 0
     assert "no precision, and no ablation" in done.err
     assert {path.name for path in Path("study").iterdir()} == {
@@ -201,7 +201,7 @@ def test_without_labels_there_is_no_precision_and_it_is_said(run: Run) -> None:
 
 
 def test_json_holds_every_number(run: Run) -> None:
-    done = run(*WHOLE, "--out", "study", "--only", "ablation", "--no-plots", "--json")
+    done = run(*WHOLE, "--output", "study", "--only", "ablation", "--no-plots", "--json")
     answer = json.loads(done.out)
     assert (answer["out"], len(answer["numbers"])) == ("study", 198)
     assert answer["numbers"][0]["lambda"] == 0.0
@@ -226,12 +226,12 @@ def test_json_holds_every_number(run: Run) -> None:
         (("--labels", "comma.csv"), 3, "no such label"),
         (("--memory", "1kB"), 7, "not enough memory is allowed"),
         (("--memory", "much"), 3, "not an amount of memory"),
-        (("--out", "study", "--checkpoint", "study/blocks"), 2, "--checkpoint must lie outside --out"),
+        (("--output", "study", "--checkpoint", "study/blocks"), 2, "--checkpoint must lie outside --output"),
         (("--checkpoint", "images.csv"), 6, "not written: not a folder"),
-        (("--out", "images.csv/study"), 6, "not written: not a folder"),
+        (("--output", "images.csv/study"), 6, "not written: not a folder"),
         (("--embeddings", "m=short.npy"), 3, "wrong number of rows"),
         (("--labels", "few.csv"), 3, "images without a row of labels"),
-        (("--unknown", "error"), 4, "--unknown isolated accepts identifiers"),
+        (("--unknown", "error"), 4, "(--unknown isolated) accepts them"),
         (("--graph", "absent.cuihop"), 5, "absent.cuihop"),
     ],
 )
@@ -245,7 +245,7 @@ def test_what_is_wrong_is_told_and_nothing_is_left(
     Path("others.csv").write_text("ID,modality\n" + "".join(f"x{place:02},CT\n" for place in range(IMAGES)))
     Path("comma.csv").write_text('ID,"a,b"\n' + "".join(f"i{place:02},CT\n" for place in range(IMAGES)))
     before = set(Path().iterdir())
-    done = run(*GIVEN, "--out", "study", *arguments)
+    done = run(*GIVEN, "--output", "study", *arguments)
     assert done.code == code
     assert message in " ".join(done.err.split())
     assert set(Path().iterdir()) == before
@@ -271,7 +271,7 @@ def test_small_and_empty_collections_give_a_report_without_holes(
     if images is not None:
         Path("images.csv").write_text(images)
     Path("one.csv").write_text("ID,modality\n" + "".join(f"i{place:02},{labels}\n" for place in range(IMAGES)))
-    done = run(*GIVEN, "--labels", "one.csv", "--out", "study", *options)
+    done = run(*GIVEN, "--labels", "one.csv", "--output", "study", *options)
     assert (done.code, done.err) == (0, "")
     for path in (*Path("study").glob("*.md"), *Path("study").glob("*.tex"), *Path("study").glob("*.csv")):
         assert not re.search(r"\b(nan|None|inf)\b", path.read_text()), path
@@ -286,13 +286,13 @@ def test_an_interrupted_command_goes_on_to_the_same_files(
 
     with monkeypatch.context() as patched:
         patched.setattr("cuihop.cli.study.costs", interrupted)
-        done = run(*WHOLE, "--out", "study", "--checkpoint", "blocks")
+        done = run(*WHOLE, "--output", "study", "--checkpoint", "blocks")
     assert done.code == 130
     assert "finished parts are in blocks; the same command resumes from there" in done.err
     assert not Path("study").exists()
-    refused = run(*WHOLE, "--out", "study", "--checkpoint", "blocks", "--lambda", "0.4")
+    refused = run(*WHOLE, "--output", "study", "--checkpoint", "blocks", "--lambda", "0.4")
     assert (refused.code, "field lambda" in refused.err) == (3, True)
-    assert run(*WHOLE, "--out", "study", "--checkpoint", "blocks", "--threads", "2", "--memory", "500MB").code == 0
+    assert run(*WHOLE, "--output", "study", "--checkpoint", "blocks", "--threads", "2", "--memory", "500MB").code == 0
     assert not Path("blocks").exists()
     assert not list(Path().glob(".study*"))
     first, _ = finished
@@ -303,7 +303,7 @@ def test_an_interrupted_command_goes_on_to_the_same_files(
 
 
 def test_tables_in_markdown_have_as_many_cells_in_each_row(run: Run) -> None:
-    done = run(*GIVEN, "--labels", "labels.csv", "--embeddings", "50% |a*b_c<d>=vectors.npy", "--out", "study",
+    done = run(*GIVEN, "--labels", "labels.csv", "--embeddings", "50% |a*b_c<d>=vectors.npy", "--output", "study",
                "--only", "tables", "--only", "cost", "--no-plots")  # fmt: skip
     assert done.code == 0, done.err
     report = Path("study/report.md").read_text() + Path("study/cost.md").read_text()
@@ -319,16 +319,16 @@ def test_a_folder_that_holds_something_is_kept(run: Run) -> None:
     notes.parent.mkdir()
     notes.write_text("mine")
     for extra, message in (((), "the folder is not empty"), (("--overwrite",), "something else than a study")):
-        done = run(*GIVEN, "--out", "study", *extra)
+        done = run(*GIVEN, "--output", "study", *extra)
         assert done.code == 3
         assert message in done.err
         assert notes.read_text() == "mine"
-    done = run(*GIVEN, "--out", "images.csv")
+    done = run(*GIVEN, "--output", "images.csv")
     assert (done.code, "not a folder" in done.err) == (6, True)
 
 
 def test_an_earlier_study_is_replaced_when_asked(run: Run) -> None:
-    given = (*GIVEN, "--out", "deep/study", "--no-plots")
+    given = (*GIVEN, "--output", "deep/study", "--no-plots")
     assert run(*given).code == 0
     assert run(*given).code == 3
     assert run(*given, "--overwrite", "--only", "cost").code == 0
@@ -343,7 +343,7 @@ def test_an_earlier_study_is_replaced_when_asked(run: Run) -> None:
 def test_the_current_folder_is_not_replaced(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("empty").mkdir()
     monkeypatch.chdir("empty")
-    done = run("study", "../images.csv", *GIVEN[2:], "--out", ".", "--no-plots")
+    done = run("study", "../images.csv", *GIVEN[2:], "--output", ".", "--no-plots")
     assert (done.code, "the current folder cannot be replaced" in done.err) == (3, True)
 
 
@@ -372,10 +372,10 @@ def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
 
 def test_without_matplotlib_it_is_said_what_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    done = run(*GIVEN, "--out", "study")
+    done = run(*GIVEN, "--output", "study")
     assert done.code == 8
-    assert "pip install 'cuihop[plots]'; or leave them out with --no-plots" in " ".join(done.err.split())
-    assert run(*GIVEN, "--out", "study", "--no-plots", "--only", "tables").code == 0
+    assert "pip install '.[plots]'; --no-plots leaves them out" in " ".join(done.err.split())
+    assert run(*GIVEN, "--output", "study", "--no-plots", "--only", "tables").code == 0
 
 
 @pytest.mark.slow
@@ -386,7 +386,7 @@ def test_a_study_of_real_images(run: Run, tmp_path: Path) -> None:
         Path("some.csv").write_text("".join(line for _, line in zip(range(1_501), file, strict=False)))
     SnapshotGraph.of(sorted(isa_edges("rrf_open")), identifiers="cui").save(tmp_path / "open.cuihop")
     given = ("--graph", "open.cuihop", "--unknown", "isolated", "--label-concepts", str(manual))
-    done = run("study", "some.csv", *given, "--out", "study", "--timed-queries", "1", "--no-plots")
+    done = run("study", "some.csv", *given, "--output", "study", "--timed-queries", "1", "--no-plots")
     assert done.code == 0, done.err
     with Path("study/numbers.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))

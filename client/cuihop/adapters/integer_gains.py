@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from cuihop.collection.dataset import DataLike
 from cuihop.collection.judgements import LARGEST_GRADE, Judgements
 from cuihop.errors import InputError
 from cuihop.graph import ConceptGraph
@@ -41,7 +42,7 @@ class IntegerGains:
 
 
 def to_integer_gains(
-    images: object, graph: ConceptGraph | None, scale: int, nearness: Nearness = Nearness()
+    images: DataLike, graph: ConceptGraph | None, scale: int, nearness: Nearness = Nearness()
 ) -> IntegerGains:
     """Judgements of every pair of images: their nn-IoU times ``scale``, as whole numbers. IoU with n = 0.
 

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Self, get_args
 
 from cuihop.adapters import pytrec_eval
-from cuihop.collection.dataset import Dataset
+from cuihop.collection.dataset import DataLike, Dataset
 from cuihop.collection.judgements import Judgements
 from cuihop.errors import InputError
 from cuihop.evaluation.evaluate import evaluate
@@ -145,7 +145,7 @@ class ConceptProvider(_providers.Provider):
 
     def __init__(
         self,
-        images: object,
+        images: DataLike,
         graph: ConceptGraph | None,
         *,
         nearness: Nearness = Nearness(),

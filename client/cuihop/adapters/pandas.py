@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cuihop.adapters import pytrec_eval
-from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.collection.image_concepts import ImageConcepts, ImagesLike
 from cuihop.collection.judgements import Judgements
 from cuihop.errors import InputError
 from cuihop.files.text_lines import quoted
@@ -96,7 +96,7 @@ def from_qrels(frame: pd.DataFrame) -> Judgements:
     return Judgements.of(_by_query(frame, _GRADE))
 
 
-def to_concepts(images: object) -> pd.DataFrame:
+def to_concepts(images: ImagesLike) -> pd.DataFrame:
     """One row for each image: ``image`` and ``concepts``, identifiers in order, separated by ``;``.
 
     Args:

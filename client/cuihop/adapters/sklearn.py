@@ -110,7 +110,7 @@ class ConceptScorer:
         return evaluate(Dataset(images, self._corpus), ranking, self._graph, **self._options)
 
 
-def _named(kind: str, concepts: Sequence[object]) -> dict[str, object]:
+def _named(kind: str, concepts: Sequence[Any]) -> dict[str, Any]:
     """Names for images that have none, in the order of their rows."""
     width = len(str(len(concepts)))
     return {f"{kind} {row:0{width}}": of for row, of in enumerate(concepts)}

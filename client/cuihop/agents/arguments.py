@@ -38,7 +38,7 @@ MaxHops = Annotated[Hops | None, Field(description="The search stops there; a lo
 DirectionField = Annotated[
     Direction,
     Field(
-        description="any: each hop either way. up: from child to parent. down: from parent to child. "
+        description="any: hops in both directions. up: from child to parent. down: from parent to child. "
         "vertical: all hops up, or all down."
     ),
 ]

@@ -127,10 +127,9 @@ class AnnotationScores(MeasuredQueries, MatchedConcepts):
         """The counts of all texts together."""
         return MatchCounts(*self.matches[measure].sum(axis=0).tolist())
 
-    def account(self) -> list[str]:
-        """A line on the reading of each input; then everything out of the ordinary, and how it was treated."""
-        treated = notes_on_annotations(self.counts, self.parameters, self.release)
-        return [*super().account(), *treated, *self.notes_on_shared()]
+    def _notes(self, *, brief: bool) -> Iterator[str]:
+        yield from notes_on_annotations(self.counts, self.parameters, self.release)
+        yield from self.notes_on_shared()
 
     def notes_on_shared(self) -> Iterator[str]:
         """A line, if the two sides have no concept in common."""

@@ -27,7 +27,7 @@ from cuihop.files.text_lines import DELIMITERS, joined, json_object, quoted
 
 Header: TypeAlias = Literal["auto", "yes", "no"]
 
-IDENTIFIER_NAMES = (*IMAGE_NAMES, "document", "document_id", "pmid", "identifier", "name", "file")
+IDENTIFIER_NAMES = (*IMAGE_NAMES, "pmid", "identifier", "name", "file")
 _TEXT_NAMES = ("caption", "captions", "text", "abstract", "report", "note", "sentence", "description")
 _SCHEMA = Schema(
     (IDENTIFIER_NAMES, _TEXT_NAMES), "identifiers and texts", "two columns: identifier and text",

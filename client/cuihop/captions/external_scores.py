@@ -102,7 +102,7 @@ def _measure(records: Records, name: str) -> Measure:
         measure = None
     if measure is None or measure.kind != "caption":
         raise records.error(
-            "a column that is no measure of captions", quoted(name), "a measure that cuihop measures lists",
+            "a column that is no measure of captions", quoted(name), "a measure that cuihop measures list lists",
             f"external(name={name}) is a column of any name.",
         )  # fmt: skip
     return measure

@@ -73,17 +73,22 @@ class CaptionScores(MeasuredQueries):
     concepts: AnnotationScores | None = None
     signatures: Mapping[str, str] = field(default_factory=dict)
 
-    def account(self) -> list[str]:
-        """A line on the reading of each input; then everything out of the ordinary, and how it was treated."""
-        return [*super().account(), *self._notes()]
+    def conditions(self) -> str:
+        """The rules, the nearness and the release in one line."""
+        p, form = self.parameters, "in lower case, digits as “number”, without punctuation"
+        parts = [f"words compared {form if p['text'] == 'imageclef' else 'as given'}"]
+        if p["official"] is not None:
+            parts.insert(0, f"rules of ImageCLEFmedical's program of {p['official']}")
+        if self.counts.concepts is not None and self.release is None:
+            parts.append("without a graph: identifiers are compared as they are written")
+        elif self.counts.concepts is not None and self.release is not None:
+            if any(m.family == "nn-concept-F1" and len(m.options) < 2 for m in self.measures):
+                parts.append(f"n = {p['n']}, λ = {p['lambda']}, hops {direction_text(p['direction'])}")
+            parts.append(f"release {self.release.name} ({self.release.digest[:12]})")
+        return " · ".join(parts)
 
-    def _notes(self) -> Iterator[str]:
+    def _notes(self, *, brief: bool) -> Iterator[str]:
         counts: CaptionCounts = self.counts
-        official = self.parameters["official"]
-        if official is not None:
-            yield f"rules of ImageCLEFmedical's program of {official}"
-        form = "in lower case, digits as “number”, without punctuation"
-        yield f"words compared {form if self.parameters['text'] == 'imageclef' else 'as given'}"
         if counts.both_empty:
             yield f"{counted(counts.both_empty, 'image')} with two empty captions: scored 1"
         one = counts.empty_references + counts.empty_predictions - 2 * counts.both_empty
@@ -92,19 +97,13 @@ class CaptionScores(MeasuredQueries):
         for name, value in counts.corpus.items():
             yield f"{name} of all captions together: {value:.4f} (sacrebleu {self.signatures[name]})"
         if counts.concepts is not None:
-            yield from self._notes_on_concepts(counts.concepts)
+            yield from self._notes_on_concepts(counts.concepts, brief=brief)
         for name, absent in counts.not_computed.items():
             yield f"{name}: not computed, without {' and '.join(absent)}"
 
-    def _notes_on_concepts(self, counts: AnnotationCounts) -> Iterator[str]:
-        yield f"{counts.true_concepts:,} concepts of the references, {counts.predicted_concepts:,} predicted"
-        if self.release is None:
-            yield "without a graph: identifiers are compared as they are written"
-        else:
-            p = self.parameters
-            if any(m.family == "nn-concept-F1" and len(m.options) < 2 for m in self.measures):
-                yield f"n = {p['n']}, λ = {p['lambda']}, hops {direction_text(p['direction'])}"
-            yield f"release {self.release.name}, digest {self.release.digest[:12]}"
+    def _notes_on_concepts(self, counts: AnnotationCounts, *, brief: bool) -> Iterator[str]:
+        if not brief:
+            yield f"{counts.true_concepts:,} concepts of the references, {counts.predicted_concepts:,} predicted"
         if self.counts.without_concepts:
             yield f"{counted(self.counts.without_concepts, 'image')} without a concept on either side: 0 by concepts"
         yield from self.concepts.notes_on_shared() if self.concepts is not None else ()
@@ -127,8 +126,8 @@ def score_captions(
 ) -> CaptionScores:
     """Score predicted captions against the references.
 
-    Definitions and edge cases: ``docs/measures.md``. The columns of ``scores`` are measures of the result, and a column
-    takes the place of what would be computed.
+    Definitions and edge cases: ``docs/measures/captions.md``. The columns of ``scores`` are measures of the result, and
+    a column takes the place of what would be computed.
 
     Args:
         references: image → caption. predictions: of the same images.
@@ -205,7 +204,7 @@ def _checked(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure
         if measure.kind != "caption":
             raise InputError(
                 "not a measure of captions", column="measures", found=str(measure),
-                expected="one that cuihop measures lists for captions, such as ROUGE-1",
+                expected="one that cuihop measures list lists for captions, such as ROUGE-1",
             )  # fmt: skip
     return checked
 

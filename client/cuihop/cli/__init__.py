@@ -5,6 +5,7 @@ Each other module holds commands of one kind, or what several share.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import Any
 
@@ -17,6 +18,7 @@ from cuihop.errors import (
     InputError,
     LimitExceeded,
     OutputError,
+    installation,
 )
 
 __all__ = ["main"]
@@ -45,6 +47,15 @@ def exit_code(error: CuihopError) -> int:
     return next((code for code, kind, _ in EXIT_CODES if kind is not None and isinstance(error, kind)), 1)
 
 
+def _search_hint(error: CuihopError) -> str:
+    """The search for a name that was typed in place of an identifier."""
+    from cuihop.identifiers import looks_like_identifier
+
+    typed = [text for text in sys.argv[1:] if isinstance(error, ConceptError) and text in error.cuis]
+    names = [text for text in typed if any(map(str.isalpha, text)) and not looks_like_identifier(text)]
+    return f". Identifiers are found by names: cuihop search {shlex.quote(names[0])}" if names else ""
+
+
 def main() -> None:
     """Run the command line, and turn every expected error into one message and a documented exit code."""
     from cuihop.cli.application import application
@@ -55,9 +66,9 @@ def main() -> None:
     announce_compilation(note if sys.stderr.isatty() else None)
     try:
         with noted_warnings():
-            application(only=sys.argv[1] if len(sys.argv) > 1 else None)(prog_name="cuihop")
+            application(sys.argv[1:])(prog_name="cuihop")
     except CuihopError as error:
-        print_error(f"{error}")
+        print_error(f"{error}{_search_hint(error)}")
         if "--json" in sys.argv:
             others: dict[str, Any] = {"reason": "NOT_WRITTEN"} if isinstance(error, OutputError) else {}
             if isinstance(error, InputError):
@@ -67,7 +78,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if (error.name or "cuihop").startswith("cuihop"):
             raise
-        missing = f"this needs the package {error.name}, which is not installed: pip install 'cuihop[all]'"
+        missing = f"this needs the package {error.name}, which is not installed: {installation('cuihop[all]')}"
         print_error(error.msg if "pip install" in error.msg else missing)  # some messages name the extra that is enough
         sys.exit(MISSING_PACKAGE)
     except SystemExit as stop:

@@ -1,4 +1,4 @@
-"""``cuihop mcp``: tools for language-model agents over standard input and output."""
+"""``cuihop service mcp``: tools for language-model agents over standard input and output."""
 
 from __future__ import annotations
 

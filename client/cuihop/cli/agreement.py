@@ -1,4 +1,4 @@
-"""``cuihop agreement``: distances and similarities of a graph against human scores of pairs of terms."""
+"""``cuihop measures agreement``: distances and similarities of a graph against human scores of pairs of terms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cuihop.cli.evaluation_options import IntervalOptions
 from cuihop.cli.graph_option import GraphOptions
 from cuihop.cli.option_groups import JsonOptions, argument, file_option, option, option_group
 from cuihop.cli.output import Output, print_json, print_lines, print_table, write_and_show
-from cuihop.cli.similarity import ContentOptions
+from cuihop.cli.similarity_content import ContentOptions
 from cuihop.collection.concept_tables import ConceptSynonyms
 from cuihop.files.written_files import write_whole
 from cuihop.notebooks.table import Table
@@ -40,7 +40,7 @@ class _Options:
 
 @option_group
 class _OutputOptions(JsonOptions):
-    per_pair: Path | None = file_option("File for concepts and values of each pair, as CSV.", mark=CSV)
+    output: Path | None = file_option("File for concepts and values of each pair, as CSV.", "-o", mark=CSV)
     unmapped: Path | None = file_option("File for the terms without a concept, as CSV.", mark=CSV)
 
 
@@ -88,7 +88,7 @@ def agreement_with_people(
     pairs = {name: each.per_pair() for name, each in agreements.items()}
     terms = {name: Table(("term",), [(term,) for term in each.mapped.unmapped]) for name, each in agreements.items()}
     files_to_write: list[Output] = [
-        (_PAIRS, outputs.per_pair, lambda path: write_whole(path, _stacked(agreements, pairs).csv())),
+        (_PAIRS, outputs.output, lambda path: write_whole(path, _stacked(agreements, pairs).csv())),
         (_TERMS, outputs.unmapped, lambda path: write_whole(path, _stacked(agreements, terms).csv())),
     ]
     write_and_show(files_to_write, show)

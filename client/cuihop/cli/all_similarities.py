@@ -1,91 +1,105 @@
-"""``cuihop all-similarities``: the similarity of all concepts with all, or of a list with a list."""
+"""``cuihop similarity --all``: the similarity of all concepts with all, or of a list with a list."""
 
 from __future__ import annotations
 
 import math
 import time
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import typer
 
-from cuihop.cli.command_files import FileForm
-from cuihop.cli.graph_option import GraphOptions, printed_as_json
+from cuihop.cli.command_files import TSV, FileForm
+from cuihop.cli.graph_option import printed_as_json
 from cuihop.cli.option_groups import JsonOptions, option, option_group
 from cuihop.cli.output import note, print_table, progress_bars
-from cuihop.cli.similarity import ContentOptions
+from cuihop.cli.similarity_content import Content
 from cuihop.collection.concept_tables import ConceptList, read_concept_file
 from cuihop.errors import InputError
 from cuihop.files.text_lines import counted
 from cuihop.files.written_files import check_output
+from cuihop.graph import ConceptGraph
 from cuihop.notebooks.table import Table
 from cuihop.resources.optional_packages import PYARROW
 from cuihop.resources.resources import Resources
-from cuihop.similarity.options import SIMILARITY_MEASURES, SimilarityOptions, named_measure
+from cuihop.similarity.options import SIMILARITY_MEASURES, SimilarityMeasure, SimilarityOptions
 from cuihop.snapshot.all_similarities import DELIMITERS, AllSimilarities, identifier_files, write_array, write_pairs
 from cuihop.snapshot.hierarchy import SnapshotHierarchy
 
+_option = partial(option, panel="All pairs")
 _PAIRS_OR_ARRAY = FileForm(
     "an array or a table of pairs", (".npy", *DELIMITERS, ".parquet"), by_ending=True,
     packages={".parquet": PYARROW},
 )  # fmt: skip
+SIMILARITIES = FileForm(
+    "similarities", tuple(dict.fromkeys((*_PAIRS_OR_ARRAY.endings, *TSV.endings))), packages=_PAIRS_OR_ARRAY.packages
+)
+"""The file of ``--output``: the answers to ``--pairs``, or the array or the table of ``--all``."""
 
 
 @option_group
-class _Options(JsonOptions, ContentOptions, GraphOptions):
-    """Values to compute, and the file for them."""
+class AllOptions:
+    """Values of all pairs to compute."""
 
-    output: Path = option(
-        "File to write: an array (.npy) with its identifiers beside it, or pairs (.csv, .tsv, .parquet).",
-        "-o", required=True, mark=_PAIRS_OR_ARRAY,
-    )  # fmt: skip
-    measure: str = option(f"One of {', '.join(SIMILARITY_MEASURES)}.", "-m", default="simUI")
-    concepts: Path | None = option("Concepts of the rows, one a line; all by default.")
-    with_concepts: Path | None = option("Concepts of the columns; those of the rows by default.", "--with")
-    at_least: float | None = option("Pairs of this value or more; of a distance, or less.")
-    top: int | None = option("Nearest columns of each row.", min=1)
-    dtype: Literal["float64", "float32"] = option("Numbers of the array.", default="float64")
-    threads: int | None = option("Threads; all cores by default.", min=1)
+    every: bool = _option("All concepts with all, into --output: .npy, .csv, .tsv or .parquet.", "--all", default=False)
+    concepts: Path | None = _option("Only these concepts, one a line, as rows.")
+    with_concepts: Path | None = _option("Concepts of the columns; those of the rows by default.", "--with")
+    at_least: float | None = _option("Pairs of this value or more; of a distance, or less.")
+    top: int | None = _option("Nearest columns of each row.", min=1)
+    dtype: Literal["float64", "float32"] = _option("Numbers of the array.", default="float64")
+    threads: int | None = _option("Threads; all cores by default.", min=1)
 
-    @property
-    def is_array(self) -> bool:
-        """True for an array; refuses options that are for the other kind of file."""
-        array = self.output.suffix.lower() == ".npy"
+    def check_all(self, output: Path | None) -> bool:
+        """True with ``--all``; refuses options that do not go together."""
+        if not self.every:
+            others = {"--concepts": self.concepts, "--with": self.with_concepts, "--at-least": self.at_least,
+                      "--top": self.top, "--threads": self.threads}  # fmt: skip
+            unused = [name for name, value in others.items() if value is not None]
+            if unused or self.dtype != "float64":
+                raise typer.BadParameter(f"{(*unused, '--dtype')[0]} goes with --all")
+            if output is not None:
+                TSV.check(output, "--output")
+            return False
+        if output is None:
+            raise typer.BadParameter("--all needs --output FILE")
+        _PAIRS_OR_ARRAY.check(output, "--output")
+        array = output.suffix.lower() == ".npy"
         if array and (self.at_least is not None or self.top is not None):
             raise typer.BadParameter("--at-least and --top are for a table of pairs: .csv, .tsv or .parquet")
         if not array and self.dtype != "float64":
             raise typer.BadParameter("--dtype is for an array: .npy")
         if self.at_least is not None and math.isnan(self.at_least):
             raise typer.BadParameter("--at-least: expected a number")
-        return array
+        return True
 
 
-def all_similarities(options: _Options) -> None:
+def all_similarities(
+    opened: ConceptGraph, measure: SimilarityMeasure, content: Content, chosen: AllOptions, options: JsonOptions,
+    output: Path,
+) -> None:  # fmt: skip
     """Write the similarity of all concepts with all, or of a list of concepts with itself or with another.
 
-    Values are those of `cuihop similarity`. Of one list, a table has each pair once, or with --top the nearest of each.
+    Values are those of a pair. Of one list, a table has each pair once, or with ``--top`` the nearest of each.
     """
-    array, output, measure = options.is_array, options.output, named_measure(options.measure)
-    rows, columns = _listed(options.concepts), _listed(options.with_concepts)
+    array, rows, columns = output.suffix.lower() == ".npy", _listed(chosen.concepts), _listed(chosen.with_concepts)
     begun = time.perf_counter()
-    with options.opened() as opened:
-        hierarchy = opened.hierarchy
-        if not isinstance(hierarchy, SnapshotHierarchy):
-            raise InputError(
-                "all similarities need a snapshot", found=options.graph, expected="the path of a snapshot",
-                advice="cuihop snapshot copies a release of a Neo4j server into one.",
-            )  # fmt: skip
-        content = options.content(opened)
-        every = AllSimilarities(hierarchy, rows, columns, SimilarityOptions(measure, content.ic, content.counts))
-        for file in identifier_files(output, every) if array else ():
-            check_output(file)
-        with progress_bars() as bar_of:
-            resources = Resources(options.threads, progress=bar_of(measure))
-            if array:
-                write_array(every, output, dtype=options.dtype, resources=resources)
-                pairs = len(every.rows) * len(every.columns)
-            else:
-                pairs = write_pairs(every, output, at_least=options.at_least, top=options.top, resources=resources)
+    hierarchy = opened.hierarchy
+    if not isinstance(hierarchy, SnapshotHierarchy):
+        raise InputError(
+            "all similarities need a snapshot", expected="the path of a snapshot as --graph",
+            advice="cuihop neo4j pull copies a release of a Neo4j server into one.",
+        )  # fmt: skip
+    every = AllSimilarities(hierarchy, rows, columns, SimilarityOptions(measure, content.ic, content.counts))
+    for file in identifier_files(output, every) if array else ():
+        check_output(file)
+    with progress_bars() as bar_of:
+        resources = Resources(chosen.threads, progress=bar_of(measure))
+        if array:
+            write_array(every, output, dtype=chosen.dtype, resources=resources)
+            pairs = len(every.rows) * len(every.columns)
+        else:
+            pairs = write_pairs(every, output, at_least=chosen.at_least, top=chosen.top, resources=resources)
     facts, seconds = hierarchy.facts(), time.perf_counter() - begun
     identifiers = [str(file) for file in identifier_files(output, every)] if array else []
     fields = {

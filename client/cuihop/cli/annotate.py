@@ -43,7 +43,9 @@ class _TextOptions(JsonOptions):
         "Texts: CSV, TSV, JSON Lines, Parquet, plain lines, PubTator, BRAT or BioC JSON; - for stdin.", default=None
     )
     text: str | None = option("A single text, in place of a file.")
-    output: Path | None = file_option("File for the concepts, ID and CUIs; - for stdout.", "-o", mark=CSV)
+    output: Path = file_option(
+        "File for the concepts, ID and CUIs.", "-o", default=Path(STANDARD_INPUT), shown="standard output", mark=CSV
+    )
     spans: Path | None = file_option("File for all mentions; of BRAT a new folder.", mark=_SPANS)
     spans_format: SpansFormat | None = file_option("Format of the mentions.", shown="by the ending")
     format: Format | None = file_option("Format of the texts.", shown="recognised")
@@ -54,8 +56,9 @@ class _TextOptions(JsonOptions):
     def __post_init__(self) -> None:
         if (self.texts is None) == (self.text is None):
             raise typer.BadParameter("give a file of texts, or --text TEXT")
-        of_files = (self.output, self.spans, self.format, self.id_column, self.text_column)
-        if self.text is not None and any(value is not None for value in of_files):
+        of_files = (self.spans, self.format, self.id_column, self.text_column)
+        given = self.output != Path(STANDARD_INPUT) or any(value is not None for value in of_files)
+        if self.text is not None and given:
             raise typer.BadParameter("--output, --spans, --format and columns go with a file of texts")
 
 
@@ -106,8 +109,6 @@ def annotate(source: _TextOptions, graph: AddressOptions, mentions: _MentionOpti
         if source.texts is None:
             _print_mentions(opened, opened.annotate(str(source.text), options), source.json)
             return
-        if source.output is None:
-            raise typer.BadParameter("a file of texts needs --output FILE, or --output - for standard output")
         rows = open_texts(
             source.texts, form=source.format, id_column=source.id_column, text_column=source.text_column,
             header=source.header,

@@ -2,75 +2,154 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
+from typer.core import TyperGroup
 
 import cuihop
 from cuihop.cli import EXIT_CODES
 from cuihop.cli.command_files import checked_files
+from cuihop.cli.command_help import HelpfulCommand, help_text, with_values
 from cuihop.cli.option_groups import with_flat_options
+from cuihop.errors import installation
 
 COMMANDS_GROUP = "cuihop.commands"
 """Entry-point group: a function with typer annotations becomes the sub-command of the entry point's name, and a
-`typer.Typer` a sub-command with commands of its own."""
+`typer.Typer` a sub-command with commands of its own; ``score.pixels`` is the command ``pixels`` of the group ``score``.
+"""
 
 _PANELS: dict[str, dict[str, str | None]] = {
+    "Load and look": {"demo": None, "load": None, "info": "snapshots:info", "index": "snapshots:index"},
     "Ask the graph": {
         "search": "concepts:search",
         "concept": "concepts:concept",
-        "names": "concepts:names_of_concepts",
-        "annotate": "annotate:annotate",
         "distance": "paths:distance",
-        "similarity": "similarity:similarity",
-        "all-similarities": "all_similarities:all_similarities",
         "path": "paths:path",
         "neighbours": "paths:neighbours",
         "ancestors": "paths:ancestors",
         "descendants": "paths:descendants",
-        "common-ancestors": "paths:common_ancestors",
+        "similarity": "similarity:similarity",
+        "annotate": "annotate:annotate",
     },
     "Evaluate retrieval": {
-        "nn-iou": "nn_iou:nn_iou",
         "evaluate": "evaluate:evaluate_ranking",
         "compare": "compare:compare_systems",
-        "merge": "merge:merge",
         "explain": "explain:explain",
         "study": "study:study",
-        "pool": "runs:pool",
-        "fuse": "runs:fuse_runs",
-        "measures": "measures:measures",
-        "concept-detection": "imageclef:concept_detection",
-        "irma-error": "imageclef:irma_error",
-        "score-annotations": "score_annotations:score_annotated_texts",
-        "captions": "captions:caption_scores",
-        "agreement": "agreement:agreement_with_people",
-        "verify-vectors": "measures:verify_vectors",
+        "score captions": "captions:caption_scores",
+        "score concepts": "imageclef:concept_detection",
+        "score annotations": "score_annotations:score_annotated_texts",
+        "score irma": "imageclef:irma_error",
+        "runs pool": "runs:pool",
+        "runs fuse": "runs:fuse_runs",
+        "measures list": "measures:measures",
+        "measures verify": "measures:verify_vectors",
+        "measures agreement": "agreement:agreement_with_people",
+        "shards merge": "merge:merge",
     },
-    "Load and look": {"demo": None, "load": None, "info": "snapshots:info", "index": "snapshots:index"},
-    "Run a service": {"check": None, "serve": None, "keys": None, "warm": None, "mcp": "agents:mcp"},
-    "Neo4j": {"store": None, "releases": None, "query": None, "snapshot": None},
+    "Run a service": {
+        "serve": None,
+        "service check": None,
+        "service warm": None,
+        "service keys": None,
+        "service mcp": "agents:mcp",
+    },
+    "Neo4j": {
+        "neo4j push": None,
+        "neo4j pull": "neo4j_commands:pull",
+        "neo4j query": "neo4j_commands:query",
+        "neo4j releases": "neo4j_commands:releases",
+    },
 }
 """Panel of the help → its commands, in the order of the help → module of this package and function; ``None`` if an
-entry point has it."""
+entry point has it. A name of two words is a command of a group."""
+
+_GROUPS = {
+    "score": "Score predictions against the truth",
+    "runs": "Combine rankings",
+    "measures": "List and check the measures",
+    "shards": "Finish a divided evaluation",
+    "service": "Prepare and guard a service",
+    "neo4j": "Keep releases in Neo4j",
+}
+_FORMER = {
+    "all-similarities": "similarity --all",
+    "captions": "score captions",
+    "common-ancestors": "ancestors A B",
+    "concept-detection": "score concepts",
+    "irma-error": "score irma",
+    "names": "concept --file FILE",
+    "nn-iou": "explain concepts",
+    "score-annotations": "score annotations",
+    "snapshot": "neo4j pull",
+    "store": "neo4j push",
+    "verify-vectors": "measures verify",
+}
+"""Names of other versions and of other programs → the command, for the message about an unknown one."""
 
 _PANEL_OF = {name: panel for panel, names in _PANELS.items() for name in names}
-_OWN = {name: value for names in _PANELS.values() for name, value in names.items() if value is not None}
+_RANK = {name.partition(" ")[0]: rank for rank, name in enumerate(_PANEL_OF)}
+_OWN = {
+    name: EntryPoint(name, f"cuihop.cli.{value}", COMMANDS_GROUP)
+    for names in _PANELS.values() for name, value in names.items() if value is not None
+}  # fmt: skip
 _ALIASES = {"neighbors": "neighbours"}
+_EXTRAS = {"demo": "demo", "load": "loader", "serve": "service", "service": "service", "neo4j": "neo4j"}
+_PASSES_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 
-_EPILOG = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, _, meaning in EXIT_CODES) + "."
+_EPILOG = (
+    "The options of a command: cuihop help COMMAND. "
+    f"Exit codes: {'; '.join(f'{code} {meaning}' for code, _, meaning in EXIT_CODES)}."
+)
 
 
-def application(only: str | None = None) -> typer.Typer:
+class _Group(TyperGroup):
+    """A group of commands that names the nearest ones of all groups for an unknown one."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        return sorted(self.commands, key=lambda name: _RANK.get(name, len(_RANK)))
+
+    def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
+        return with_values(super().get_params(ctx))
+
+    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
+        if args[0] not in self.commands and not args[0].startswith("-"):
+            path = ctx.command_path.partition(" ")[2]
+            near = [f"{path} {name}" for name in get_close_matches(args[0], self.commands)] if path else []
+            names = [f"'cuihop {name}'" for name in near or _meant(args[0])]
+            hint = f" Did you mean {' or '.join(names)}?" if names else ""
+            ctx.fail(f"No such command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+
+def _meant(unknown: str) -> list[str]:
+    """The command of a former name, or else the commands with a word that is spelt alike."""
+    if unknown in _FORMER:
+        return [_FORMER[unknown]]
+    words = {word: name for name in _installed() for word in name.split()} | {word: word for word in _RANK} | _FORMER
+    return list(dict.fromkeys(words[each] for each in get_close_matches(unknown.lower(), words)))
+
+
+def _installed() -> dict[str, EntryPoint]:
+    """Every command: those of this package, and those of installed ones."""
+    found = {entry.name.replace(".", " "): entry for entry in entry_points(group=COMMANDS_GROUP)} | _OWN
+    return {name: found[name] for name in dict.fromkeys((*_PANEL_OF, *sorted(found))) if name in found}
+
+
+def application(arguments: Sequence[str] = ()) -> typer.Typer:
     """The command line.
 
-    With ``only``, the name of a command, the others are left out: their imports can take longer than the answer.
-    Without it, or if no command has this name, every installed command is there.
+    If ``arguments`` begin with a command, or with a group of them, the others are left out: their imports can take
+    longer than the answer.
     """
     app = typer.Typer(
         name="cuihop",
+        cls=_Group,
         help="Hops between UMLS concepts, exactly, and the retrieval measures nn-IoU and nn-CUI@K built on them.",
         epilog=_EPILOG,
         no_args_is_help=True,
@@ -78,30 +157,56 @@ def application(only: str | None = None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
-    commands = {name: EntryPoint(name, f"cuihop.cli.{value}", COMMANDS_GROUP) for name, value in _OWN.items()}
-    if _ALIASES.get(only or "", only) not in commands:  # else no installed package is looked at
-        commands |= {entry.name: entry for entry in entry_points(group=COMMANDS_GROUP)}
-    names = dict.fromkeys((*(name for name in _PANEL_OF if name in commands), *sorted(commands), *_ALIASES))
-    for name in [only] if only is not None and only in names else list(names):
-        entry = commands[_ALIASES.get(name, name)]
-        panel = _PANEL_OF.get(entry.name, "Other commands")
-        listing: dict[str, Any] = {"name": name, "hidden": name in _ALIASES, "rich_help_panel": panel}
+    app.command("help", hidden=True)(_help)
+    commands, groups = _selected(arguments), dict[str, typer.Typer]()
+    for name, entry in commands.items():
+        group, _, word = name.rpartition(" ")
+        panel = _PANEL_OF.get(_ALIASES.get(name, name), "Other commands")
+        if group and group not in groups:
+            names = dict.fromkeys((*_PANEL_OF, *commands))
+            content = ", ".join(each.partition(" ")[2] for each in names if each.startswith(f"{group} "))
+            text = f"{_GROUPS.get(group, 'Other commands')}: {content}."
+            groups[group] = typer.Typer(name=group, help=text, no_args_is_help=True, cls=_Group)
+            app.add_typer(groups[group], rich_help_panel=panel)
+        listing: dict[str, Any] = {
+            "name": word, "hidden": name in _ALIASES, "rich_help_panel": None if group else panel,
+        }  # fmt: skip
         try:
-            _add(app, entry.load(), listing)
+            _add(groups.get(group, app), entry.load(), listing, _ALIASES.get(name, name))
         except ModuleNotFoundError as error:
-            loose = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
-            app.command(context_settings=loose, **listing)(_missing(entry, error))
+            loose = {**_PASSES_ON, "help_option_names": []}
+            extra = _EXTRAS.get(name.partition(" ")[0], "all")
+            groups.get(group, app).command(context_settings=loose, **listing)(_missing(extra, error))
     return app
 
 
-def _add(app: typer.Typer, command: Callable[..., None] | typer.Typer, listing: Mapping[str, Any]) -> None:
+def _selected(arguments: Sequence[str]) -> dict[str, EntryPoint]:
+    """The commands that the arguments may need, by name; none if they begin with an unknown one."""
+    first = arguments[0] if arguments else ""
+    typed = (" ".join(arguments[:2]), first)
+    commands = _OWN if any(_ALIASES.get(name, name) in _OWN for name in typed) else _installed()
+    commands |= {alias: commands[name] for alias, name in _ALIASES.items()}
+    names = [name for name in typed if name in commands][:1]
+    names = names or [name for name in commands if name.startswith(f"{first} ")]
+    every = not first or first.startswith("-")
+    return {name: commands[name] for name in (commands if every else names)}
+
+
+def _add(
+    app: typer.Typer, command: Callable[..., None] | typer.Typer, listing: Mapping[str, Any], path: str
+) -> None:  # fmt: skip
     if isinstance(command, typer.Typer):
         for registered in command.registered_commands:
-            registered.callback = registered.callback and _prepared(registered.callback)
-        app.add_typer(command, **listing)
+            if registered.callback is not None:
+                registered.help = help_text(
+                    f"{path} {registered.name or registered.callback.__name__}", registered.callback
+                )
+                registered.callback, registered.cls = _prepared(registered.callback), HelpfulCommand
+        app.add_typer(command, cls=_Group, **listing)
     else:
-        settings = {"allow_extra_args": True, "ignore_unknown_options": True} if listing["name"] == "merge" else None
-        app.command(context_settings=settings, **listing)(_prepared(command))
+        settings = _PASSES_ON if path == "shards merge" else None
+        text = help_text(path, command)
+        app.command(cls=HelpfulCommand, help=text, context_settings=settings, **listing)(_prepared(command))
 
 
 def _prepared(command: Callable[..., None]) -> Callable[..., None]:
@@ -123,11 +228,22 @@ def _options(
     pass
 
 
-def _missing(entry: EntryPoint, error: ModuleNotFoundError) -> Callable[[], None]:
+def _help(
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="COMMAND", help="Words of a command: score irma.")
+    ] = None,
+) -> None:
+    """Print the options of a command, or without one the list of commands."""
+    application(command or [])([*(command or []), "--help"], prog_name="cuihop")
+
+
+def _missing(extra: str, error: ModuleNotFoundError) -> Callable[[], None]:
     """A stand-in for a command whose packages are not installed: its error names them."""
+    needed = installation(f"cuihop[{extra}]")
 
     def command() -> None:
-        raise error
+        text = f"this needs the package {error.name}, which is not installed: {needed}"
+        raise ModuleNotFoundError(error.msg if "pip install" in error.msg else text, name=error.name)
 
-    command.__doc__ = f"(needs {error.name}: pip install 'cuihop[all]')"
+    command.__doc__ = escape(f"(needs {error.name}: {needed})")
     return command

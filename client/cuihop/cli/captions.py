@@ -1,4 +1,4 @@
-"""``cuihop captions``: predicted captions of images against the reference captions."""
+"""``cuihop score captions``: predicted captions of images against the reference captions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cuihop.cli.command_files import CSV, FileUse
 from cuihop.cli.compared_systems import named_files
 from cuihop.cli.evaluation_options import MEASURE_HELP, GroupOptions, IntervalOptions, ReportOptions
 from cuihop.cli.graph_option import ConstantNearnessOptions, NamesOptions, OptionalGraphOptions
-from cuihop.cli.option_groups import JsonOptions, argument, file_option, measure_option, option, option_group
+from cuihop.cli.option_groups import VerboseOptions, argument, file_option, measure_option, option, option_group
 from cuihop.cli.run_options import CAPTIONS, RunOptions
 from cuihop.cli.system_report import SystemReport, predictions_named
 from cuihop.collection.image_concepts import ImageConcepts
@@ -140,7 +140,7 @@ class _InputOptions(NamesOptions):
     measure: list[str] | None = measure_option(
         MEASURE_HELP, "-m", shown="ROUGE-1; with concepts concept-F1, with a graph nn-concept-F1; and all of --scores"
     )
-    text: CaptionText = measure_option(
+    words: CaptionText = measure_option(
         "Words in lower case, with “number” for digits and without punctuation; or as they are given.",
         default="imageclef",
     )
@@ -150,7 +150,7 @@ class _InputOptions(NamesOptions):
 
 
 @option_group
-class _OutputOptions(JsonOptions, ReportOptions):
+class _OutputOptions(VerboseOptions, ReportOptions):
     output: Path | None = file_option("File for the values of captions, as CSV.", "-o", mark=CSV)
     rows: int = option("Rows of near misses.", default=10, min=0)
 
@@ -190,7 +190,7 @@ def caption_scores(
     concepts = _concepts_of_files(inputs, files)
     predictions = {name: read(path) for name, path in files.items()}
     labels = groups.read_groups()
-    rules = CaptionRules(inputs.text, inputs.official)
+    rules = CaptionRules(inputs.words, inputs.official)
     if job.shard is not None:
         with job.open_shard(len(references)) as shard_job, shard_job.progress_bars() as bar_of:
             for name, captions in predictions.items():
@@ -220,7 +220,8 @@ def caption_scores(
         report.add("scores", means, lambda rows: mean_table(rows, intervals.confidence))
         report.add_groups(labels, groups.by)
         report.add_matches({name: each.concepts for name, each in results.items()}, opened, "captions", types=False)
-    report.write(("Values of each caption", "per_query", outputs.output), outputs, json=outputs.json)
+    values = ("Values of each caption", "per_query", outputs.output)
+    report.write(values, outputs, json=outputs.json, verbose=outputs.verbose)
     job.finish()
 
 

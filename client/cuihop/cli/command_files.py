@@ -68,6 +68,7 @@ class FileForm:
 CSV = FileForm("CSV", (".csv",))
 TSV = FileForm("tab-separated text", (".tsv", ".tab", ".txt"))
 JSON = FileForm("JSON", (".json",))
+HTML = FileForm("HTML", (".html", ".htm"))
 RUN = FileForm("a TREC run", (".run", ".trec", ".txt"))
 QRELS = FileForm("TREC qrels", (".qrels", ".trec", ".txt"))
 REJECTS = FileForm("rejected rows as text", (".rejects", *TSV.endings))

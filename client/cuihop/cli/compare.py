@@ -15,18 +15,21 @@ from cuihop.cli.compared_systems import (
     embeddings_of_corpus,
     evaluations_of,
     rankings_of_files,
+    recorded_rankings,
     systems_named,
     write_cards,
+    write_page,
 )
 from cuihop.cli.evaluation_options import (
     MEASURE_HELP,
     EvaluationOptions,
     GroupOptions,
     IntervalOptions,
+    PageOptions,
     ReportOptions,
     SystemOptions,
 )
-from cuihop.cli.option_groups import JsonOptions, argument, file_option, measure_option, option_group, test_option
+from cuihop.cli.option_groups import VerboseOptions, argument, file_option, measure_option, option_group, test_option
 from cuihop.cli.output import Output, note, print_json, print_lines, print_table, write_and_show
 from cuihop.cli.run_options import BY_RANK, EVALUATION, Job, MemoryRunOptions
 from cuihop.cli.system_report import RankedSystems, SystemLabels, group_fields, groups_of_cards, joint_notes
@@ -40,6 +43,8 @@ from cuihop.files.input_file import InputFile
 from cuihop.graph import ConceptGraph
 from cuihop.measures import Measure, measures_named
 from cuihop.notebooks.table import write_tables
+from cuihop.rankings.blocks import RankingInBlocks
+from cuihop.rankings.ranking import Ranking
 from cuihop.resources.progress import Progress
 
 _VALUES = "Values of each query"
@@ -81,7 +86,7 @@ class _TestOptions(IntervalOptions):
 
 
 @option_group
-class _OutputOptions(JsonOptions, ReportOptions):
+class _OutputOptions(VerboseOptions, PageOptions, ReportOptions):
     output: Path | None = file_option("File for the values of each query, side by side, as CSV.", "-o", mark=CSV)
 
 
@@ -117,14 +122,15 @@ def compare_systems(
         raise typer.BadParameter("--plot draws the differences, which --no-tests leaves out")
     job = run.job(context)
     evaluations: Mapping[str, Evaluation] = {}
+    data, evaluated = Dataset(), None if outputs.html is None else dict[str, Ranking | RankingInBlocks]()
     means_by_rank: Mapping[str, Mapping[str, float | None]] = {}
     if rankings:
         measures, data = _measures(options, rankings, stored_cards), options.dataset()
         if job.shard is not None:
             with job.open_shard(data, by_position=any(map(is_array, rankings.values()))) as shard_job:
-                _evaluated(rankings, options, measures, data, shard_job)
+                _evaluated(rankings, options, measures, data, shard_job, None)
             return
-        evaluations, means_by_rank = _evaluated(rankings, options, measures, data, job)
+        evaluations, means_by_rank = _evaluated(rankings, options, measures, data, job, evaluated)
     new_cards = {name: ScoreCard.of(evaluation, name) for name, evaluation in evaluations.items()}
     of_tests = tests.of_tests(run.threads)
     comparison = compare(
@@ -137,9 +143,10 @@ def compare_systems(
     labels = groups.read_groups(options.read_labels(options.images(), options, options.unknown) if groups.by else None)
     by_label = groups_of_cards(comparison.cards, comparison.measures, labels, groups.by, of_tests)
     in_order = labelled.labels is not None or bool(means_by_rank)
+    by_tables = [query_group_table(means, tests.confidence) for means in by_label.values()]
     tables = [
         *(ranked.tables() if in_order else [comparison.means()]),
-        *(query_group_table(means, tests.confidence) for means in by_label.values()),
+        *by_tables,
         *([comparison.table()] if tests.tests else []),
     ]
     if len({str(sorted(card.versions.items())) for card in comparison.cards.values()}) > 1:
@@ -155,9 +162,10 @@ def compare_systems(
         for index, table in enumerate(tables):
             last = index == len(tables) - 1 and tests.tests
             print_table(table, table.caption if table.name.startswith("by_") else None, names=3 if last else 2)
-        accounts = {name: evaluation.account() for name, evaluation in evaluations.items()}
-        accounts |= {name: list(card.inputs.values()) for name, card in stored_cards.items()}
-        of_comparison = comparison.notes_on_tests() if in_order else comparison.account()
+        brief = not outputs.verbose
+        accounts = {name: evaluation.account(brief=brief) for name, evaluation in evaluations.items()}
+        accounts |= {name: card.measured().account(brief=brief) for name, card in stored_cards.items()}
+        of_comparison = comparison.notes_on_tests(brief) if in_order else comparison.account(brief=brief)
         print_lines([*of_comparison, *labelled.account, *joint_notes(accounts)], written)
 
     files: list[Output] = [
@@ -165,6 +173,11 @@ def compare_systems(
         ("Tables", outputs.report, lambda path: write_tables(path, tables)),
         ("Score cards", outputs.cards, lambda path: write_cards(path, new_cards)),
         ("Figure", outputs.plot, comparison.plot),
+        (
+            "Report",
+            outputs.html,
+            lambda path: write_page(path, comparison, options, data, evaluated or {}, by_tables, run),
+        ),
     ]
     write_and_show(files, show)
     job.finish()
@@ -188,15 +201,20 @@ def _measures(
 
 
 def _evaluated(
-    files: Mapping[str, InputFile], options: _RankingOptions, measures: Sequence[Measure], data: Dataset, job: Job
-) -> tuple[Mapping[str, Evaluation], Mapping[str, Mapping[str, float | None]]]:
-    """The evaluations of the rankings; and system → measure → mean of its ranking ordered by ranks."""
+    files: Mapping[str, InputFile], options: _RankingOptions, measures: Sequence[Measure], data: Dataset, job: Job,
+    evaluated: dict[str, Ranking | RankingInBlocks] | None,
+) -> tuple[Mapping[str, Evaluation], Mapping[str, Mapping[str, float | None]]]:  # fmt: skip
+    """The evaluations of the rankings; and system → measure → mean of its ranking ordered by ranks.
+
+    The rankings stay in ``evaluated``, if it is given.
+    """
     embeddings = embeddings_of_corpus(options.corpus_embeddings or [], files)
     in_blocks = any(map(is_array, files.values()))
 
     def run(options: EvaluationOptions, measures: Sequence[Measure], checkpoint: str) -> Mapping[str, Evaluation]:
         def rankings(graph: ConceptGraph | None, job: Job, bar_of: Callable[[str], Progress]) -> NamedRankings:
-            return rankings_of_files(files, options, measures, data, job, embeddings)
+            named = rankings_of_files(files, options, measures, data, job, embeddings)
+            return named if evaluated is None or checkpoint == BY_RANK else recorded_rankings(named, evaluated)
 
         return evaluations_of(rankings, options, measures, data, job, in_blocks=in_blocks, checkpoint=checkpoint)
 

@@ -13,8 +13,9 @@ import typer
 from cuihop.cli.evaluation_options import EvaluationOptions
 from cuihop.cli.graph_option import advised_on_unknown
 from cuihop.cli.output import note
-from cuihop.cli.run_options import EVALUATION, Job
+from cuihop.cli.run_options import EVALUATION, Job, ThreadsOptions
 from cuihop.collection.dataset import Dataset
+from cuihop.comparison.comparison import Comparison
 from cuihop.comparison.score_card import ScoreCard, is_score_card, system_name
 from cuihop.errors import InputError, OutputError, output_errors
 from cuihop.evaluation.evaluate import evaluate_each, evaluate_shard
@@ -24,6 +25,7 @@ from cuihop.files.arrays import is_array
 from cuihop.files.input_file import InputFile
 from cuihop.graph import ConceptGraph
 from cuihop.measures import Measure
+from cuihop.notebooks.table import Table
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking
 from cuihop.rankings.reading import read_ranking_in_blocks, read_run
@@ -126,6 +128,27 @@ def evaluations_of(
             return evaluate_each(data, named, graph, resources=resources, **conditions)
         evaluate_shard(data, named, graph, resources=resources, **conditions)
         return {}
+
+
+def recorded_rankings(
+    rankings: NamedRankings, into: dict[str, Ranking | RankingInBlocks]
+) -> Iterator[tuple[str, Ranking | RankingInBlocks]]:
+    """The rankings, which also stay in a dictionary by their names."""
+    for name, ranking in rankings:
+        into[name] = ranking
+        yield name, ranking
+
+
+def write_page(
+    path: Path, result: Evaluation | Comparison, options: EvaluationOptions, data: Dataset,
+    ranking: Ranking | RankingInBlocks | Mapping[str, Ranking | RankingInBlocks], tables: Sequence[Table],
+    run: ThreadsOptions,
+) -> None:  # fmt: skip
+    """Write the HTML report; queries are explained if there are concepts and a graph."""
+    from cuihop.reports import html_report
+
+    with nullcontext() if data.queries is None else options.opened() as graph:
+        html_report(result, path, data=data, ranking=ranking, graph=graph, tables=tables, threads=run.threads)
 
 
 def embeddings_of_corpus(texts: Sequence[str], files: Mapping[str, InputFile]) -> dict[str, Path]:

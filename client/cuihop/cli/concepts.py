@@ -1,4 +1,4 @@
-"""``cuihop search``, ``concept`` and ``names``: concepts by name, their content, and the names of those of a file."""
+"""``cuihop search`` and ``concept``: concepts by name, their content, and the names of those of a file."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from cuihop.answer_fields import fields_of
 from cuihop.cli.command_files import CSV
 from cuihop.cli.graph_option import (
     AddressOptions,
-    GraphOptions,
     NamesOptions,
-    OptionalAddressOptions,
+    OptionalGraphOptions,
     note_merged,
     opened_graph,
     printed_as_json,
@@ -27,7 +26,7 @@ from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.errors import first_few
 from cuihop.files.input_file import STANDARD_INPUT
 from cuihop.files.written_files import write_whole
-from cuihop.graph import Concept
+from cuihop.graph import Concept, ConceptGraph
 from cuihop.measures.resolution import ResolvedConcepts, resolved_concepts
 from cuihop.notebooks.table import Table
 from cuihop.operations.answers import SearchAnswer
@@ -47,14 +46,24 @@ class _SearchOptions(JsonOptions, AddressOptions):
 
 
 @option_group
-class _ConceptOptions(JsonOptions, GraphOptions):
-    cui: str = argument("Identifier of a concept.")
+class _ConceptOptions(JsonOptions, NamesOptions, OptionalGraphOptions, ColumnOptions):
+    cui: str | None = argument("Identifier of a concept.", default=None)
+    file: Path | None = option(
+        "Instead of a concept: images and their concepts, C1;C2, or one identifier a line; each gets its name. "
+        "- is standard input."
+    )
+    output: Path | None = option("File for the names of --file, as CSV.", "-o", shown="standard output", mark=CSV)
 
-
-@option_group
-class _NamesOptions(NamesOptions, OptionalAddressOptions, ColumnOptions):
-    concepts: Path = argument("Images and their concepts, C1;C2, or one identifier a line; - for standard input.")
-    output: Path | None = option("File for the table; standard output by default.", "-o", mark=CSV)
+    def __post_init__(self) -> None:
+        OptionalGraphOptions.__post_init__(self)
+        if (self.cui is None) == (self.file is None):
+            raise typer.BadParameter("give one concept, or --file FILE")
+        if self.graph is None and (self.file is None or self.names is None):
+            raise typer.BadParameter("give --graph (or CUIHOP_GRAPH); with --file also --names, or both")
+        if self.file is None and self.output is not None:
+            raise typer.BadParameter("--output goes with --file")
+        if self.file is not None and self.json:
+            raise typer.BadParameter("--json goes with one concept; the names of --file are CSV")
 
 
 def search(options: _SearchOptions) -> None:
@@ -91,9 +100,19 @@ def _about(names: Sequence[str], concepts: Sequence[Concept]) -> list[str]:
 
 
 def concept(options: _ConceptOptions) -> None:
-    """Show a concept: names, semantic types, vocabularies, definitions, parents and children."""
-    cui = options.cui
-    with options.opened() as opened:
+    """Show a concept, or add preferred names to the concepts of a file.
+
+    A concept is shown with names, semantic types, vocabularies, definitions, parents and children. A file of names has
+    a row for each image and concept. A concept without a name has an empty field, as has an image without concepts.
+    """
+    if options.file is not None:
+        _name_concepts(options, options.file)
+    elif options.cui is not None and options.graph is not None:
+        _show_concept(options, options.cui, opened_graph(options.graph, options.names, options.within_sab))
+
+
+def _show_concept(options: _ConceptOptions, cui: str, graph: ConceptGraph) -> None:
+    with graph as opened:
         one = opened.concepts([cui])[0]
         parents = opened.ancestors(cui, hops=1)
         children = opened.descendants(cui, hops=1, limit=20)
@@ -123,19 +142,14 @@ def distinct_concepts(read: ImageConcepts | ConceptList) -> frozenset[str]:
     return frozenset(read.concepts if isinstance(read, ConceptList) else frozenset().union(*read.values()))
 
 
-def names_of_concepts(options: _NamesOptions) -> None:
-    """Add preferred names to the concepts of a file: CSV with a row for each image and concept.
-
-    A concept without a name has an empty field, as has an image without concepts.
-    """
-    if options.graph is None and options.names is None:
-        raise typer.BadParameter("give --graph (or CUIHOP_GRAPH), --names, or both")
-    read = read_concept_file(options.concepts, **options.columns)
+def _name_concepts(options: _ConceptOptions, file: Path) -> None:
+    """Write the concepts of a file with their preferred names."""
+    read = read_concept_file(file, **options.columns)
     distinct = sorted(distinct_concepts(read))
     added = None if options.names is None else ConceptNames.read(options.names)
     resolution, named = resolved_concepts(distinct, None), dict[str, str | None](added or {})
     if options.graph is not None:
-        with opened_graph(options.graph) as opened:
+        with opened_graph(options.graph, within_sabs=options.within_sab) as opened:
             resolution = resolved_concepts(distinct, opened, "isolated", read.place_of)
             held = sorted(set(resolution.concept.values()) - resolution.isolated)
             named |= {cui: name for cui, name in zip(held, opened.names(held), strict=True) if name is not None}

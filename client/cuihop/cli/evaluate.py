@@ -10,9 +10,9 @@ from typing import get_args
 import typer
 
 from cuihop.cli.command_files import CSV, JSON
-from cuihop.cli.compared_systems import NamedRankings, evaluations_of, rankings_of_files
-from cuihop.cli.evaluation_options import EvaluationOptions, GroupOptions, PlotOptions
-from cuihop.cli.option_groups import JsonOptions, file_option, measure_option, option_group
+from cuihop.cli.compared_systems import NamedRankings, evaluations_of, rankings_of_files, recorded_rankings, write_page
+from cuihop.cli.evaluation_options import EvaluationOptions, GroupOptions, PageOptions, PlotOptions
+from cuihop.cli.option_groups import VerboseOptions, argument, file_option, measure_option, option_group
 from cuihop.cli.output import Output, print_json, print_lines, print_table, write_and_show
 from cuihop.cli.run_options import RANKING, Job, MemoryRunOptions
 from cuihop.collection.dataset import Dataset
@@ -35,19 +35,20 @@ _VALUES = "Values of each query"
 class _RankingOptions:
     """Source of the ranking: a file, or a baseline."""
 
-    ranking: Path | None = file_option(
-        "TREC run; CSV or Parquet (query, document, score or rank); .npy of row numbers or embeddings."
-    )
-    baseline: str | None = file_option("Instead of --ranking: iou, nn-iou, bm, tf-idf, random or random:SEED.")
+    ranking: Path | None = argument(
+        "Ranking: TREC run; CSV or Parquet (query, document, score or rank); .npy of row numbers or embeddings.",
+        default=None, metavar="RUN",
+    )  # fmt: skip
+    baseline: str | None = file_option("Instead of RUN: iou, nn-iou, bm, tf-idf, random or random:SEED.")
     corpus_embeddings: Path | None = file_option("Embeddings of the corpus, with --corpus.")
 
     def __post_init__(self) -> None:
         if (self.ranking is None) == (self.baseline is None):
-            raise typer.BadParameter("give either --ranking FILE or --baseline")
+            raise typer.BadParameter("give either a ranking, RUN, or --baseline")
 
 
 @option_group
-class _OutputOptions(JsonOptions, PlotOptions):
+class _OutputOptions(VerboseOptions, PageOptions, PlotOptions):
     output: Path | None = file_option("File for the values of each query, as CSV.", "-o", mark=CSV)
     card: Path | None = file_option("File for a score card, for cuihop compare.", mark=JSON)
     system: str | None = file_option("With --card: the name of the system.")
@@ -77,12 +78,15 @@ def evaluate_ranking(
     file = None if source.ranking is None else opened_input(source.ranking)
     job = run.job(context)
 
+    evaluated: dict[str, Ranking | RankingInBlocks] = {}
+
     def rankings(graph: ConceptGraph | None, job: Job, bar_of: Callable[[str], Progress]) -> NamedRankings:
         if file is None:
-            yield "", _baseline(source.baseline or "", options, measures, data, graph, job, bar_of)
-            return
-        embeddings = {} if source.corpus_embeddings is None else {"": source.corpus_embeddings}
-        yield from rankings_of_files({"": file}, options, measures, data, job, embeddings)
+            named: NamedRankings = [("", _baseline(source.baseline or "", options, measures, data, graph, job, bar_of))]
+        else:
+            embeddings = {} if source.corpus_embeddings is None else {"": source.corpus_embeddings}
+            named = rankings_of_files({"": file}, options, measures, data, job, embeddings)
+        yield from recorded_rankings(named, evaluated) if outputs.html is not None else named
 
     in_blocks = file is None or is_array(file)
     if job.shard is not None:
@@ -91,14 +95,15 @@ def evaluate_ranking(
         return
     (evaluation,) = evaluations_of(rankings, options, measures, data, job, in_blocks=in_blocks).values()
     means = [group_means(evaluation, labels, label, threads=run.threads) for label in groups.by or ()]
+    tables = [group_table(each) for each in means]
     worst = evaluation.worst(outputs.worst) if outputs.worst else None
 
     def show(written: Mapping[str, str]) -> None:
         if not outputs.json:
             print_table(evaluation.table())
-            for table in (*map(group_table, means), *filter(None, [worst])):
+            for table in (*tables, *filter(None, [worst])):
                 print_table(table, table.caption)
-            print_lines(evaluation.account(), written)
+            print_lines(evaluation.account(brief=not outputs.verbose), written)
             return
         rows = [] if worst is None else worst.rows
         print_json({
@@ -110,6 +115,7 @@ def evaluate_ranking(
         (_VALUES, outputs.output, evaluation.to_csv),
         ("Score card", outputs.card, lambda path: ScoreCard.of(evaluation, outputs.system).write(path)),
         ("Figure", outputs.plot, evaluation.plot),
+        ("Report", outputs.html, lambda path: write_page(path, evaluation, options, data, evaluated[""], tables, run)),
     ]
     write_and_show(files, show)
     job.finish()

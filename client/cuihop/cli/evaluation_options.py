@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from cuihop.cli.command_files import PICTURE, REPORT, FileUse
+from cuihop.cli.command_files import HTML, PICTURE, REPORT, FileUse
 from cuihop.cli.graph_option import NearnessOptions, OptionalGraphOptions, advised_on_unknown
 from cuihop.cli.option_groups import ColumnOptions, file_option, measure_option, option_group, test_option
 from cuihop.collection.dataset import Dataset
@@ -149,7 +149,7 @@ class QueryOptions:
     )
 
 
-MEASURE_HELP = "Name, several K with commas; may be repeated. cuihop measures lists the names."
+MEASURE_HELP = "Name, several K with commas; may be repeated. cuihop measures list lists the names."
 
 
 @option_group
@@ -252,6 +252,15 @@ class PlotOptions:
     """File for the figure of a result."""
 
     plot: Path | None = file_option("File for a figure of the result: .svg, .png or .pdf.", mark=PICTURE)
+
+
+@option_group
+class PageOptions:
+    """File for the page about a result."""
+
+    html: Path | None = file_option(
+        "File for a self-contained HTML report: means with intervals, spread, the queries to look at.", mark=HTML
+    )
 
 
 @option_group

@@ -30,7 +30,7 @@ class AddressOptions:
     graph: str = option(
         "Graph: path of a snapshot or neighbour dictionary, grpc://HOST:PORT or https://HOST of a service, "
         "bolt://HOST:PORT of a Neo4j server, or neo4j://HOST of a cluster.",
-        "-g", required=True, envvar="CUIHOP_GRAPH", mark=FileUse.READS,
+        "-g", required=True, envvar="CUIHOP_GRAPH", metavar="GRAPH", mark=FileUse.READS,
     )  # fmt: skip
 
     def opened(self) -> ConceptGraph:
@@ -79,7 +79,7 @@ class OptionalAddressOptions:
 
     graph: str | None = option(
         "Graph, where a measure needs one: path of a snapshot, address of a service, or bolt://HOST:PORT.",
-        "-g", envvar="CUIHOP_GRAPH", panel="Files", mark=FileUse.READS,
+        "-g", envvar="CUIHOP_GRAPH", metavar="GRAPH", panel="Files", mark=FileUse.READS,
     )  # fmt: skip
 
 
@@ -101,7 +101,7 @@ class DirectionOptions:
     """Direction of the hops."""
 
     direction: Direction = option(
-        "Direction of the hops: each either way; to parents; to children; or all to parents or all to children.",
+        "Direction of the hops: in both directions; to parents; to children; or all to parents or all to children.",
         "-d", default="any",
     )  # fmt: skip
 
@@ -174,16 +174,12 @@ def opened_graph(
 
 @contextmanager
 def advised_on_unknown() -> Iterator[None]:
-    """Advise ``--unknown`` where the graph does not hold a well-formed identifier."""
+    """End the error about a well-formed identifier that the graph does not hold with ``--unknown``, unless it does."""
     try:
         yield
-    except InvalidCui:
-        raise
-    except ConceptError:
-        note(
-            "--unknown isolated accepts identifiers that are not in the graph: each matches only itself; "
-            "--unknown drop leaves them out"
-        )
+    except ConceptError as error:
+        if not isinstance(error, InvalidCui) and "--unknown" not in str(error):
+            error.args = (f"{error}. --unknown isolated accepts it: it matches only itself; drop leaves it out.",)
         raise
 
 

@@ -1,4 +1,4 @@
-"""``cuihop concept-detection`` and ``cuihop irma-error``: predicted concepts and IRMA codes of images, scored."""
+"""``cuihop score concepts`` and ``cuihop score irma``: predicted concepts and IRMA codes of images, scored."""
 
 from __future__ import annotations
 

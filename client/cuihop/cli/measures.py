@@ -1,4 +1,4 @@
-"""``cuihop measures`` and ``verify-vectors``: the measures by name, and their values against the test vectors."""
+"""``cuihop measures list`` and ``verify``: the measures by name, and their values against the test vectors."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from cuihop.notebooks.table import Table
 _KINDS: dict[Kind, str] = {
     "concepts": "evaluate, with --concepts",
     "judged": "evaluate, with --qrels or --labels",
-    "pair": "two images; in Python",
-    "detection": "concept-detection",
-    "code": "irma-error",
-    "annotation": "score-annotations",
-    "caption": "captions",
+    "pair": "explain concepts",
+    "detection": "score concepts",
+    "code": "score irma",
+    "annotation": "score annotations",
+    "caption": "score captions",
 }
 _CUTOFFS = {"needed": "@K", "optional": "[@K]", "none": ""}
-_ALSO_USED_BY = {"nn-F1": "concept-detection, with --graph"}
+_ALSO_USED_BY = {"nn-F1": "score concepts, with --graph"}
 _COLUMNS = ("measure", "meaning", "options", "used by")
 _DIFFERENCE = ("case", "way", "expected", "found")
 _LISTED = 20

@@ -1,4 +1,4 @@
-"""``cuihop merge``: the result of the shards of a command."""
+"""``cuihop shards merge``: the result of the shards of a command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cuihop.errors import InputError
 from cuihop.files.text_lines import quoted
 from cuihop.resources.shard import ShardRecord, check_one_division, check_same_job, shard_folders
 
-MERGED = ("evaluate", "compare", "study", "captions")
+MERGED = ("evaluate", "compare", "study", "score captions")
 """The commands with ``--shard``."""
 
 
@@ -38,8 +38,9 @@ def merge(
         raise typer.BadParameter(f"{others.pop()} goes with the command of a shard")
     from cuihop.cli.application import application
 
-    app = application(only=command)
-    arguments = [command, *_arguments(app, command, records[0].arguments), "--checkpoint", str(folder), *context.args]
+    words = command.split()
+    app = application(words)
+    arguments = [*words, *_arguments(app, command, records[0].arguments), "--checkpoint", str(folder), *context.args]
     note(shlex.join(["cuihop", *arguments]))
     if records[0].folder != str(Path.cwd()):
         note(f"the shards ran in {records[0].folder}; here, relative paths refer to the current folder")
@@ -97,8 +98,10 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 def _arguments(app: typer.Typer, command: str, recorded: Mapping[str, Any]) -> Iterator[str]:
     """The recorded arguments as a command line."""
-    group: Any = typer.main.get_command(app)
-    parameters = {parameter.name: parameter for parameter in group.commands[command].params}
+    found: Any = typer.main.get_command(app)
+    for word in command.split():
+        found = found.commands[word]
+    parameters = {parameter.name: parameter for parameter in found.params}
     strange = sorted(name for name in recorded if name not in parameters or name in OF_A_RUN)
     if strange:
         raise InputError(f"cuihop {command} has no such argument", column="field arguments", found=quoted(strange[0]))

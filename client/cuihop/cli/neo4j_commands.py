@@ -1,4 +1,4 @@
-"""``cuihop query``, ``releases`` and ``snapshot``: read-only Cypher, and the releases of a Neo4j database."""
+"""``cuihop neo4j query``, ``releases`` and ``pull``: read-only Cypher, and the releases of a Neo4j database."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cuihop.cli.command_files import SNAPSHOT, TSV
+from cuihop.cli.command_files import SNAPSHOT, TSV, FileUse
 from cuihop.cli.option_groups import JsonOptions, argument, option, option_group
 from cuihop.cli.output import note, print_json, print_table
 from cuihop.errors import InputError
@@ -39,17 +39,17 @@ _ESCAPED_QUOTE = re.compile(r"\\(')|(\\.)|(\")")
 class _ServerOptions:
     """The Neo4j server."""
 
-    server: str = option(SERVER, "-s", required=True, envvar="CUIHOP_NEO4J")
+    graph: str = option(SERVER, "-g", required=True, envvar="CUIHOP_NEO4J", metavar="GRAPH", mark=FileUse.READS)
 
     def connected(self) -> Neo4jConnection:
         """Open a connection."""
         from cuihop.neo4j_graph.connection import Neo4jConnection  # the driver takes long to import
 
-        return Neo4jConnection.open(self.server)
+        return Neo4jConnection.open(self.graph)
 
 
 @option_group
-class QueryOptions(_ServerOptions):
+class QueryOptions(JsonOptions, _ServerOptions):
     """A query, its parameters and its bounds."""
 
     text: str | None = argument("Cypher, or - to read it from standard input.", default=None)
@@ -59,7 +59,7 @@ class QueryOptions(_ServerOptions):
     )
     limit: int = option("Maximum number of rows.", default=100, min=1)
     timeout: float = option("Time limit in seconds.", default=30.0, min=0.1)
-    form: Literal["table", "csv", "json"] = option("Output format.", "--format", "-f", default="table")
+    csv: bool = option("Print the rows as CSV.", default=False)
 
 
 def query(options: QueryOptions) -> None:
@@ -73,7 +73,7 @@ def query(options: QueryOptions) -> None:
     parameters |= parameters_of_options(options.parameter or [])
     with options.connected() as connection:
         answer = curator_query(connection, cypher, parameters, limit=options.limit, timeout=options.timeout)
-    if options.form == "json":
+    if options.json:
         result = {
             "rows": [dict(zip(answer.columns, row, strict=True)) for row in answer.rows],
             "truncated": answer.truncated,
@@ -82,7 +82,7 @@ def query(options: QueryOptions) -> None:
         sys.stdout.write(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
     else:
         table = Table(answer.columns, [[_cell(value) for value in row] for row in answer.rows])
-        if options.form == "csv":
+        if options.csv:
             sys.stdout.write(table.csv())
         else:
             print_table(table)
@@ -171,7 +171,7 @@ class _ListOptions(JsonOptions, _ServerOptions):
 
 @option_group
 class _ReleaseOptions(_ListOptions):
-    number: int = argument("Number of the release, as `cuihop releases list` shows it.")
+    number: int = argument("Number of the release, as `cuihop neo4j releases list` shows it.")
 
 
 @option_group
@@ -272,7 +272,7 @@ def _list(connection: Neo4jConnection, options: _ListOptions, done: str = "") ->
         print_json({"releases": [asdict(release) for release in stored]})
         return
     if not stored:
-        note("the database holds no release; load one with: cuihop store")
+        note("the database holds no release; load one with: cuihop neo4j push")
         return
     rows = []
     for each in stored:
@@ -285,13 +285,12 @@ def _list(connection: Neo4jConnection, options: _ListOptions, done: str = "") ->
 
 
 @option_group
-class _SnapshotOptions(_ServerOptions):
-    server: str = option(SERVER, "--from", required=True, envvar="CUIHOP_NEO4J")
+class _PullOptions(_ServerOptions):
     output: Path = option("Path of the snapshot.", "-o", required=True, mark=SNAPSHOT)
     release: int | None = option("Number; the active release by default.")
 
 
-def snapshot(options: _SnapshotOptions) -> None:
+def pull(options: _PullOptions) -> None:
     """Write a release of a Neo4j database as a snapshot file."""
     from cuihop.neo4j_graph.projection import snapshot_sections
     from cuihop.neo4j_graph.releases import check_schema
@@ -299,7 +298,7 @@ def snapshot(options: _SnapshotOptions) -> None:
     with options.connected() as connection:
         number = options.release if options.release is not None else check_schema(connection).active
         if number is None:
-            raise InputError("the database has no active release", advice="See: cuihop releases list")
+            raise InputError("the database has no active release", advice="See: cuihop neo4j releases list")
         sections = snapshot_sections(connection, number)
     sections.save(options.output)
     facts = sections.meta["release"]

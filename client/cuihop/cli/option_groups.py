@@ -90,6 +90,8 @@ def _parameters_of(group: Any) -> Iterator[inspect.Parameter]:
             kind, flags, mark = each.metadata[_DECLARED]
             if kind.func is typer.Option and not any(flag.startswith("--") for flag in flags):
                 flags = (f"--{each.name.replace('_', '-')}", *flags)
+            if getattr(mark, "name", "") == "WRITES_FOLDER" and "metavar" not in kind.keywords:
+                kind = functools.partial(kind, metavar="FOLDER")
             hint = Annotated[hint, kind(*flags), *(() if mark is None else (mark,))]
         default = inspect.Parameter.empty if each.default is MISSING else each.default
         yield inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
@@ -100,6 +102,15 @@ class JsonOptions:
     """The form of the result."""
 
     json: bool = option("Print the result as JSON.", default=False)
+
+
+@option_group
+class VerboseOptions(JsonOptions):
+    """The form of the result, and its length."""
+
+    verbose: bool = option(
+        "Also print how each input was read, and what was treated as usual. JSON always has it.", default=False
+    )
 
 
 @option_group

@@ -98,25 +98,27 @@ def note(text: str) -> None:
 
 @contextmanager
 def noted_warnings() -> Iterator[None]:
-    """Print cuihop's own warnings as notes, each about unknown concepts once."""
+    """Print cuihop's own warnings as notes, those about unknown concepts once each, at the end."""
     from cuihop.errors import DamageWarning, ManyUnknownConcepts, OlderSnapshot
 
     with warnings.catch_warnings():
-        others, printed = warnings.showwarning, set[str]()
+        others, unknown = warnings.showwarning, dict[str, str]()
 
         def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
             if issubclass(category, DamageWarning | OlderSnapshot):
                 note(f"warning: {message}")
-            elif issubclass(category, ManyUnknownConcepts):
-                if str(message) not in printed:
-                    note(str(message))
-                printed.add(str(message))
+            elif isinstance(message, ManyUnknownConcepts):
+                unknown[str(message)] = message.summary
             else:
                 others(message, category, *where)
 
         warnings.showwarning = show  # type: ignore[assignment]
         warnings.simplefilter("always", ManyUnknownConcepts)
-        yield
+        try:
+            yield
+        finally:
+            for text in unknown.values():
+                note(text)
 
 
 def print_error(text: str) -> None:

@@ -1,4 +1,4 @@
-"""``cuihop distance``, ``path``, ``neighbours``, ``ancestors``, ``descendants``, ``common-ancestors``."""
+"""``cuihop distance``, ``path``, ``neighbours``, ``ancestors`` and ``descendants``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cuihop.answer_fields import common_ancestors_fields, fields_of, with_release
+from cuihop.answer_fields import fields_of, with_release
 from cuihop.cli.command_files import DICTIONARY
 from cuihop.cli.graph_option import DirectionOptions, GraphOptions, SearchOptions, printed_as_json
 from cuihop.cli.option_groups import ColumnOptions, JsonOptions, argument, option, option_group
@@ -50,19 +50,27 @@ class _PathOptions(_TreeOptions, SearchOptions, _PairOptions):
 
 
 @option_group
-class _CommonOptions(_PairOptions):
-    limit: int = option("Concepts to list at most; the total is always given.", default=20, min=0)
-
-
-@option_group
 class _ListOptions(JsonOptions, _TreeOptions, GraphOptions):
     limit: int = option("Concepts to list at most; the total is always given.", default=100, min=0)
 
 
 @option_group
 class _BoundOptions(_ListOptions):
+    max_hops: int | None = option("Bound in hops; no bound by default.", min=0)
+
+
+@option_group
+class _AncestorOptions(_BoundOptions):
+    cuis: list[str] = argument("Identifier of a concept; of several, their common ancestors are listed.", metavar="CUI")
+
+    def __post_init__(self) -> None:
+        if len(self.cuis) > 1 and (self.tree or self.max_hops is not None):
+            raise typer.BadParameter("--tree and --max-hops go with one concept")
+
+
+@option_group
+class _DescendantOptions(_BoundOptions):
     cui: str = argument("Identifier of a concept.")
-    hops: int | None = option("Bound in hops; no bound by default.", min=0)
 
 
 @option_group
@@ -75,7 +83,7 @@ class _NeighbourOptions(DirectionOptions, _ListOptions, ColumnOptions):
         "With --concepts: file for the neighbour dictionary, which --graph takes in place of the graph.",
         "-o", mark=DICTIONARY,
     )  # fmt: skip
-    hops: int = option("Bound in hops.", default=1, min=0)
+    hops: int = option("Within n hops.", "-n", default=1, min=0)
 
 
 def distance(options: _DistanceOptions) -> None:
@@ -143,14 +151,17 @@ def neighbours(options: _NeighbourOptions) -> None:
         _write_dictionary(options, options.concepts, options.output)
 
 
-def ancestors(options: _BoundOptions) -> None:
-    """List the ancestors of a concept, nearest first."""
-    _show_neighbourhood(options.cui, options, options.hops, "up")
+def ancestors(options: _AncestorOptions) -> None:
+    """List the ancestors of a concept, or the common ancestors of several, nearest first."""
+    if len(options.cuis) == 1:
+        _show_neighbourhood(options.cuis[0], options, options.max_hops, "up")
+    else:
+        _show_common_ancestors(options.cuis, options)
 
 
-def descendants(options: _BoundOptions) -> None:
+def descendants(options: _DescendantOptions) -> None:
     """List the descendants of a concept, nearest first."""
-    _show_neighbourhood(options.cui, options, options.hops, "down")
+    _show_neighbourhood(options.cui, options, options.max_hops, "down")
 
 
 def _show_neighbourhood(cui: str, options: _ListOptions, hops: int | None, direction: Direction) -> None:
@@ -174,24 +185,31 @@ def _show_neighbourhood(cui: str, options: _ListOptions, hops: int | None, direc
     _note_limit(len(hood), hood.total)
 
 
-def common_ancestors(options: _CommonOptions) -> None:
-    """List the common ancestors of two concepts, nearest first."""
-    a, b, limit = options.a, options.b, options.limit
+def _show_common_ancestors(cuis: Sequence[str], options: _ListOptions) -> None:
+    """The concepts above all; by the sum of the distances, then by identifier."""
+    limit = options.limit
     with options.opened() as opened:
-        shared = opened.common_ancestors(a, b)
-        names = opened.names([ancestor.cui for ancestor in shared[:limit]])
-        merged = {r.requested: r.cui for r in opened.resolve([a, b]) if r.status == "merged" and r.cui}
-        fields = common_ancestors_fields(shared, names, a, b, limit)
+        shared = opened.common_ancestors(cuis[0], cuis[1])
+        hops = {each.cui: [each.hops_a, each.hops_b] for each in shared}
+        for cui in cuis[2:]:
+            others = {each.cui: each.hops_b for each in opened.common_ancestors(cuis[0], cui)}
+            hops = {each: [*from_each, others[each]] for each, from_each in hops.items() if each in others}
+        ranked = sorted(hops, key=lambda cui: (sum(hops[cui]), cui))
+        names = opened.names(ranked[:limit])
+        merged = {r.requested: r.cui for r in opened.resolve(cuis) if r.status == "merged" and r.cui}
+        fields = {
+            "concepts": list(cuis), "total": len(ranked), "truncated": len(ranked) > limit,
+            "common_ancestors": [
+                {"cui": cui, "name": name, "hops": hops[cui]} for cui, name in zip(ranked[:limit], names, strict=True)
+            ],
+        }  # fmt: skip
         if printed_as_json(options, opened, fields, merged):
             return
-    console().print(f"{counted(len(shared), 'concept')} above both {a} and {b}")
-    if shared:
-        rows = [
-            (str(ancestor.hops_a), str(ancestor.hops_b), ancestor.cui, name or "(no name)")
-            for ancestor, name in zip(shared, names, strict=False)
-        ]
-        print_table(Table(("hops from a", "hops from b", "concept", "name"), rows))
-    _note_limit(len(names), len(shared))
+    console().print(f"{counted(len(ranked), 'concept')} above all of {', '.join(cuis)}")
+    if ranked:
+        rows = [(*map(str, hops[cui]), cui, name or "(no name)") for cui, name in zip(ranked, names, strict=False)]
+        print_table(Table((*(f"hops from {cui}" for cui in cuis), "concept", "name"), rows))
+    _note_limit(len(names), len(ranked))
 
 
 def _note_limit(listed: int, total: int) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cuihop.cli.graph_option import note_dropped, note_merged, note_upper_case
 from cuihop.cli.output import console, hops_text, note, print_table
 from cuihop.files.text_lines import counted, direction_text
-from cuihop.measures.nearness import earned_text, nearness_text, weight_text
+from cuihop.measures.nearness import earned_text, nearness_text
 from cuihop.notebooks.table import Table
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _TIES_LISTED = 3
 _UNBROKEN = 100_000
 
 
-def print_pair(result: Explanation) -> None:
+def print_pair(result: Explanation, verbose: bool = False) -> None:
     """Print the concepts as a tree: shared, only in A, only in B; each with its share of nn-IoU and the reason."""
     from rich.tree import Tree
 
@@ -37,7 +37,7 @@ def print_pair(result: Explanation) -> None:
     note_dropped(result.resolved.dropped)
     screen = console()
     title_a, title_b = result.titles
-    tree = Tree(f"nn-IoU {result.nn_iou:.4f}  = {result.arithmetic}", guide_style="dim")
+    tree = Tree(f"{title_a} ∪ {title_b}: {counted(result.union, 'concept')}", guide_style="dim")
     sides = (("both", "in both"), ("A", "only in " + title_a), ("B", "only in " + title_b))
     for side, heading in sides:
         concepts = [concept for concept in result.concepts if concept.side == side]
@@ -53,12 +53,10 @@ def print_pair(result: Explanation) -> None:
     if not unbroken.is_terminal:
         unbroken.width = _UNBROKEN
     unbroken.print(tree, soft_wrap=False)
-    screen.print(
-        f"({result.shared} shared + {weight_text(result.weight, result.ic)} · {result.near} near) / "
-        f"{result.union} in the union; {_nearness_text(result)}"
-    )
-    screen.print(f"paths run from {title_a} to {title_b}: ↑ to a parent, ↓ to a child")
-    screen.print(f"IoU    {result.iou:.4f}  = {result.shared} / {result.union}")
+    if any(concept.path for concept in result.concepts):
+        screen.print(f"paths run from {title_a} to {title_b}: ↑ to a parent, ↓ to a child")
+    screen.print(f"IoU     {result.iou:.4f}  = {result.shared} / {result.union}")
+    screen.print(f"nn-IoU  {result.nn_iou:.4f}  = {result.arithmetic}   ({_nearness_text(result)})")
     screen.print(f"release {result.release.name}, digest {result.release.digest[:12]}")
 
 
@@ -78,13 +76,19 @@ def _concept_text(result: Explanation, concept: ExplainedConcept) -> str:
         return f"{line}: no concept of the other set within {hops_text(result.n + result.look)}"
     nearest = concept.nearest
     partner = f"{nearest[0].cui} {nearest[0].name or ''}".rstrip()
-    line += f": {hops_text(nearest[0].hops)} {'from' if concept.side == 'B' else 'to'} {partner}"
+    preposition = "from" if concept.side == "B" else "to"
+    line += f": {hops_text(nearest[0].hops)} {preposition} {partner}"
     if concept.match == "none":
         line += ", too far"
     if len(nearest) > 1:
         more = [partner.cui for partner in nearest[1 : _TIES_LISTED + 1]]
         left = len(nearest) - 1 - len(more)
         line += f"; as near: {', '.join(more)}{f' and {left} more' if left else ''}"
+    farther = concept.partners[len(nearest) :]
+    if farther:
+        texts = [f"{hops_text(each.hops)} {preposition} {each.cui}" for each in farther[:_TIES_LISTED]]
+        left = len(farther) - len(texts)
+        line += f"; also {', '.join(texts)}{f' and {left} more' if left else ''}"
     return line
 
 
@@ -133,8 +137,8 @@ def _show_grid(
     print_table(Table(columns, rows), title)
 
 
-def print_query(result: QueryExplanation) -> None:
-    """Print both images side by side, their ranks, and their places in the ranking."""
+def print_query(result: QueryExplanation, verbose: bool = False) -> None:
+    """Print both images side by side, their ranks, and the cost of their order; with ``verbose``, the first K ranks."""
     note_merged({**result.pair_above.resolved.merged, **result.pair_below.resolved.merged})
     note_dropped(result.pair_above.resolved.dropped | result.pair_below.resolved.dropped)
     screen = console()
@@ -167,10 +171,9 @@ def print_query(result: QueryExplanation) -> None:
     print_table(Table(columns, rows), total=True)
     screen.print("A concept adds what it earns, divided by the concepts of query and image together.")
     if ranked is not None:
-        _show_ranked(screen, result, ranked)
-    pair = pairs[0]
-    screen.print(_nearness_text(pair))
-    screen.print(f"release {pair.release.name}, digest {pair.release.digest[:12]}")
+        _show_ranked(screen, result, ranked, verbose)
+    release = pairs[0].release
+    screen.print(f"{_nearness_text(pairs[0])} · release {release.name} ({release.digest[:12]})")
 
 
 def _through(near: ExplainedConcept | None) -> str:
@@ -199,7 +202,7 @@ def _rank_text(standing: Standing) -> str:
     return f"{standing.rank:,}" + (f" ({standing.tied:,} tied)" if standing.tied else "")
 
 
-def _show_ranked(screen: Console, result: QueryExplanation, ranked: RankedPair) -> None:
+def _show_ranked(screen: Console, result: QueryExplanation, ranked: RankedPair, verbose: bool) -> None:
     marks = {result.above: " (above)", result.below: " (below)"}
 
     def marked(image: str | None) -> str:
@@ -210,17 +213,17 @@ def _show_ranked(screen: Console, result: QueryExplanation, ranked: RankedPair) 
          f"{each.ideal_gain:.4f}")
         for each in ranked.ranks
     ]  # fmt: skip
-    print_table(Table(("rank", "weight", "retrieved", "gain", "ideal", "gain"), rows), ranked.source)
+    if verbose:
+        print_table(Table(("rank", "weight", "retrieved", "gain", "ideal", "gain"), rows), ranked.source)
     screen.print(
         f"DCG@{ranked.k} {ranked.dcg:.4f}, IDCG@{ranked.k} {ranked.idcg:.4f}: nn-CUI@{ranked.k} {ranked.ndcg:.4f}"
     )
     if ranked.cost:
         screen.print(
-            f"the two in the wrong order cost {ranked.cost:.4f} of DCG@{ranked.k}, {ranked.cost_ndcg:.4f} of "
-            f"nn-CUI@{ranked.k}"
+            f"swapping them back would gain {ranked.cost:.4f} DCG@{ranked.k}, {ranked.cost_ndcg:.4f} nn-CUI@{ranked.k}"
         )
     else:
-        screen.print(f"the order of the two costs nothing of DCG@{ranked.k}")
+        screen.print(f"swapping the two would gain no DCG@{ranked.k}")
     if ranked.rank_above is None or ranked.rank_below is None:
         note(f"the ranking lists {counted(ranked.length, 'image')} for the query")
 

@@ -50,7 +50,8 @@ class RunOptions(ThreadsOptions):
         mark=FileUse.WRITES_FOLDER,
     )
     shard: str | None = _option(
-        "Compute only this part of the queries, into the folder of --checkpoint. Then run cuihop merge.", metavar="I/N"
+        "Compute only this part of the queries, into the folder of --checkpoint. Then run cuihop shards merge.",
+        metavar="I/N",
     )
     cluster: str | None = _option(
         "Compute in a Dask cluster: local:N, tcp://HOST:PORT, tls://HOST:PORT, or its scheduler file.",
@@ -70,7 +71,10 @@ class RunOptions(ThreadsOptions):
         if self.shard is not None and self.checkpoint is None:
             raise typer.BadParameter("--shard needs --checkpoint FOLDER, the same for all shards")
         shard = None if self.shard is None else Shard.parse(self.shard)
-        cluster, command = _connected(context, self.cluster, self.cluster_folder), str(context.info_name)
+        cluster, command = (
+            _connected(context, self.cluster, self.cluster_folder),
+            context.command_path.partition(" ")[2],
+        )
         arguments = given_arguments(context)
         return Job(self.threads, DEFAULT_MEMORY, self.checkpoint, shard, command, arguments, cluster=cluster)
 
@@ -138,7 +142,7 @@ class Job:
             self.shard, self.checkpoint, queries, of_queries, self.limits(), self.command, self.arguments
         ) as opened:  # fmt: skip
             yield replace(self, opened=opened)
-        merge = f"cuihop merge {self.checkpoint}"
+        merge = f"cuihop shards merge {self.checkpoint}"
         if (self.arguments or {}).get("json"):
             print_json({"shard": str(self.shard), "queries": len(queries), "of_queries": of_queries,
                         "folder": str(opened.folder), "then": merge})  # fmt: skip

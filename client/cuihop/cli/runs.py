@@ -1,4 +1,4 @@
-"""``cuihop pool`` and ``cuihop fuse``: the first documents of several runs together, and several runs as one."""
+"""``cuihop runs pool`` and ``fuse``: the first documents of several runs together, and several runs as one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``cuihop score-annotations``: predicted annotations of texts against the true ones."""
+"""``cuihop score annotations``: predicted annotations of texts against the true ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Options(NamesOptions):
 
 @option_group
 class _OutputOptions(JsonOptions, TablesOptions):
-    per_document: Path | None = file_option("File for the values of each text, as CSV.", mark=CSV)
+    output: Path | None = file_option("File for the values of each text, as CSV.", "-o", mark=CSV)
     rows: int = option("Rows of near misses, and of semantic types.", default=10, min=0)
 
 
@@ -72,7 +72,7 @@ def score_annotated_texts(
         scores = {name: scores_of(each, **of_tests) for name, each in results.items()}
         report.add("scores", scores, lambda rows: score_table(rows, intervals.confidence))
         report.add_matches(results, opened, "texts", types=True)
-    report.write(("Values of each text", "per_document", outputs.per_document), outputs, json=outputs.json)
+    report.write(("Values of each text", "per_document", outputs.output), outputs, json=outputs.json)
 
 
 @contextmanager

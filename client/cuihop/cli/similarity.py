@@ -1,19 +1,19 @@
-"""``cuihop similarity``: a pair of concepts by every measure, a file of pairs, or two sets of concepts."""
+"""``cuihop similarity``: a pair of concepts by every measure, a file of pairs, two sets of concepts, or all pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
 from cuihop.answer_fields import set_similarity_fields, similarity_fields
+from cuihop.cli.all_similarities import SIMILARITIES, AllOptions, all_similarities
 from cuihop.cli.graph_option import NamedGraphOptions, note_upper_case, printed_as_json
 from cuihop.cli.option_groups import argument, option, option_group
 from cuihop.cli.output import console, hops_text, print_table
 from cuihop.cli.pairs import PairAnswers, PairsOptions, print_answers_of_file, upper_case_pair
-from cuihop.collection.concept_tables import ConceptCounts
+from cuihop.cli.similarity_content import Content, ContentOptions
 from cuihop.graph import ConceptGraph, Release
 from cuihop.graph_wrapper import names_of
 from cuihop.identifiers import concept_set, in_upper_case
@@ -21,9 +21,7 @@ from cuihop.notebooks.table import Table
 from cuihop.similarity.hierarchy import CommonSubsumer, HierarchyFacts, PairSimilarity, Placement
 from cuihop.similarity.options import (
     DISTANCES,
-    INFORMATION_CONTENTS,
     SIMILARITY_MEASURES,
-    InformationContent,
     SimilarityMeasure,
     SimilarityOptions,
     named_measure,
@@ -34,57 +32,29 @@ _VIRTUAL_ROOT = "virtual root"
 
 
 @option_group
-class ContentOptions:
-    """Information content, and counts of concepts in a corpus."""
-
-    ic: InformationContent | None = option(
-        "Information content: Sanchez (the default) or Seco, of the graph; corpus, of --counts or of the service."
-    )
-    counts: Path | None = option(
-        "Occurrences of concepts, for --ic corpus: two columns, concept and count; or images and their concepts."
-    )
-
-    def content(self, graph: ConceptGraph) -> Content:
-        """The information content; counts without ``--ic`` are for ``corpus``."""
-        if self.counts is None:
-            return Content(self.ic or "Sanchez", {})
-        if self.ic not in (None, "corpus"):
-            raise typer.BadParameter(f"--counts goes with --ic corpus, not with {self.ic}")
-        used, summary = ConceptCounts.read(self.counts).used_in(graph)
-        return Content("corpus", used, summary)
-
-
-@dataclass(frozen=True)
-class Content:
-    """Information content, with counts of concepts that the graph holds, and their summary."""
-
-    ic: InformationContent
-    counts: Mapping[str, float]
-    counts_summary: str = ""
-
-    @property
-    def summary(self) -> str:
-        """The information content in one line."""
-        of_counts = f"; {self.counts_summary}" if self.counts_summary else ""
-        return f"information content {self.ic}: {INFORMATION_CONTENTS[self.ic]}{of_counts}"
-
-
-@option_group
-class _Options(PairsOptions, ContentOptions, NamedGraphOptions):
+class _Options(AllOptions, PairsOptions, ContentOptions, NamedGraphOptions):
     a: str | None = argument("Concept, or a set of them: 'C1;C2'.", default=None)
     b: str | None = argument("The other concept or set.", default=None)
     measure: list[str] | None = option(
-        f"Measure, also repeated: {', '.join(SIMILARITY_MEASURES)}. All by default.", "-m"
+        f"Measure, also repeated: {', '.join(SIMILARITY_MEASURES)}.", "-m", shown="all; with --all simUI"
     )
+    output: Path | None = option("File for the answers to --pairs, or for --all.", "-o", mark=SIMILARITIES)
 
 
 def similarity(options: _Options) -> None:
-    """Print the similarity of two concepts over the hierarchy, of two sets, or of every pair of a file."""
-    measures = list(dict.fromkeys(map(named_measure, options.measure or SIMILARITY_MEASURES)))
-    options.check(options.a, options.b)
+    """Print the similarity of two concepts over the hierarchy, of two sets, of the pairs of a file, or of all pairs."""
+    defaults = ("simUI",) if options.every else SIMILARITY_MEASURES
+    measures = list(dict.fromkeys(map(named_measure, options.measure or defaults)))
+    every = options.check_all(options.output)
+    if every and (options.pairs or options.a or len(measures) > 1):
+        raise typer.BadParameter("--all goes with one measure, and with neither concepts nor --pairs")
+    if not every:
+        options.check(options.a, options.b)
     with options.opened() as opened:
         content = options.content(opened)
-        if options.pairs is not None:
+        if every and options.output is not None:
+            all_similarities(opened, measures[0], content, options, options, options.output)
+        elif options.pairs is not None:
             _of_file(opened, options, measures, content)
         elif ";" in f"{options.a}{options.b}":
             _of_sets(opened, options, measures, content)

@@ -31,7 +31,7 @@ class _InfoOptions(JsonOptions):
 @option_group
 class _IndexOptions(JsonOptions):
     graph: Path = argument("Path of the snapshot.")
-    names: bool = option(
+    name_search: bool = option(
         "Build into the snapshot what search and annotation read, instead of the distance index.", default=False
     )
     force: bool = option("Build again what is there and valid.", default=False)
@@ -119,14 +119,14 @@ def index(context: typer.Context, options: _IndexOptions) -> None:
     The index is a file beside the snapshot (GRAPH.index), used wherever the snapshot is opened. It pays for very many
     distances between distant concepts. An interrupted run goes on where it stopped.
 
-    With --names, build the index of names and the table of names instead, which a snapshot of an earlier version lacks.
-    The snapshot is replaced atomically; a process that has it open goes on with the old one.
+    With --name-search, build the index of names and the table of names instead, which a snapshot of an earlier version
+    lacks. The snapshot is replaced atomically; a process that has it open goes on with the old one.
     """
     begun = time.monotonic()
-    if options.names:
+    if options.name_search:
         unused = [name for name in ("threads", "check") if is_stated(context, name)]
         if unused:
-            raise typer.BadParameter(f"--{unused[0]} is for the distance index, and does not go with --names")
+            raise typer.BadParameter(f"--{unused[0]} is for the distance index, and does not go with --name-search")
         facts, text = _name_parts(options.graph, force=options.force)
     else:
         facts, text = _distance_index(options)

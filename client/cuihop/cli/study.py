@@ -19,11 +19,12 @@ import typer
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_options import ColumnOrderOptions, LabelOptions, QueryOptions
 from cuihop.cli.graph_option import GraphOptions, NearnessOptions, advised_on_unknown
-from cuihop.cli.option_groups import JsonOptions, argument, file_option, measure_option, option, option_group
+from cuihop.cli.option_groups import VerboseOptions, argument, file_option, measure_option, option, option_group
 from cuihop.cli.output import note, print_json, print_lines, print_table, progress_bars
 from cuihop.cli.run_options import RESOURCES_PANEL, Job, MemoryRunOptions, resumable
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.evaluation.counts import WITHOUT_RELEVANT
 from cuihop.files.arrays import is_array
 from cuihop.files.input_file import InputFile
 from cuihop.files.text_lines import counted
@@ -41,6 +42,9 @@ from cuihop.study.report import cost_table
 from cuihop.study.tables import StudyResults, tables_of
 from cuihop.study.writing import MARK, replaced_study, write_study
 
+_SHOWN = ("precision", "gain")
+"""Names of the tables that are printed without ``--verbose``."""
+
 
 @option_group
 class _ImageOptions(ColumnOrderOptions, LabelOptions, NearnessOptions, QueryOptions, GraphOptions):
@@ -53,15 +57,15 @@ class _ImageOptions(ColumnOrderOptions, LabelOptions, NearnessOptions, QueryOpti
         "Embeddings (.npy, ranked by cosine), or a ranking, as for evaluate. May be repeated.",
         metavar="NAME=FILE", mark=FileUse.READS,
     )  # fmt: skip
-    hops: int = measure_option("Hop threshold n of near concepts.", "--hops", "--n", "-n", default=1, min=0)
+    hops: int = measure_option("Hop threshold n of near concepts.", "-n", default=1, min=0)
     seed: int = measure_option("Seed of all random draws.", default=0, min=0)
 
 
 @option_group
-class _OutputOptions(JsonOptions):
+class _OutputOptions(VerboseOptions):
     """Folder of the study, and its parts."""
 
-    out: Path = file_option(
+    output: Path = file_option(
         "Folder for report, tables, figures, numbers: new or empty.",
         "-o", required=True, mark=FileUse.WRITES_FOLDER,
     )  # fmt: skip
@@ -93,12 +97,12 @@ class _RunOptions(MemoryRunOptions):
 
 def study(context: typer.Context, options: _ImageOptions, outputs: _OutputOptions, run: _RunOptions) -> None:
     """Compare IoU, nn-IoU, BM, embeddings and baselines as the paper does: tables, ablation of n and λ, cost."""
-    parts, out = outputs.parts(labelled=options.labelled), outputs.out
+    parts, out = outputs.parts(labelled=options.labelled), outputs.output
     if outputs.plots:
         check_plots()
     files = _embeddings(options.embeddings or [])
     if run.checkpoint is not None and run.checkpoint.absolute().is_relative_to(out.absolute()):
-        raise typer.BadParameter("--checkpoint must lie outside --out, which is written atomically")
+        raise typer.BadParameter("--checkpoint must lie outside --output, which is written atomically")
     job = run.job(context)
     read = ImageConcepts.read(options.images, **options.columns)
 
@@ -155,9 +159,12 @@ def study(context: typer.Context, options: _ImageOptions, outputs: _OutputOption
         note("without labels there is no precision, and no ablation")
     if results.costs:
         tables.append(cost_table(results.costs))
-    for each in tables:
+    printed = tables if outputs.verbose else [each for each in tables if each.name in _SHOWN] or tables[:1]
+    for each in printed:
         print_table(each, each.caption)
-    print_lines(notes, {"Report, tables, figures and numbers": str(out)})
+    # The captions of the tables say how many queries have nothing relevant.
+    brief = [] if first is None else [each for each in first.account(brief=True) if WITHOUT_RELEVANT not in each]
+    print_lines(notes if outputs.verbose else brief, {"Report, tables, figures and numbers": str(out)})
 
 
 def _compute_shard(study_inputs: StudyInputs, parts: Sequence[Part], bar_of: ProgressOf, job: Job) -> None:

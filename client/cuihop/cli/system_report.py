@@ -119,7 +119,7 @@ class SystemReport:
 
     def write(
         self, values: tuple[str, str, Path | None], outputs: TablesOptions, *, json: bool,
-        inputs: Mapping[str, str] | None = None,
+        inputs: Mapping[str, str] | None = None, verbose: bool = True,
     ) -> None:  # fmt: skip
         """Write the requested files, and print the report.
 
@@ -127,9 +127,11 @@ class SystemReport:
             values: title, name in JSON, and path of the values of each query; those of several systems side by side.
             outputs: files; a figure is of the differences, or for one system of the spread of its values.
             inputs: name of each further input → a line on it; a command without any has no such field.
+            verbose: without, of the details only some near misses are printed, and no usual treatment.
         """
         comparison = self._comparison
         tables = [*self._tables, *(self._details if comparison is None else [comparison.table()])]
+        brief = [table for table in tables if verbose or table.name != "hops"]
         result = comparison or next(iter(self._results.values()))
         title, field, path = values
 
@@ -143,10 +145,10 @@ class SystemReport:
                     field: written.get(title),
                 })  # fmt: skip
                 return
-            for index, table in enumerate(tables):
+            for index, table in enumerate(brief):
                 print_table(table, table.caption if index and table.name != "differences" else None)
-            notes = {name: each.account() for name, each in self._results.items()}
-            of_tests = [] if comparison is None else comparison.notes_on_tests()
+            notes = {name: each.account(brief=not verbose) for name, each in self._results.items()}
+            of_tests = [] if comparison is None else comparison.notes_on_tests(not verbose)
             print_lines([*(inputs or {}).values(), *of_tests, *joint_notes(notes)], written)
 
         files: list[Output] = [

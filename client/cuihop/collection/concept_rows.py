@@ -14,11 +14,11 @@ from cuihop.errors import InputError
 from cuihop.files.arrow_tables import ArrowTable
 from cuihop.files.input_file import InputFile
 from cuihop.files.records import Records, RowErrors
-from cuihop.files.text_lines import decoded_lines, delimiter_of, first_line, joined, quoted
+from cuihop.files.text_lines import COLUMN_NAMES, decoded_lines, delimiter_of, first_line, joined, quoted
 from cuihop.identifiers import identifier_fault, in_upper_case, looks_like_identifier
 
 EXPECTED_CONCEPTS = "two columns separated by a comma: image and concepts, the concepts separated by ';'"
-IMAGE_NAMES = ("image_id", "id", "image")
+IMAGE_NAMES = tuple(dict.fromkeys(("image_id", "id", "image", *COLUMN_NAMES["document"], *COLUMN_NAMES["query"])))
 """Names of the column of images, the first that is there: a hub's ``image`` may be the picture."""
 IMAGES_AND_CONCEPTS = Schema(
     (IMAGE_NAMES, ("cuis", "cui", "concepts")), "images and concepts", EXPECTED_CONCEPTS,

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TypeAlias
 
-from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.judgements import Judgements
-from cuihop.collection.labels import Labels
+from cuihop.collection.image_concepts import ImageConcepts, ImagesLike
+from cuihop.collection.judgements import Judgements, JudgementsLike, are_judgements
+from cuihop.collection.labels import Labels, LabelsLike
 from cuihop.errors import InputError
-from cuihop.files.arrow_tables import ArrowStream
 
-__all__ = ["Dataset", "JudgementsLike"]
-
-JudgementsLike: TypeAlias = Judgements | Mapping[str, Mapping[str, int]] | ArrowStream
-"""Query → document → grade, or a table with these three columns."""
+__all__ = ["DataLike", "Dataset", "ImagesLike", "JudgementsLike", "LabelsLike"]
 
 
 class Dataset:
@@ -40,11 +35,11 @@ class Dataset:
 
     def __init__(
         self,
-        queries: object = None,
-        corpus: object = None,
+        queries: ImagesLike | None = None,
+        corpus: ImagesLike | None = None,
         *,
         qrels: JudgementsLike | None = None,
-        labels: Labels | object | None = None,
+        labels: LabelsLike | None = None,
     ) -> None:
         if queries is None and corpus is not None:
             raise InputError("a corpus without queries", column="queries", found="None", expected="image → concepts")
@@ -55,9 +50,11 @@ class Dataset:
         self.labels = None if labels is None else Labels.of(labels)
 
     @classmethod
-    def of(cls, images: object) -> Dataset:
-        """The collection itself, or one of images that are both queries and corpus."""
-        return images if isinstance(images, Dataset) else cls(images)
+    def of(cls, data: DataLike) -> Dataset:
+        """The collection itself, one of images that are both queries and corpus, or one of judgements alone."""
+        if isinstance(data, Dataset):
+            return data
+        return cls(qrels=data) if are_judgements(data) else cls(data)
 
     @property
     def images(self) -> tuple[ImageConcepts, ImageConcepts]:
@@ -69,3 +66,7 @@ class Dataset:
         if self.queries is None:
             raise InputError("images without concepts", column="queries", found="None", expected="image → concepts")
         return self.queries, self.queries if self.corpus is None else self.corpus
+
+
+DataLike: TypeAlias = Dataset | ImagesLike | JudgementsLike
+"""A test collection; the concepts of images that are both queries and corpus; or judgements."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 from cuihop.collection.concept_rows import IMAGES_AND_CONCEPTS, ConceptRows, concepts_of_pairs, read_concepts
 from cuihop.collection.distinct_sets import DistinctSets
 from cuihop.collection.tables import ReadMapping
 from cuihop.errors import InputError
-from cuihop.files.arrow_tables import is_table_object
+from cuihop.files.arrow_tables import ArrowStream, is_table_object
 from cuihop.files.content_digest import digest_of_mapping
 from cuihop.files.input_file import Readable, opened_input
 from cuihop.files.records import Records, Unit
@@ -56,6 +57,11 @@ class ImageConcepts(ReadMapping[frozenset[str]]):
     def digest(self) -> str:
         """SHA-256 of the content, whatever its file is called and in whatever order it stands there."""
         return digest_of_mapping(self.entries, sorted)
+
+    @cached_property
+    def checked(self) -> set[str]:
+        """Digests of the releases of which the share of unknown concepts was checked: a warning comes once."""
+        return set()
 
     def _facts(self) -> tuple[str, ...]:
         lower = f"{self.lower:,} in lower case read in upper case" if self.lower else ""
@@ -106,7 +112,9 @@ class ImageConcepts(ReadMapping[frozenset[str]]):
         return cls.of_rows(read_concepts(opened_input(path), schema))
 
     @classmethod
-    def of(cls, images: object, *, image_column: str | None = None, concept_column: str | None = None) -> ImageConcepts:
+    def of(
+        cls, images: ImagesLike, *, image_column: str | None = None, concept_column: str | None = None
+    ) -> ImageConcepts:
         """From a mapping (image → ``"C1;C2"`` or a collection of identifiers), a DataFrame, or a table.
 
         Any table with ``__arrow_c_stream__`` will do: of pandas, polars, pyarrow and others. The columns are chosen as
@@ -135,3 +143,7 @@ class ImageConcepts(ReadMapping[frozenset[str]]):
             "not a collection of images", found=type(images).__name__,
             expected="a mapping of images to concepts, a DataFrame, or what ImageConcepts.read gives",
         )  # fmt: skip
+
+
+ImagesLike: TypeAlias = ImageConcepts | Mapping[str, str | Iterable[str]] | ArrowStream
+"""Image → its concepts, as ``"C1;C2"`` or a collection of identifiers; or a table or DataFrame."""

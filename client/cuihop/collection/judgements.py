@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby, islice, repeat
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -18,7 +19,17 @@ from cuihop.files.arrow_tables import ArrowStream, ArrowTable, is_table_object
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import InputFile, Readable, opened_input
 from cuihop.files.records import Records, RowErrors, cause_of_columns
-from cuihop.files.text_lines import columns, counted, decoded, joined, line_blocks, quoted
+from cuihop.files.text_lines import (
+    columns,
+    counted,
+    decoded,
+    delimiter_of,
+    joined,
+    line_blocks,
+    quoted,
+    renamed_columns,
+    standard_names,
+)
 from cuihop.measures.judged_rankings import Pools
 from cuihop.resources.arrays import Int64
 
@@ -81,9 +92,9 @@ class Judgements(ReadMapping[Mapping[str, int]]):
     def read(cls, path: Readable, grades: Mapping[str, int] = GRADES_IN_WORDS) -> Judgements:
         """Read TREC qrels, ``query iteration document grade``, from a file, a pipe, or with ``-`` from standard input.
 
-        The second column is not used. Empty lines and lines that begin with ``#`` are skipped. JSON Lines, and
-        Parquet, Arrow and Feather files, have the columns query, document and grade. Text may be compressed by gzip or
-        zstd.
+        The second column is not used. Empty lines and lines that begin with ``#`` are skipped. CSV with a header, JSON
+        Lines, and Parquet, Arrow and Feather files, have the columns query, document and grade, or others of
+        `cuihop.files.text_lines.COLUMN_NAMES`. Text may be compressed by gzip or zstd.
 
         Args:
             path: the input.
@@ -101,9 +112,9 @@ class Judgements(ReadMapping[Mapping[str, int]]):
         form = [file.compression]
         blocks = line_blocks(file)
         head = next(blocks, None)
-        if head is not None and b"".join(head[1]).lstrip().startswith(b"{"):
-            form.append("JSON Lines")
-            _add_json(rows, file, chain([head], blocks), words)
+        first_row = b"" if head is None else next((raw for raw in head[1] if raw.strip()), b"")
+        if head is not None and (first_row.lstrip().startswith(b"{") or _is_header(first_row)):
+            form = [_add_records(rows, file, chain([head], blocks), words, first_row)]
         elif head is not None:
             for first, lines in chain([head], blocks):
                 rows.add(*_columns(file.name, first, lines, words))
@@ -128,10 +139,12 @@ class Judgements(ReadMapping[Mapping[str, int]]):
                 if "" in names:
                     raise row_error("a name is missing", first + names.index(""), column, "''", "a name")
             rows.add(range(first, first + len(queries)), queries, documents, grades.astype(np.int64).tolist())
-        return cls(rows.all_grades("query, document, grade"), table.source, table.form)
+        return cls(
+            rows.all_grades("query, document, grade"), table.source, joined(table.form, renamed_columns(table.names))
+        )
 
     @classmethod
-    def of(cls, judgements: Mapping[str, Mapping[str, int]] | ArrowStream) -> Judgements:
+    def of(cls, judgements: JudgementsLike) -> Judgements:
         """From query → document → grade, as pytrec_eval takes them, or a table with these three columns.
 
         Raises:
@@ -265,11 +278,21 @@ class _Grades(dict[bytes, "int | None"]):
         return f"grades in words: {', '.join(read)}" if read else ""
 
 
-def _add_json(rows: _JudgementRows, file: InputFile, blocks: Iterable[tuple[int, list[bytes]]], words: _Grades) -> None:
-    """The rows of JSON Lines: objects with the keys query, document and grade."""
+def _is_header(raw: bytes) -> bool:
+    """Recognise the header of CSV with the columns of judgements."""
+    text = raw.decode(errors="replace")
+    return set(_COLUMNS) <= {*standard_names(text.split(delimiter_of(text)))}
+
+
+def _add_records(
+    rows: _JudgementRows, file: InputFile, blocks: Iterable[tuple[int, list[bytes]]], words: _Grades, first_row: bytes
+) -> str:
+    """The rows of CSV or JSON Lines with the columns query, document and grade; returns how they were read."""
     numbered = ((n, raw) for first, block in blocks for n, raw in enumerate(block, start=first))
-    records = Records.of(file, _EXPECTED, ("{", (decoded(raw, file.name, line) for line, raw in numbered)))
-    columns = [records.column(name) for name in _COLUMNS]
+    lines = (decoded(raw, file.name, line) for line, raw in numbered)
+    records = Records.of(file, _EXPECTED, (first_row.decode(errors="replace"), lines))
+    names = standard_names(records.names)
+    columns = [names.index(name) if names.count(name) == 1 else records.column(name) for name in _COLUMNS]
     for line, values in records.rows():
         query, document, grade = (values[column] for column in columns)
         for column, name in enumerate((query, document)):
@@ -277,10 +300,12 @@ def _add_json(rows: _JudgementRows, file: InputFile, blocks: Iterable[tuple[int,
                 raise rows.error("a name is missing", line, column, quoted(repr(name)), "a name")
         value = grade
         if isinstance(grade, str):
-            value = words[grade.strip().encode()] if _WORD.fullmatch(grade.strip()) else None
+            value = words[grade.strip().encode()] if records.in_csv or _WORD.fullmatch(grade.strip()) else None
         if not isinstance(value, int) or isinstance(value, bool) or not _SMALLEST_GRADE <= value <= LARGEST_GRADE:
-            raise rows.error("not a grade", line, 2, quoted(repr(grade)), words.expected)
+            text = grade if records.in_csv else repr(grade)
+            raise rows.error("not a grade", line, 2, quoted(text), words.expected)
         rows.add([line], [query.strip()], [document.strip()], [value])
+    return joined("CSV" if records.in_csv else "", records.form, renamed_columns(records.names))
 
 
 def _columns(
@@ -339,3 +364,15 @@ def _check_grades(judgements: Mapping[str, Mapping[str, int]]) -> None:
                     "not a grade", column=f"document {quoted(document)} of query {quoted(query)}", found=repr(grade),
                     expected=f"a whole number up to {LARGEST_GRADE:,}, of 9 digits at most",
                 )  # fmt: skip
+
+
+JudgementsLike: TypeAlias = Judgements | Mapping[str, Mapping[str, int]] | ArrowStream
+"""Query → document → grade, or a table with these three columns."""
+
+
+def are_judgements(value: object) -> TypeGuard[JudgementsLike]:
+    """Recognise judgements: query → document → grade, or a table with a column for each."""
+    if isinstance(value, Mapping):
+        return bool(value) and all(isinstance(documents, Mapping) for documents in value.values())
+    names = getattr(value, "column_names", getattr(value, "columns", ())) if is_table_object(value) else ()
+    return set(_COLUMNS) <= set(standard_names(list(map(str, names))))

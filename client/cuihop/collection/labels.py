@@ -11,11 +11,12 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from cuihop.collection.concept_rows import IMAGE_NAMES
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.image_rows import ImageRows, cause_of_strange_name, index_of_names
 from cuihop.collection.label_classes import LabelClasses, classes_of_images
 from cuihop.errors import InputError, checked_choice, first_few
-from cuihop.files.arrow_tables import is_table_object
+from cuihop.files.arrow_tables import ArrowStream, is_table_object
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import Readable, opened_input
 from cuihop.files.records import Records, cause_of_columns
@@ -127,7 +128,8 @@ class Labels:
 
         Args:
             path: the input.
-            image_column: name of the column of images; the first without it.
+            image_column: name of the column of images. Without it, the only one with a usual name, such as ``ID`` or
+                ``image``, or else the first.
 
         Raises:
             InputError: names the file, the line or row, what was found and what was expected.
@@ -136,10 +138,10 @@ class Labels:
         return cls._of_records(Records.of(opened_input(path), _EXPECTED), image_column)
 
     @classmethod
-    def of(cls, labels: object, *, image_column: str | None = None) -> Labels:
+    def of(cls, labels: LabelsLike, *, image_column: str | None = None) -> Labels:
         """From name of a label → image → value, or a table or DataFrame: the images, and a column for each label.
 
-        ``None`` and NaN are no label. The images stand in the first column, or in the one that is named.
+        ``None`` and NaN are no label. The column of images is chosen as in `read`.
 
         Raises:
             InputError: it is neither, an image stands twice, or columns have different images.
@@ -180,7 +182,9 @@ class Labels:
                 quoted(separator.join(names)), "the image column and one for each label, each name once",
                 cause_of_columns(names, 2 if len(names) < 2 else len(names) - 1, records.delimiter),
             )  # fmt: skip
-        key = 0 if image_column is None else records.column(image_column)
+        usual = [index for index, name in enumerate(names) if name.lower() in IMAGE_NAMES]
+        key = usual[0] if len(usual) == 1 else 0
+        key = key if image_column is None else records.column(image_column)
         rows = ImageRows(records.row_errors([key]))
         labels: dict[str, dict[str, str]] = {name: {} for index, name in enumerate(names) if index != key}
         columns = [(index, labels[name]) for index, name in enumerate(names) if index != key]
@@ -366,3 +370,7 @@ def _text(value: object) -> str:
     """The value as text; empty for a missing one."""
     missing = value is None or (isinstance(value, float | np.floating) and np.isnan(value))
     return "" if missing else str(value)
+
+
+LabelsLike: TypeAlias = Labels | Mapping[str, Mapping[str, object]] | ArrowStream
+"""Name of a label → image → its value, or a table: the images, and a column for each label."""

@@ -23,6 +23,7 @@ from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError
 from cuihop.evaluation.means import mean_columns, number_text, p_text, signed_text, span_text
 from cuihop.evaluation.resampling import checked_resampling
+from cuihop.evaluation.result import MeasuredQueries
 from cuihop.files.text_lines import quoted
 from cuihop.files.written_files import write_whole
 from cuihop.measures.measure import FAMILIES, Measure, measures_named
@@ -124,7 +125,7 @@ class Comparison:
         behind = [[card.mean_queries[m] for card in cards] for m in self.measures]
         columns += mean_columns(behind, next(iter(cards)).conditions.get("empty_ideal"))
         header, *rows = [("system", *self.measures), *((title, *cells) for title, cells in columns)]
-        bold = {(row, column) for column, m in enumerate(self.measures, start=1) for row in self._best(m)}
+        bold = {(row, column) for column, m in enumerate(self.measures, start=1) for row in self.best(m)}
         if len(self.measures) > _MOST_COLUMNS:
             header, *rows = zip(("measure", *header[1:]), *rows, strict=True)
             bold = {(column - 1, row + 1) for row, column in bold}
@@ -133,8 +134,8 @@ class Comparison:
         )
         return Table(header, rows, "means", caption, bold=bold)
 
-    def _best(self, measure: str) -> list[int]:
-        """Places of the systems with the best mean."""
+    def best(self, measure: str) -> list[int]:
+        """Indices of the systems with the best mean."""
         means = [card.means[measure] for card in self.cards.values()]
         numbers = [mean for mean in means if mean is not None]
         best = (min if is_error(measure) else max)(numbers, default=None)
@@ -179,29 +180,38 @@ class Comparison:
         tests = self.notes_on_tests() or ["no pair was tested"]
         return Table(header, rows, "differences", " ".join(["Differences of means.", *map(_sentence, tests)]))
 
-    def account(self) -> list[str]:
-        """Explanations of the tables, in plain words."""
-        return [*self._marks(), *self.notes_on_tests()]
+    def account(self, *, brief: bool = False) -> list[str]:
+        """Explanations of the tables, in plain words; with ``brief``, those of the tests in one line."""
+        marks = self._marks()
+        return [*([" · ".join(marks)] if brief else marks), *self.notes_on_tests(brief)]
 
     def __str__(self) -> str:
         differences = ["", self.table().text()] if self.differences else []
         return "\n".join([self.means().text(), *differences, *self.account()])
 
-    def notes_on_tests(self) -> list[str]:
-        """Explanations of the differences, in plain words; empty if no pair was tested."""
+    def notes_on_tests(self, brief: bool = False) -> list[str]:
+        """Explanations of the differences, in plain words; empty if no pair was tested, one line with ``brief``."""
         if not self.differences:
             return []
         queries = {row.queries for row in self.differences}
         tests = len(self.differences)
+        errors = [measure for measure in self.measures if is_error(measure)]
+        adjusted = f"adjusted for {'the only test' if tests == 1 else f'all {tests:,} tests'}"
+        if brief:
+            better = [f"a win is a smaller {', '.join(errors)}"] if errors else []
+            return [" · ".join([
+                f"{span_text(queries)} queries scored on both", "difference = system − baseline",
+                f"paired bootstrap and randomisation test, {self.resamples:,} resamples, seed {self.seed}",
+                f"p (Holm) {adjusted}", *better,
+            ])]  # fmt: skip
         lines = [
             f"{span_text(queries)} queries that both systems were scored on",
             "difference: of the system over the baseline (system − baseline); wins and losses: of the system",
             f"interval: paired bootstrap; p: randomisation test, two-sided; {self.resamples:,} resamples, "
             f"seed {self.seed}",
-            f"p (Holm): adjusted for {'the only test' if tests == 1 else f'all {tests:,} tests'}, {self._family()}",
+            f"p (Holm): {adjusted}, {self._family()}",
             "effect: the mean difference / the standard deviation of the differences",
         ]
-        errors = [measure for measure in self.measures if is_error(measure)]
         if errors:
             lines.append(f"{', '.join(errors)}: the smaller the better, so a win is a smaller value")
         return lines
@@ -257,6 +267,10 @@ class Comparison:
             "seed": self.seed,
         }
 
+    def to_latex(self) -> str:
+        r"""The tables `means` and `table` in LaTeX; they need ``\usepackage{booktabs}``."""
+        return "\n".join(table.latex() for table in (self.means(), *([self.table()] if self.differences else [])))
+
     def to_csv(self, path: str | Path) -> None:
         """Write one row for each query, one column for each measure and system; an atomic write.
 
@@ -271,7 +285,7 @@ class Comparison:
 
 
 def compare(
-    cards: Mapping[str, ScoreCard] | Sequence[ScoreCard],
+    cards: Mapping[str, ScoreCard | MeasuredQueries] | Sequence[ScoreCard | MeasuredQueries],
     measures: str | Measure | Sequence[str | Measure] | None = None,
     *,
     against: str | None = None,
@@ -287,7 +301,7 @@ def compare(
     order of the cards' queries, nor on which other systems and measures are compared, but for Holm's p.
 
     Args:
-        cards: two or more, of the same conditions; with names, or named by their systems.
+        cards: two or more score cards or evaluations of the same conditions; with names, or named by their systems.
         measures: by default, all that every card has.
         against: the name of the system that is the baseline of all others. Without it, every pair is compared, the
             earlier one as the baseline.
@@ -299,9 +313,11 @@ def compare(
             all of them, or no query was scored on both.
     """
     checked_resampling(resamples, confidence, seed)
-    named = dict(cards) if isinstance(cards, Mapping) else {card.system: card for card in cards}
+    each = [(None, card) for card in cards] if not isinstance(cards, Mapping) else list(cards.items())
+    of_each = [card if isinstance(card, ScoreCard) else ScoreCard.of(card, name) for name, card in each]
+    systems = [name or card.system for (name, _), card in zip(each, of_each, strict=True)]
+    named = dict(zip(systems, of_each, strict=True))
     if len(named) < max(len(cards), 2):
-        systems = list(named) if isinstance(cards, Mapping) else [card.system for card in cards]
         raise InputError(
             "not systems to compare", found=", ".join(systems) or "none", expected="two or more, of different names"
         )

@@ -342,9 +342,9 @@ def _check_values(name: str, column: object, queries: int, refuse: Refuse) -> No
     try:
         is_one = [str(measure) for measure in measures_named(name)] == [name]
     except InputError as error:
-        refuse(error.problem, field, name, "a measure as cuihop measures lists them")
+        refuse(error.problem, field, name, "a measure as cuihop measures list lists them")
     if not is_one:
-        refuse("not the name of one measure", field, name, "a measure as cuihop measures lists them")
+        refuse("not the name of one measure", field, name, "a measure as cuihop measures list lists them")
     if not isinstance(column, list) or len(column) != queries:
         refuse("not a value for each query", field, f"{len(column):,} values" if isinstance(column, list) else column,
                f"{queries:,} values")  # fmt: skip

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, compress
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from cuihop.collection.judgements import Judgements
 from cuihop.collection.labels import Labels
@@ -19,11 +22,17 @@ from cuihop.measures.measure import FAMILIES, Measure
 from cuihop.measures.nearness import Nearness
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.document_ranking import DocumentRanking
+from cuihop.rankings.in_memory import ranking_of_indices, scored_ranking
 from cuihop.rankings.parsing import ranking_of_table
 from cuihop.rankings.ranking import QueryImage, Ranking, RankingOptions
+from cuihop.rankings.reading import read_ranking_in_blocks, read_run
 from cuihop.relevance.image_collection import ImageCollection
+from cuihop.resources.arrays import bounds_of
 
-RankingLike: TypeAlias = Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | ArrowStream
+RankingLike: TypeAlias = (
+    Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | Mapping[str, Mapping[str, float]] | ArrowStream
+    | npt.NDArray[np.integer] | str | os.PathLike[str]
+)  # fmt: skip
 """Every form of a ranking that `cuihop.evaluate` takes."""
 
 
@@ -60,28 +69,47 @@ class Criteria:
 def ranking_of_images(ranking: object, images: ImageCollection) -> Ranking | RankingInBlocks:
     """The ranking of these very images, in their order; refuses one of other images."""
     queries, corpus = images.query_names, images.corpus_names
-    if is_table_object(ranking):
-        return ranking_of_table(ArrowTable.of(ranking), queries, corpus, RankingOptions(query_image=images.query_image))
-    if not isinstance(ranking, Mapping | RankingInBlocks):
-        raise InputError("not a ranking", found=type(ranking).__name__, expected="query → images of the corpus")
     if not isinstance(ranking, Ranking | RankingInBlocks):
-        return Ranking.of(ranking, queries, corpus, query_image=images.query_image)
+        return _read(ranking, queries, corpus, images.query_image)
     _check_query_image(ranking, images.query_image)
+    if isinstance(ranking, DocumentRanking):
+        named = Ranking.of(_lists(ranking), queries, corpus, query_image=images.query_image)
+        return dataclasses.replace(
+            named, source=ranking.source, other_queries=ranking.other_queries, ties=ranking.ties, form=ranking.form
+        )
     if (ranking.queries, ranking.corpus) == (queries, corpus):
-        if not isinstance(ranking, DocumentRanking):
-            return ranking
-        owners = np.repeat(np.arange(len(queries)), ranking.lengths)
-        in_order = Ranking.from_entries(
-            owners, ranking.rows, queries, corpus, source=ranking.source, query_image=images.query_image,
-            other_queries=ranking.other_queries, form=ranking.form,
-        )  # fmt: skip
-        return dataclasses.replace(in_order, listed=ranking.listed, ties=ranking.ties)
+        return ranking
     raise InputError(
         "the ranking is of other images, or of the same in another order",
         found=f"{len(ranking.queries):,} queries, {len(ranking.corpus):,} images in the corpus",
         expected=f"the {len(queries):,} queries and {len(corpus):,} images given, in their order",
         advice="dict(ranking) is matched by the names of the images.",
     )
+
+
+def _read(
+    ranking: object, queries: Sequence[str], corpus: Sequence[str] | None, query_image: QueryImage
+) -> Ranking | RankingInBlocks:
+    """The ranking in a file, a table, an array or a mapping; without a corpus, of documents that nothing else names."""
+    options = RankingOptions(query_image=query_image)
+    if isinstance(ranking, str | os.PathLike):
+        path = Path(ranking)
+        return read_run(path, queries) if corpus is None else read_ranking_in_blocks(
+            path, queries, corpus, query_image=query_image
+        )  # fmt: skip
+    if is_table_object(ranking):
+        return ranking_of_table(ArrowTable.of(ranking), queries, corpus, options)
+    if corpus is not None and (hasattr(ranking, "dtype") or isinstance(ranking, list | tuple)):
+        return ranking_of_indices(ranking, queries, corpus, options)
+    if not isinstance(ranking, Mapping):
+        raise InputError("not a ranking", found=type(ranking).__name__, expected="query → documents, best first")
+    if any(isinstance(documents, Mapping) for documents in ranking.values()):
+        if corpus is None:
+            return scored_ranking(ranking, qrels=dict.fromkeys(queries))
+        return scored_ranking(ranking, queries, corpus, query_image=query_image)
+    if corpus is None:
+        return _document_ranking(ranking, tuple(queries))
+    return Ranking.of(ranking, queries, corpus, query_image=query_image)
 
 
 def _check_query_image(ranking: Ranking | RankingInBlocks, query_image: QueryImage) -> None:
@@ -98,20 +126,15 @@ def ranking_of_queries(
     ranking: object, qrels: Judgements | None, labels: Labels | None, query_image: QueryImage
 ) -> Ranking | RankingInBlocks:
     """The ranking of the queries that judgements or labels name, in their order; its documents may be any."""
-    if not isinstance(ranking, Mapping | RankingInBlocks) and not is_table_object(ranking):
-        raise InputError("not a ranking", found=type(ranking).__name__, expected="query → documents, best first")
     if qrels is None and labels is None:
         raise InputError("nothing says which documents are relevant", expected="qrels or labels")
     queries = tuple(qrels) if qrels is not None else () if labels is None else labels.images
-    if not isinstance(ranking, Mapping | RankingInBlocks):
-        corpus = None if qrels is not None else queries
-        return ranking_of_table(ArrowTable.of(ranking), queries, corpus, RankingOptions(query_image=query_image))
     if not isinstance(ranking, Ranking | RankingInBlocks):
-        if qrels is not None:
-            return _document_ranking(ranking, queries)
-        return Ranking.of(ranking, queries, query_image=query_image)
+        return _read(ranking, queries, None if qrels is not None else queries, query_image)
     if qrels is None:
         _check_query_image(ranking, query_image)
+    elif isinstance(ranking, DocumentRanking) and ranking.queries != queries:
+        return _document_ranking(_lists(ranking), queries, ranking)
     if ranking.queries != queries:
         raise InputError(
             "the ranking is of other queries, or of the same in another order",
@@ -130,8 +153,15 @@ def ranking_of_labelled(ranking: Ranking, labels: Labels, query_image: QueryImag
     return Ranking.of({query: ranking[query] for query in ranking}, ranking.queries, corpus, query_image=query_image)
 
 
-def _document_ranking(lists: Mapping[str, Sequence[str]], queries: tuple[str, ...]) -> Ranking:
-    """Lists of documents that nothing else names; a query stays in its own list, as in `read_run`."""
+def _lists(ranking: Ranking) -> dict[str, tuple[str, ...]]:
+    """The lists of the queries that have one."""
+    return {query: ranking[query] for query in compress(ranking.queries, ranking.listed.tolist())}
+
+
+def _document_ranking(
+    lists: Mapping[str, Sequence[str]], queries: tuple[str, ...], read: Ranking | None = None
+) -> Ranking:
+    """Lists of documents that nothing else names, as they were read; a query stays in its own, as in `read_run`."""
     listed = {query: lists[query] for query in queries if query in lists}
     for query, documents in listed.items():
         if isinstance(documents, str | Mapping) or len(set(documents)) < len(documents):
@@ -139,10 +169,12 @@ def _document_ranking(lists: Mapping[str, Sequence[str]], queries: tuple[str, ..
                 {query: documents}, [query], [*dict.fromkeys(documents)], query_image="include"
             )  # raises the error
     names = list(chain.from_iterable(listed.values()))
-    owners = np.repeat(np.arange(len(queries)), [len(listed.get(query, ())) for query in queries])
+    lengths = [len(listed.get(query, ())) for query in queries]
     present = np.array([query in listed for query in queries], dtype=np.bool_)
     of_queries = set(queries)
     others = tuple(query for query in lists if query not in of_queries)
-    return DocumentRanking.best_first(
-        owners, np.arange(len(names)), queries, names, listed=present, other_queries=others
+    origin = ("memory", None, "") if read is None else (read.source, read.ties, read.form)
+    source, ties, form = origin
+    return DocumentRanking(
+        queries, names, np.arange(len(names)), bounds_of(lengths), present, source, others, ties, form
     )

@@ -10,7 +10,9 @@ from cuihop.errors import first_few
 from cuihop.files.text_lines import counted, direction_text
 from cuihop.graph import Release
 from cuihop.measures.nearness import nearness_text
-from cuihop.measures.resolution import treated_text
+from cuihop.measures.resolution import MANY_UNKNOWN, treated_text
+
+WITHOUT_RELEVANT = "without any relevant"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,26 +108,43 @@ class JudgedCounts:
     relevance: Mapping[str, RelevanceCount]
 
 
-def account_by_concepts(
+def conditions_by_concepts(
     counts: EvaluationCounts, parameters: Mapping[str, Any], release: Release | None
 ) -> Iterator[str]:
-    """Lines about an evaluation of images with concepts."""
-    yield (
-        f"{counts.queries:,} queries, {counts.queries_in_corpus:,} of them in the corpus of {counts.corpus:,} images "
-        f"and {'kept in' if parameters['query_image'] == 'include' else 'left out of'} their own ranking and ideal"
-    )
+    """Conditions of an evaluation of images with concepts: the collection, the nearness, the release."""
+    queries, own = counted(counts.queries, "query", "queries"), _own_results(parameters["query_image"])
+    in_corpus = counts.queries_in_corpus
+    if in_corpus == counts.queries == counts.corpus:
+        yield f"{queries}, each {own}"
+    else:
+        held = "" if in_corpus == 0 else f", {in_corpus:,} of the queries in it, each {own}"
+        yield f"{queries}, a corpus of {counted(counts.corpus, 'image')}{held}"
     if counts.empty_ideal:
         direction = direction_text(parameters["direction"])
         yield nearness_text(parameters["n"], parameters["lambda"], parameters["weight"], parameters["ic"], direction)
     if release is not None:
-        yield f"release {release.name}, digest {release.digest[:12]}"
+        yield f"release {release.name} ({release.digest[:12]})"
+
+
+def _own_results(query_image: str) -> str:
+    return "kept in its own results" if query_image == "include" else "excluded from its own results"
+
+
+def account_by_concepts(
+    counts: EvaluationCounts, parameters: Mapping[str, Any], release: Release | None, *, brief: bool
+) -> Iterator[str]:
+    """Lines about everything out of the ordinary in an evaluation of images with concepts.
+
+    With ``brief``, without usual treatments, and without unknown concepts that a warning names.
+    """
     if parameters["unknown"] == "drop" and release is not None and counts.identifiers:
         yield _coverage(counts)
     treated = treated_text(parameters["unknown"]).removeprefix("are ")
+    outside = counts.unknown.occurrences + counts.retired.occurrences
     for kind, meaning in ((counts.unknown, "not in the graph"), (counts.retired, "retired without an exact successor")):
-        if kind.distinct:
+        if kind.distinct and not (brief and outside > MANY_UNKNOWN * counts.occurrences):
             yield f"{_share(kind.distinct, kind.occurrences, counts)}: {meaning}; {treated}"
-    if counts.merged.distinct:
+    if counts.merged.distinct and not brief:
         listed = first_few([f"{old} → {new}" for old, new in counts.successors.items()])
         share = _share(counts.merged.distinct, counts.merged.occurrences, counts)
         yield f"{share}: retired, replaced by their successors ({listed})"
@@ -134,21 +153,17 @@ def account_by_concepts(
             f"{counts.empty_queries:,} of {counts.queries:,} queries and {counts.empty_corpus:,} of "
             f"{counted(counts.corpus, 'image')} of the corpus have no concept"
         )
-    if counts.repeated:
+    if counts.repeated and not brief:
         yield f"{counted(counts.repeated, 'concept')} listed again for the same image; each counts once"
-    if counts.fused:
+    if counts.fused and not brief:
         yield f"{counted(counts.fused, 'time')} two identifiers of an image were one concept; it counts once"
-    for gain, queries in counts.empty_ideal.items():
-        if queries:
-            verb = "has" if len(queries) == 1 else "have"
-            treated = _treated(parameters["empty_ideal"])
-            other = "" if parameters["query_image"] == "include" else "other "
-            yield f"{_queries(queries)} {verb} no {other}image with any {gain} (IDCG is 0): {treated}"
-    yield from _relevance(counts, parameters["empty_ideal"])
+    yield from _without_relevant(counts.empty_ideal, "image", parameters["empty_ideal"])
+    yield from _relevance(counts, parameters["empty_ideal"], "image")
     if counts.judged_elsewhere:
         judgements = counted(counts.judged_elsewhere, "judgement")
         yield f"{judgements} of images outside the corpus: relevant ones are never found"
-    yield from _self_retrieved(counts.self_retrieved, parameters["query_image"])
+    if not brief:
+        yield from _self_retrieved(counts.self_retrieved, parameters["query_image"])
     if counts.missing:
         yield f"{_queries(counts.missing)} without a ranking: {_treated(parameters['missing'])}"
     if counts.short:
@@ -163,23 +178,28 @@ def _coverage(counts: EvaluationCounts) -> str:
     return f"the graph holds {_share(held, occurrences, counts)}; {counted(counts.emptied, 'image')} lost all concepts"
 
 
-def account_by_judgements(counts: JudgedCounts, parameters: Mapping[str, Any]) -> Iterator[str]:
-    """Lines about an evaluation by judgements or labels alone."""
-    yield f"{counts.queries:,} judged queries, {counts.corpus:,} documents"
+def conditions_by_judgements(counts: JudgedCounts) -> str:
+    """Conditions of an evaluation by judgements or labels alone."""
+    return f"{counted(counts.queries, 'judged query', 'judged queries')}, {counted(counts.corpus, 'document')}"
+
+
+def account_by_judgements(counts: JudgedCounts, parameters: Mapping[str, Any], *, brief: bool) -> Iterator[str]:
+    """Lines about an evaluation by judgements or labels alone; ``brief`` as in `account_by_concepts`."""
     if counts.other_queries:
         yield f"{len(counts.other_queries):,} of the ranking's queries have no judgements and take no part"
     if counts.missing:
         yield f"{_queries(counts.missing)} without a ranking: {_treated(parameters['missing'])}"
-    yield from _self_retrieved(counts.self_retrieved, parameters["query_image"])
+    if not brief:
+        yield from _self_retrieved(counts.self_retrieved, parameters["query_image"])
     for source, count in counts.relevance.items():
         yield (
             f"{counted(count.relevant, 'relevant document')}, {count.relevant_retrieved:,} of them among the "
             f"{count.retrieved:,} retrieved and looked at ({source})"
         )
-    yield from _relevance(counts, parameters["empty_ideal"])
+    yield from _relevance(counts, parameters["empty_ideal"], "document")
 
 
-def _relevance(counts: EvaluationCounts | JudgedCounts, empty_ideal: str) -> Iterator[str]:
+def _relevance(counts: EvaluationCounts | JudgedCounts, empty_ideal: str, thing: str) -> Iterator[str]:
     for labels, images in counts.unlabelled.items():
         if images:
             agrees = f"one of {labels}: agrees with none in it" if "+" in labels else f"{labels}: relevant to none"
@@ -189,9 +209,17 @@ def _relevance(counts: EvaluationCounts | JudgedCounts, empty_ideal: str) -> Ite
         if queries:
             lacking = "a judgement" if source == "judgements" else source
             yield f"{_queries(queries)} without {lacking}: not judged, left out"
-    for source, queries in counts.nothing_relevant.items():
-        if queries:
-            yield f"{_queries(queries)} for which nothing is relevant ({source}): {_treated(empty_ideal)}"
+    yield from _without_relevant(counts.nothing_relevant, thing, empty_ideal)
+
+
+def _without_relevant(queries: Mapping[str, Sequence[str]], thing: str, empty_ideal: str) -> Iterator[str]:
+    """A line on the queries of each relevance; those of the same queries share one."""
+    sources: dict[tuple[str, ...], list[str]] = {}
+    for source, without in queries.items():
+        sources.setdefault(tuple(without), []).append(source)
+    for without, named in sources.items():
+        if without:
+            yield f"{_queries(without)} {WITHOUT_RELEVANT} {thing} by {' or '.join(named)} ({_treated(empty_ideal)})"
 
 
 def _self_retrieved(queries: int, query_image: str | None) -> Iterator[str]:

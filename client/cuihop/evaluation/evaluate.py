@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 
-from cuihop.collection.dataset import Dataset
+from cuihop.collection.dataset import DataLike, Dataset, ImagesLike
 from cuihop.errors import InputError
 from cuihop.evaluation.assemble import evaluation_of_queries, evaluations_of_images
 from cuihop.evaluation.collect import (
@@ -22,10 +22,9 @@ from cuihop.evaluation.gain import Gains, gains_of
 from cuihop.evaluation.judge import JudgedSystem, Truth, depth_of, judged_system
 from cuihop.evaluation.result import EmptyIdeal, Evaluation, Missing
 from cuihop.files.text_lines import quoted
-from cuihop.graph import ConceptGraph, Direction
+from cuihop.graph import ConceptGraph
 from cuihop.measures.measure import Measure, measures_named
-from cuihop.measures.nearness import Nearness
-from cuihop.measures.resolution import Unknown
+from cuihop.measures.nearness import Nearness, NearnessValues
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import QueryImage
 from cuihop.relevance.image_collection import ImageCollection
@@ -36,21 +35,24 @@ from cuihop.resources.resources import Resources
 __all__ = ["cui_at_k", "evaluate", "evaluate_each", "evaluate_shard", "nn_cui_at_k"]
 
 NamedRankings: TypeAlias = Mapping[str, RankingLike] | Iterable[tuple[str, RankingLike]]
+Measures: TypeAlias = str | Measure | Iterable[str | Measure]
+_MEASURES = "nn-CUI@5,10,30"
 
 
 def evaluate(
-    data: object,
+    data: DataLike,
     ranking: RankingLike,
-    graph: ConceptGraph | None = None,
+    graph: ConceptGraph | Measures | None = None,
     *,
-    measures: str | Measure | Iterable[str | Measure] = "nn-CUI@5,10,30",
+    measures: Measures = _MEASURES,
     nearness: Nearness = Nearness(),
     missing: Missing = "error",
     empty_ideal: EmptyIdeal = "zero",
     query_image: QueryImage = "exclude",
     resources: Resources = Resources(),
+    **near: Unpack[NearnessValues],
 ) -> Evaluation:
-    """Measure how well a ranking orders a corpus for each query.
+    """Measure how well a ranking orders a corpus for each query: also ``evaluate(qrels, run, measures)``.
 
     By concepts: DCG@K of the ranking is divided by IDCG@K, the DCG of the K best images of the *whole* corpus; the
     query itself takes no part in either, unless it is included. The gain of an image is its nn-IoU (nn-CUI@K) or IoU
@@ -60,12 +62,14 @@ def evaluate(
     judgements, or without judgements the images with labels; no graph is needed.
 
     Args:
-        data: a `Dataset`; or image → its concepts, where the queries are the corpus and there is no other relevance.
+        data: a `Dataset`; image → its concepts, where the queries are the corpus and there is no other relevance; or
+            judgements, query → document → grade.
         ranking: the result of `read_ranking`, `top_k` or `random_ranking`; that of `read_ranking_in_blocks`, of which
-            no more is held at a time than its blocks; query → images, best first; or a table with the columns query,
-            document, and score or rank.
+            no more is held at a time than its blocks; the path of its file; query → images, best first; query → image
+            → score; row numbers of the images, shape (queries, k), as ``I`` of ``D, I = index.search(…)`` of FAISS; or
+            a table with the columns query, document, and score or rank.
         graph: the source of distances and of retired identifiers. ``None`` will do for CUI@K: identifiers are then
-            compared as they are.
+            compared as they are. In its place may stand the measures.
         measures: names such as ``nn-CUI@5,10,30``, ``nn-CUI@10(n=2, λ=0.2)``, ``CUI@10`` and, with labels or
             judgements, ``P@5(modality)``, ``AP`` and ``nDCG@10``.
         nearness: n and λ, for measures that do not give their own; direction of the hops, from a concept of the query;
@@ -76,6 +80,7 @@ def evaluate(
         query_image: a query that the corpus holds leaves its own ranking and ideal, or counts there as any image does.
             In a ranking of documents that only judgements name, a query always stays.
         resources: threads, memory, progress and checkpoint. No number depends on them.
+        near: values of the nearness by their names: ``n``, ``lam``, ``direction``, ``unknown``, ``weight``, ``ic``.
 
     Raises:
         InvalidCui, ConceptRetired, ConceptNotFound: identifiers cannot be used, and ``unknown`` is ``error``.
@@ -89,26 +94,33 @@ def evaluate(
     >>> ranking = {"vein": ["vessel", "head"], "vessel": ["head", "vein"], "head": ["vein", "vessel"]}
     >>> evaluate(images, ranking, graph, measures="nn-CUI@1").means
     {'nn-CUI@1': 0.3333333333333333}
-    >>> judged = Dataset(qrels={"q": {"a": 1, "c": 0, "d": 2}})
-    >>> evaluate(judged, {"q": ["b", "a", "c"]}, measures=["AP", "P@2"]).means  # AP: (1/2) / 2
+    >>> evaluate(images, ranking, graph, measures="nn-CUI@1", n=0).means
+    {'nn-CUI@1': 0.0}
+    >>> qrels, run = {"q": {"a": 1, "c": 0, "d": 2}}, {"q": {"a": 0.5, "b": 0.9, "c": 0.1}}
+    >>> evaluate(qrels, run, ["AP", "P@2"]).means  # AP: (1/2) / 2
     {'AP': 0.25, 'P@2': 0.5}
     """
-    criteria = Criteria(measures_named(measures), nearness, missing, empty_ideal, query_image)
+    if graph is not None and not isinstance(graph, ConceptGraph):
+        if measures != _MEASURES:
+            raise InputError("measures twice", column="graph", found=quoted(str(graph)), expected="a ConceptGraph")
+        measures, graph = graph, None
+    criteria = Criteria(measures_named(measures), nearness.having(near), missing, empty_ideal, query_image)
     (evaluation,) = _evaluations(Dataset.of(data), [("", ranking)], graph, criteria, resources).values()
     return evaluation
 
 
 def evaluate_each(
-    data: object,
+    data: DataLike,
     rankings: NamedRankings,
     graph: ConceptGraph | None = None,
     *,
-    measures: str | Measure | Iterable[str | Measure] = "nn-CUI@5,10,30",
+    measures: Measures = _MEASURES,
     nearness: Nearness = Nearness(),
     missing: Missing = "error",
     empty_ideal: EmptyIdeal = "zero",
     query_image: QueryImage = "exclude",
     resources: Resources = Resources(),
+    **near: Unpack[NearnessValues],
 ) -> dict[str, Evaluation]:
     """Measure how well each of several rankings orders a corpus: `evaluate` of each, bit for bit.
 
@@ -116,7 +128,7 @@ def evaluate_each(
     computed once, not once a ranking.
 
     Args:
-        data, graph, measures, nearness, missing, empty_ideal, query_image: as in `evaluate`.
+        data, graph, measures, nearness, missing, empty_ideal, query_image, near: as in `evaluate`.
         rankings: name of a system → its ranking; or pairs of the two. Pairs are taken one by one, and of each ranking
             only the first images stay in memory: as many as gain.
         resources: as in `evaluate`. Judged blocks of the n-th ranking in blocks go into a file of their own: the name
@@ -135,21 +147,22 @@ def evaluate_each(
     >>> {name: evaluation.means for name, evaluation in found.items()}
     {'good': {'CUI@1': 1.0}, 'bad': {'CUI@1': 0.0}}
     """
-    criteria = Criteria(measures_named(measures), nearness, missing, empty_ideal, query_image)
+    criteria = Criteria(measures_named(measures), nearness.having(near), missing, empty_ideal, query_image)
     return _evaluations(Dataset.of(data), rankings, graph, criteria, resources)
 
 
 def evaluate_shard(
-    data: object,
+    data: DataLike,
     rankings: NamedRankings,
     graph: ConceptGraph | None = None,
     *,
-    measures: str | Measure | Iterable[str | Measure] = "nn-CUI@5,10,30",
+    measures: Measures = _MEASURES,
     nearness: Nearness = Nearness(),
     missing: Missing = "error",
     empty_ideal: EmptyIdeal = "zero",
     query_image: QueryImage = "exclude",
     resources: Resources,
+    **near: Unpack[NearnessValues],
 ) -> None:
     """Compute everything that `evaluate_each` needs of the queries of a shard, into its files of finished blocks.
 
@@ -157,8 +170,8 @@ def evaluate_shard(
     what no shard has, and gives the numbers of one process to the last bit.
 
     Args:
-        data, rankings, graph, measures, nearness, missing, empty_ideal, query_image: as in `evaluate_each`, the same
-            for every shard. A ranking in blocks is computed for the queries of the shard; `top_k` takes the
+        data, rankings, graph, measures, nearness, missing, empty_ideal, query_image, near: as in `evaluate_each`, the
+            same for every shard. A ranking in blocks is computed for the queries of the shard; `top_k` takes the
             resources of the shard, too.
         resources: those of a shard: see `cuihop.evaluation.open_shard`, which has an example.
 
@@ -168,7 +181,7 @@ def evaluate_shard(
     """
     if resources.places is None or resources.checkpoint is None:
         raise InputError("no shard", column="resources", expected="the resources of an open shard")
-    criteria = Criteria(measures_named(measures), nearness, missing, empty_ideal, query_image)
+    criteria = Criteria(measures_named(measures), nearness.having(near), missing, empty_ideal, query_image)
     dataset = Dataset.of(data)
     if dataset.queries is None:
         for _ in _judged_systems(dataset, rankings, criteria, resources):
@@ -178,19 +191,19 @@ def evaluate_shard(
 
 
 def cui_at_k(
-    queries: Mapping[str, str | Iterable[str]],
-    ranking: Mapping[str, Sequence[str]],
+    queries: ImagesLike,
+    ranking: RankingLike,
     k: int,
     *,
-    corpus: Mapping[str, str | Iterable[str]] | None = None,
+    corpus: ImagesLike | None = None,
 ) -> float:
     """CUI@K of a ranking: `nn_cui_at_k` with IoU in place of nn-IoU. It needs no graph.
 
     Source: Serieys et al., as given by Wei, Kurtz and Cloppet (2025, section 4).
 
     Args:
-        queries: image → its concepts, as ``"C1;C2"`` or as a collection of identifiers.
-        ranking: query → images of the corpus, best first.
+        queries: image → its concepts, as ``"C1;C2"`` or as a collection of identifiers, or `ImageConcepts`.
+        ranking: query → images of the corpus, best first, or any other form that `evaluate` takes.
         k: the cut-off.
         corpus: image → its concepts; the queries themselves without it.
 
@@ -206,16 +219,13 @@ def cui_at_k(
 
 
 def nn_cui_at_k(
-    queries: Mapping[str, str | Iterable[str]],
-    ranking: Mapping[str, Sequence[str]],
+    queries: ImagesLike,
+    ranking: RankingLike,
     graph: ConceptGraph,
     k: int,
-    n: int = 1,
-    lam: float = 0.5,
-    direction: Direction = "any",
     *,
-    corpus: Mapping[str, str | Iterable[str]] | None = None,
-    unknown: Unknown = "error",
+    corpus: ImagesLike | None = None,
+    **near: Unpack[NearnessValues],
 ) -> float:
     """nn-CUI@K of a ranking: the mean over all queries of DCG@K / IDCG@K with the gain nn-IoU.
 
@@ -223,11 +233,11 @@ def nn_cui_at_k(
     whole corpus, the query itself left out. A query whose ideal is 0 counts as 0.
 
     Args:
-        queries: image → its concepts, as ``"C1;C2"`` or as a collection of identifiers.
-        ranking: query → images of the corpus, best first.
+        queries: image → its concepts, as ``"C1;C2"`` or as a collection of identifiers, or `ImageConcepts`.
+        ranking: query → images of the corpus, best first, or any other form that `evaluate` takes.
         graph: the source of distances.
         k: the cut-off.
-        n, lam, direction, unknown: as in `cuihop.measures.nn_iou`.
+        near: ``n``, ``lam``, ``direction``, ``unknown``, ``weight`` and ``ic`` as in `cuihop.measures.nn_iou`.
         corpus: image → its concepts; the queries themselves without it.
 
     Raises:
@@ -241,8 +251,7 @@ def nn_cui_at_k(
     0.543643
     """
     measure = Measure("nn-CUI", k)
-    nearness = Nearness(n, lam, direction, unknown)
-    return evaluate(Dataset(queries, corpus), ranking, graph, measures=measure, nearness=nearness).mean(measure)
+    return evaluate(Dataset(queries, corpus), ranking, graph, measures=measure, **near).mean(measure)
 
 
 def _evaluations(

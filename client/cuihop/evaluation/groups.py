@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cuihop.collection.labels import Labels
+from cuihop.collection.labels import Labels, LabelsLike
 from cuihop.evaluation.means import mean_of, number_text, span_of
 from cuihop.evaluation.resampling import checked_resampling, mean_interval
 from cuihop.evaluation.result import MeasuredQueries
@@ -40,8 +40,8 @@ class GroupMean:
 
 
 def group_means(
-    evaluation: MeasuredQueries, labels: Labels | object, by: str, *, confidence: float = 0.95, resamples: int = 10_000,
-    seed: int = 0, threads: int | None = None,
+    evaluation: MeasuredQueries, labels: LabelsLike | None, by: str, *, confidence: float = 0.95,
+    resamples: int = 10_000, seed: int = 0, threads: int | None = None,
 ) -> list[GroupMean]:  # fmt: skip
     """The mean of each measure over the queries of each value of a label.
 
@@ -59,7 +59,7 @@ def group_means(
         InputError: there is no such label, a query has no row of labels, or a parameter is out of its range.
     """
     checked_resampling(resamples, confidence, seed)
-    table = Labels.of(labels)
+    table = Labels.of({} if labels is None else labels)
     table.codes([by])  # refuses a label that is not there
     table.rows(evaluation.queries)  # and queries without a row
     column = table.columns[by]

@@ -15,12 +15,20 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError, first_few
-from cuihop.evaluation.counts import IdentifierCount, JudgedCounts, account_by_concepts, account_by_judgements
+from cuihop.evaluation.counts import (
+    IdentifierCount,
+    JudgedCounts,
+    account_by_concepts,
+    account_by_judgements,
+    conditions_by_concepts,
+    conditions_by_judgements,
+)
 from cuihop.evaluation.means import MeanQueries, mean_columns, mean_of, number_text, relevance_name
 from cuihop.graph import Release
 from cuihop.measures.measure import Measure
 from cuihop.notebooks.figures import evaluation_figure, saved_figure
 from cuihop.notebooks.table import Table, write_columns
+from cuihop.rankings.rows import CONTRADICTION
 from cuihop.resources.optional_packages import data_frame
 
 if TYPE_CHECKING:
@@ -146,9 +154,21 @@ class MeasuredQueries:
         titles, columns = zip(("measure", list(self.means)), ("mean", means), *counts, strict=True)
         return Table(titles, list(zip(*columns, strict=True)), "means", "Means over the queries.")
 
-    def account(self) -> list[str]:
-        """A line on the reading of each input; then everything out of the ordinary, and how it was treated."""
-        return list(self.inputs.values())
+    def account(self, *, brief: bool = False) -> list[str]:
+        """A line on the reading of each input, one on the conditions, and lines on everything out of the ordinary.
+
+        With ``brief``, of the inputs only those whose columns contradict one another, and no treatment that is usual.
+        """
+        inputs = (line for line in self.inputs.values() if not brief or CONTRADICTION in line)
+        return [*inputs, *filter(None, [self.conditions()]), *self._notes(brief=brief)]
+
+    def conditions(self) -> str:
+        """The collection, the parameters and the release in one line; empty for a result that has no such line."""
+        return ""
+
+    def _notes(self, *, brief: bool) -> Iterator[str]:
+        """Lines on everything out of the ordinary, and how it was treated."""
+        return iter(())
 
     def __str__(self) -> str:
         return "\n".join([self.table().text(), *self.account()])
@@ -184,6 +204,10 @@ class MeasuredQueries:
             OutputError: the disk is full, or the folder cannot be written.
         """
         write_columns(path, list(self._columns()))
+
+    def to_latex(self) -> str:
+        r"""The means in LaTeX; they need ``\usepackage{booktabs}``."""
+        return self.table().latex()
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Draw the spread of the values under each measure; written to ``path`` (.svg, .png, .pdf) if given.
@@ -240,13 +264,19 @@ class Evaluation(MeasuredQueries):
     concepts: npt.NDArray[np.int64] = field(default_factory=_no_numbers)
     unknown_concepts: npt.NDArray[np.int64] = field(default_factory=_no_numbers)
 
-    def account(self) -> list[str]:
-        """A line on the reading of each input; then everything out of the ordinary, and how it was treated."""
+    def conditions(self) -> str:
+        """The collection, the parameters and the release in one line."""
         if isinstance(self.counts, JudgedCounts):
-            lines = account_by_judgements(self.counts, self.parameters)
+            return conditions_by_judgements(self.counts)
+        return " · ".join(conditions_by_concepts(self.counts, self.parameters, self.release))
+
+    def _notes(self, *, brief: bool) -> Iterator[str]:
+        if isinstance(self.counts, JudgedCounts):
+            yield from account_by_judgements(self.counts, self.parameters, brief=brief)
         else:
-            lines = account_by_concepts(self.counts, self.parameters, self.release)
-        return [*super().account(), *lines, *self._other_means()]
+            yield from account_by_concepts(self.counts, self.parameters, self.release, brief=brief)
+        if not brief:
+            yield from self._other_means()
 
     @property
     def means_by_empty_ideal(self) -> dict[str, dict[str, float | None]]:
@@ -278,7 +308,7 @@ class Evaluation(MeasuredQueries):
         for (relevance, queries), means in lines.items():
             treated = "without" if used == "zero" else "with 0 for"
             subject = "the query" if queries == 1 else f"the {queries:,} queries"
-            yield f"{treated} {subject} for which nothing is relevant ({relevance}): {', '.join(means)}"
+            yield f"{treated} {subject} without anything relevant by {relevance}: {', '.join(means)}"
 
     def summary(self) -> dict[str, Any]:
         """As in `MeasuredQueries`, and `means_by_empty_ideal`."""

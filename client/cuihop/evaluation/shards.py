@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.collection.dataset import Dataset
+from cuihop.collection.dataset import DataLike, Dataset
 from cuihop.errors import InputError
 from cuihop.resources.optional_packages import versions
 from cuihop.resources.progress import Progress
@@ -53,7 +53,7 @@ class OpenShard:
 def open_shard(
     shard: Shard | str,
     folder: str | os.PathLike[str],
-    data: object,
+    data: DataLike,
     *,
     by_position: bool = False,
     resources: Resources = Resources(),
@@ -100,7 +100,7 @@ def open_places(
     command: str = "",
     arguments: Mapping[str, Any] | None = None,
 ) -> Iterator[OpenShard]:
-    """Open a shard of these queries: see `open_shard`. Command and arguments are for ``cuihop merge``."""
+    """Open a shard of these queries: see `open_shard`. Command and arguments are for ``cuihop shards merge``."""
     record = ShardRecord(
         str(shard), "running", len(indices), total, command, dict(arguments or {}), str(Path.cwd()),
         versions("cuihop", "numpy", "numba"),

@@ -8,13 +8,13 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack
 
 from cuihop.explanation.picture import figure_of_pairs
 from cuihop.explanation.values import MATCHES, ExplainedConcept, ExplainedPair, Match, Partner, PathStep, Side
 from cuihop.graph import ConceptGraph
 from cuihop.graph_wrapper import names_of
-from cuihop.measures.nearness import BY_SIMILARITY, Nearness, checked_n, used_ic, weight_of
+from cuihop.measures.nearness import BY_SIMILARITY, Nearness, NearnessValues, checked_n, used_ic, weight_of
 from cuihop.measures.nn_iou import ConceptOverlap, RelatedConcept, concept_overlap, related_by_similarity
 from cuihop.notebooks.figures import notebook_svg, save_picture
 
@@ -65,7 +65,9 @@ def explain_pair(
     nearness: Nearness = Nearness(),
     *,
     look: int = 3,
+    paths: bool = True,
     titles: tuple[str, str] = ("A", "B"),
+    **near: Unpack[NearnessValues],
 ) -> Explanation:
     """Explain the nn-IoU of two concept sets: the share that each concept earns, with partner and path.
 
@@ -73,8 +75,9 @@ def explain_pair(
     each concept with its first partner.
 
     Args:
-        A, B, graph: as in `cuihop.nn_iou`. nearness: its other arguments.
+        A, B, graph: as in `cuihop.nn_iou`. nearness: its other arguments, or near: by their names.
         look: hops beyond n within which to seek the nearest partner of a concept that earned nothing.
+        paths: seek the path of each near concept, too; a neighbour dictionary has none.
         titles: names of A and B.
 
     Raises:
@@ -90,21 +93,24 @@ def explain_pair(
     >>> [(c.cui, c.match, c.partners[0].cui, c.path[-1].relation) for c in explanation.concepts]
     [('C0042449', 'near', 'C0005847', 'parent'), ('C0005847', 'near', 'C0042449', 'parent')]
     """
+    nearness = nearness.having(near)
     n, look = nearness.n, checked_n(look, "look")
     overlap = concept_overlap(A, B, graph, n + look, direction=nearness.direction, unknown=nearness.unknown)
     if nearness.weight in BY_SIMILARITY:
-        near = related_by_similarity(overlap.related, graph, n, nearness.weight, nearness.ic)
-        overlap = replace(overlap, related=near)
-    paths = {
+        related = related_by_similarity(overlap.related, graph, n, nearness.weight, nearness.ic)
+        overlap = replace(overlap, related=related)
+    path_of = {
         ends: [(path.start, None, ()), *((step.cui, step.relation, step.sabs) for step in path.steps)]
-        for ends in sorted({_ends(r) for r in overlap.related if r.witnesses[0].hops <= n})
+        for ends in sorted({_ends(r) for r in overlap.related if paths and r.witnesses[0].hops <= n})
         if (path := graph.path(*ends, direction=overlap.direction, max_hops=n)) is not None
     }
     isolated = overlap.resolved.isolated
-    held = sorted(((overlap.A | overlap.B) - isolated).union(*({cui for cui, _, _ in path} for path in paths.values())))
+    held = sorted(
+        ((overlap.A | overlap.B) - isolated).union(*({cui for cui, _, _ in path} for path in path_of.values()))
+    )
     names = names_of(graph, held, isolated)
     return Explanation(
-        concepts=_concepts(overlap, nearness, paths, names),
+        concepts=_concepts(overlap, nearness, path_of, names),
         titles=titles,
         n=n,
         lam=nearness.lam,
@@ -144,7 +150,7 @@ def _concepts(
         witnesses = related[cui].witnesses if cui in related else ()
         nearest = witnesses[0].hops if witnesses else None
         match: Match = "exact" if side == "both" else "near" if nearest is not None and nearest <= n else "none"
-        steps = paths[_ends(related[cui])] if match == "near" else ()
+        steps = paths.get(_ends(related[cui]), ()) if match == "near" else ()
         earned = 1.0 if match == "exact" else 0.0
         similarity = related[cui].similarity if match == "near" else None
         if match == "near":

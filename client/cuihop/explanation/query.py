@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from cuihop.collection.dataset import DataLike
+from cuihop.evaluation.collect import RankingLike
 from cuihop.explanation.pair import Explanation, explain_pair
 from cuihop.explanation.picture import figure_of_pairs
 from cuihop.explanation.query_gains import QueryGains, QueryImages, hops_to_corpus, similarities_of
 from cuihop.explanation.values import plain
 from cuihop.graph import ConceptGraph
 from cuihop.measures.dcg import checked_k, cumulated_gains, normalised
-from cuihop.measures.nearness import Nearness
+from cuihop.measures.nearness import Nearness, NearnessValues
 from cuihop.notebooks.figures import save_picture
-from cuihop.rankings.blocks import RankingInBlocks
-from cuihop.rankings.ranking import Ranking
 from cuihop.resources.arrays import Float64, Int64
 
 if TYPE_CHECKING:
@@ -229,16 +229,17 @@ class QueryExplanation:
 
 
 def explain_query(
-    images: object,
+    images: DataLike,
     query: str,
     graph: ConceptGraph,
     *,
     above: str | None = None,
     below: str | None = None,
-    ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | None = None,
+    ranking: RankingLike | None = None,
     k: int = 10,
     nearness: Nearness = Nearness(),
     look: int = 3,
+    **near: Unpack[NearnessValues],
 ) -> QueryExplanation:
     """Explain the ranks of two images for a query, by nn-IoU and by IoU, in the ideal ranking and in another one.
 
@@ -250,10 +251,9 @@ def explain_query(
         above, below: two images of the corpus, the first expected to rank above the second; if it does not, the
             difference is negative. By default, the best image of the ideal ranking, and the first of the ranking;
             without a ranking, the best image with a smaller gain.
-        ranking: from `cuihop.read_ranking` or `cuihop.rankings.reading.read_ranking_in_blocks` for these images, or
-            query → images, best first.
+        ranking: of these images, in any form that `cuihop.evaluate` takes.
         k: the cut-off of DCG@K.
-        graph, nearness: as in `cuihop.evaluate`; hops go from a concept of the query.
+        graph, nearness, near: as in `cuihop.evaluate`; hops go from a concept of the query.
         look: as in `explain_pair`.
 
     Raises:
@@ -267,7 +267,7 @@ def explain_query(
     >>> found.nn_iou_above, found.difference, round(found.ranked.cost, 4)
     (Standing(gain=0.5, rank=1, tied=0), 0.5, 0.1845)
     """
-    k = checked_k(k)
+    k, nearness = checked_k(k), nearness.having(near)
     inputs = QueryImages.of(images, query, graph, ranking, nearness.unknown)
     inputs.check_images(above, below)
     hops = hops_to_corpus(inputs.concepts, inputs.images, graph, nearness.n, nearness.direction)

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from cuihop._kernels.shared import nn_iou_of_counts
+from cuihop.collection.dataset import DataLike
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.image_rows import cause_of_strange_name
 from cuihop.errors import InputError
+from cuihop.evaluation.collect import RankingLike, ranking_of_images
 from cuihop.files.text_lines import quoted
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.measures.nearness import (
@@ -22,7 +24,6 @@ from cuihop.measures.nearness import (
     strengths_of_near,
 )
 from cuihop.measures.resolution import Unknown
-from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.resources.arrays import Float64, Int64
@@ -49,10 +50,10 @@ class QueryImages:
     @classmethod
     def of(
         cls,
-        images: object,
+        images: DataLike,
         query: str,
         graph: ConceptGraph,
-        ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | None,
+        ranking: RankingLike | None,
         unknown: Unknown,
     ) -> QueryImages:
         """Check the arguments of `cuihop.explanation.explain_query`, which has the errors too."""
@@ -66,16 +67,10 @@ class QueryImages:
             **({} if collection.one else {"corpus": collection.corpus.account}),
         }
         if ranking is not None:
-            if not isinstance(ranking, Mapping | RankingInBlocks):
-                raise InputError("not a ranking", found=type(ranking).__name__, expected="query → images of the corpus")
-            lists = ranking if isinstance(ranking, Ranking | RankingInBlocks) else Ranking.of(
-                {query: ranking[query]} if query in ranking else {}, collection.query_names, collection.corpus_names
-            )  # fmt: skip
-            if (lists.queries, lists.corpus) != (collection.query_names, collection.corpus_names):
-                raise InputError(
-                    "the ranking is of other images, or of the same in another order", file=lists.source,
-                    advice="dict(ranking) is matched by the names of the images.",
-                )  # fmt: skip
+            if isinstance(ranking, Mapping) and not isinstance(ranking, Ranking):
+                lists = ranking_of_images({query: ranking[query]} if query in ranking else {}, collection)
+            else:
+                lists = ranking_of_images(ranking, collection)
             if isinstance(lists, Ranking) and query in lists.missing:
                 raise InputError("no ranking for the query", file=lists.source, found=quoted(query))
             listed = lists[query] if isinstance(lists, Ranking) else lists.list_of(query)

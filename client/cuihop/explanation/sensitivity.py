@@ -9,7 +9,9 @@ from typing import Any
 
 from cuihop._kernels.shared import nn_iou_of_counts
 from cuihop.adapter_rules import BACKWARDS, SEARCHES
+from cuihop.collection.dataset import DataLike
 from cuihop.errors import InputError
+from cuihop.evaluation.collect import RankingLike
 from cuihop.explanation.query import dcg_of_query, rank_of
 from cuihop.explanation.query_gains import Hops, QueryGains, QueryImages, hops_to_corpus, similarities_of
 from cuihop.graph import ConceptGraph, Direction, Release
@@ -17,8 +19,6 @@ from cuihop.identifiers import concept_set
 from cuihop.measures.dcg import checked_k
 from cuihop.measures.nearness import Nearness, checked_lam, checked_n, checked_weight, credit_of_near, strengths_of_near
 from cuihop.measures.resolution import resolved_concepts
-from cuihop.rankings.blocks import RankingInBlocks
-from cuihop.rankings.ranking import Ranking
 
 __all__ = [
     "HUBS",
@@ -271,13 +271,13 @@ def sensitivity_of_pair(
 
 
 def sensitivity_of_query(
-    images: object,
+    images: DataLike,
     query: str,
     graph: ConceptGraph,
     *,
     above: str,
     below: str,
-    ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | None = None,
+    ranking: RankingLike | None = None,
     k: int = 10,
     grid: Grid = Grid(),
     nearness: Nearness = Nearness(),

@@ -62,7 +62,8 @@ class ExplainedConcept:
             weight by similarity, most similar first. The first is printed and drawn; those as near as the first are
             ties of a weight by hops.
         path: for ``near``, a shortest path between the concept and its first partner, from the concept of A to the
-            one of B, both ends included; of several, the first in the order of their identifiers.
+            one of B, both ends included; of several, the first in the order of their identifiers. Empty if none was
+            sought.
         outside: ``unknown`` or ``retired`` for a concept outside the graph, which matches only itself.
         given: the retired identifiers in the sets that were replaced by it.
         similarity: for ``near`` and a weight by similarity, to the first partner.

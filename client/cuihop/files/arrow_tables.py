@@ -13,12 +13,12 @@ from typing import Any, Protocol, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.errors import InputError
+from cuihop.errors import InputError, installation
 from cuihop.files.input_file import ARROW, ARROW_STREAM, PARQUET, InputFile
-from cuihop.files.text_lines import quoted
+from cuihop.files.text_lines import COLUMN_NAMES, quoted, standard_names
 
 _ROWS_A_BATCH = 1 << 16
-_MISSING = "Parquet, Arrow and Feather files and tables need pyarrow: pip install 'cuihop[parquet]'"
+_MISSING = f"Parquet, Arrow and Feather files and tables need pyarrow: {installation('cuihop[parquet]')}"
 _TEXT = "text"
 
 
@@ -80,18 +80,18 @@ class ArrowTable:
                 yield first, batch
                 first += batch.num_rows
 
-    def column(self, *names: str) -> int:
-        """Index of the column with one of these names, upper or lower case.
+    def column(self, name: str) -> int:
+        """Index of the column with this name, or one of its names in `COLUMN_NAMES`, in upper or lower case.
 
         Raises:
             InputError: there is none, or more than one.
         """
-        matches = [index for index, name in enumerate(self.names) if name.strip().lower() in names]
+        matches = [index for index, each in enumerate(standard_names(self.names)) if each == name]
         if len(matches) != 1:
             raise InputError(
                 "no such column" if not matches else "a column stands twice", file=self.source,
-                column=" or ".join(names), found=quoted(", ".join(self.names)),
-                expected=f"one column named {' or '.join(names)}",
+                column=name, found=quoted(", ".join(self.names)),
+                expected=f"one column named {' or '.join(COLUMN_NAMES.get(name, [name]))}",
             )  # fmt: skip
         return matches[0]
 

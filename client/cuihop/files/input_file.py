@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias, cast
 
-from cuihop.errors import InputError
+from cuihop.errors import InputError, installation
 
 STANDARD_INPUT = "-"
 LARGEST_PIPE = 1 << 30
@@ -295,6 +295,6 @@ def _zstd_stream(file: BinaryIO) -> BinaryIO:
     try:
         import pyarrow
     except ModuleNotFoundError as error:
-        missing = "files compressed by zstd need pyarrow: pip install 'cuihop[parquet]'"
+        missing = f"files compressed by zstd need pyarrow: {installation('cuihop[parquet]')}"
         raise ModuleNotFoundError(missing, name=error.name) from None
     return cast(BinaryIO, io.BufferedReader(_Zstd(pyarrow.CompressedInputStream(file, "zstd")), _BUFFER))

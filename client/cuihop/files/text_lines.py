@@ -135,6 +135,31 @@ def delimiter_of(header: str) -> str:
     return next((delimiter for delimiter in DELIMITERS if delimiter in header), ",")
 
 
+COLUMN_NAMES = {
+    "query": ("query", "query_id", "qid", "q_id"),
+    "document": ("document", "document_id", "doc", "doc_id", "docid", "docno", "image", "image_id"),
+    "grade": ("grade", "rel", "relevance"),
+}
+"""Columns of rankings and judgements, and the names that programs give them, in lower case."""
+_COLUMN_OF = {name: column for column, names in COLUMN_NAMES.items() for name in names}
+
+
+def standard_names(names: Sequence[str]) -> list[str]:
+    """Names of columns in lower case, each of `COLUMN_NAMES` as its column is called, unless that has its own name.
+
+    >>> standard_names(["qid", "DocNo", "score"]), standard_names(["query", "qid"])
+    (['query', 'document', 'score'], ['query', 'qid'])
+    """
+    plain = [name.strip().lower() for name in names]
+    return [name if _COLUMN_OF.get(name) in plain else _COLUMN_OF.get(name, name) for name in plain]
+
+
+def renamed_columns(names: Sequence[str]) -> str:
+    """The columns of a table for its summary, if one has another name than usual."""
+    as_usual = standard_names(names) == [name.strip().lower() for name in names]
+    return "" if as_usual else f"columns {', '.join(name.strip() for name in names)}"
+
+
 def csv_records(
     lines: Iterable[str], file: str, expected: str, delimiter: str = ",", first: int = 1
 ) -> Iterator[tuple[int, list[str]]]:
@@ -247,9 +272,12 @@ def joined(*texts: str | None) -> str:
 
 def direction_text(direction: str) -> str:
     """A direction of hops in words."""
-    return {"any": "either way", "up": "upwards only", "down": "downwards only", "vertical": "all up or all down"}[
-        direction
-    ]
+    return {
+        "any": "in both directions",
+        "up": "upwards only",
+        "down": "downwards only",
+        "vertical": "all up or all down",
+    }[direction]
 
 
 def shortened(text: str) -> str:

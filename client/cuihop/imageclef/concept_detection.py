@@ -82,11 +82,7 @@ class DetectionEvaluation(MeasuredQueries):
 
     matches: Mapping[Measure, MatchedConcepts] = field(default_factory=dict)
 
-    def account(self) -> list[str]:
-        """A line on the reading of each input; then everything out of the ordinary, and how it was treated."""
-        return [*super().account(), *self._treated()]
-
-    def _treated(self) -> Iterator[str]:
+    def _notes(self, *, brief: bool) -> Iterator[str]:
         counts, parameters = self.counts, self.parameters
         yield (f"{counted(counts.images, 'image')}, {counts.true:,} true and {counts.predicted:,} predicted concepts")
         of_all = self.matches[PRIMARY]

@@ -194,8 +194,7 @@ class IrmaEvaluation(MeasuredQueries):
     axis_errors: npt.NDArray[np.float64]
     codes: tuple[str, ...]
 
-    def account(self) -> list[str]:
-        """A line on the reading of each input; then the sums of errors, and everything out of the ordinary."""
+    def _notes(self, *, brief: bool) -> Iterator[str]:
         counts: IrmaCounts = self.counts
         images = f"{counted(counts.images, 'image')}, {counts.right:,} wholly right"
         axes = ", ".join(f"{mean:.4f}" for mean in self.axis_errors.mean(axis=0))
@@ -204,7 +203,7 @@ class IrmaEvaluation(MeasuredQueries):
             lines.append(f"{counted(counts.wildcards, 'prediction')} with a '*'")
         if counts.missing:
             lines.append(f"{counted(len(counts.missing), 'image')} without a prediction: all wrong")
-        return [*super().account(), *lines]
+        yield from lines
 
 
 def evaluate_irma(

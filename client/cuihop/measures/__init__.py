@@ -1,6 +1,6 @@
 """The measures: concept overlap of two images, quality of a ranking, and scores of predictions.
 
-Definitions, edge cases and values to check by hand: docs/measures.md. Names: `cuihop.measures.measure`.
+Definitions, edge cases and worked examples: docs/measures/index.md. Names: `cuihop.measures.measure`.
 """
 
 from cuihop.measures.bipartite_matching import bipartite_matching

@@ -41,11 +41,12 @@ _IN_LOWER_CASE = {spelling.lower(): family.name for spelling, family in _SPELLIN
 
 
 def family_named(name: str) -> Family:
-    """The family with this name or spelling, or an `InputError` that lists the families."""
+    """The family with this name or spelling, or an `InputError` that names the nearest one."""
     if name not in _SPELLINGS:
         alike = get_close_matches(name.lower(), _IN_LOWER_CASE, 1)
-        expected = f"one of {', '.join(FAMILIES)}, such as nn-CUI@5,10,30 or P@5(modality)"
-        hint = f"Did you mean {_IN_LOWER_CASE[alike[0]]}?" if alike else None
+        expected = "the name of a measure, such as nn-CUI@5,10,30 or P@5(modality)"
+        hint = f"Did you mean {_IN_LOWER_CASE[alike[0]]}? " if alike else ""
+        hint += "All of them: cuihop measures list"
         raise measure_error("not a measure", repr(name), expected, hint)
     return _SPELLINGS[name]
 

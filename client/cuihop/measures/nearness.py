@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
 
@@ -214,6 +214,17 @@ def nearness_text(n: int, lam: str, weight: Weight, ic: IntrinsicContent | None,
     return f"n = {n}, λ = {lam}, {weighted}hops {direction}"
 
 
+class NearnessValues(TypedDict, total=False):
+    """Arguments of `Nearness`, each passed by its name to a function that takes a nearness."""
+
+    n: int
+    lam: float | None
+    direction: Direction
+    unknown: Unknown
+    weight: Weight
+    ic: IntrinsicContent
+
+
 @dataclass(frozen=True, slots=True, init=False)
 class Nearness:
     """Hop threshold of near concepts, and their weight (Wei, Kurtz, Cloppet 2025, equation 2).
@@ -263,6 +274,11 @@ class Nearness:
         }  # fmt: skip
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    def having(self, values: NearnessValues) -> Nearness:
+        """This nearness with other values. λ that was not given is the default of the weight."""
+        given = {name: getattr(self, name) for name in ("n", "direction", "unknown", "weight", "ic")}
+        return Nearness(**{**given, "lam": self._given, **values}) if values else self
 
     def lam_of(self, weight: Weight) -> float:
         """λ of a measure with another weight: as given, or its default."""

@@ -142,10 +142,8 @@ def check_some_known(
             found=f"{counted(total, 'occurrence')} of {counted(len(listed), 'identifier')}, such as {listed[0]}",
             expected=f"concepts of release {graph.release.name}", advice=hint,
         )  # fmt: skip
-    warnings.warn(
-        f"{'' if file is None else f'{file}: '}{outside / total:.1%} of the concepts ({outside:,} of {total:,} "
-        f"occurrences) are unknown in release {graph.release.name}, and "
-        f"{treated_text(resolution.treatment)}. {hint}",
-        ManyUnknownConcepts,
-        stacklevel=3,
+    share = (
+        f"{outside / total:.1%} of the concepts ({outside:,} of {total:,} occurrences) are unknown in release "
+        f"{graph.release.name}, and {treated_text(resolution.treatment)}"
     )
+    warnings.warn(ManyUnknownConcepts("" if file is None else f"{file}: ", share, hint), stacklevel=3)

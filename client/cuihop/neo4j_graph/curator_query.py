@@ -142,7 +142,7 @@ def _stable_state(connection: Neo4jConnection) -> DatabaseState | None:
         return state
     raise ReleaseMismatch(
         f"the database is being switched to release {state.active}; try again in a minute, or finish the switch with: "
-        f"cuihop releases switch {state.active}"
+        f"cuihop neo4j releases switch {state.active}"
     )
 
 

@@ -56,7 +56,7 @@ def projected_sections(connection: Neo4jConnection, number: int, *, with_names: 
     """
     row = connection.read(lambda tx: tx.run(cypher.RELEASE, release=number).single())
     if row is None:
-        raise ReleaseMismatch(f"the database holds no release {number}; see: cuihop releases list")
+        raise ReleaseMismatch(f"the database holds no release {number}; see: cuihop neo4j releases list")
     properties = row["release"]
     cuis, store_ids = stored_concepts(connection, number)
     retired = _block(connection, cypher.ALL_RETIRED, release=number)[0]

@@ -72,7 +72,7 @@ def stored_release(connection: Neo4jConnection, number: int) -> StoredRelease:
     for release in stored_releases(connection):
         if release.number == number:
             return release
-    raise InputError("no such release", found=str(number), expected="a number that `cuihop releases list` shows")
+    raise InputError("no such release", found=str(number), expected="a number that `cuihop neo4j releases list` shows")
 
 
 def switch_to(connection: Neo4jConnection, number: int, *, most_at_once: int = CONCEPTS_A_SWITCH) -> None:
@@ -124,13 +124,14 @@ def roll_back(connection: Neo4jConnection) -> tuple[int, int]:
     state = database_state(connection)
     if state is not None and state.active != state.labelled:
         raise ReleaseMismatch(
-            f"a switch to release {state.active} is not finished; finish it with: cuihop releases switch {state.active}"
+            f"a switch to release {state.active} is not finished; "
+            f"finish it with: cuihop neo4j releases switch {state.active}"
         )
     if state is None or state.active is None or state.previous is None:
         raise InputError(
             "there is no release to go back to",
             found="nothing is active" if state is None or state.active is None else f"release {state.active} is active",
-            advice="Name one: cuihop releases list, cuihop releases switch NUMBER.",
+            advice="Name one: cuihop neo4j releases list, cuihop neo4j releases switch NUMBER.",
         )
     switch_to(connection, state.previous)
     return state.active, state.previous
@@ -220,7 +221,7 @@ def check_schema(connection: Neo4jConnection) -> DatabaseState:
     if missing:
         raise SchemaMismatch(
             f"the database lacks {', '.join(missing)}, or it is not online yet. "
-            "Make it again with: cuihop releases repair"
+            "Make it again with: cuihop neo4j releases repair"
         )
     return state
 
@@ -237,7 +238,7 @@ def complete_release(connection: Neo4jConnection, number: int) -> Release:
     """A stored release, or a `ReleaseMismatch` where there is none, or it is not complete."""
     row = connection.read(lambda tx: tx.run(cypher.RELEASE, release=number).single())
     if row is None or row["release"]["state"] != "complete":
-        raise ReleaseMismatch(f"the database holds no complete release {number}; see: cuihop releases list")
+        raise ReleaseMismatch(f"the database holds no complete release {number}; see: cuihop neo4j releases list")
     return Release.of(row["release"])
 
 

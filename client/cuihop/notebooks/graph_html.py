@@ -12,7 +12,7 @@ from cuihop.files.text_lines import counted
 from cuihop.notebooks.table import Table
 from cuihop.resources.arrays import Bool, Int32
 
-_DIRECTIONS = {"any": "either way", "up": "upwards", "down": "downwards", "vertical": "all up or all down"}
+_DIRECTIONS = {"any": "in both directions", "up": "upwards", "down": "downwards", "vertical": "all up or all down"}
 _MOST_SHOWN = 20  # concepts at one distance, synonyms of one concept
 _LETTERS = 26  # next to an arrow
 _HOP = 0.6  # boxes to the right; the concepts of two hops lie on two levels, so that they may overlap sideways

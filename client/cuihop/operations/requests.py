@@ -45,7 +45,7 @@ Pairs: TypeAlias = Annotated[Sequence[Pair], About("Pairs of identifiers.", ([["
 DirectionOfHops: TypeAlias = Annotated[
     Direction,
     About(
-        "Direction of hops: each either way (any), from child to parent (up), from parent to child (down), "
+        "Direction of hops: in both directions (any), from child to parent (up), from parent to child (down), "
         "or all up or all down (vertical)."
     ),
 ]

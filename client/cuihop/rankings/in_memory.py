@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.collection.image_concepts import ImageConcepts, ImagesLike
 from cuihop.collection.image_rows import index_of_names
 from cuihop.errors import InputError
 from cuihop.files.arrays import numpy_array
@@ -113,10 +113,10 @@ def scored_ranking(
 
 
 def neighbour_ranking(
-    queries: object,
-    rows: object,
+    queries: ImagesLike,
+    rows: npt.ArrayLike,
     *,
-    corpus: object = None,
+    corpus: ImagesLike | None = None,
     k: int | None = None,
     query_image: QueryImage = "exclude",
 ) -> Ranking:
@@ -135,22 +135,30 @@ def neighbour_ranking(
     >>> neighbour_ranking({"a": "C1", "b": "C1", "c": "C2"}, [[0, 1, 2], [1, 0, 2], [2, -1, -1]])["a"]
     ('b', 'c')
     """
-    names, others = _names(queries, corpus)
-    table = _table(rows, "rows", len(names))
+    options = RankingOptions(None if k is None else checked_k(k), query_image=query_image)
+    return ranking_of_indices(rows, *_names(queries, corpus), options)
+
+
+def ranking_of_indices(rows: object, queries: Sequence[str], corpus: Sequence[str], options: RankingOptions) -> Ranking:
+    """The ranking in an array of row numbers; errors as `neighbour_ranking`."""
+    table = _table(rows, "rows", len(queries))
+    if table.dtype.kind == "f":
+        check_embeddings("rows", table, len(corpus))
     if table.dtype.kind not in "iu":
-        raise InputError("not row numbers", column="rows", found=f"dtype {table.dtype}", expected="whole numbers")
-    depth = None if k is None else checked_k(k)
-    options = RankingOptions(depth, query_image=query_image)
-    return dataclasses.replace(ranking_of_row_numbers("rows", table, names, others, options), source="row numbers")
+        raise InputError(
+            "not row numbers", column="rows", found=f"dtype {table.dtype}", expected="whole numbers",
+            advice="cuihop.rankings.embedding_ranking orders the images by embeddings.",
+        )  # fmt: skip
+    return dataclasses.replace(ranking_of_row_numbers("rows", table, queries, corpus, options), source="row numbers")
 
 
 def embedding_ranking(
-    queries: object,
-    embeddings: object,
+    queries: ImagesLike,
+    embeddings: npt.ArrayLike,
     k: int,
     *,
-    corpus: object = None,
-    corpus_embeddings: object = None,
+    corpus: ImagesLike | None = None,
+    corpus_embeddings: npt.ArrayLike | None = None,
     similarity: Similarity | None = None,
     query_image: QueryImage = "exclude",
     resources: Resources = Resources(),
@@ -166,7 +174,7 @@ def embedding_ranking(
         k: number of images for each query.
         corpus_embeddings: shape (corpus, dimensions): unless the corpus is the queries.
         similarity: ``cosine`` (the default) or ``dot`` of floating-point numbers; ``hamming`` of binary
-            codes (docs/measures.md). Without it, the sorted distances of a search are refused.
+            codes (docs/file-formats.md). Without it, the sorted distances of a search are refused.
         query_image: treatment of a query that the corpus holds.
         resources: of the computation.
 
@@ -196,7 +204,7 @@ def embedding_ranking(
     ).whole(resources)
 
 
-def _names(queries: object, corpus: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _names(queries: ImagesLike, corpus: ImagesLike | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names of the queries, and those of the corpus."""
     names = tuple(ImageConcepts.of(queries))
     return names, names if corpus is None else tuple(ImageConcepts.of(corpus))

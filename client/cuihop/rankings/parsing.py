@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,13 +16,24 @@ from cuihop.errors import InputError
 from cuihop.files.arrow_tables import ArrowTable
 from cuihop.files.input_file import InputFile
 from cuihop.files.records import Records, cause_of_columns
-from cuihop.files.text_lines import DELIMITERS, columns, decoded, joined, line_blocks, quoted
+from cuihop.files.text_lines import (
+    DELIMITERS,
+    columns,
+    decoded,
+    joined,
+    line_blocks,
+    quoted,
+    renamed_columns,
+    standard_names,
+)
 from cuihop.rankings.ranking import Order, Ranking, RankingOptions
 from cuihop.rankings.rows import DOCUMENT, QUERY, RANK, SCORE, Numbers, RankedRows
 from cuihop.resources.arrays import Float64, Int64
 
 _TREC_EXPECTED = "6 columns separated by white space: query Q0 document rank score run"
 _CSV_EXPECTED = "the columns query, document, and score or rank"
+_QUERY_A_ROW = "One row for each query is read as query,document,document,… if all of these are known names."
+_RANKED = re.compile(r"(document|doc|image|result|rank|top|hit)?s?_?[0-9]*")  # names of the columns of such rows
 _BY_SCORE = "Order by the scores instead: --order score."
 _RANK_EXPECTED = "a whole number, 0 or more, of 15 digits at most"
 _LINES_A_BLOCK = 256  # few enough that the garbage collector has little to look through
@@ -72,8 +85,61 @@ def ranking_of_file(
     records = Records.of(file, _CSV_EXPECTED, (decoded(header[1], file.name, header[0]), numbered))
     delimiter = DELIMITERS[records.delimiter]
     form = "JSON Lines" if records.in_json else f"CSV with {delimiter}" if delimiter else "CSV"
+    records, are_lists = _as_lists(records, queries, corpus)
+    if are_lists:
+        _read_lists(records, entries)
+        return entries.ranking(options, joined(file.compression, form, "a row for each query"), "rank")
     by = _read_records(records, _Rows(entries, options.order))
-    return entries.ranking(options, joined(file.compression, form), by)
+    return entries.ranking(options, joined(file.compression, form, renamed_columns(records.names)), by)
+
+
+def _as_lists(records: Records, queries: Sequence[str] | None, corpus: Sequence[str] | None) -> tuple[Records, bool]:
+    """The records, and whether they have a row for each query, in CSV: the query, then its documents.
+
+    The first row, or the one below a header, then holds known names only; or there is a header such as query,1,2,3.
+    """
+    names = standard_names(records.names)
+    other = {"query", "document"} <= set(names) or not {"score", "rank"}.isdisjoint(names)
+    if len(names) < 2 or other or not records.in_csv:
+        return records, False
+    rest = iter(records.rest)
+    first = list(itertools.islice(rest, 1))
+    images = (set(queries or ()), set(corpus or ()))
+    if corpus is not None and _are_known(records.names, *images):
+        first, are_lists = [(records.line or 1, records.names), *first], True
+    elif corpus is not None:
+        are_lists = bool(first) and _are_known(first[0][1], *images)
+    else:
+        are_lists = names[0] == "query" and all(map(_RANKED.fullmatch, names[1:]))
+    return dataclasses.replace(records, rest=itertools.chain(first, rest)), are_lists
+
+
+def _are_known(fields: Sequence[str], queries: Collection[str], corpus: Collection[str]) -> bool:
+    documents = _documents(fields)
+    return fields[0].strip() in queries and bool(documents) and all(name in corpus for name in documents)
+
+
+def _documents(fields: Sequence[str]) -> list[str]:
+    """The documents behind a query: a column each, or one text with ``;`` or blanks between them."""
+    if len(fields) == 2:
+        return fields[1].replace(";", " ").split()
+    documents = [field.strip() for field in fields[1:]]
+    return documents[: max((n for n, name in enumerate(documents, start=1) if name), default=0)]
+
+
+def _read_lists(records: Records, entries: RankedRows) -> None:
+    """Rows of one query each, best first."""
+    lines: dict[str, int] = {}
+    for line, fields in records.rest:
+        query, documents = fields[0].strip(), _documents(fields)
+        if lines.setdefault(query, line) != line:
+            raise entries.error(
+                "a query stands twice", line, QUERY, f"{quoted(query)}, as in line {lines[query]:,}",
+                "one row for each query, or " + _CSV_EXPECTED,
+            )  # fmt: skip
+        owner, ranks = entries.query(query.encode(), line), np.arange(1.0, len(documents) + 1)
+        indices = [entries.document(document.encode(), line) for document in documents]
+        entries.add([owner] * len(documents), indices, ranks, [line] * len(documents))
 
 
 def _is_trec(raw: bytes) -> bool:
@@ -82,8 +148,9 @@ def _is_trec(raw: bytes) -> bool:
         return False
     if len(raw.split()) == 6:
         return True
-    names = ({name.strip().lower() for name in raw.split(delimiter.encode())} for delimiter in DELIMITERS)
-    return b"," not in raw and not any({b"query", b"document"} <= each for each in names)
+    text = raw.decode(errors="replace")
+    names = (set(standard_names(text.split(delimiter))) for delimiter in DELIMITERS)
+    return "," not in text and not any({"query", "document"} <= each for each in names)
 
 
 def _read_trec(blocks: Iterable[tuple[int, list[bytes]]], rows: _Rows) -> None:
@@ -182,15 +249,17 @@ def _json_fields(values: Sequence[object], entries: RankedRows, line: int) -> li
 
 def _columns(records: Records, order: Order) -> Mapping[str, int]:
     names = records.names
-    columns = {name.strip().lower(): index for index, name in enumerate(names)}
+    columns = {name: index for index, name in enumerate(standard_names(names))}
     complete = {"query", "document"} < set(columns) <= {"query", "document", "score", "rank"}
     if complete and order == "rank" and "rank" not in columns:
         expected = "the columns query, document and rank"
         raise records.error("no column of ranks", quoted(records.header), expected, _BY_SCORE)
     if not complete or len(columns) != len(names):
+        in_rows = None if "document" in columns else _QUERY_A_ROW
+        form = in_rows if "query" in columns and in_rows else _other_form(names) or in_rows
         raise records.error(
             "not the header of a ranking", quoted(records.header), _CSV_EXPECTED,
-            cause_of_columns(names, 3, records.delimiter) or _other_form(names),
+            cause_of_columns(names, 3, records.delimiter) or form,
         )  # fmt: skip
     return columns
 
@@ -228,7 +297,7 @@ def ranking_of_table(
             for index_of, names in zip((entries.query, entries.document), by_row, strict=True)
         )
         entries.add(owners, rows, keys, np.arange(first, first + len(keys)), others)
-    return entries.ranking(options, table.form or "table", by)
+    return entries.ranking(options, joined(table.form or "table", renamed_columns(table.names)), by)
 
 
 def _table_keys(table: ArrowTable, first: int, batch: Any, column: int, name: str) -> Float64:

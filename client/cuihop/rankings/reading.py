@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypedDict, Unpack, cast
 
@@ -51,11 +51,18 @@ class _Reading(RankingOptions):
     resources: Resources = Resources()
 
     def ranking(
-        self, path: Readable, queries: Sequence[str], corpus: Sequence[str] | None, results: int | None = None
+        self, path: Readable, queries: Iterable[str] | None, corpus: Iterable[str] | None, results: int | None = None
     ) -> Ranking | RankingInBlocks:
         """The ranking in a file. ``results``: bytes for each query, set apart for the values of a ranking in blocks."""
         file = opened_input(path)
+        queries, corpus = (None if names is None else tuple(names) for names in (queries, corpus))
         if is_array(file):
+            if queries is None:
+                raise InputError(
+                    "an array does not name images", file=file.name, found="no queries",
+                    expected="read_ranking(path, images)",
+                    advice="evaluate(images, path) takes its rows in the order of the images, too.",
+                )  # fmt: skip
             if self.order == "rank":
                 raise InputError(
                     "an order goes with scores and ranks", column="order", found=f"an array in {file.name}"
@@ -70,15 +77,19 @@ class _Reading(RankingOptions):
 
 
 def read_ranking(
-    path: Readable, queries: Sequence[str], corpus: Sequence[str] | None = None, **options: Unpack[ReadingOptions]
+    path: Readable,
+    queries: Iterable[str] | None = None,
+    corpus: Iterable[str] | None = None,
+    **options: Unpack[ReadingOptions],
 ) -> Ranking:
     """Read a ranking: TREC run, CSV, JSON Lines, Parquet, Arrow, or NumPy array of row numbers or of embeddings.
 
-    The form is recognised by the content: see docs/measures.md for each.
+    The form is recognised by the content: see docs/file-formats.md for each.
 
     Args:
         path: a file, a pipe, or ``-`` for standard input; text may be compressed by gzip or zstd.
-        queries: the query images in the order of their file.
+        queries: the query images in the order of their file, such as `ImageConcepts`. Without them, those of the file;
+            an array names none.
         corpus: the images that can be retrieved, in the order of theirs; the queries without it.
         options: see `ReadingOptions`.
 
@@ -104,7 +115,10 @@ def read_ranking(
 
 
 def read_ranking_in_blocks(
-    path: Readable, queries: Sequence[str], corpus: Sequence[str] | None = None, **options: Unpack[ReadingOptions]
+    path: Readable,
+    queries: Iterable[str] | None = None,
+    corpus: Iterable[str] | None = None,
+    **options: Unpack[ReadingOptions],
 ) -> Ranking | RankingInBlocks:
     """Read a ranking as `read_ranking`, but order vectors on request, a block of queries at a time.
 

@@ -28,6 +28,9 @@ from cuihop.rankings.ranking import (
 )
 from cuihop.resources.arrays import Float64, Int32, Int64
 
+CONTRADICTION = "; --order "
+"""Words of the summary of a ranking whose scores and ranks contradict one another."""
+
 _ROWS_AT_ONCE = 1 << 18
 _COLUMNS = ("query", "document", "score", "rank")
 QUERY, DOCUMENT, SCORE, RANK = range(4)
@@ -141,7 +144,7 @@ class RankedRows:
         each = np.diff(ends)
         form = f"{form} by {by}, {lists_summary(each[each > 0])}"
         self._check_repeats(owners, rows, lines, ends)
-        disagreeing = 0
+        ties_broken = contradictions = 0
         for first, last in blocks(each, _ROWS_AT_ONCE):
             rows_of = slice(ends[first], ends[last])
             sorted_by = keys[rows_of]
@@ -152,10 +155,16 @@ class RankedRows:
                 self._check_ranks(owners[rows_of], sorted_by[order], lines[rows_of][order])
             for column in (rows, keys, others):
                 column[rows_of] = column[rows_of][order]
-            disagreeing += self._disagreeing(owners[rows_of], others[rows_of])
-        if disagreeing:
-            other = "rank column" if by == "score" else "scores"
-            form += f"; its {other} would order {counted(disagreeing, 'query', 'queries')} otherwise"
+            tied, contradicting = self._disagreeing(owners[rows_of], others[rows_of], sorted_by[order])
+            ties_broken, contradictions = ties_broken + tied, contradictions + contradicting
+        other, option = ("rank column", "rank") if by == "score" else ("scores", "score")
+        for number, difference in (
+            (ties_broken, "equal scores that the rank column breaks differently"),
+            (contradictions, f"another order by the {other}"),
+        ):
+            if number:
+                have = f"{counted(number, 'query', 'queries')} {'has' if number == 1 else 'have'}"
+                form += f"; {have} {difference}; --order {option} uses it"
         scores: Float64 = -(keys if by == "score" else others) if self.open else np.empty(0)
         del keys, lines, others
         if not self.open:
@@ -198,11 +207,14 @@ class RankedRows:
                 "each rank once for a query", "Order by the scores instead: --order score.",
             )  # fmt: skip
 
-    def _disagreeing(self, owners: Int32, others: Float64) -> int:
-        """Number of queries that the other column orders otherwise; the rows are in their order."""
-        falls = (owners[1:] == owners[:-1]) & (others[1:] < others[:-1])
-        queries = owners[1:][falls & (owners[1:] < len(self.queries))]
-        return len(np.unique(queries))
+    def _disagreeing(self, owners: Int32, others: Float64, keys: Float64) -> tuple[int, int]:
+        """Numbers of queries that the other column orders otherwise, at equal keys only and elsewhere.
+
+        The rows are in their order.
+        """
+        falls = (owners[1:] == owners[:-1]) & (others[1:] < others[:-1]) & (owners[1:] < len(self.queries))
+        elsewhere = np.unique(owners[1:][falls & (keys[1:] != keys[:-1])])
+        return len(np.unique(owners[1:][falls])) - len(elsewhere), len(elsewhere)
 
     def _order(self, owners: Int32, rows: Int32, keys: Float64, ties: Ties | None) -> Int64:
         onwards, down = owners[1:] > owners[:-1], keys[1:] >= keys[:-1]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 
-from cuihop.collection.dataset import Dataset
+from cuihop.collection.dataset import DataLike, Dataset
 from cuihop.collection.image_rows import own_rows
 from cuihop.errors import InputError, checked_choice
 from cuihop.files.content_digest import content_digest
 from cuihop.graph import ConceptGraph
 from cuihop.measures.dcg import checked_k
-from cuihop.measures.nearness import Nearness
+from cuihop.measures.nearness import Nearness, NearnessValues
 from cuihop.rankings.ranking import QueryImage, Ranking
 from cuihop.relevance.concept_sets import ConceptSets, bytes_of
 from cuihop.relevance.image_collection import ImageCollection
@@ -32,7 +32,7 @@ Relevance: TypeAlias = Literal["iou", "nn-iou", "bm", "tf-idf"]
 
 
 def top_k(
-    images: object,
+    images: DataLike,
     graph: ConceptGraph | None,
     k: int,
     *,
@@ -40,6 +40,7 @@ def top_k(
     nearness: Nearness = Nearness(),
     query_image: QueryImage = "exclude",
     resources: Resources = Resources(),
+    **near: Unpack[NearnessValues],
 ) -> Ranking:
     """The k most relevant images of the corpus for each query: gain descending, then image ascending; exact.
 
@@ -50,11 +51,12 @@ def top_k(
         graph: the source of distances; ``iou`` and ``tf-idf`` need none.
         k: number of images for each query.
         by: the gain.
-        nearness, query_image, resources: as in `cuihop.evaluate`.
+        nearness, query_image, resources, near: as in `cuihop.evaluate`.
 
     Raises:
         InputError, ConceptError, LimitExceeded, OutputError: as `cuihop.evaluate`.
     """
+    nearness = nearness.having(near)
     checked_choice("by", by, Relevance, "not a relevance")
     if by in ("nn-iou", "bm") and graph is None:
         raise InputError(f"{by} needs a graph", column="graph", found="None", expected="a ConceptGraph")
@@ -170,7 +172,7 @@ def _ranking_of(
 
 
 def random_ranking(
-    images: object,
+    images: DataLike,
     k: int,
     *,
     seed: int = 0,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from cuihop.collection.dataset import Dataset
+from cuihop.collection.dataset import DataLike, Dataset
 from cuihop.collection.distinct_sets import DistinctSets
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.image_rows import own_rows
-from cuihop.errors import InputError, checked_choice
+from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, checked_choice
 from cuihop.files.content_digest import content_digest
 from cuihop.graph import ConceptGraph
 from cuihop.measures.nearness import Nearness
@@ -36,7 +37,7 @@ class ImageCollection:
 
     @classmethod
     def of(
-        cls, images: object, graph: ConceptGraph | None, unknown: Unknown, query_image: QueryImage = "exclude"
+        cls, images: DataLike, graph: ConceptGraph | None, unknown: Unknown, query_image: QueryImage = "exclude"
     ) -> ImageCollection:
         """Resolve the identifiers of a `Dataset`, or of images that are both queries and corpus.
 
@@ -49,12 +50,22 @@ class ImageCollection:
             if not side:
                 raise InputError(f"the {name} hold no image", expected="at least one")
         identifiers = queries.distinct.occurrences.keys() | corpus.distinct.occurrences.keys()
-        resolved = resolved_concepts(
-            identifiers, graph, unknown, lambda identifier: queries.place_of(identifier) or corpus.place_of(identifier)
-        )
+        sides = {id(side): side for side in (queries, corpus)}.values()
+        try:
+            resolved = resolved_concepts(identifiers, graph, unknown, lambda cui: _place_of(cui, sides))
+        except (ConceptRetired, ConceptNotFound) as error:
+            total = sum(side.occurrences for side in sides)
+            times = sum(side.distinct.occurrences[cui] for side in sides for cui in error.cuis)
+            error.args = (
+                f"{error}; {times / total:.1%} of the concepts ({times:,} of {total:,} occurrences). "
+                "unknown='isolated' (--unknown isolated) accepts them: each matches only itself; drop leaves them out.",
+            )
+            raise
         if graph is not None and resolved.outside:
-            for side in {id(side): side for side in (queries, corpus) if not side.derived}.values():
-                check_some_known(resolved, side.distinct.occurrences, graph, side.source)
+            for side in sides:
+                if not side.derived and graph.release.digest not in side.checked:
+                    check_some_known(resolved, side.distinct.occurrences, graph, side.source)
+                    side.checked.add(graph.release.digest)
         return cls(queries, corpus, resolved, checked_choice("query_image", query_image, QueryImage))
 
     @property
@@ -131,3 +142,8 @@ class ImageCollection:
             memory=memory,
             indices=indices,
         )
+
+
+def _place_of(identifier: str, sides: Iterable[ImageConcepts]) -> str | None:
+    """The first occurrence of an identifier in the collections."""
+    return next(filter(None, (side.place_of(identifier) for side in sides)), None)

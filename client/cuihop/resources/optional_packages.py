@@ -10,6 +10,8 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from cuihop.errors import installation
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -44,8 +46,7 @@ def installed_by(requirement: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        argument = f"'{requirement}'" if "[" in requirement else requirement
-        missing = f"this needs the package {package}, which is not installed: pip install {argument}"
+        missing = f"this needs the package {package}, which is not installed: {installation(requirement)}"
         raise ModuleNotFoundError(missing, name=package) from None
 
 

@@ -245,7 +245,7 @@ def opened_part(
         return None
     if not any(section in sections for section in part):
         if sections.origin != "memory":
-            store = f"store it with: cuihop index --names {sections.origin}"
+            store = f"store it with: cuihop index --name-search {sections.origin}"
             warnings.warn(f"{sections.origin}: {missing}; {store}", OlderSnapshot, stacklevel=3)
         return built(sections)
     try:

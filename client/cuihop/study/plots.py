@@ -11,6 +11,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cuihop.errors import installation
 from cuihop.evaluation.result import Evaluation
 from cuihop.notebooks.figures import drawing
 from cuihop.study.ablation import HOPS, LAMBDAS
@@ -55,7 +56,7 @@ def check_plots() -> None:
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError as error:
-        message = "figures need matplotlib: pip install 'cuihop[plots]'; or leave them out with --no-plots"
+        message = f"figures need matplotlib: {installation('cuihop[plots]')}; --no-plots leaves them out"
         raise ModuleNotFoundError(message, name="matplotlib") from error
 
 

@@ -146,8 +146,8 @@ def _explained(inputs: StudyInputs, comparable: bool) -> Iterator[str]:
         yield (
             "Precision counts an image as relevant that has the query's label, in every label named. Where labels come "
             "from concepts, an image's label is the set of its manual concepts, or of its classes, of that kind; see "
-            "`docs/measures.md`. Such concepts may stand in the sets that IoU, nn-IoU, BM and TF-IDF rank by: then "
-            "precision says how well a ranking keeps them, not how well it finds them."
+            "`docs/measures/judged.md`. Such concepts may stand in the sets that IoU, nn-IoU, BM and TF-IDF rank by: "
+            "then precision says how well a ranking keeps them, not how well it finds them."
         )
         readings = "; ".join(f"*{subset}*: {meaning}" for subset, meaning in SUBSETS.items())
         yield (

@@ -1,4 +1,4 @@
-"""``cuihop keys``: create, list and revoke API keys."""
+"""``cuihop service keys``: create, list and revoke API keys."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class CreateOptions(_FileOptions):
     name: str = argument("Whose key: a person, a group or a program.")
     scope: list[str] | None = option("read, names, cypher or metrics. Repeatable. Without: read.", "-s")
     expires: float | None = option("Days until it expires.", metavar="DAYS")
-    requests: float | None = option("Requests a second, instead of the service's own rate.")
+    requests: float | None = option("Requests a second, instead of the service's own rate.", "--requests-per-second")
     burst: int | None = option("Requests at once after a pause.")
-    pairs: int | None = option("Pairs a minute, instead of the service's own rate.")
+    pairs: int | None = option("Pairs a minute, instead of the service's own rate.", "--pairs-per-minute")
 
 
 @option_group

@@ -152,10 +152,10 @@ class SharedRates:
         except Exception as error:  # whatever Redis and its client can raise
             if self._pause.begin():
                 cause = f"no answer within {_REDIS_SECONDS:g} s" if isinstance(error, TimeoutError) else reason(error)
-                _log.warning("Redis does not count (%s): this process counts alone until it does", cause)
+                _log.warning("Redis is not answering (%s); limits are per process for now", cause)
             return
         if self._pause.end():
-            _log.info("Redis counts again")
+            _log.info("Redis answers again")
         if bucket:
             raise _too_many(list(sizes)[bucket - 1], caller, rate, float(wait))
 

@@ -85,5 +85,5 @@ def _exporting_provider() -> TracerProvider:
             "traces need packages that are not installed",
             column="setting traces",
             found=f"no {error.name}",
-            advice="Install cuihop[service,traces].",
+            advice="pip install 'cuihop[traces]'",
         ) from None

@@ -84,7 +84,7 @@ def test_mentions_are_marked_in_the_text_and_compared_as_the_library_does(
     assert value(explorer) == cuihop.nn_iou(a, b, graph)
     explorer["#n"].fill("3")
     explorer["#lambda"].fill("0.25")
-    expect(explorer["#answer .hint"]).to_have_text("n = 3, λ = 0.25, hops either way")
+    expect(explorer["#answer .hint"]).to_have_text("n = 3, λ = 0.25, hops in both directions")
     assert value(explorer) == cuihop.nn_iou(a, b, graph, n=3, lam=0.25)
     assert ("aorta", "near") in marks(explorer, "a")
     near = explorer["#why tr[data-cui=C0006121]"]

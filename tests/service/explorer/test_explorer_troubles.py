@@ -62,7 +62,7 @@ def test_a_service_that_is_gone_is_told_and_the_page_stays(browser: Browser) -> 
         with running_service(example_graph(), routes=lambda core, admission: explorer_routes()) as service:
             explorer.base = service.http + "/"
             explorer.open(f"#/path?a={STEM}&b={HEAD}")
-            expect(explorer["#hops"]).to_have_text("3 hops either way")
+            expect(explorer["#hops"]).to_have_text("3 hops in both directions")
         explorer.page.get_by_label("up, to broader").check()
         expect(explorer[".problem"]).to_contain_text("The service does not answer")
         expect(explorer.page.get_by_role("button", name="Try again")).to_be_visible()
@@ -81,7 +81,7 @@ def test_asking_again_goes_on_once_the_service_is_back(explorer: Explorer) -> No
     expect(explorer[".problem"]).to_contain_text("The service does not answer")
     explorer.page.unroute("**/v1/**", away)
     explorer.page.get_by_role("button", name="Try again").click()
-    expect(explorer["#hops"]).to_have_text("3 hops either way")
+    expect(explorer["#hops"]).to_have_text("3 hops in both directions")
 
 
 def test_an_unknown_concept_is_told_where_it_was_asked_for(explorer: Explorer) -> None:
@@ -198,7 +198,7 @@ def test_without_the_scope_names_identifiers_still_work(
         expect(explorer["#card h1"]).to_have_text(STEM)
         expect(explorer["#card"]).to_contain_text("Names are not shown here")
         explorer.go(f"#/path?a={STEM}&b={HEAD}")
-        expect(explorer["#hops"]).to_have_text("3 hops either way")
+        expect(explorer["#hops"]).to_have_text("3 hops in both directions")
 
 
 def test_a_page_does_not_take_an_older_release_after_a_newer_one(
@@ -206,7 +206,7 @@ def test_a_page_does_not_take_an_older_release_after_a_newer_one(
 ) -> None:
     open_service.holder.activated(2_000)
     explorer.open(f"#/path?a={STEM}&b={HEAD}")
-    expect(explorer["#hops"]).to_have_text("3 hops either way")
+    expect(explorer["#hops"]).to_have_text("3 hops in both directions")
     seen = explorer.page.evaluate("sessionStorage.getItem('X-Release-Activation')")
     assert seen == f"2000-{example_graph().release.digest[:16]}"
     explorer.page.evaluate(f"sessionStorage.setItem('X-Release-Activation', '3000-{'0' * 16}')")  # from another replica

@@ -321,7 +321,7 @@ def test_a_path_is_the_one_of_the_library(explorer: Explorer, graph: SnapshotGra
     explorer.page.get_by_role("navigation").get_by_role("link", name="Path").click()
     explorer.choose("From", "brain stem")
     explorer.choose("To", "head")
-    expect(explorer["#hops"]).to_have_text("3 hops either way")
+    expect(explorer["#hops"]).to_have_text("3 hops in both directions")
     path = graph.path(STEM, HEAD)
     assert path is not None
     steps = explorer["#steps li"]
@@ -345,9 +345,9 @@ def test_a_bound_and_a_direction_are_kept_in_the_address(explorer: Explorer) -> 
     explorer.go(f"#/path?a={STEM}&b={HEAD}")
     explorer.page.get_by_label("up, to broader").check()
     expect(explorer["#answer"]).to_contain_text("No path")
-    explorer.page.get_by_label("either way").check()
+    explorer.page.get_by_label("in both directions").check()
     expect(explorer["#hops"]).to_have_text(re.compile("3 hops"))
-    expect(explorer.page.get_by_label("either way")).to_be_focused()
+    expect(explorer.page.get_by_label("in both directions")).to_be_focused()
     explorer["#bound"].fill("2")
     explorer["#bound"].press("Tab")
     expect(explorer["#hops"]).to_have_text("No path within 2 hops")
@@ -483,7 +483,7 @@ def test_a_large_neighbourhood_comes_as_a_table_by_name_with_a_filter(explorer: 
     expect(explorer["#matches"]).to_have_text(f"21 of {total:,} concepts")
     explorer.shot("neighbourhood-table")
     rows.first.get_by_role("link", name="1 hop: path to disease number 77").click()
-    expect(explorer["#hops"]).to_have_text("1 hop either way")
+    expect(explorer["#hops"]).to_have_text("1 hop in both directions")
     explorer.page.go_back()
     explorer.page.get_by_role("radio", name="picture").check()
     expect(explorer["#total"]).to_contain_text("drawn")
@@ -526,7 +526,7 @@ def test_a_cycle_is_drawn_with_both_its_edges(explorer: Explorer, tmp_path: Path
     explorer.go("#/neighbourhood?cui=C9000001&hops=2&all=yes")
     edges = {(e["child"], e["parent"]) for e in json.loads(explorer.saved("JSON", tmp_path))["edges"]}
     assert edges == {("C9000001", "C9000002"), ("C9000002", "C9000001"), ("C9000005", "C9000002")}
-    expect(explorer.page.get_by_label("Draw 1 more is_a edge")).to_be_checked()
+    expect(explorer.page.get_by_label("Also draw the other 1 is_a edge")).to_be_checked()
 
 
 def test_files_of_a_neighbourhood_hold_all_of_it_and_name_the_release(
@@ -611,11 +611,11 @@ def test_a_comparison_gives_the_values_of_the_library_wherever_the_sliders_stand
     for n, lam in ((1, 0.5), (2, 0.5), (3, 0.5), (3, 0.25), (3, 1.0), (0, 0.5), (1, 0.0)):
         explorer["#n"].fill(str(n))
         explorer["#lambda"].fill(str(lam))
-        expect(explorer[".hint"]).to_have_text(f"n = {n}, λ = {lam:g}, hops either way")
+        expect(explorer[".hint"]).to_have_text(f"n = {n}, λ = {lam:g}, hops in both directions")
         assert values(explorer) == (cuihop.iou(a, b), cuihop.nn_iou(a, b, graph, n=n, lam=lam)), (n, lam)
     explorer["#lambda"].fill("0.5")
     explorer["#n"].fill("1")
-    expect(explorer[".hint"]).to_have_text("n = 1, λ = 0.5, hops either way")
+    expect(explorer[".hint"]).to_have_text("n = 1, λ = 0.5, hops in both directions")
     overlap = concept_overlap(a, b, graph, 1, 0.5)
     near = explorer["#why tr[data-kind=near]"]
     assert {row.get_attribute("data-cui") for row in near.all()} == {found.cui for found in overlap.related}
@@ -650,7 +650,7 @@ def test_a_comparison_is_kept_in_the_address(explorer: Explorer, browser: Browse
     explorer.go(f"#/comparison?a={STEM}+{HEAD}&b=C0006104+{HEAD}&n=2&lambda=0.25")
     expect(explorer["#nn-iou"]).to_be_visible()
     explorer["#lambda"].fill("0.75")
-    expect(explorer[".hint"]).to_have_text("n = 2, λ = 0.75, hops either way")
+    expect(explorer[".hint"]).to_have_text("n = 2, λ = 0.75, hops in both directions")
     with opened(browser, service.http + "/") as other:
         other.page.goto(explorer.page.url)
         expect(other["#lambda"]).to_have_value("0.75")
@@ -705,7 +705,7 @@ def test_identifiers_that_are_no_cuis_work_too(browser: Browser) -> None:
         explorer.choose("Search", "X:1")
         expect(explorer["#card h1"]).to_have_text("X:1")
         explorer.go("#/path?a=X:1&b=it's\\")
-        expect(explorer["#hops"]).to_have_text("3 hops either way")
+        expect(explorer["#hops"]).to_have_text("3 hops in both directions")
         expect(explorer["pre"]).to_contain_text(r":param b => 'it\'s\\';")
         explorer.go("#/neighbourhood?cui=X:2&hops=2")
         expect(explorer["#total"]).to_contain_text("3 concepts within 2 hops")
@@ -760,7 +760,7 @@ def test_the_concept_at_hand_is_taken_along_to_other_views(explorer: Explorer) -
     views.get_by_role("link", name="Path").click()
     expect(explorer.field("From")).to_have_value("Brain stem (C0006121)")
     explorer.choose("To", "head")
-    expect(explorer["#hops"]).to_have_text("3 hops either way")
+    expect(explorer["#hops"]).to_have_text("3 hops in both directions")
     views.get_by_role("link", name="Neighbourhood").click()
     expect(explorer.field("Around")).to_have_value("Brain stem (C0006121)")
     views.get_by_role("link", name="Concept").click()

@@ -46,7 +46,7 @@ def file(tmp_path: Path) -> Iterator[Path]:
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
-    application()(["keys", *arguments], standalone_mode=False)
+    application()(["service", "keys", *arguments], standalone_mode=False)
     expected_error = capsys.readouterr()
     return expected_error.out, expected_error.err
 
@@ -225,7 +225,19 @@ def test_names_are_taken_once_and_free_again_after_revocation(file: Path, capsys
     run(capsys, "revoke", "atlas", "--file", str(file))
     with pytest.raises(InputError, match="no such key"):
         run(capsys, "revoke", "atlas", "--file", str(file))
-    run(capsys, "create", "atlas", "--file", str(file), "--requests", "5", "--burst", "10", "--pairs", "1000")
+    run(
+        capsys,
+        "create",
+        "atlas",
+        "--file",
+        str(file),
+        "--requests-per-second",
+        "5",
+        "--burst",
+        "10",
+        "--pairs-per-minute",
+        "1000",
+    )
     assert read_keys(file)[1].rate == Rate(5, 10, 1000)
     states = json.loads(run(capsys, "list", "--file", str(file), "--json")[0])["keys"]
     assert [key["state"] for key in states] == ["revoked", "active"]
@@ -235,7 +247,7 @@ def test_names_are_taken_once_and_free_again_after_revocation(file: Path, capsys
 @pytest.mark.parametrize(
     "arguments",
     [("a b",), ("",), ("x", "--scope", "root"), ("x", "--expires", "0"), ("x", "--expires", "nan"),
-     ("x", "--requests", "0"), ("x", "--pairs", "-1"), ("x", "--requests", "nan")],
+     ("x", "--requests-per-second", "0"), ("x", "--pairs-per-minute", "-1"), ("x", "--requests-per-second", "nan")],
 )  # fmt: skip
 def test_impossible_keys_are_refused_and_nothing_is_written(
     file: Path, arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
@@ -280,7 +292,7 @@ def test_a_full_disk_leaves_the_keys_as_they_were(file: Path) -> None:
 
 @pytest.mark.slow
 def test_keys_made_at_the_same_time_are_all_kept(file: Path) -> None:
-    command = [sys.executable, "-m", "cuihop", "keys", "create"]
+    command = [sys.executable, "-m", "cuihop", "service", "keys", "create"]
     running = [
         subprocess.Popen([*command, f"k{i}", "--file", str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for i in range(4)

@@ -356,7 +356,7 @@ def test_loopback_needs_nothing(host: str) -> None:
     ],
 )
 def test_beyond_loopback_needs_authentication_and_better_tls(host: str) -> None:
-    with pytest.raises(InputError, match="keys create"):
+    with pytest.raises(InputError, match="service keys create"):
         check_exposure(host, False, True)
     assert "TLS" in (check_exposure(host, True, False) or "")
     assert check_exposure(host, True, True) is None

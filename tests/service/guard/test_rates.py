@@ -204,7 +204,7 @@ def test_redis_in_trouble_fails_no_question(counter: Counter, caplog: pytest.Log
         counter.stop()
         found = [await admitted(rates, caller) for _ in range(30)]
         assert found == [True] * 19 + [False] * 11  # the limit of this process goes on
-        assert caplog.text.count("Redis does not count") == 1
+        assert caplog.text.count("Redis is not answering") == 1
         await rates.close()
 
     asyncio.run(ask())
@@ -239,7 +239,7 @@ def test_redis_that_hangs_holds_up_one_question_for_a_moment(
         for _ in range(50):
             assert await admitted(rates, caller)
         assert time.perf_counter() - begun < 10  # 50 waits of half a second would be 25
-        assert "Redis does not count (no answer within 0.5 s)" in caplog.text
+        assert "Redis is not answering (no answer within 0.5 s)" in caplog.text
         counter.process.send_signal(signal.SIGCONT)
         await rates.close()
 

@@ -125,7 +125,7 @@ export async function captionView(app, place, query, signal) {
     fill(marked);
     marked.removeAttribute("aria-busy");
     comparison.clear(el("p", { class: "hint" }, app.release.names ? "Paste two captions, or begin with an example."
-      : "Names are not shown here: your key or this service does not open them, and concepts are found by their names."));
+      : "Names are not shown here: your key lacks the scope “names”, or this service shows none, and concepts are found by their names."));
   }
 
   async function annotate() {

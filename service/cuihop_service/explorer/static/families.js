@@ -27,7 +27,7 @@ export class Families {
   show(folds, drawn) {
     const focused = document.activeElement?.id ?? "";
     this.focus = focused.startsWith("family-") ? focused : "";
-    fill(this.root, folds.length > 0 && el("h2", {}, "Families of which a part is drawn"), folds.map((fold) => this.#family(fold, drawn)));
+    fill(this.root, folds.length > 0 && el("h2", {}, "Not fully drawn"), folds.map((fold) => this.#family(fold, drawn)));
     if (this.focus) (document.getElementById(this.focus) ?? this.root.querySelector("summary"))?.focus();
   }
 

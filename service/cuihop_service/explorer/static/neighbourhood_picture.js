@@ -79,7 +79,7 @@ export async function neighbourhoodPicture(app, { requested, around: centre, nam
       ...(requested.colour ? [] : [{ kind: "end", text: "centre" }]),
       ...colouring.legend,
       ...(folds.length ? [{ kind: "folded", text: "concepts that are not drawn" }] : []),
-      ...(frames.length ? [{ kind: "family", text: "a frame: each concept in it has the edge of the frame" }] : []),
+      ...(frames.length ? [{ kind: "family", text: "frame: all concepts in it share this edge" }] : []),
     ] });
     fill(others, aside.length > 0 && el("label", { class: "inline" },
       el("input", { type: "checkbox", id: "all", checked: requested.all === "yes", onchange: (event) => {
@@ -87,7 +87,7 @@ export async function neighbourhoodPicture(app, { requested, around: centre, nam
         note(to({}));
         draw();
         document.getElementById("all")?.focus();
-      } }), ` Draw ${counted(aside.length, "more is_a edge")} between these concepts, beside one shortest way to each`));
+      } }), ` Also draw the other ${counted(aside.length, "is_a edge")}`));
     fill(full, around.full > 0 && `No more than ${grouped(around.full)} concepts are drawn. Choose fewer hops, or a narrower centre.`);
     full.className = around.full > 0 ? "notice" : "";
     families.show(folds, around.nodes);

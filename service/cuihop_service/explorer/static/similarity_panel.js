@@ -4,7 +4,7 @@ import { el, counted, grouped, table, tableRow } from "./dom.js";
 import { conceptAddress } from "./address.js";
 
 const MEASURES = {
-  "path": "1 / (1 + d), d hops either way; 0 without a path",
+  "path": "1 / (1 + d), d hops in both directions; 0 without a path",
   "path-lcs": "1 / (1 + d), d hops up from each to a common ancestor, the fewest",
   "Leacock-Chodorow": "-log((d + 1) / (2 D)), d as in path-lcs, D hops from the deepest concept to the root",
   "Wu-Palmer": "2 depth(lcs) / (d + 2 depth(lcs)), d hops from each to the lcs, the deepest common ancestor",
