@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import pytest
@@ -23,7 +23,7 @@ expect.set_options(timeout=20_000)  # the first question may have to wait for a 
 __all__ = ["Explorer", "browser", "opened"]
 
 SCREENSHOTS = ROOT / ".cache" / "screenshots"
-LIGHT_AND_DARK = ("light", "dark")
+LIGHT_AND_DARK: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 _PERMITTED = ["clipboard-read", "clipboard-write"]
 _IDLE: WeakKeyDictionary[Browser, list[Explorer]] = WeakKeyDictionary()
 _NOTICED = """

@@ -83,6 +83,8 @@ def load(sources: str | Path | Sequence[str | Path], **options: Any) -> Snapshot
     with installed_by("cuihop[loader]"):
         loader = import_module("cuihop_loader")  # a package above this one, which may be absent
     files = [sources] if isinstance(sources, str | Path) else list(sources)
+    if snapshots := [str(file) for file in files if Path(file).suffix == ".cuihop"]:
+        raise InputError("a snapshot", file=snapshots[0], expected="files to load", advice="cuihop.connect opens it.")
     loaded = loader.load(files, loader.LoadOptions(**options))
     for reservation in loaded.report.warnings:
         warnings.warn(reservation, stacklevel=2)

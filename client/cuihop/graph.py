@@ -193,7 +193,7 @@ class Step:
 
 
 class _Named:
-    """Concepts that the graph which they come from can name. A copy by pickle or ``replace`` has no names."""
+    """Concepts of an answer, which the graph that gave it can name. A copy by pickle or ``replace`` has no names."""
 
     __slots__ = ("_graph",)
     _graph: ConceptGraph
@@ -218,7 +218,7 @@ class _Named:
 
 @dataclass(frozen=True, slots=True)
 class Path(_Named):
-    """One shortest path of all those between two concepts.
+    """One shortest path of all those between two concepts; `names` has the name of each of `cuis`.
 
     Attributes:
         start: the first concept.
@@ -265,6 +265,8 @@ class Neighbour:
 @dataclass(frozen=True, slots=True)
 class Neighbourhood(_Named, Sequence[Neighbour]):
     """The concepts within some hops of a centre, the centre itself left out. A sequence of `Neighbour`.
+
+    `names` has the name of each of `cuis`, the neighbours.
 
     Attributes:
         cui: the centre.

@@ -89,7 +89,7 @@ def _tour(folder: Path) -> None:
     at_hand = "" if shutil.which("cuihop") else f"First, in this shell: export PATH={programs}:$PATH\n"
     _say(
         f"That was the main job. Its files are in {folder}; cuihop demo lists them. Every line behind $ is a command\n"
-        "to try with your own data: docs/loading.md is about your UMLS release, docs/measures/index.md about the figures.\n"
+        "to try with your own data: docs/loading.md is about your release, docs/measures/index.md about the figures.\n"
         f"{_CREDIT}\n\n"
         f"A picture of step 4: {picture}\n"
         f"{at_hand}To explore the graph in a browser: cuihop serve --store snapshot:{graph}, then open http://127.0.0.1:8080/"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping
 from typing import Any, get_args
@@ -102,6 +103,7 @@ def test_ties_are_what_trec_eval_makes_of_them(case: tuple[Judged, Run]) -> None
         assert results[query] == pytest.approx({name: values[name] for name in OF_TREC_EVAL.values()}, abs=1e-12)
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="ir_measures 0.4.3 parses names by ast.Num, which is gone")
 @given(judged_runs())
 def test_a_ranking_handed_over_is_worth_the_same_there(case: tuple[Judged, Run]) -> None:
     qrels, run = case

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -72,6 +73,7 @@ def test_values_and_means_are_those_of_evaluate(case: Case) -> None:
     assert [[values[query, measure] for measure in measures] for query in result.queries] == result.values.tolist()
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="ir_measures 0.4.3 parses names by ast.Num, which is gone")
 def test_names_are_read_and_printed_as_ir_measures_does(provider: ConceptProvider) -> None:
     for name in ("nnCUI@10", "nnCUI(n=2,λ=0.2)@10", "CUI@5"):
         measure = ir_measures.parse_measure(name)

@@ -80,7 +80,7 @@ def figures(text: str) -> Iterator[tuple[str, Quantity, float]]:
 
 
 def fits(shown: Quantity, half: float, value: Quantity) -> bool:
-    """Whether a shown value is the measured one, rounded; or differs by a twentieth, as times of two runs do."""
+    """A shown value is the measured one, rounded, or within a twentieth of it, as times of two runs are."""
     return shown[1] == value[1] and abs(shown[0] - value[0]) <= max(half, 0.05 * value[0])
 
 

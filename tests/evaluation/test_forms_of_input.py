@@ -16,8 +16,10 @@ from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Judgements
 from cuihop.collection.labels import Labels
+from cuihop.comparison.score_card import is_score_card
 from cuihop.errors import ConceptNotFound, InputError, ManyUnknownConcepts
 from cuihop.evaluation.evaluate import evaluate, evaluate_each, nn_cui_at_k
+from cuihop.files.input_file import opened_input
 from cuihop.measures.nearness import Nearness
 from cuihop.rankings.reading import read_ranking, read_ranking_in_blocks
 from cuihop.relevance.baselines import top_k
@@ -66,9 +68,7 @@ def test_measures_are_given_once() -> None:
         evaluate(QRELS, RUN)
 
 
-@pytest.mark.parametrize(
-    "rows", [ROWS, ROWS.astype(np.uint8), ROWS.tolist(), np.array([[1, 2, 0], [2, 0, -1], [0, 1, -1]])]
-)
+@pytest.mark.parametrize("rows", [ROWS, ROWS.astype(np.uint8), np.array([[1, 2, 0], [2, 0, -1], [0, 1, -1]])])
 def test_row_numbers_are_a_ranking(rows: Any) -> None:
     assert evaluate(IMAGES, rows, GRAPH, measures="nn-CUI@2").means == MEANS
     assert nn_cui_at_k(IMAGES, rows, GRAPH, 2) == MEANS["nn-CUI@2"]
@@ -82,6 +82,7 @@ def test_row_numbers_are_a_ranking(rows: Any) -> None:
         (np.array([[0.1, 0.2, 0.9], [0.2, 0.5, 0.7], [0.0, 0.1, 0.4]]), "distances of a search.*give I"),
         (ROWS[:2], "not one row for each image"),
         (ROWS + 5, "not a row of the corpus"),
+        (ROWS.tolist(), "not a ranking; found list"),
     ],
 )
 def test_arrays_that_are_no_row_numbers(rows: Any, words: str) -> None:
@@ -149,6 +150,12 @@ def test_names_of_columns_in_a_ranking(tmp_path: Path, header: str) -> None:
     ranking = read_ranking(path, ["a", "b", "c"])
     assert ranking["a"] == ("c", "b")
     assert f"columns {header.replace(mark, ', ')}" in ranking.account
+
+
+def test_json_lines_with_other_names_are_no_score_card(tmp_path: Path) -> None:
+    path = written(tmp_path, '{"qid": "a", "docno": "b", "score": 2}\n', "made.jsonl")
+    assert not is_score_card(opened_input(path))
+    assert read_ranking(path, ["a", "b"])["a"] == ("b",)
 
 
 @pytest.mark.parametrize("header", ["query,qid,document,score", "qid,q_id,document,score", "query,doc,docno,score"])

@@ -6,6 +6,7 @@ docs/measures/judged.md has the table of differences.
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -41,6 +42,7 @@ def runs(queries: Sequence[tuple[dict[str, int], list[str]]]) -> tuple[
     return qrels, ranking, scores
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="ir_measures 0.4.3 parses names by ast.Num, which is gone")
 @given(collections)
 def test_ir_measures(queries: list[tuple[dict[str, int], list[str]]]) -> None:
     qrels, ranking, scores = runs(queries)

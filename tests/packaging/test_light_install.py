@@ -63,6 +63,8 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
     }
     assert "cuihop/py.typed" in names
     assert {"cuihop/test_vectors/vectors.json", "cuihop/test_vectors/LICENSE"} <= {*names}
+    examples = ROOT / "graph_loader" / "cuihop_loader" / "demo_data"
+    assert {f"cuihop_loader/demo_data/{path.name}" for path in examples.iterdir()} <= {*names}
     explorer = ROOT / "service" / "cuihop_service" / "explorer" / "static"
     files = [path for path in explorer.rglob("*") if path.is_file()]
     assert {f"cuihop_service/explorer/static/{path.relative_to(explorer).as_posix()}" for path in files} <= set(names)

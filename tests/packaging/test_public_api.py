@@ -44,6 +44,8 @@ def test_a_graph_is_loaded_from_a_file_or_several(tmp_path: Path) -> None:
         cuihop.load(made(tmp_path), no_such=1)
     with pytest.raises(cuihop.InputError):
         cuihop.load(tmp_path / "absent")
+    with pytest.raises(cuihop.InputError, match=r"cuihop\.connect opens it\.$"):
+        cuihop.load("graph.cuihop")
 
 
 def test_reservations_of_a_load_are_warnings(tmp_path: Path) -> None:

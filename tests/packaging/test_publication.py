@@ -1,4 +1,4 @@
-"""What the project needs before strangers meet it: citation, forms, workflow, and the list of placeholders."""
+"""The files that strangers meet: citation, forms, workflow, and the list of placeholders."""
 
 from __future__ import annotations
 

@@ -131,6 +131,7 @@ def checked_files(command: Callable[..., None]) -> Callable[..., None]:
             _check(written, forms)
             command(**values)
 
+    checked.__annotations__ = command.__annotations__  # `wraps` leaves out what was set by hand, from Python 3.14 on
     return checked
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import platform
+import re
 import shlex
 import sys
 import time
@@ -24,7 +25,6 @@ from cuihop.cli.output import note, print_json, print_lines, print_table, progre
 from cuihop.cli.run_options import RESOURCES_PANEL, Job, MemoryRunOptions, resumable
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.evaluation.counts import WITHOUT_RELEVANT
 from cuihop.files.arrays import is_array
 from cuihop.files.input_file import InputFile
 from cuihop.files.text_lines import counted
@@ -44,6 +44,9 @@ from cuihop.study.writing import MARK, replaced_study, write_study
 
 _SHOWN = ("precision", "gain")
 """Names of the tables that are printed without ``--verbose``."""
+
+_COUNTED_IN_CAPTIONS = re.compile("(image|images|query|queries) without (?!a ranking)")
+"""Notes on queries without a label or anything relevant, which the captions of these tables count."""
 
 
 @option_group
@@ -162,8 +165,9 @@ def study(context: typer.Context, options: _ImageOptions, outputs: _OutputOption
     printed = tables if outputs.verbose else [each for each in tables if each.name in _SHOWN] or tables[:1]
     for each in printed:
         print_table(each, each.caption)
-    # The captions of the tables say how many queries have nothing relevant.
-    brief = [] if first is None else [each for each in first.account(brief=True) if WITHOUT_RELEVANT not in each]
+    brief = (
+        [] if first is None else [each for each in first.account(brief=True) if not _COUNTED_IN_CAPTIONS.search(each)]
+    )
     print_lines(notes if outputs.verbose else brief, {"Report, tables, figures and numbers": str(out)})
 
 

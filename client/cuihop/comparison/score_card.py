@@ -24,7 +24,7 @@ from cuihop.evaluation.means import MeanQueries, mean_of, number_text
 from cuihop.evaluation.result import Details, MeasuredQueries
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import InputFile, Readable, opened_input
-from cuihop.files.text_lines import quoted, whole_text
+from cuihop.files.text_lines import COLUMN_NAMES, quoted, whole_text
 from cuihop.files.written_files import write_whole
 from cuihop.measures.family import limits_text
 from cuihop.measures.measure import FAMILIES, measures_named
@@ -245,7 +245,8 @@ def is_score_card(file: InputFile) -> bool:
         return True
     head = file.first_bytes.removeprefix(b"\xef\xbb\xbf").lstrip()
     first = head.partition(b"\n")[0].lower()
-    return head[:1] == b"{" and not (b'"query"' in first and b'"document"' in first)
+    keys = (COLUMN_NAMES[column] for column in ("query", "document"))
+    return head[:1] == b"{" and not all(any(f'"{name}"'.encode() in first for name in names) for names in keys)
 
 
 def score_card_content(path_or_file: Readable) -> dict[str, Any]:

@@ -99,7 +99,7 @@ def _read(
         )  # fmt: skip
     if is_table_object(ranking):
         return ranking_of_table(ArrowTable.of(ranking), queries, corpus, options)
-    if corpus is not None and (hasattr(ranking, "dtype") or isinstance(ranking, list | tuple)):
+    if corpus is not None and hasattr(ranking, "dtype"):
         return ranking_of_indices(ranking, queries, corpus, options)
     if not isinstance(ranking, Mapping):
         raise InputError("not a ranking", found=type(ranking).__name__, expected="query → documents, best first")

@@ -12,8 +12,6 @@ from cuihop.graph import Release
 from cuihop.measures.nearness import nearness_text
 from cuihop.measures.resolution import MANY_UNKNOWN, treated_text
 
-WITHOUT_RELEVANT = "without any relevant"
-
 
 @dataclass(frozen=True, slots=True)
 class IdentifierCount:
@@ -219,7 +217,7 @@ def _without_relevant(queries: Mapping[str, Sequence[str]], thing: str, empty_id
         sources.setdefault(tuple(without), []).append(source)
     for without, named in sources.items():
         if without:
-            yield f"{_queries(without)} {WITHOUT_RELEVANT} {thing} by {' or '.join(named)} ({_treated(empty_ideal)})"
+            yield f"{_queries(without)} without any relevant {thing} by {' or '.join(named)} ({_treated(empty_ideal)})"
 
 
 def _self_retrieved(queries: int, query_image: str | None) -> Iterator[str]:

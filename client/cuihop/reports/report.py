@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cuihop.collection.dataset import Dataset
+from cuihop.collection.dataset import DataLike, Dataset
 from cuihop.comparison.comparison import Comparison
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import CuihopError
@@ -47,7 +47,7 @@ def html_report(
     result: Evaluation | Comparison,
     path: str | os.PathLike[str] | None = None,
     *,
-    data: Dataset | object | None = None,
+    data: DataLike | None = None,
     ranking: AnyRanking | Mapping[str, AnyRanking] | None = None,
     graph: ConceptGraph | None = None,
     queries: int = 5,
@@ -102,7 +102,8 @@ def _evaluation_page(
         ]) if worst.rows else ""),
         ("Conditions", section(_conditions(card, evaluation.account()[len(evaluation.inputs):]))),
     )  # fmt: skip
-    return page(f"Evaluation of {card.system}", evaluation.conditions(), sections, _footer(card))
+    title = "Evaluation" if card.system == "memory" else f"Evaluation of {card.system}"
+    return page(title, evaluation.conditions(), sections, _footer(card))
 
 
 def _comparison_page(
@@ -224,8 +225,8 @@ def _query_article(
     parts = [heading]
     if explanation.ranked is not None:
         ranks = [
-            (str(each.rank), each.image or "none", number_text(each.gain), each.ideal_image or "none",
-             number_text(each.ideal_gain))
+            (str(each.rank), each.image or "none", number_text(each.gain) if each.image else "",
+             each.ideal_image or "none", number_text(each.ideal_gain) if each.ideal_image else "")
             for each in explanation.ranked.ranks
         ]  # fmt: skip
         caption = f"Ranks of query {query}: images retrieved, and the best ones of the corpus, with their nn-IoU."
