@@ -90,7 +90,7 @@ def test_a_graph_that_is_not_there_is_an_error_of_the_command(tmp_path: Path, pr
 
 
 def test_without_the_sdk_its_extra_is_named(snapshot: Path) -> None:
-    code = "import sys\nsys.modules['mcp'] = None\nsys.argv = ['cuihop', 'mcp', '--graph', sys.argv[1]]\n"
+    code = "import sys\nsys.modules['mcp'] = None\nsys.argv = ['cuihop', 'service', 'mcp', '--graph', sys.argv[1]]\n"
     code += "from cuihop.cli import main\nmain()\n"
     done = subprocess.run([sys.executable, "-c", code, str(snapshot)], capture_output=True, text=True, check=False)
     assert done.returncode == 8

@@ -169,7 +169,6 @@ def test_a_run_that_a_fault_ended_goes_on_when_it_is_mended(program: Run, graph:
         ([], 2, "give a file of texts, or --text TEXT"),
         (["{captions}", "--text", "x"], 2, "give a file of texts, or --text TEXT"),
         (["--text", "x", "--output", "{out}"], 2, "--output, --spans, --format and columns go"),
-        (["{captions}"], 2, "a file of texts needs --output FILE"),
         (["{captions}", "--output", "-", "--json"], 2, "--json and --spans need --output FILE"),
         (["{captions}", "--output", "{captions}"], 3, "the file to write is one to read"),
         (["{captions}", "--output", "{out}", "--spans", "{out}"], 3, "--output and --spans name one file"),

@@ -52,10 +52,10 @@ def test_a_cluster_gives_the_output_of_one_process(
         of_command: dict[str, list[object]] = {
             "evaluate": [*evaluation(inputs), inputs / "run.trec", "--output", out],
             "compare": [inputs / "run.trec", inputs / "other.trec", *evaluation(inputs), "--output", out],
-            "captions": [inputs / "references.csv", inputs / "predictions.csv", "-m", "ROUGE-L", "--output", out],
+            "score captions": [inputs / "references.csv", inputs / "predictions.csv", "-m", "ROUGE-L", "--output", out],
             "study": [inputs / "few.csv", "--graph", inputs / "graph.cuihop", "--output", out, "--only", "tables"],
         }
-        done = program(command, *of_command[command], *options)
+        done = program(*command.split(), *of_command[command], *options)
         assert done.code == 0, done.err
         found.append((out / "numbers.csv" if command == "study" else out).read_bytes())
     assert f"cluster {dask_servers.address}: 1 worker, 1 thread each at most" in done.err.replace("\n", " ")

@@ -44,7 +44,7 @@ COMMANDS = {
                     "values.csv", "--report", "report.md", "--json"),
     "two runs, also by rank": ("compare", "A=a.run", "B=b.run", *COLLECTION, "-m", "nn-CUI@5", "--measure-by-rank",
                                "CUI@5", "--resamples", "200", "--output", "values.csv"),
-    "captions": ("captions", "ref.csv", "A=a.csv", "B=b.csv", "-m", "ROUGE-1", "-m", "ROUGE-L", "-m", "BLEU@2",
+    "captions": ("score", "captions", "ref.csv", "A=a.csv", "B=b.csv", "-m", "ROUGE-1", "-m", "ROUGE-L", "-m", "BLEU@2",
                  "--resamples", "200", "--cards", "cards", "--output", "values.csv", "--json"),
 }  # fmt: skip
 STUDY = ("study", "concepts.csv", "--graph", "g.cuihop", "--unknown", "isolated", "--labels", "labels.csv",

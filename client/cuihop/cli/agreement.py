@@ -8,12 +8,12 @@ from pathlib import Path
 from cuihop.agreement.agreement import MEASURES, agreement
 from cuihop.agreement.result import Agreement
 from cuihop.agreement.scored_pairs import ScoredPairs
+from cuihop.cli.all_similarities import ContentOptions
 from cuihop.cli.command_files import CSV
 from cuihop.cli.evaluation_options import IntervalOptions
 from cuihop.cli.graph_option import GraphOptions
 from cuihop.cli.option_groups import JsonOptions, argument, file_option, option, option_group
 from cuihop.cli.output import Output, print_json, print_lines, print_table, write_and_show
-from cuihop.cli.similarity_content import ContentOptions
 from cuihop.collection.concept_tables import ConceptSynonyms
 from cuihop.files.written_files import write_whole
 from cuihop.notebooks.table import Table

@@ -1,9 +1,11 @@
-"""``cuihop similarity --all``: the similarity of all concepts with all, or of a list with a list."""
+"""``cuihop similarity --all``, and the information content of all commands that compute similarities."""
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -14,8 +16,7 @@ from cuihop.cli.command_files import TSV, FileForm
 from cuihop.cli.graph_option import printed_as_json
 from cuihop.cli.option_groups import JsonOptions, option, option_group
 from cuihop.cli.output import note, print_table, progress_bars
-from cuihop.cli.similarity_content import Content
-from cuihop.collection.concept_tables import ConceptList, read_concept_file
+from cuihop.collection.concept_tables import ConceptCounts, ConceptList, read_concept_file
 from cuihop.errors import InputError
 from cuihop.files.text_lines import counted
 from cuihop.files.written_files import check_output
@@ -23,7 +24,13 @@ from cuihop.graph import ConceptGraph
 from cuihop.notebooks.table import Table
 from cuihop.resources.optional_packages import PYARROW
 from cuihop.resources.resources import Resources
-from cuihop.similarity.options import SIMILARITY_MEASURES, SimilarityMeasure, SimilarityOptions
+from cuihop.similarity.options import (
+    INFORMATION_CONTENTS,
+    SIMILARITY_MEASURES,
+    InformationContent,
+    SimilarityMeasure,
+    SimilarityOptions,
+)
 from cuihop.snapshot.all_similarities import DELIMITERS, AllSimilarities, identifier_files, write_array, write_pairs
 from cuihop.snapshot.hierarchy import SnapshotHierarchy
 
@@ -36,6 +43,42 @@ SIMILARITIES = FileForm(
     "similarities", tuple(dict.fromkeys((*_PAIRS_OR_ARRAY.endings, *TSV.endings))), packages=_PAIRS_OR_ARRAY.packages
 )
 """The file of ``--output``: the answers to ``--pairs``, or the array or the table of ``--all``."""
+
+
+@option_group
+class ContentOptions:
+    """Information content, and counts of concepts in a corpus."""
+
+    ic: InformationContent | None = option(
+        "Information content: Sanchez (the default) or Seco, of the graph; corpus, of --counts or of the service."
+    )
+    counts: Path | None = option(
+        "Occurrences of concepts, for --ic corpus: two columns, concept and count; or images and their concepts."
+    )
+
+    def content(self, graph: ConceptGraph) -> Content:
+        """The information content; counts without ``--ic`` are for ``corpus``."""
+        if self.counts is None:
+            return Content(self.ic or "Sanchez", {})
+        if self.ic not in (None, "corpus"):
+            raise typer.BadParameter(f"--counts goes with --ic corpus, not with {self.ic}")
+        used, summary = ConceptCounts.read(self.counts).used_in(graph)
+        return Content("corpus", used, summary)
+
+
+@dataclass(frozen=True)
+class Content:
+    """Information content, with counts of concepts that the graph holds, and their summary."""
+
+    ic: InformationContent
+    counts: Mapping[str, float]
+    counts_summary: str = ""
+
+    @property
+    def summary(self) -> str:
+        """The information content in one line."""
+        of_counts = f"; {self.counts_summary}" if self.counts_summary else ""
+        return f"information content {self.ic}: {INFORMATION_CONTENTS[self.ic]}{of_counts}"
 
 
 @option_group

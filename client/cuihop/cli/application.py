@@ -137,8 +137,8 @@ def _meant(unknown: str) -> list[str]:
 
 def _installed() -> dict[str, EntryPoint]:
     """Every command: those of this package, and those of installed ones."""
-    found = {entry.name.replace(".", " "): entry for entry in entry_points(group=COMMANDS_GROUP)} | _OWN
-    return {name: found[name] for name in dict.fromkeys((*_PANEL_OF, *sorted(found))) if name in found}
+    installed = {entry.name.replace(".", " "): entry for entry in entry_points(group=COMMANDS_GROUP)} | _OWN
+    return {name: installed[name] for name in dict.fromkeys((*_PANEL_OF, *sorted(installed))) if name in installed}
 
 
 def application(arguments: Sequence[str] = ()) -> typer.Typer:

@@ -132,7 +132,7 @@ def _rank(parameter: Any) -> int:
 
 
 def _value(parameter: Any, ctx: object = None) -> str:
-    """What a value is: FILE, N with its bounds, one of several names, TEXT; nothing for a flag."""
+    """The kind of a value: FILE, N with its bounds, one of several names, TEXT; nothing for a flag."""
     kind = parameter.type_descriptor
     if parameter.metavar is not None:
         return "" if parameter.param_type_name == "argument" else str(parameter.metavar)

@@ -98,10 +98,10 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 def _arguments(app: typer.Typer, command: str, recorded: Mapping[str, Any]) -> Iterator[str]:
     """The recorded arguments as a command line."""
-    found: Any = typer.main.get_command(app)
+    definition: Any = typer.main.get_command(app)
     for word in command.split():
-        found = found.commands[word]
-    parameters = {parameter.name: parameter for parameter in found.params}
+        definition = definition.commands[word]
+    parameters = {parameter.name: parameter for parameter in definition.params}
     strange = sorted(name for name in recorded if name not in parameters or name in OF_A_RUN)
     if strange:
         raise InputError(f"cuihop {command} has no such argument", column="field arguments", found=quoted(strange[0]))

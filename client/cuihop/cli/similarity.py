@@ -8,12 +8,11 @@ from pathlib import Path
 import typer
 
 from cuihop.answer_fields import set_similarity_fields, similarity_fields
-from cuihop.cli.all_similarities import SIMILARITIES, AllOptions, all_similarities
+from cuihop.cli.all_similarities import SIMILARITIES, AllOptions, Content, ContentOptions, all_similarities
 from cuihop.cli.graph_option import NamedGraphOptions, note_upper_case, printed_as_json
 from cuihop.cli.option_groups import argument, option, option_group
 from cuihop.cli.output import console, hops_text, print_table
 from cuihop.cli.pairs import PairAnswers, PairsOptions, print_answers_of_file, upper_case_pair
-from cuihop.cli.similarity_content import Content, ContentOptions
 from cuihop.graph import ConceptGraph, Release
 from cuihop.graph_wrapper import names_of
 from cuihop.identifiers import concept_set, in_upper_case

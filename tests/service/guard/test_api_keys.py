@@ -276,7 +276,7 @@ def test_a_full_disk_leaves_the_keys_as_they_were(file: Path) -> None:
     script = (
         "import resource, sys, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)); from cuihop.cli import main;"
-        "sys.argv = ['cuihop', 'keys', 'create', 'other', '--file', sys.argv[1]]; main()"
+        "sys.argv = ['cuihop', 'service', 'keys', 'create', 'other', '--file', sys.argv[1]]; main()"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, str(file)],
