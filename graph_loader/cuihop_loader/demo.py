@@ -29,7 +29,7 @@ _OF_THE_REPORT = "Graph of|^ (concepts|is_a edges|longest|names)"
 
 
 def demo(
-    folder: Annotated[
+    output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder of the example files."), FileUse.WRITES_FOLDER
     ] = Path("examples"),
     tour: Annotated[bool, typer.Option("--tour", help="Show the main job with these files.")] = False,
@@ -40,13 +40,13 @@ def demo(
     of the folder stay.
     """
     note("writing the example files; the first time this takes half a minute, to compile")
-    write_examples(folder)
+    write_examples(output)
     if tour:
-        _tour(folder)
+        _tour(output)
         return
-    print_table(Table(["file", "content", "try"], [list(row) for row in EXAMPLES]), f"Example files in {folder}")
+    print_table(Table(["file", "content", "try"], [list(row) for row in EXAMPLES]), f"Example files in {output}")
     screen = console()
-    screen.print(f"Before the commands: cd {folder} && export CUIHOP_GRAPH=graph.cuihop", highlight=False)
+    screen.print(f"Before the commands: cd {output} && export CUIHOP_GRAPH=graph.cuihop", highlight=False)
     screen.print("The main job with these files, step by step: cuihop demo --tour", highlight=False)
     screen.print(_CREDIT, highlight=False)
 
