@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-_TEXT = "compiling code for this machine, once after an install or an update; this takes some seconds"
+_TEXT = "compiling, once after an install or an update (about 15 s)"
 
 _listener: Callable[[str], None] | None = None
 _seconds = 0.0

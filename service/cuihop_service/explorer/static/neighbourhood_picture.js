@@ -87,7 +87,7 @@ export async function neighbourhoodPicture(app, { requested, around: centre, nam
         note(to({}));
         draw();
         document.getElementById("all")?.focus();
-      } }), ` Also draw the other ${counted(aside.length, "is_a edge")}`));
+      } }), ` Also draw the other ${aside.length === 1 ? "is_a edge" : counted(aside.length, "is_a edge")}`));
     fill(full, around.full > 0 && `No more than ${grouped(around.full)} concepts are drawn. Choose fewer hops, or a narrower centre.`);
     full.className = around.full > 0 ? "notice" : "";
     families.show(folds, around.nodes);
