@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,7 +29,6 @@ from cuihop.graph import Release
 from cuihop.measures.measure import Measure
 from cuihop.notebooks.figures import evaluation_figure, saved_figure
 from cuihop.notebooks.table import Table, write_columns
-from cuihop.rankings.rows import CONTRADICTION
 from cuihop.resources.optional_packages import data_frame
 
 if TYPE_CHECKING:
@@ -157,9 +157,9 @@ class MeasuredQueries:
     def account(self, *, brief: bool = False) -> list[str]:
         """A line on the reading of each input, one on the conditions, and lines on everything out of the ordinary.
 
-        With ``brief``, of the inputs only those whose columns contradict one another, and no treatment that is usual.
+        With ``brief``, of the inputs only those that were changed or contradict themselves, and no usual treatment.
         """
-        inputs = (line for line in self.inputs.values() if not brief or CONTRADICTION in line)
+        inputs = (line for line in self.inputs.values() if not brief or _ALWAYS.search(line))
         return [*inputs, *filter(None, [self.conditions()]), *self._notes(brief=brief)]
 
     def conditions(self) -> str:
@@ -238,6 +238,9 @@ class MeasuredQueries:
         """The `summary` as JSON."""
         return json.dumps(self.summary(), indent=2, ensure_ascii=False, allow_nan=False)
 
+
+_ALWAYS = re.compile(r"; --order |set to 0|read in upper case|\b[1-9][\d,]* (captions?|pairs?) cut")
+"""Words in the summary of an input that was changed or contradicts itself."""
 
 _LAST_DIGIT = 1e-4  # of a mean as it is printed
 

@@ -28,9 +28,6 @@ from cuihop.rankings.ranking import (
 )
 from cuihop.resources.arrays import Float64, Int32, Int64
 
-CONTRADICTION = "; --order "
-"""Words of the summary of a ranking whose scores and ranks contradict one another."""
-
 _ROWS_AT_ONCE = 1 << 18
 _COLUMNS = ("query", "document", "score", "rank")
 QUERY, DOCUMENT, SCORE, RANK = range(4)
