@@ -90,15 +90,7 @@ class CuihopError(Exception):
 
 
 class ManyUnknownConcepts(UserWarning):
-    """More than a fifth of the concepts of a collection are unknown to the graph.
-
-    Attributes:
-        summary: the warning without the numbers, which a report has anyway.
-    """
-
-    def __init__(self, source: str, share: str, hint: str) -> None:
-        super().__init__(f"{source}{share}. {hint}")
-        self.summary = f"{source}many concepts are unknown to the graph. {hint}"
+    """More than a fifth of the concepts of a collection are unknown to the graph."""
 
 
 class ConceptError(CuihopError):

@@ -14,14 +14,14 @@ VEINS, VESSELS, ARTERIES, HEAD, BRAIN = "C0042449", "C0005847", "C0003842", "C00
 CONCEPTS = {"a": f"{VEINS};{HEAD}", "b": f"{VESSELS};{HEAD}", "c": ARTERIES, "d": f"{HEAD};{BRAIN}", "e": "C9999999"}
 IMAGES = ("--concepts", "images.csv", "--unknown", "isolated")
 COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
-    "evaluate": (("evaluate", "--ranking", "one.run", *IMAGES), "images.csv: 5 images, 8 concepts, 0 malformed"),
+    "evaluate": (("evaluate", "one.run", *IMAGES), "images.csv: 5 images, 8 concepts, 0 malformed"),
     "compare": (("compare", "one.run", "two.run", *IMAGES, "--resamples", "50"), "effect: the mean difference"),
     "study": (
-        ("study", "images.csv", "--unknown", "isolated", "--labels", "labels.csv", "--no-plots", "--overwrite", "--out",
+        ("study", "images.csv", "--unknown", "isolated", "--labels", "labels.csv", "--no-plots", "--overwrite", "--output",
          "study", "--only", "tables"),
         "P@K (%) of the ranking by nn-IoU less that by IoU",
     ),
-    "captions": (("captions", "references.csv", "captions.csv"), "references.csv: 3 captions, 0 empty"),
+    "captions": (("score", "captions", "references.csv", "captions.csv"), "references.csv: 3 captions, 0 empty"),
     "load": (("load", "edges.csv", "--output", "loaded.cuihop"), "connected parts"),
     "explain pair": (("explain", "pair", "images.csv", "a", "b", "--unknown", "isolated"), "images.csv: 5 images"),
     "explain query": (
@@ -76,9 +76,7 @@ def test_what_is_unknown_or_missing_is_always_printed_once(run: Run) -> None:
     assert text.count("1 of 8 occurrences (12.5%)") == 1
     Path("many.csv").write_text("ID,CUIs\na,C0042449\nb,C0042449\nc,C9999999\n")
     Path("many.run").write_text("a Q0 b 1 2 x\n")
-    done = run(
-        "evaluate", "--concepts", "many.csv", "--unknown", "isolated", "--ranking", "many.run", "--missing", "zero"
-    )
+    done = run("evaluate", "many.run", "--concepts", "many.csv", "--unknown", "isolated", "--missing", "zero")
     assert "2 queries without a ranking: scored 0" in done.out
     assert "1 of 3 occurrences" not in done.out
     assert done.err.count("1 of 3 occurrences") == 1
@@ -86,8 +84,8 @@ def test_what_is_unknown_or_missing_is_always_printed_once(run: Run) -> None:
 
 def test_a_rank_column_that_contradicts_the_scores_is_printed(run: Run) -> None:
     Path("odd.csv").write_text("query,document,rank,score\na,b,1,1\na,c,2,2\n")
-    done = run("evaluate", *IMAGES, "--ranking", "odd.csv", "--missing", "zero")
-    assert "its rank column would order 1 query otherwise" in done.out
+    done = run("evaluate", "odd.csv", *IMAGES, "--missing", "zero")
+    assert "1 query has another order by the rank column; --order rank uses it" in done.out
 
 
 def test_json_has_all_of_it(run: Run) -> None:

@@ -150,11 +150,12 @@ def test_evaluate_compare_and_study_take_classes(program: Run, tmp_path: Path, m
     both = program("compare", "a=x.run", "b=shared.json", *options[:-2])
     assert both.code == 0, both.err
     assert "0.3333" in both.out
-    studied = program("study", "images.csv", *shared_options, "--output", "study", "--only", "tables", "--no-plots")
+    studied = program("study", "images.csv", *shared_options, "--output", "study", "--only", "tables", "--no-plots",
+                      "--verbose")  # fmt: skip
     assert studied.code == 0, studied.err
     assert "share a class" in studied.out
     assert "counts and all below it in the graph" in studied.out
-    alone = program("evaluate", *options, "x.run", "--no-class-descendants")
+    alone = program("evaluate", *options, "x.run", "--no-class-descendants", "--verbose")
     assert "counts alone, without those below it" in alone.out
 
 

@@ -76,7 +76,7 @@ def fields_that_differ(ours: MeasuredQueries, theirs: MeasuredQueries) -> list[s
 
 
 def test_every_parameter_of_an_evaluation_is_thought_of() -> None:
-    grouped = {"data", "nearness", "resources"}
+    grouped = {"data", "near", "nearness", "resources"}
     own = set(inspect.signature(evaluate).parameters) - grouped
     assert own | FLAT | {"queries"} == {*CHANGES, *NO_CONDITIONS}
     assert set(inspect.signature(evaluate_detection).parameters) == {

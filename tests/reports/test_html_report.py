@@ -196,7 +196,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Run) -> Run:
 
 def test_the_commands_write_the_page(run: Run) -> None:
     given = ("--concepts", "images.csv", "--measure", "nn-CUI@2", "--html", "report.html")
-    done = run("evaluate", "--ranking", "one.run", *given)
+    done = run("evaluate", "one.run", *given)
     assert (done.code, done.err) == (0, "")
     assert "Report: report.html" in done.out
     assert "Rank 1, c: nn-IoU" in words(Path("report.html").read_text())
@@ -207,14 +207,14 @@ def test_the_commands_write_the_page(run: Run) -> None:
 
 def test_cards_alone_give_a_page_without_concepts(run: Run) -> None:
     for name in ("one", "two"):
-        run("evaluate", "--ranking", f"{name}.run", "--concepts", "images.csv", "--card", f"{name}.json")
+        run("evaluate", f"{name}.run", "--concepts", "images.csv", "--card", f"{name}.json")
     assert run("compare", "one.json", "two.json", "--html", "report.html", "--resamples", "100").code == 0
     assert "Queries that differ most" in words(Path("report.html").read_text())
 
 
 def test_a_page_that_cannot_be_written_is_refused_before_the_work_begins(run: Run) -> None:
     for path in ("report.pdf", "absent/report.html", "images.csv"):
-        done = run("evaluate", "--ranking", "none.run", "--concepts", "images.csv", "--html", path)
+        done = run("evaluate", "none.run", "--concepts", "images.csv", "--html", path)
         assert done.code in (3, 6)
         assert path in done.err
         assert "none.run" not in done.err

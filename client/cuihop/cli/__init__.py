@@ -66,7 +66,7 @@ def main() -> None:
     announce_compilation(note if sys.stderr.isatty() else None)
     try:
         with noted_warnings():
-            application(sys.argv[1:])(prog_name="cuihop")
+            application(tuple(sys.argv[1:]))(prog_name="cuihop")
     except CuihopError as error:
         print_error(f"{error}{_search_hint(error)}")
         if "--json" in sys.argv:

@@ -102,13 +102,13 @@ def noted_warnings() -> Iterator[None]:
     from cuihop.errors import DamageWarning, ManyUnknownConcepts, OlderSnapshot
 
     with warnings.catch_warnings():
-        others, unknown = warnings.showwarning, dict[str, str]()
+        others, unknown = warnings.showwarning, dict[str, None]()
 
         def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
             if issubclass(category, DamageWarning | OlderSnapshot):
                 note(f"warning: {message}")
-            elif isinstance(message, ManyUnknownConcepts):
-                unknown[str(message)] = message.summary
+            elif issubclass(category, ManyUnknownConcepts):
+                unknown[str(message)] = None
             else:
                 others(message, category, *where)
 
@@ -117,7 +117,7 @@ def noted_warnings() -> Iterator[None]:
         try:
             yield
         finally:
-            for text in unknown.values():
+            for text in unknown:
                 note(text)
 
 

@@ -146,4 +146,4 @@ def check_some_known(
         f"{outside / total:.1%} of the concepts ({outside:,} of {total:,} occurrences) are unknown in release "
         f"{graph.release.name}, and {treated_text(resolution.treatment)}"
     )
-    warnings.warn(ManyUnknownConcepts("" if file is None else f"{file}: ", share, hint), stacklevel=3)
+    warnings.warn(ManyUnknownConcepts(f"{'' if file is None else f'{file}: '}{share}. {hint}"), stacklevel=3)
