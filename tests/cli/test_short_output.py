@@ -17,8 +17,8 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "evaluate": (("evaluate", "one.run", *IMAGES), "images.csv: 5 images, 8 concepts, 0 malformed"),
     "compare": (("compare", "one.run", "two.run", *IMAGES, "--resamples", "50"), "effect: the mean difference"),
     "study": (
-        ("study", "images.csv", "--unknown", "isolated", "--labels", "labels.csv", "--no-plots", "--overwrite", "--output",
-         "study", "--only", "tables"),
+        ("study", "images.csv", "--unknown", "isolated", "--labels", "labels.csv", "--no-plots", "--overwrite",
+         "--output", "study", "--only", "tables"),
         "P@K (%) of the ranking by nn-IoU less that by IoU",
     ),
     "captions": (("score", "captions", "references.csv", "captions.csv"), "references.csv: 3 captions, 0 empty"),
