@@ -247,7 +247,6 @@ def test_unknown_concepts_are_warned_of_once_and_their_share_is_in_the_error() -
     assert len(caught) == 1
     assert isinstance(caught[0].message, ManyUnknownConcepts)
     assert str(caught[0].message).startswith("25.0% of the concepts (1 of 4 occurrences) are unknown in release")
-    assert "25" not in caught[0].message.summary
     other = cuihop.SnapshotGraph.of([("C0042449", "C0005847")], concepts=["C0018670", "C0018671"])
     with pytest.warns(ManyUnknownConcepts):  # another graph
         evaluate(images, rows, other, unknown="isolated")
