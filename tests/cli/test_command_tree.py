@@ -28,6 +28,7 @@ WIDE = {"COLUMNS": "160"}
         ("score imra", "'cuihop score irma'"),
         ("explain concept A B", "'cuihop explain concepts'"),
         ("Distance", "'cuihop distance'"),
+        ("merge", "'cuihop shards merge'?"),
     ],
 )
 def test_the_command_that_was_meant_is_named(typed: str, meant: str, program: Run) -> None:

@@ -93,3 +93,8 @@ def test_json_has_all_of_it(run: Run) -> None:
     assert list(found["inputs"]) == ["concepts", "ranking"]
     assert found["counts"]["self_retrieved"] == 5
     assert found["parameters"]["direction"] == "any"
+
+
+def test_an_inferred_form_is_always_printed(run: Run) -> None:
+    Path("wide.csv").write_text("a,b,c\nb,a,c\n")
+    assert "a row for each query" in run("evaluate", "wide.csv", *IMAGES, "--missing", "zero").out

@@ -128,9 +128,11 @@ class _Group(TyperGroup):
 
 
 def _meant(unknown: str) -> list[str]:
-    """The command of a former name, or else the commands with a word that is spelt alike."""
+    """The command of a former name, those of this name in a group, or else those with a word that is spelt alike."""
     if unknown in _FORMER:
         return [_FORMER[unknown]]
+    if exact := [name for name in _installed() if name.split()[-1] == unknown]:
+        return exact
     words = {word: name for name in _installed() for word in name.split()} | {word: word for word in _RANK} | _FORMER
     return list(dict.fromkeys(words[each] for each in get_close_matches(unknown.lower(), words)))
 

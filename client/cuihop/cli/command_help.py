@@ -73,7 +73,7 @@ _FIRST = {
 
 _NEARNESS = frozenset({"direction", "lam", "weight", "ic", "unknown", "within_sab", "hops"})
 _OUTPUTS = frozenset(
-    {"output", "card", "cards", "system", "report", "plot", "plots", "html", "overwrite", "json", "rows"}
+    {"output", "card", "cards", "system", "report", "plot", "plots", "html", "overwrite", "json", "rows", "verbose"}
 )
 _ORDER = ("", "Input", "Measures", "Nearness", "Tests", "Models", "Output", "Resources")
 _NAMES = {bool: "", int: "N", float: "N", str: "TEXT"}

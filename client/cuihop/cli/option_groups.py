@@ -109,7 +109,7 @@ class VerboseOptions(JsonOptions):
     """The form of the result, and its length."""
 
     verbose: bool = option(
-        "Also print how each input was read, and what was treated as usual. JSON always has it.", default=False
+        "Also print how each input was read, and all conditions. --json always has them.", default=False
     )
 
 

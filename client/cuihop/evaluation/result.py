@@ -157,7 +157,7 @@ class MeasuredQueries:
     def account(self, *, brief: bool = False) -> list[str]:
         """A line on the reading of each input, one on the conditions, and lines on everything out of the ordinary.
 
-        With ``brief``, of the inputs only those that were changed or contradict themselves, and no usual treatment.
+        With ``brief``, of the inputs only those that `_ALWAYS` finds, and no usual treatment.
         """
         inputs = (line for line in self.inputs.values() if not brief or _ALWAYS.search(line))
         return [*inputs, *filter(None, [self.conditions()]), *self._notes(brief=brief)]
@@ -239,8 +239,8 @@ class MeasuredQueries:
         return json.dumps(self.summary(), indent=2, ensure_ascii=False, allow_nan=False)
 
 
-_ALWAYS = re.compile(r"; --order |set to 0|read in upper case|\b[1-9][\d,]* (captions?|pairs?) cut")
-"""Words in the summary of an input that was changed or contradicts itself."""
+_ALWAYS = re.compile(r"; --order |a row for each query|set to 0|read in upper case|\b[1-9][\d,]* (captions?|pairs?) cut")
+"""Words in the summary of an input whose form was inferred, that was changed, or contradicts itself."""
 
 _LAST_DIGIT = 1e-4  # of a mean as it is printed
 
