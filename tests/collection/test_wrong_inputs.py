@@ -167,7 +167,7 @@ DOORS = [
             "some"),
     command(COMPARE + " a={run} b={CSV_run} --concepts {file} --measure nn-CUI@3", "concepts"),
     command("study {file} --graph {graph} --unknown isolated --labels {labels} --only tables --no-plots --overwrite "
-            "--out {out}", "concepts", "some"),
+            "--output {out}", "concepts", "some"),
     command("explain query {file} img1 --above img2 --below img3 --graph {graph} --unknown isolated", "concepts",
             "some"),
     command("explain query {concepts} img1 --above img2 --below img3 --corpus {file} --graph {graph} "
@@ -209,7 +209,7 @@ DOORS = [
     command(EVALUATE + " --concepts {concepts} --labels {file} --baseline iou --measure 'P@3(modality)'", "labels"),
     command("compare --labels {file} a={run} b={CSV_run} --measure 'P@3(modality)' --resamples 10", "labels"),
     command("study {concepts} --graph {graph} --unknown isolated --labels {file} --only tables --no-plots --overwrite "
-            "--out {out}", "labels"),
+            "--output {out}", "labels"),
     python("Labels.read", "labels", lambda file: evaluate(
         Dataset(labels=Labels.read(file)), clean_ranking(), measures="P@3(modality)")),
     # campaigns
