@@ -31,7 +31,7 @@ FORMS = {
     "uts.nlm.nih.gov": r"/uts/(signup-login|assets/LicenseAgreement\.pdf)",
     "www.contributor-covenant.org": r"/version/2/1/code_of_conduct/",
     "www.ebi.ac.uk": r"/ols4",
-    "www.nlm.nih.gov": r"/research/umls/(licensedcontent/umlsknowledgesources\.html)?",
+    "www.nlm.nih.gov": r"/(research/umls/(licensedcontent/umlsknowledgesources\.html)?|databases/download/mesh\.html)",
 }
 """Host → what a path there looks like. A host is added by hand, once somebody has looked at it."""
 
