@@ -239,7 +239,9 @@ class MeasuredQueries:
         return json.dumps(self.summary(), indent=2, ensure_ascii=False, allow_nan=False)
 
 
-_ALWAYS = re.compile(r"; --order |a row for each query|set to 0|read in upper case|\b[1-9][\d,]* (captions?|pairs?) cut")
+_ALWAYS = re.compile(
+    r"; --order |a row for each query|set to 0|read in upper case|\b[1-9][\d,]* (captions?|pairs?) cut"
+)
 """Words in the summary of an input whose form was inferred, that was changed, or contradicts itself."""
 
 _LAST_DIGIT = 1e-4  # of a mean as it is printed
