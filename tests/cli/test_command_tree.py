@@ -83,7 +83,7 @@ def test_a_command_whose_package_is_missing_names_the_extra(program: Run, monkey
     listed = CliRunner(env=WIDE).invoke(application(["service"]), ["service"], prog_name="cuihop").output
     assert "(needs uvicorn: pip install 'cuihop[service]', or in a checkout pip install '.[service]')" in listed
     done = program("service", "check", "--any", "thing")
-    assert (done.code, "pip install '.[service]'" in done.err) == (8, True)
+    assert (done.code, "pip install '.[service]'" in done.err) == (8, True), done.err
 
 
 def test_an_installed_package_adds_a_command_to_a_group(monkeypatch: pytest.MonkeyPatch) -> None:

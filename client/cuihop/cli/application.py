@@ -186,7 +186,8 @@ def _selected(arguments: Sequence[str]) -> dict[str, EntryPoint]:
     """The commands that the arguments may need, by name; none if they begin with an unknown one."""
     first = arguments[0] if arguments else ""
     typed = (" ".join(arguments[:2]), first)
-    commands = _OWN if any(_ALIASES.get(name, name) in _OWN for name in typed) else _installed()
+    own = any(_ALIASES.get(name, name) in _OWN for name in typed)  # else installed packages are looked at
+    commands = dict(_OWN) if own else _installed()
     commands |= {alias: commands[name] for alias, name in _ALIASES.items()}
     names = [name for name in typed if name in commands][:1]
     names = names or [name for name in commands if name.startswith(f"{first} ")]

@@ -201,7 +201,7 @@ def test_without_the_packages_of_the_extra_everything_else_works() -> None:
         "    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert "cuihop[service,traces]" in done.stdout
+    assert "cuihop[traces]" in done.stdout
 
 
 @pytest.mark.slow
