@@ -266,7 +266,7 @@ def test_every_command_on_the_graph_of_record_runs_too(
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["grpc", "http"])
 def test_the_page_on_remote_graphs_holds_of_a_service(scheme: str, page_folder: Path, sooner: dict[str, str]) -> None:
-    with running_service(cuihop.SnapshotGraph.open(page_folder / "graph.cuihop")) as service:
+    with running_service(cuihop.SnapshotGraph.open(page_folder / "examples" / "graph.cuihop")) as service:
         address = service.grpc if scheme == "grpc" else service.http
         run_page(NEEDS_A_SERVICE, page_folder, Servers(page_folder), sooner | {"CUIHOP_GRAPH": address})
 
