@@ -381,12 +381,12 @@ def like(expected: Any, found: Any) -> bool:
 
 
 @pytest.mark.slow
-def test_the_tools_for_agents_answer_as_their_page_shows(prepared: Path) -> None:
+def test_the_tools_for_agents_answer_as_their_page_shows(demonstrated: Path) -> None:
     page = [json.loads(block) for language, block in blocks(ROOT / "docs" / "agents.md") if language == "json"]
     requested, expected = page[::2], page[1::2]
     assert {call["name"] for call in requested} == set(TOOLS)
     use = calls(*[(call["name"], call["arguments"]) for call in requested])
-    results = over_standard_streams(["--graph", str(prepared / "graph.cuihop")], use)
+    results = over_standard_streams(["--graph", str(demonstrated / "graph.cuihop")], use)
     for call, answer_shown, result in zip(requested, expected, results, strict=True):
         assert like(answer_shown, answer(result)), f"{call}\n{answer(result)}"
 
