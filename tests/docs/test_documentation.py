@@ -266,7 +266,7 @@ def test_every_command_on_the_graph_of_record_runs_too(
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["grpc", "http"])
 def test_the_page_on_remote_graphs_holds_of_a_service(scheme: str, page_folder: Path, sooner: dict[str, str]) -> None:
-    with running_service(cuihop.SnapshotGraph.open(page_folder / "graph.cuihop")) as service:
+    with running_service(cuihop.SnapshotGraph.open(page_folder / "examples" / "graph.cuihop")) as service:
         address = service.grpc if scheme == "grpc" else service.http
         run_page(NEEDS_A_SERVICE, page_folder, Servers(page_folder), sooner | {"CUIHOP_GRAPH": address})
 
@@ -381,12 +381,12 @@ def like(expected: Any, found: Any) -> bool:
 
 
 @pytest.mark.slow
-def test_the_tools_for_agents_answer_as_their_page_shows(prepared: Path) -> None:
+def test_the_tools_for_agents_answer_as_their_page_shows(demonstrated: Path) -> None:
     page = [json.loads(block) for language, block in blocks(ROOT / "docs" / "agents.md") if language == "json"]
     requested, expected = page[::2], page[1::2]
     assert {call["name"] for call in requested} == set(TOOLS)
     use = calls(*[(call["name"], call["arguments"]) for call in requested])
-    results = over_standard_streams(["--graph", str(prepared / "graph.cuihop")], use)
+    results = over_standard_streams(["--graph", str(demonstrated / "graph.cuihop")], use)
     for call, answer_shown, result in zip(requested, expected, results, strict=True):
         assert like(answer_shown, answer(result)), f"{call}\n{answer(result)}"
 
