@@ -43,7 +43,8 @@ def test_an_address_of_another_kind_is_refused() -> None:
     [
         "import cuihop; cuihop.connect('bolt://127.0.0.1:1')",
         "import cuihop.neo4j_graph.graph",
-        "from cuihop.cli import main; sys.argv[1:] = ['neo4j', 'query', 'RETURN 1', '-g', 'bolt://127.0.0.1:1']; main()",
+        "from cuihop.cli import main; "
+        "sys.argv[1:] = ['neo4j', 'query', 'RETURN 1', '-g', 'bolt://127.0.0.1:1']; main()",
     ],
 )
 def test_without_the_driver_the_error_names_the_extra(code: str) -> None:
