@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, entry_points
 
 import pytest
 import typer
@@ -79,7 +79,9 @@ def test_a_command_whose_package_is_missing_names_the_extra(program: Run, monkey
     def load(entry: EntryPoint) -> object:
         raise ModuleNotFoundError("No module named 'uvicorn'", name="uvicorn")
 
-    monkeypatch.setattr(EntryPoint, "load", load)
+    # Once importlib_metadata is imported, as by OpenTelemetry, entry points are of its class.
+    for kind in {EntryPoint, *(type(entry) for entry in entry_points(group=COMMANDS_GROUP))}:
+        monkeypatch.setattr(kind, "load", load)
     listed = CliRunner(env=WIDE).invoke(application(["service"]), ["service"], prog_name="cuihop").output
     assert "(needs uvicorn: pip install 'cuihop[service]', or in a checkout pip install '.[service]')" in listed
     done = program("service", "check", "--any", "thing")
