@@ -81,6 +81,10 @@ class Content:
         return f"information content {self.ic}: {INFORMATION_CONTENTS[self.ic]}{of_counts}"
 
 
+def _is_array(output: Path) -> bool:
+    return output.suffix.lower() == ".npy"
+
+
 @option_group
 class AllOptions:
     """Values of all pairs to compute."""
@@ -107,7 +111,7 @@ class AllOptions:
         if output is None:
             raise typer.BadParameter("--all needs --output FILE")
         _PAIRS_OR_ARRAY.check(output, "--output")
-        array = output.suffix.lower() == ".npy"
+        array = _is_array(output)
         if array and (self.at_least is not None or self.top is not None):
             raise typer.BadParameter("--at-least and --top are for a table of pairs: .csv, .tsv or .parquet")
         if not array and self.dtype != "float64":
@@ -118,14 +122,14 @@ class AllOptions:
 
 
 def all_similarities(
-    opened: ConceptGraph, measure: SimilarityMeasure, content: Content, chosen: AllOptions, options: JsonOptions,
+    opened: ConceptGraph, measure: SimilarityMeasure, content: Content, pairing: AllOptions, options: JsonOptions,
     output: Path,
 ) -> None:  # fmt: skip
     """Write the similarity of all concepts with all, or of a list of concepts with itself or with another.
 
     Values are those of a pair. Of one list, a table has each pair once, or with ``--top`` the nearest of each.
     """
-    array, rows, columns = output.suffix.lower() == ".npy", _listed(chosen.concepts), _listed(chosen.with_concepts)
+    array, rows, columns = _is_array(output), _listed(pairing.concepts), _listed(pairing.with_concepts)
     begun = time.perf_counter()
     hierarchy = opened.hierarchy
     if not isinstance(hierarchy, SnapshotHierarchy):
@@ -137,12 +141,12 @@ def all_similarities(
     for file in identifier_files(output, every) if array else ():
         check_output(file)
     with progress_bars() as bar_of:
-        resources = Resources(chosen.threads, progress=bar_of(measure))
+        resources = Resources(pairing.threads, progress=bar_of(measure))
         if array:
-            write_array(every, output, dtype=chosen.dtype, resources=resources)
+            write_array(every, output, dtype=pairing.dtype, resources=resources)
             pairs = len(every.rows) * len(every.columns)
         else:
-            pairs = write_pairs(every, output, at_least=chosen.at_least, top=chosen.top, resources=resources)
+            pairs = write_pairs(every, output, at_least=pairing.at_least, top=pairing.top, resources=resources)
     facts, seconds = hierarchy.facts(), time.perf_counter() - begun
     identifiers = [str(file) for file in identifier_files(output, every)] if array else []
     fields = {

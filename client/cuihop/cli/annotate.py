@@ -57,8 +57,8 @@ class _TextOptions(JsonOptions):
         if (self.texts is None) == (self.text is None):
             raise typer.BadParameter("give a file of texts, or --text TEXT")
         of_files = (self.spans, self.format, self.id_column, self.text_column)
-        given = self.output != Path(STANDARD_INPUT) or any(value is not None for value in of_files)
-        if self.text is not None and given:
+        for_files = self.output != Path(STANDARD_INPUT) or any(value is not None for value in of_files)
+        if self.text is not None and for_files:
             raise typer.BadParameter("--output, --spans, --format and columns go with a file of texts")
 
 

@@ -218,8 +218,10 @@ def _explain_sets(
         result = explain_pair(*sets, opened, nearness, look=look, paths=paths, titles=titles)
         varied = None if grid is None else sensitivity_of_pair(*sets, opened, grid, nearness=nearness)
 
-    more = {"relevance": with_release(result.release, fields_of(_relevance(result)), result.resolved.merged)}
-    options.write_and_print(result, varied, inputs, print_pair, print_pair_sensitivity, more if as_a_service else None)
+    more = None
+    if as_a_service and options.json:
+        more = {"relevance": with_release(result.release, fields_of(_relevance(result)), result.resolved.merged)}
+    options.write_and_print(result, varied, inputs, print_pair, print_pair_sensitivity, more)
 
 
 def _relevance(result: Explanation) -> RelevanceAnswer:

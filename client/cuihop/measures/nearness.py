@@ -277,8 +277,8 @@ class Nearness:
 
     def having(self, values: NearnessValues) -> Nearness:
         """This nearness with other values. λ that was not given is the default of the weight."""
-        given = {name: getattr(self, name) for name in ("n", "direction", "unknown", "weight", "ic")}
-        return Nearness(**{**given, "lam": self._given, **values}) if values else self
+        own = {name: getattr(self, name) for name in ("n", "direction", "unknown", "weight", "ic")}
+        return Nearness(**{**own, "lam": self._given, **values}) if values else self
 
     def lam_of(self, weight: Weight) -> float:
         """λ of a measure with another weight: as given, or its default."""

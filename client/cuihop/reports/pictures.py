@@ -61,7 +61,7 @@ def interval_picture(
     low: float | None, value: float | None, high: float | None, span: tuple[float, float], *, filled: bool = True,
     zero: bool = False,
 ) -> Html:  # fmt: skip
-    """A value with its interval on a line from the first to the last number of ``span``; the numbers stand beside it.
+    """A value with its interval on a line from the first to the last number of ``span``; the numbers are next to it.
 
     Args:
         filled: the mark of the value is filled. zero: a line at 0.

@@ -201,8 +201,8 @@ def _tables(tables: Iterable[Table]) -> Iterator[str]:
 def _nearness(result: MeasuredQueries) -> Nearness:
     """The nearness of the first measure nn-CUI, or of the evaluation."""
     parameters = result.parameters
-    given = {name: parameters[name] for name in _NEARNESS if parameters.get(name) is not None}
-    base = Nearness(**{"lam" if name == "lambda" else name: value for name, value in given.items()})
+    recorded = {name: parameters[name] for name in _NEARNESS if parameters.get(name) is not None}
+    base = Nearness(**{"lam" if name == "lambda" else name: value for name, value in recorded.items()})
     return next(
         (
             Nearness(gain.hops, gain.lam, base.direction, base.unknown, gain.weight, gain.ic)
@@ -215,7 +215,7 @@ def _nearness(result: MeasuredQueries) -> Nearness:
 def _query_article(
     query: str, data: Dataset, ranking: AnyRanking, graph: ConceptGraph, nearness: Nearness, k: int
 ) -> str:
-    """A query with its first ranks, and its concepts beside those of the image at the top, and of the best image."""
+    """A query with its first ranks, and its concepts next to those of the image at the top, and of the best image."""
     heading = f"<h3>Query {escape(query)}</h3>"
     listed = None if isinstance(ranking, Ranking) and query in ranking.missing else ranking
     try:
@@ -291,7 +291,7 @@ def _largest(differences: Float64, number: int) -> list[int]:
 
 
 def _both_first(query: str, systems: tuple[str, str], explained: _Sources, comparison: Comparison) -> str:
-    """The concepts of a query beside those of the image that each system retrieved first."""
+    """The concepts of a query next to those of the image that each system retrieved first."""
     data, rankings, graph = explained
     sources, corpus = data.images
     nearness = _nearness(comparison.cards[systems[0]].measured())
