@@ -21,6 +21,7 @@ PARSED = {"demo", "serve", "service check", "service warm", "service mcp", *(
     name for name in EXAMPLES if name.startswith("neo4j ")
 )}  # fmt: skip
 """Commands that need a server, a port or a minute."""
+SLOW = {"measures verify": pytest.mark.slow}
 NOT_SHOWN = {"help", "neighbors"}
 
 
@@ -71,7 +72,9 @@ def test_the_help_begins_with_the_example(name: str) -> None:
         assert words not in shown
 
 
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in PARSED])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=SLOW.get(name, ())) for name in EXAMPLES if name not in PARSED]
+)
 def test_the_example_runs(name: str, here: Path, program: Run) -> None:
     if name in ("service keys list", "service keys revoke"):
         assert program("service", "keys", "create", "curator", "--file", "keys.json").code == 0
