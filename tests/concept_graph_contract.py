@@ -747,7 +747,7 @@ class ConceptGraphContract(HierarchyContract):
             with ThreadPoolExecutor(16) as pool:
                 assert list(pool.map(ask, parts)) == [0] * len(parts)
 
-    pairs_a_thread = 60
+    pairs_a_thread = 15
 
 
 def check_against_networkx(

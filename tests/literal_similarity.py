@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import networkx as nx
 
@@ -42,6 +43,7 @@ class LiteralHierarchy:
             for node in self.dag
         }
         self.most = max(self.depth.values()) - 1
+        self.value = cache(self._value)
 
     def ic(self, node: object, kind: InformationContent) -> float:
         if node == ROOT:
@@ -56,7 +58,7 @@ class LiteralHierarchy:
     def hops(self, low: object, high: object) -> int:
         return int(nx.shortest_path_length(self.dag, low, high))
 
-    def value(self, a: str, b: str, measure: str, kind: InformationContent) -> float | None:
+    def _value(self, a: str, b: str, measure: str, kind: InformationContent) -> float | None:
         x, y = self.node_of[a], self.node_of[b]
         shared, united = self.above[x] & self.above[y], self.above[x] | self.above[y]
         subsumers = shared | ({ROOT} if self.virtual else set())

@@ -33,7 +33,7 @@ class TestCachedInFourEntries(ConceptGraphContract):
 
 class TestCachedInRedis(ConceptGraphContract):
     random_graphs = 20
-    pairs_a_thread = 20
+    pairs_a_thread = 8
 
     @pytest.fixture(scope="class")
     @classmethod

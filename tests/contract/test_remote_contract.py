@@ -17,7 +17,7 @@ class TestOverGrpc(ConceptGraphContract):
     scheme = "grpc"
     own_counts = False
     random_graphs = 15
-    pairs_a_thread = 20
+    pairs_a_thread = 8
 
     @pytest.fixture(scope="class")
     @classmethod

@@ -18,7 +18,7 @@ from cuihop_service.request_graph import RequestGraph
 class TestOfOneRequest(ConceptGraphContract):
     own_counts = False
     random_graphs = 20
-    pairs_a_thread = 20
+    pairs_a_thread = 8
 
     @pytest.fixture(scope="class")
     @classmethod
