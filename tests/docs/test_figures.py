@@ -46,6 +46,20 @@ def test_a_figure_without_a_source_is_found_on_a_page(
     assert "Name it in a comment" in line
 
 
+def test_figures_of_a_page_are_written_unless_they_are_only_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = (ROOT / "README.md").read_text(encoding="utf-8")
+    copy = tmp_path / "copy.md"
+    copy.write_text(right.replace("0.21 s", "0.31 s"), encoding="utf-8")
+    monkeypatch.setattr("page_figures.ROOT", tmp_path)
+    monkeypatch.setattr("page_figures.pages", lambda: [copy])
+    assert main(["--check"]) == 1
+    assert "0.31 s" in copy.read_text(encoding="utf-8")
+    assert main([]) == 0
+    assert copy.read_text(encoding="utf-8") == right
+
+
 @pytest.mark.parametrize(
     "text",
     [
