@@ -1,8 +1,9 @@
 # make demo    set everything up, write the example files, and tour the main job with them
 # make test    set everything up and run the tests of every package, in one process and on a core of servers: five minutes
 # make test-all  every test, on more examples: 17 minutes
-# make check   lint, formatting, types, import rules, plain language, the budget of lines, the reference
-# make bench   the measurements of benchmarks/: an hour or so; `make bench ONLY=evaluation` makes one part anew
+# make check   lint, formatting, types, import rules, plain language, the budget of lines, the reference, figures on pages
+# make bench   the measurements of benchmarks/: an hour or so; `make bench ONLY=evaluation` makes one part anew;
+#              then the figures on the pages are written from the results
 # make bench-smoke  each of them with little to do, to see that they run
 # make docs     the documentation as web pages, in build/docs; works without a network
 # make reference  docs/reference written anew from the code: commands, settings, HTTP, gRPC, Python
@@ -60,9 +61,11 @@ check: $(READY)
 	$(BIN)/python -m cuihop_tools.plain_language client service graph_loader tools tests docs .github $(wildcard *.md)
 	$(BIN)/python -m cuihop_tools.budget
 	$(BIN)/python docs/site/write_reference.py --check
+	$(BIN)/python docs/site/page_figures.py --check
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks $(addprefix --only ,$(ONLY))
+	$(BIN)/python docs/site/page_figures.py
 
 bench-smoke: $(READY)
 	$(BIN)/python -m benchmarks --smoke
