@@ -99,7 +99,6 @@ def prepare(folder: Path) -> None:
     for name in ("test_concepts.csv", "test_concepts_manual.csv", "train_concepts.csv"):
         folder.joinpath(name).write_bytes(gzip.decompress(shared(f"rocov2/{name}.gz").read_bytes()))
     shutil.copytree(shared("similarity_gold"), folder / "gold")
-    shutil.copytree(ROOT / "docs" / "examples", folder / "docs" / "examples")
     loaded = cuihop_loader.load([umls])
     cuihop.SnapshotGraph(loaded.sections).save(folder / "graph.cuihop")
 
