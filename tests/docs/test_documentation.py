@@ -2,9 +2,7 @@
 
 A ``console`` block shows commands behind ``$`` and, under each, its output; ``…`` stands for anything. A ``python``
 block is run as it is. The ``pycon`` blocks of a page are one session, and what they print is compared. Blocks of one
-page run in order in one folder, which holds real open data: ``umls/`` (RRF files), ``graph.cuihop`` (their snapshot),
-the concept files of the ROCOv2 test images, ``gold/`` (human scores of pairs of terms), and ``examples/``, the files
-of ``cuihop demo``. A command that ends with
+page run in order in one folder, which holds ``examples/``, the files of ``cuihop demo``. A command that ends with
 ``&`` is a server: the next command waits until it is ready, and it is stopped at the end of the page. The ports 8080
 and 50051 stand for free ones.
 """
@@ -12,7 +10,6 @@ and 50051 stand for free ones.
 from __future__ import annotations
 
 import doctest
-import gzip
 import importlib
 import json
 import os
@@ -86,26 +83,6 @@ def commands(block: str) -> list[tuple[str, str]]:
 
 
 @pytest.fixture(scope="session")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that documentation speaks of."""
-    return made_once(tmp_path_factory, "documentation", prepare)
-
-
-def prepare(folder: Path) -> None:
-    umls = folder / "umls"
-    umls.mkdir()
-    for name in ("MRREL.RRF", "MRCONSO.RRF"):
-        umls.joinpath(name).write_bytes(gzip.decompress(shared(f"rrf_open/{name}.gz").read_bytes()))
-    for name in ("test_concepts.csv", "test_concepts_manual.csv", "train_concepts.csv"):
-        folder.joinpath(name).write_bytes(gzip.decompress(shared(f"rocov2/{name}.gz").read_bytes()))
-    shutil.copytree(shared("similarity_gold"), folder / "gold")
-    for copied in (Path("docs/examples"), Path("benchmarks/results")):
-        shutil.copytree(ROOT / copied, folder / copied)
-    loaded = cuihop_loader.load([umls])
-    cuihop.SnapshotGraph(loaded.sections).save(folder / "graph.cuihop")
-
-
-@pytest.fixture(scope="session")
 def demonstrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example files of ``cuihop demo``."""
     return made_once(tmp_path_factory, "demonstrated", demonstrate)
@@ -123,10 +100,11 @@ def linked(source: Path, target: Path) -> Path:
 
 
 @pytest.fixture
-def page_folder(prepared: Path, demonstrated: Path, tmp_path: Path) -> Path:
+def page_folder(demonstrated: Path, tmp_path: Path) -> Path:
     """The folder in which the blocks of a page run."""
-    folder = Path(shutil.copytree(prepared, tmp_path / "page"))
+    folder = tmp_path / "page"
     linked(demonstrated, folder / "examples")
+    shutil.copytree(ROOT / "benchmarks" / "results", folder / "benchmarks" / "results")
     return folder
 
 
@@ -248,14 +226,6 @@ def test_every_command_of_the_first_page_runs_and_prints_what_is_shown(
         run_page(README, page_folder, servers, sooner | servers.environment())
 
 
-@pytest.mark.core
-def test_commands_of_the_first_page_on_files_of_the_demonstration_need_no_other_data(
-    demonstrated: Path, sooner: dict[str, str], tmp_path: Path
-) -> None:
-    linked(demonstrated, tmp_path / "examples")
-    run_page(README, tmp_path, Servers(tmp_path), sooner, only="examples/")
-
-
 def test_every_command_on_the_graph_of_record_runs_too(
     page_folder: Path, sooner: dict[str, str], killable_neo4j: LocalServer
 ) -> None:
@@ -325,13 +295,10 @@ def run_session(page: Path, folder: Path, variables: dict[str, str]) -> None:
     assert done.returncode == 0, f"{page.name}:\n{done.stdout}{done.stderr}"
 
 
-def run_page(page: Path, folder: Path, servers: Servers, variables: dict[str, str], only: str = "") -> None:
-    """Run the blocks of a page, or those of them that name ``only``."""
-    if not only:
-        run_session(page, folder, variables)
+def run_page(page: Path, folder: Path, servers: Servers, variables: dict[str, str]) -> None:
+    """Run the blocks of a page."""
+    run_session(page, folder, variables)
     for language, block in blocks(page):
-        if only not in block:
-            continue
         block = servers.own_ports(block)
         if language == "python":
             done = run_python(block, block, folder, variables)
