@@ -92,7 +92,7 @@ def _tour(folder: Path) -> None:
         "to try with your own data: docs/loading.md is about your release, docs/measures/index.md about the figures.\n"
         f"{_CREDIT}\n\n"
         f"A picture of step 4: {picture}\n"
-        f"{at_hand}To explore the graph in a browser: cuihop serve --store snapshot:{graph}, then open http://127.0.0.1:8080/"
+        f"{at_hand}To explore the graph in a browser: cuihop serve --graph {graph}, then open http://127.0.0.1:8080/"
     )
 
 
@@ -103,7 +103,7 @@ def _say(text: str) -> None:
 @contextmanager
 def _serving(graph: Path) -> Iterator[tuple[str, str]]:
     """Run a service on free ports of this machine until the block ends; yields its addresses."""
-    arguments = ("serve", "--store", f"snapshot:{graph}", "--http-port", "0", "--grpc-port", "0")
+    arguments = ("serve", "--graph", str(graph), "--http-port", "0", "--grpc-port", "0")
     console().print(f"$ cuihop {' '.join(arguments)} &", style="cyan")
     sys.stdout.flush()
     service = subprocess.Popen(  # noqa: S603

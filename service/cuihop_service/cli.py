@@ -69,7 +69,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JS
 def _check(*, config: ConfigOption = None, json: JsonOption = False, **given: Any) -> None:
     """Check, before a start, all that would keep the service from answering as configured.
 
-    Settings, store, password, Redis, certificates, keys, folders and ports: one line each, for a failure with the way
+    Settings, graph, password, Redis, certificates, keys, folders and ports: one line each, for a failure with the way
     on. The exit code is that of the first failure. It takes the options, variables and file of `cuihop serve`.
     """
     from cuihop_service.start_check import findings
@@ -123,8 +123,11 @@ def _option(name: str, group: str, hidden: bool) -> tuple[Any, Any]:
         kind, metavar = _KINDS.get(_without_bounds(field.annotation), (str, "TEXT"))
     if kind is bool:
         flag, default = f"{flag}/--no-{name.replace('_', '-')}" if field.default else flag, ""
+    names = [flag]
+    if name == "graph":  # as in every command
+        names, metavar = [flag, "-g"], "GRAPH"
     option = typer.Option(
-        flag, help=f"{field.description}{default}", show_default=False, metavar=metavar, rich_help_panel=group,
+        *names, help=f"{field.description}{default}", show_default=False, metavar=metavar, rich_help_panel=group,
         hidden=hidden,
     )  # fmt: skip
     return kind if kind == list[str] else kind | None, option

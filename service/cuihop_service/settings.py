@@ -9,7 +9,7 @@ import dataclasses
 import json
 import stat
 import tomllib
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Set
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
@@ -30,6 +30,7 @@ from cuihop_service.guard.address_limits import AddressLimits
 from cuihop_service.limits import Limits
 
 ENVIRONMENT_PREFIX = "CUIHOP_"
+_RENAMED = {"store": "graph", f"{ENVIRONMENT_PREFIX}STORE": f"{ENVIRONMENT_PREFIX}GRAPH"}
 
 Port = Annotated[int, Ge(0), Le(65535)]
 Count = Annotated[int, Ge(1)]
@@ -44,9 +45,9 @@ class ServiceSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, extra="forbid", frozen=True)
 
-    store: str = Field(
-        description="The store of the release: snapshot:PATH, or Neo4j at bolt://localhost:7687 or, by "
-        "routing, neo4j: in place of bolt: (user and password: NEO4J_USER, and NEO4J_PASSWORD or NEO4J_PASSWORD_FILE)."
+    graph: str = Field(
+        description="The graph to serve: path of a snapshot, bolt://HOST:PORT of a Neo4j server, or neo4j://HOST of a "
+        "cluster. User and password: NEO4J_USER, and NEO4J_PASSWORD or NEO4J_PASSWORD_FILE."
     )
     index: Literal["on", "off"] = Field(
         "on", description="Hold a Neo4j release in memory too. off: every answer is Cypher behind the cache."
@@ -56,7 +57,7 @@ class ServiceSettings(BaseSettings):
         description="Folder of index files of Neo4j releases, and of the copy of a snapshot.",
     )
     watch_seconds: Positive = Field(
-        1.0, description="Seconds between two looks at the store: for a new release, or a store that is down."
+        1.0, description="Seconds between two checks for a new release, or for a database that is down."
     )
     information_content_counts: Path | None = Field(
         None, description="Counts of concepts, for the information content corpus."
@@ -247,7 +248,7 @@ class ServiceSettings(BaseSettings):
 
 
 _FIRST_OF_GROUP = {
-    "Store": "store",
+    "Graph": "graph",
     "Network": "host",
     "TLS": "tls_certificate",
     "Callers": "keys_file",
@@ -292,7 +293,12 @@ def misspelt_variables(environment: Mapping[str, str]) -> list[tuple[str, str]]:
     """Variables of the environment that look like a setting's, and are none: each with the setting's own."""
     names = [f"{ENVIRONMENT_PREFIX}{name.upper()}" for name in ServiceSettings.model_fields]
     others = sorted(name for name in environment if name.startswith(ENVIRONMENT_PREFIX) and name not in names)
-    return [(name, alike[0]) for name in others if (alike := get_close_matches(name, names, 1, cutoff=0.88))]
+    return [(name, alike[0]) for name in others if (alike := _meant(name, names, 0.88))]
+
+
+def _meant(unknown: str, names: Collection[str], cutoff: float = 0.6) -> list[str]:
+    """The name that an unknown one may stand for: that of a renamed setting, or one that is spelt alike."""
+    return get_close_matches(_RENAMED.get(unknown, unknown), names, 1, cutoff)
 
 
 def _read(flags: dict[str, Any], file: Path | None) -> tuple[ServiceSettings | None, list[InputError]]:
@@ -308,7 +314,8 @@ def _read(flags: dict[str, Any], file: Path | None) -> tuple[ServiceSettings | N
         raise InputError("the settings cannot be read", file=file, found=reason, expected="a file in TOML") from None
     except ValidationError as error:
         in_file = TomlConfigSettingsSource(FromFile)().keys() - flags.keys()
-        return None, [_problem(one, file, in_file) for one in error.errors()]
+        unknown_first = sorted(error.errors(), key=lambda one: one["type"] == "missing")
+        return None, [_problem(one, file, in_file) for one in unknown_first]
 
 
 def _problem(error: ErrorDetails, file: Path | None, in_file: Set[str]) -> InputError:
@@ -322,7 +329,7 @@ def _problem(error: ErrorDetails, file: Path | None, in_file: Set[str]) -> Input
         hint = f"Give --{name.replace('_', '-')}, or set {ENVIRONMENT_PREFIX}{name.upper()}."
     elif setting not in ServiceSettings.model_fields:
         actual, expected = "no setting of this name", "one of those that `cuihop serve --help` shows"
-        alike = get_close_matches(name, ServiceSettings.model_fields, 1)
+        alike = _meant(name, ServiceSettings.model_fields)
         hint = f"Did you mean {alike[0]}?" if alike else None
     return InputError(
         "not as expected", file=file if setting in in_file else None, column=f"setting {name}", found=actual,

@@ -64,9 +64,7 @@ def test_it_ends_with_a_picture_and_the_address_of_the_explorer(demonstration: t
     for name in ("Pleural effusion", "Abnormal pleura morphology", "Chylothorax", "Edema", "C0032227"):
         assert name in words
     assert "A picture of step 4: examples/pleural-effusion.svg\n" in out
-    assert "cuihop serve --store snapshot:examples/graph.cuihop, then open http://127.0.0.1:8080/" in " ".join(
-        out.split()
-    )
+    assert "cuihop serve --graph examples/graph.cuihop, then open http://127.0.0.1:8080/" in " ".join(out.split())
 
 
 def test_pleural_effusion_and_pneumothorax_meet_in_the_pleura(demonstration: tuple[str, Path], program: Run) -> None:

@@ -44,8 +44,8 @@ EXAMPLES: Mapping[str, str] = {
     "measures agreement": "cuihop measures agreement pairs.csv --graph graph.cuihop",
     "shards merge": "cuihop evaluate run-a.csv --qrels qrels.txt --measure AP --checkpoint parts --shard 1/1\n"
     "cuihop shards merge parts",
-    "serve": "cuihop serve --store snapshot:graph.cuihop",
-    "service check": "cuihop service check --store snapshot:graph.cuihop",
+    "serve": "cuihop serve --graph graph.cuihop",
+    "service check": "cuihop service check --graph graph.cuihop",
     "service warm": "cuihop service warm concepts.csv --graph grpc://localhost:50051",
     "service keys create": "cuihop service keys create curator --scope read --file keys.json",
     "service keys list": "cuihop service keys list --file keys.json",
