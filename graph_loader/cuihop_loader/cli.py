@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from cuihop.cli.command_files import JSON, REJECTS, SNAPSHOT, TSV
+from cuihop.cli.neo4j_commands import SERVER
 from cuihop.cli.option_groups import VerboseOptions, argument, file_option, option, option_group
 from cuihop.cli.output import console, note, print_json, print_table
 from cuihop.errors import InputError
@@ -55,21 +56,16 @@ class _TargetOptions(VerboseOptions):
         "lists (.csv, .tsv, .parquet) and others, plain or compressed."
     )
     output: Path | None = file_option("The snapshot to write.", "-o", mark=SNAPSHOT)
-    to: str | None = _server_option(
-        "A Neo4j server to store the graph in, such as bolt://localhost:7687, or neo4j://HOST for a cluster, "
-        "beside or in place of a snapshot. User and password: NEO4J_USER, and NEO4J_PASSWORD or "
-        "NEO4J_PASSWORD_FILE.",
-        metavar="ADDRESS",
-    )
+    graph: str | None = _server_option(f"Store the graph in a Neo4j server. {SERVER}", "-g", metavar="GRAPH")
     switch: bool = _server_option("Switch readers to it at the end.", "--switch/--no-switch", default=True)
     changes: Path | None = _server_option("A file for every change since the release readers have now.", mark=TSV)
     report_json: Path | None = file_option("File for the report, as JSON.", mark=JSON)
 
     def __post_init__(self) -> None:
-        if self.output is None and self.to is None:
-            raise typer.BadParameter("say where the graph goes", param_hint="'--output' or '--to'")
-        if self.to is None and (self.changes is not None or not self.switch):
-            raise InputError("--changes and --no-switch are for a Neo4j server", advice="Add --to ADDRESS.")
+        if self.output is None and self.graph is None:
+            raise typer.BadParameter("say where the graph goes", param_hint="'--output' or '--graph'")
+        if self.graph is None and (self.changes is not None or not self.switch):
+            raise InputError("--changes and --no-switch are for a Neo4j server", advice="Add --graph ADDRESS.")
 
 
 @option_group
@@ -117,23 +113,23 @@ def load(target: _TargetOptions, rows: _LoadOptions) -> None:
     """Load a UMLS release, or ontologies and taxonomies, into a snapshot, a Neo4j server, or both.
 
     A server keeps serving its release until the new one is complete and has been read back. To fill a new database from
-    files with the server stopped, which is faster, write a snapshot and run `cuihop neo4j push --csv` on it.
+    files with the server stopped, which is faster, write a snapshot and run `cuihop neo4j push --import-files` on it.
     """
     options = rows.options
 
     from cuihop_loader.loading import load_to
     from cuihop_loader.neo4j_command import store_online
 
-    if target.to is not None:  # problems of the server are reported before files are read for minutes
+    if target.graph is not None:  # problems of the server are reported before files are read for minutes
         from cuihop.neo4j_graph.connection import Neo4jSettings
         from cuihop.neo4j_graph.releases import check_server
 
-        check_server(Neo4jSettings.from_environment(target.to))
+        check_server(Neo4jSettings.from_environment(target.graph))
     with _progress() as show:
         loaded = load_to(target.output, target.sources, options, show)
     outcome = None
-    if target.to is not None:
-        outcome = store_online(loaded.sections, target.to, switch=target.switch, changes=target.changes)
+    if target.graph is not None:
+        outcome = store_online(loaded.sections, target.graph, switch=target.switch, changes=target.changes)
     facts = loaded.report
     values = facts.to_json()
     if target.report_json is not None:

@@ -29,7 +29,7 @@ class _PushOptions(JsonOptions):
     graph: str | None = option(SERVER, "-g", envvar="CUIHOP_NEO4J", metavar="GRAPH", mark=FileUse.READS)
     switch: bool = option("Switch readers to it at the end.", "--switch/--no-switch", default=True)
     changes: Path | None = option("A file for every change since the release readers have now.", mark=TSV)
-    csv: Path | None = option(
+    import_files: Path | None = option(
         "Write files for `neo4j-admin database import` here, instead: for a new database.",
         mark=FileUse.WRITES_FOLDER,
     )
@@ -45,13 +45,15 @@ def push(options: _PushOptions) -> None:
     from cuihop_loader.neo4j_bulk import finish_bulk, write_bulk_files
 
     sections = Sections.open(options.snapshot, SNAPSHOT)
-    if options.csv is not None:
-        arguments = write_bulk_files(sections, options.csv.resolve())
+    if options.import_files is not None:
+        arguments = write_bulk_files(sections, options.import_files.resolve())
         note("stop the server, run this where it is installed, start it, then give this command with --imported:")
         typer.echo(shlex.join(["neo4j-admin", *arguments]))
         return
     if options.graph is None:
-        raise InputError("no server to store it in", advice="Give --graph, or --csv for files to import.")
+        raise InputError(
+            "no server to store it in", advice="Give --graph, or --import-files FOLDER for files to import."
+        )
     if options.imported:
         with Neo4jConnection.open(options.graph) as connection:
             outcome = StoreOutcome(finish_bulk(sections, connection), None)

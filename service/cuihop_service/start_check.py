@@ -134,7 +134,7 @@ def _keys(settings: ServiceSettings) -> str | None:
     now = datetime.now(UTC)
     active = sum(key.state(now) == "active" for key in read_keys(settings.keys_file))
     text = f"{settings.keys_file}: {active:,} active"
-    advice = f"create one with: cuihop service keys create NAME --file {settings.keys_file}"
+    advice = f"create one with: cuihop service keys create NAME --keys-file {settings.keys_file}"
     return text if active else _Remark(f"{text}; {advice}")
 
 

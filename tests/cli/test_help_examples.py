@@ -77,7 +77,7 @@ def test_the_help_begins_with_the_example(name: str) -> None:
 )
 def test_the_example_runs(name: str, here: Path, program: Run) -> None:
     if name in ("service keys list", "service keys revoke"):
-        assert program("service", "keys", "create", "curator", "--file", "keys.json").code == 0
+        assert program("service", "keys", "create", "curator", "--keys-file", "keys.json").code == 0
     for line in EXAMPLES[name].splitlines():
         done = program(*shlex.split(line)[1:])
         assert done.code == 0, f"{line}\n{done.err}"

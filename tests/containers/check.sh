@@ -129,7 +129,7 @@ passed "the image is built: $(docker image ls cuihop:latest --format '{{.Size}}'
 
 # An empty database first
 
-cuihop service keys create alone --file "$work/alone/keys.json" > "$work/alone/key" 2> /dev/null
+cuihop service keys create alone --keys-file "$work/alone/keys.json" > "$work/alone/key" 2> /dev/null
 chown -R 10001 "$work/alone" 2> /dev/null || sudo chown -R 10001 "$work/alone"
 start_alone cuihop-check-empty --env CUIHOP_WORKERS=2 cuihop
 within 300 "nothing said of the empty database" says cuihop-check-empty /health/ready "503 .*unavailable.*no release"
@@ -148,7 +148,7 @@ passed "the service that was started first answers, without a restart"
 # The service
 
 key=$(cat evaluation.key)
-cuihop service keys create metrics --scope metrics --file keys/keys.json > metrics.key 2> /dev/null
+cuihop service keys create metrics --scope metrics --keys-file keys/keys.json > metrics.key 2> /dev/null
 [ "$(curl -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:8080$distance")" = 401 ] || failed "answers without a key"
 curl -sf -H "Authorization: Bearer $key" "http://127.0.0.1:8080$distance" | grep -q '"hops":3,' || failed "HTTP"
 CUIHOP_API_KEY=$key cuihop distance C0006121 C0018670 --graph grpc://127.0.0.1:50051 | grep -q '^3 hops' || failed "gRPC"

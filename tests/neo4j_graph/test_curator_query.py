@@ -213,5 +213,5 @@ def test_the_commands(connection: Neo4jConnection, tmp_path: Path, capsys: pytes
     run(capsys, "neo4j", "releases", "switch", str(number))
     run(capsys, "neo4j", "releases", "switch", str(old))
     assert "from the command line" not in run(capsys, "neo4j", "releases", "remove", str(number))
-    out = run(capsys, "neo4j", "push", str(tmp_path / "new.cuihop"), "--csv", str(tmp_path / "csv"))
+    out = run(capsys, "neo4j", "push", str(tmp_path / "new.cuihop"), "--import-files", str(tmp_path / "csv"))
     assert out.startswith("neo4j-admin database import full neo4j --overwrite-destination")

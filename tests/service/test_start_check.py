@@ -127,11 +127,11 @@ def test_certificates(good: dict[str, Any], tmp_path: Path) -> None:
 
 def test_keys(good: dict[str, Any], tmp_path: Path) -> None:
     keys = tmp_path / "keys.json"
-    assert f"cuihop service keys create NAME --file {keys}" in failure(good | {"keys_file": keys}, "keys").text
+    assert f"cuihop service keys create NAME --keys-file {keys}" in failure(good | {"keys_file": keys}, "keys").text
     keys.write_text('{"version": 1, "keys": []}')
     keys.chmod(0o600)
     assert found(good | {"keys_file": keys})["keys"].state == "warning"  # nobody can ask
-    create(CreateOptions(name="somebody", file=keys))
+    create(CreateOptions(name="somebody", keys_file=keys))
     assert found(good | {"keys_file": keys})["keys"].text.endswith("1 active")
     keys.chmod(0o644)
     assert f"chmod 600 {keys}" in failure(good | {"keys_file": keys}, "keys").text
@@ -227,7 +227,7 @@ def test_neo4j(
     assert empty.exit_code == 5
     stored_graph(database, example_graph(), switch=True).close()
     assert found(flags)["graph"].text.startswith(f"{database.address}: release example, ")
-    create(CreateOptions(name="curator", file=tmp_path / "keys.json", scope=["cypher", "names"]))
+    create(CreateOptions(name="curator", keys_file=tmp_path / "keys.json", scope=["cypher", "names"]))
     curators = flags | {"cypher": True, "keys_file": tmp_path / "keys.json"}
     assert found(curators)["Cypher"].state == "warning"
     assert failure(curators | {"cypher_user": "nobody", "cypher_password": "none-such"}, "Cypher").exit_code == 5

@@ -127,7 +127,7 @@ class _InputOptions(NamesOptions):
     reference_concepts: Path | None = file_option(
         "Concepts of the reference captions: images and C1;C2.", shown="found by the names of the graph"
     )
-    concepts: list[str] | None = file_option(
+    predicted_concepts: list[str] | None = file_option(
         "Concepts of a system's captions, by the same extractor as those of the references.",
         metavar="SYSTEM=FILE", mark=FileUse.READS,
     )  # fmt: skip
@@ -145,7 +145,7 @@ class _InputOptions(NamesOptions):
         default="imageclef",
     )
     official: Official | None = measure_option(
-        "Rules of ImageCLEFmedical's program of this year, where they differ from those of its paper."
+        "Follow ImageCLEFmedical's evaluator of this year where it differs from the paper."
     )
 
 
@@ -241,11 +241,13 @@ def _concepts(
 
 def _concepts_of_files(options: _InputOptions, files: Mapping[str, Path]) -> Mapping[str, CaptionConcepts]:
     """Name of a system → concepts of the references and of its captions; without files there are none."""
-    concepts = _by_system(options.concepts, "--concepts", files)
+    concepts = _by_system(options.predicted_concepts, "--predicted-concepts", files)
     if options.reference_concepts is None and not concepts:
         return {}
     if options.reference_concepts is None or any(len(concepts.get(name, ())) != 1 for name in files):
-        raise typer.BadParameter("--reference-concepts FILE and --concepts SYSTEM=FILE for each system go together")
+        raise typer.BadParameter(
+            "--reference-concepts FILE and --predicted-concepts SYSTEM=FILE for each system go together"
+        )
     true = ImageConcepts.read(options.reference_concepts)
     return {name: CaptionConcepts(true, ImageConcepts.read(concepts[name][0])) for name in files}
 

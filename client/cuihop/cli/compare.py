@@ -56,11 +56,13 @@ class _SystemOptions(SystemOptions):
         "Two or more, each FILE or NAME=FILE: rankings, as for cuihop evaluate, or score cards.",
         metavar="SYSTEM", mark=FileUse.READS,
     )  # fmt: skip
-    best: int | None = measure_option(
+    best_systems: int | None = measure_option(
         "With --by-system: list only this number of systems of each group, the best by the first measure.",
         min=0, shown="all",
     )  # fmt: skip
-    worst: int | None = measure_option("Beside --best: this number of the worst of each group.", min=0, shown="all")
+    worst_systems: int | None = measure_option(
+        "With --by-system: list this number of the worst systems of each group.", min=0, shown="all"
+    )
 
 
 @option_group
@@ -138,8 +140,9 @@ def compare_systems(
         against=tests.against, tests=tests.tests, **of_tests,
     )  # fmt: skip
     ranked = RankedSystems.of(
-        comparison.cards, comparison.measures, means_by_rank, labelled, labels_of_systems.best, labels_of_systems.worst
-    )
+        comparison.cards, comparison.measures, means_by_rank, labelled,
+        labels_of_systems.best_systems, labels_of_systems.worst_systems,
+    )  # fmt: skip
     labels = groups.read_groups(options.read_labels(options.images(), options, options.unknown) if groups.by else None)
     by_label = groups_of_cards(comparison.cards, comparison.measures, labels, groups.by, of_tests)
     in_order = labelled.labels is not None or bool(means_by_rank)

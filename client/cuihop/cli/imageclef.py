@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import typer
@@ -75,8 +76,8 @@ class _DetectionOptions(NamesOptions, ColumnOptions):
     training: Path | None = file_option(
         "Concepts of the training images: also scores by their number of training images."
     )
-    official: bool = measure_option(
-        "Read an empty field, as ImageCLEF's evaluator, as one concept without a name.", "--official", default=False
+    official: Literal["2025"] | None = measure_option(
+        "Follow ImageCLEFmedical's evaluator of this year: an empty field is one concept without a name."
     )
 
 
@@ -111,7 +112,9 @@ def concept_detection(
     with graph.opened() as opened:
         named = opened if opened is None or added is None else GraphWithNames(opened, added)
         files = predictions_named(options.predictions, "PREDICTIONS")
-        truth = TrueConcepts.read(options.truth, options.manual_truth, official=options.official, **options.columns)
+        truth = TrueConcepts.read(
+            options.truth, options.manual_truth, official=options.official is not None, **options.columns
+        )
         results = {name: truth.evaluation(path, named, near.nearness) for name, path in files.items()}
         report = SystemReport(results, outputs.rows, tests)
         averages = {name: average_scores(each, **tests) for name, each in results.items()}

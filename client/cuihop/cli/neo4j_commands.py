@@ -287,7 +287,7 @@ def _list(connection: Neo4jConnection, options: _ListOptions, done: str = "") ->
 @option_group
 class _PullOptions(_ServerOptions):
     output: Path = option("Path of the snapshot.", "-o", required=True, mark=SNAPSHOT)
-    release: int | None = option("Number; the active release by default.")
+    number: int | None = option("Number of the release; the active one by default.")
 
 
 def pull(options: _PullOptions) -> None:
@@ -296,7 +296,7 @@ def pull(options: _PullOptions) -> None:
     from cuihop.neo4j_graph.releases import check_schema
 
     with options.connected() as connection:
-        number = options.release if options.release is not None else check_schema(connection).active
+        number = options.number if options.number is not None else check_schema(connection).active
         if number is None:
             raise InputError("the database has no active release", advice="See: cuihop neo4j releases list")
         sections = snapshot_sections(connection, number)

@@ -50,7 +50,7 @@ class _FuseOptions(_RunsOptions):
     normalisation: Normalisation = option(
         "Of the scores of each run and query; methods by rank have none.", default="min-max"
     )
-    k: int = option("Of rrf: rank r gets 1 / (k + r).", default=60, min=1)
+    rrf_k: int = option("k of rrf: rank r gets 1 / (k + r).", default=60, min=1)
     depth: int | None = option("Documents to write for each query.", min=1, shown="all")
 
 
@@ -90,7 +90,7 @@ def fuse_runs(options: _FuseOptions) -> None:
     RANX.check()
     read = options.read(None)
     with interpreted():
-        run = fused(read, options.method, normalisation=options.normalisation, k=options.k, depth=options.depth)
+        run = fused(read, options.method, normalisation=options.normalisation, k=options.rrf_k, depth=options.depth)
     run.to_run(options.output)
     inputs = [ranking.account for ranking in read]
     if options.json:

@@ -73,7 +73,7 @@ class _OutputOptions(VerboseOptions):
         "-o", required=True, mark=FileUse.WRITES_FOLDER,
     )  # fmt: skip
     overwrite: bool = file_option("Replace an earlier study in that folder.", default=False)
-    cards: bool = file_option("Write a score card of each ranking.", default=False)
+    score_cards: bool = file_option("Write a score card of each ranking.", default=False)
     plots: bool = file_option("Draw figures.", "--plots/--no-plots", default=True)
     only: list[str] | None = measure_option("One of tables, ablation and cost. May be repeated.", shown="all parts")
     timed_queries: int = measure_option("Number of queries timed in plain Python.", default=5, min=1)
@@ -140,7 +140,7 @@ def study(context: typer.Context, options: _ImageOptions, outputs: _OutputOption
         own = [] if first is None else first.account()[len(first.inputs) :]
         notes = [*inputs.values(), *own]
         write_study(
-            folder, results, study_inputs, notes, _machine_text(machine), plots=outputs.plots, cards=outputs.cards
+            folder, results, study_inputs, notes, _machine_text(machine), plots=outputs.plots, cards=outputs.score_cards
         )
         record = {
             "command": shlex.join(["cuihop", *sys.argv[1:]]),

@@ -241,7 +241,7 @@ class RankedSystems:
     def __post_init__(self) -> None:
         """Refuse best and worst of each group without groups."""
         if (self.best, self.worst) != (None, None) and not self.labels.by:
-            raise typer.BadParameter("--best and --worst are of each group: --by-system LABEL gives the groups")
+            raise typer.BadParameter("--best-systems and --worst-systems need groups: add --by-system LABEL")
 
     @property
     def ranks(self) -> dict[str, int]:

@@ -21,7 +21,7 @@ keys = typer.Typer(name="keys", help="API keys of the service: create, list, rev
 
 @option_group
 class _FileOptions:
-    file: Path = option("The file of the keys.", "-f", required=True, envvar="CUIHOP_KEYS_FILE", dir_okay=False)
+    keys_file: Path = option("The file of the keys.", "-f", required=True, envvar="CUIHOP_KEYS_FILE", dir_okay=False)
 
 
 @option_group
@@ -58,10 +58,10 @@ def create(options: CreateOptions) -> None:
     name, limits = options.name, (options.requests, options.burst, options.pairs)
     rate = None if limits == (None, None, None) else Rate(*limits)
     text, key = new_key(name, options.scope or ["read"], now=now, days=options.expires, rate=rate)
-    with changed_keys(options.file) as stored:
+    with changed_keys(options.keys_file) as stored:
         if any(other.name == name and other.state(now) == "active" for other in stored):
             raise InputError(
-                "there is a key of this name already", file=options.file, column="name", found=name,
+                "there is a key of this name already", file=options.keys_file, column="name", found=name,
                 advice="Revoke it first, or take another name.",
             )  # fmt: skip
         stored.append(key)
@@ -76,7 +76,7 @@ def list_keys(options: _ListOptions) -> None:
     from cuihop_service.guard.key_file import read_keys
 
     now = datetime.now(UTC)
-    stored = sorted(read_keys(options.file), key=lambda key: (key.created, key.name))
+    stored = sorted(read_keys(options.keys_file), key=lambda key: (key.created, key.name))
     if options.json:
         records = [
             {k: v for k, v in key.fields().items() if k != "sha256"} | {"state": key.state(now)} for key in stored
@@ -95,7 +95,7 @@ def revoke(options: _RevokeOptions) -> None:
     from cuihop.errors import InputError
     from cuihop_service.guard.key_file import changed_keys
 
-    now, name, file = datetime.now(UTC), options.name, options.file
+    now, name, file = datetime.now(UTC), options.name, options.keys_file
     with changed_keys(file) as stored:
         indices = [i for i, key in enumerate(stored) if name in (key.name, key.id) and key.revoked is None]
         if not indices:
