@@ -10,16 +10,7 @@ import numpy as np
 
 from cuihop.errors import InputError, first_few
 from cuihop.files.text_lines import quoted
-from cuihop.graph import (
-    MOST_SABS,
-    ConceptGraph,
-    Direction,
-    DistancePack,
-    Path,
-    Release,
-    Resolution,
-    SearchHit,
-)
+from cuihop.graph import MOST_SABS, ConceptGraph, Direction, DistancePack, Path, Release, Resolution, SearchHit
 from cuihop.identifiers import Identifiers, is_identifier
 
 BACKWARDS: Mapping[Direction, Direction] = {"any": "any", "up": "down", "down": "up", "vertical": "vertical"}

@@ -26,11 +26,7 @@ ConfigOption = Annotated[
 ]
 
 
-def _serve(
-    *,
-    config: ConfigOption = None,
-    **given: Any,
-) -> None:
+def _serve(*, config: ConfigOption = None, **given: Any) -> None:
     """Answer distances and relevance over HTTP and gRPC.
 
     Each option but --config is a setting, and may also be a variable (--http-port is CUIHOP_HTTP_PORT) or a line in the
@@ -67,10 +63,10 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JS
 
 
 def _check(*, config: ConfigOption = None, json: JsonOption = False, **given: Any) -> None:
-    """Check, before a start, all that would keep the service from answering as configured.
+    """Check, before a start, that the service can run as it is configured.
 
-    Settings, graph, password, Redis, certificates, keys, folders and ports: one line each, for a failure with the way
-    on. The exit code is that of the first failure. It takes the options, variables and file of `cuihop serve`.
+    Settings, graph, password, Redis, certificates, keys, folders and ports: one line each, with advice for a failure.
+    The exit code is that of the first failure. Options, variables and file are those of `cuihop serve`.
     """
     from cuihop_service.start_check import findings
 

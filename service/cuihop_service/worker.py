@@ -62,10 +62,7 @@ _COMPILING_THREADS = (HIERARCHY_THREAD, WATCH_THREAD)
 
 
 def run_worker(
-    settings: ServiceSettings,
-    http: socket.socket,
-    grpc_port: int,
-    on_ready: Callable[[Addresses], None],
+    settings: ServiceSettings, http: socket.socket, grpc_port: int, on_ready: Callable[[Addresses], None]
 ) -> None:
     """Answer until SIGTERM or SIGINT.
 
@@ -82,10 +79,7 @@ def run_worker(
 
 
 async def _answer(
-    settings: ServiceSettings,
-    http: socket.socket,
-    grpc_port: int,
-    on_ready: Callable[[Addresses], None],
+    settings: ServiceSettings, http: socket.socket, grpc_port: int, on_ready: Callable[[Addresses], None]
 ) -> None:
     loop = asyncio.get_running_loop()
     folder = os.environ.get(FOLDER_VARIABLE)

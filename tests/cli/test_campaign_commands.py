@@ -134,7 +134,7 @@ def test_score_cards_have_the_same_groups(run: Run) -> None:
         (("--best-systems", "1"), "add --by-system LABEL"),
         (("--systems", "systems.csv", "--by-system", "media"), "no such label of systems"),
         (("--by", "type"), "--by needs labels of the queries"),
-        (("--no-tests", "--plot", "x.svg"), "--no-tests leaves out"),
+        (("--no-tests", "--plot", "x.svg"), "which --no-tests does not compute"),
         (("--grades", "DR=two"), "not grades in words"),
         (("--order", "rank", "--measure", "P@1"), None),
     ],

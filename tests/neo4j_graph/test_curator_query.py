@@ -203,7 +203,7 @@ def test_the_commands(connection: Neo4jConnection, tmp_path: Path, capsys: pytes
     assert SnapshotGraph.open(tmp_path / "back.cuihop").release == new.release
     application()(["neo4j", "releases", "rollback", "--json"], standalone_mode=False)
     said = capsys.readouterr()
-    assert f"readers went back from release {number} to release " in said.err
+    assert f" is active again, in place of release {number}" in said.err
     listed = json.loads(said.out)["releases"]
     old = next(r["number"] for r in listed if r["active"])
     assert old != number

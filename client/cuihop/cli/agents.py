@@ -27,7 +27,7 @@ class _Options(GraphOptions):
 def mcp(options: _Options) -> None:
     """Serve tools to a language-model agent (Model Context Protocol, standard input and output).
 
-    An agent's client starts this command. Answers go to the provider of its model; names of UMLS are licensed.
+    The agent's client starts this command. Answers go to the provider of its model; the names of UMLS are licensed.
     """
     with installed_by("cuihop[mcp]"):
         import anyio

@@ -38,7 +38,7 @@ class ModelOptions:
     """Models, and embeddings of images and captions."""
 
     model: list[str] | None = _model_option(
-        "Model of BERTScore, BLEURT, AlignScore or similarity, from a folder. Nothing is fetched.",
+        "Folder of the model for BERTScore, BLEURT, AlignScore or similarity. Nothing is downloaded.",
         metavar="MEASURE=FOLDER",
         mark=FileUse.READS,
     )
@@ -128,7 +128,7 @@ class _InputOptions(NamesOptions):
         "Concepts of the reference captions: images and C1;C2.", shown="found by the names of the graph"
     )
     predicted_concepts: list[str] | None = file_option(
-        "Concepts of a system's captions, by the same extractor as those of the references.",
+        "Concepts of a system's captions, from the same extractor as those of the references.",
         metavar="SYSTEM=FILE", mark=FileUse.READS,
     )  # fmt: skip
     scores: list[str] | None = file_option(
@@ -144,15 +144,13 @@ class _InputOptions(NamesOptions):
         "Words in lower case, with “number” for digits and without punctuation; or as they are given.",
         default="imageclef",
     )
-    official: Official | None = measure_option(
-        "Follow ImageCLEFmedical's evaluator of this year where it differs from the paper."
-    )
+    official: Official | None = measure_option("Follow ImageCLEFmedical's evaluator of this year, not the paper.")
 
 
 @option_group
 class _OutputOptions(VerboseOptions, ReportOptions):
     output: Path | None = file_option("File for the values of captions, as CSV.", "-o", mark=CSV)
-    rows: int = option("Rows of near misses.", default=10, min=0)
+    rows: int = option("Rows of each table of details, such as near misses.", default=10, min=0)
 
 
 def caption_scores(
@@ -168,7 +166,7 @@ def caption_scores(
 ) -> None:  # fmt: skip
     """Score predicted captions: ROUGE, BLEU, F1 of concepts with near misses, and values computed elsewhere.
 
-    Several systems are ranked, and compared as by cuihop compare.
+    Several systems are ranked, and compared as in cuihop compare.
     """
     job = run.job(context)
     files = predictions_named(inputs.predictions, "PREDICTIONS")

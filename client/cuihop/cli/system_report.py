@@ -46,7 +46,7 @@ def predictions_named(texts: Sequence[str], argument: str) -> dict[str, Path]:
     for stated_name, path in named_files(texts, argument):
         name = stated_name or system_name(path.name)
         if name in files:
-            raise typer.BadParameter(f"two predictions are called {name!r}: NAME=FILE gives one another name")
+            raise typer.BadParameter(f"two predictions are called {name!r}; NAME=FILE renames one")
         files[name] = path
     return files
 

@@ -28,12 +28,12 @@ class _FileOptions:
 class CreateOptions(_FileOptions):
     """A key to create."""
 
-    name: str = argument("Whose key: a person, a group or a program.")
-    scope: list[str] | None = option("read, names, cypher or metrics. Repeatable. Without: read.", "-s")
+    name: str = argument("Owner of the key: a person, a group or a program.")
+    scope: list[str] | None = option("Scope: read, the default; names, cypher or metrics. May be repeated.", "-s")
     expires: float | None = option("Days until it expires.", metavar="DAYS")
-    requests: float | None = option("Requests a second, instead of the service's own rate.", "--requests-per-second")
-    burst: int | None = option("Requests at once after a pause.")
-    pairs: int | None = option("Pairs a minute, instead of the service's own rate.", "--pairs-per-minute")
+    requests: float | None = option("Requests per second, instead of the service's own rate.", "--requests-per-second")
+    burst: int | None = option("Requests at once after a pause, instead of the service's own bound.")
+    pairs: int | None = option("Pairs per minute, instead of the service's own rate.", "--pairs-per-minute")
 
 
 @option_group
@@ -48,7 +48,7 @@ class _RevokeOptions(_FileOptions):
 
 @keys.command()
 def create(options: CreateOptions) -> None:
-    """Create a key and print it, this once: only its hash is stored."""
+    """Create a key and print it, only this once: the file holds its hash."""
     from cuihop.errors import InputError
     from cuihop_service.callers import Rate
     from cuihop_service.guard.api_keys import new_key
@@ -89,7 +89,7 @@ def list_keys(options: _ListOptions) -> None:
 
 @keys.command()
 def revoke(options: _RevokeOptions) -> None:
-    """Close a key. A running service sees it within seconds."""
+    """Revoke a key. A running service refuses it within seconds."""
     from dataclasses import replace
 
     from cuihop.errors import InputError
