@@ -20,7 +20,7 @@ from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import console, note, print_table
 from cuihop.files.written_files import write_whole
 from cuihop.notebooks.table import Table
-from cuihop_loader.demo_files import EXAMPLES, ontology, write_examples
+from cuihop_loader.demo_files import EXAMPLE_FILES, ontology, write_examples
 
 __all__ = ["demo", "ontology", "write_examples"]
 
@@ -32,19 +32,19 @@ def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder of the example files."), FileUse.WRITES_FOLDER
     ] = Path("examples"),
-    tour: Annotated[bool, typer.Option("--tour", help="Show the main job with these files.")] = False,
+    tour: Annotated[bool, typer.Option("--tour", help="Also run the main commands on them, step by step.")] = False,
 ) -> None:
     """Write example files to try every command with: a graph, images, captions, rankings and judgements.
 
-    The graph is the Human Phenotype Ontology, by UMLS concepts. Images, captions and systems are invented. Other files
-    of the folder stay.
+    The graph is the Human Phenotype Ontology, mapped to UMLS concepts. Images, captions and systems are invented. Other
+    files in the folder are kept.
     """
     note("writing the example files; the first time this takes half a minute, to compile")
     write_examples(output)
     if tour:
         _tour(output)
         return
-    print_table(Table(["file", "content", "try"], [list(row) for row in EXAMPLES]), f"Example files in {output}")
+    print_table(Table(["file", "content", "try"], [list(row) for row in EXAMPLE_FILES]), f"Example files in {output}")
     screen = console()
     screen.print(f"Before the commands: cd {output} && export CUIHOP_GRAPH=graph.cuihop", highlight=False)
     screen.print("The main job with these files, step by step: cuihop demo --tour", highlight=False)

@@ -9,9 +9,9 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-__all__ = ["EXAMPLES", "HelpfulCommand", "help_text", "with_values"]
+__all__ = ["COMMAND_EXAMPLES", "HelpfulCommand", "help_text", "with_values"]
 
-EXAMPLES: Mapping[str, str] = {
+COMMAND_EXAMPLES: Mapping[str, str] = {
     "demo": "cuihop demo",
     "load": "cuihop load umls --output umls.cuihop",
     "info": "cuihop info graph.cuihop",
@@ -113,7 +113,7 @@ def help_text(command: str, described: Callable[..., Any]) -> str | None:
     if not described.__doc__:
         return None
     first, *rest = (" ".join(each.split()) for each in inspect.cleandoc(described.__doc__).split("\n\n"))
-    example = "\n".join(f"$ {line}" for line in EXAMPLES.get(command, "").splitlines())
+    example = "\n".join(f"$ {line}" for line in COMMAND_EXAMPLES.get(command, "").splitlines())
     return "\n\n".join(filter(None, (first, example, *rest)))
 
 
