@@ -30,7 +30,9 @@ _OF_THE_REPORT = "Graph of|^ (concepts|is_a edges|longest|names)"
 
 def demo(
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder of the example files."), FileUse.WRITES_FOLDER
+        Path,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the example files."),
+        FileUse.WRITES_FOLDER,
     ] = Path("examples"),
     tour: Annotated[bool, typer.Option("--tour", help="Also run the main commands on them, step by step.")] = False,
 ) -> None:

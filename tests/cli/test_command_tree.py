@@ -68,7 +68,8 @@ def test_a_command_alone_and_among_all_is_the_same(name: str) -> None:
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], []])
 def test_the_list_of_commands_is_the_same_without_their_imports(arguments: list[str]) -> None:
     whole = CliRunner(env=WIDE).invoke(application(), ["--help"], prog_name="cuihop").output
-    assert CliRunner(env=WIDE).invoke(application(arguments), arguments, prog_name="cuihop").output == whole
+    listed = CliRunner(env=WIDE).invoke(application(arguments), arguments, prog_name="cuihop").output
+    assert listed.rstrip() == whole.rstrip()
 
 
 def test_the_list_of_commands_imports_none_of_them() -> None:
@@ -76,7 +77,7 @@ def test_the_list_of_commands_imports_none_of_them() -> None:
 
 
 def test_a_command_after_two_hyphens_runs(program: Run) -> None:
-    assert "LCS" in program("--", "measures", "list").out
+    assert "used by" in program("--", "measures", "list").out
 
 
 def test_help_without_a_command_lists_them_all(program: Run) -> None:

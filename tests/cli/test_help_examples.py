@@ -62,6 +62,14 @@ def test_every_command_has_an_example() -> None:
         assert lines[0].startswith(f"cuihop {name}") or lines[-1].startswith(f"cuihop {name}")
 
 
+def test_an_option_of_one_name_is_a_flag_in_every_command_or_in_none() -> None:
+    kinds = {
+        (each.opts[0], each.is_flag) for one in COMMANDS.values() for each in one.params if hasattr(each, "is_flag")
+    }
+    names = [name for name, _ in kinds]
+    assert [name for name in names if names.count(name) > 1] == []
+
+
 @pytest.mark.parametrize("name", COMMAND_EXAMPLES)
 def test_the_help_begins_with_the_example(name: str) -> None:
     shown = CliRunner(env={"COLUMNS": "200"}).invoke(application(name.split()), [*name.split(), "--help"]).output

@@ -37,8 +37,8 @@ class _RankingOptions:
 
     ranking: Path | None = argument(
         "Ranking: TREC run; CSV or Parquet (query, document, score or rank); .npy of row numbers or embeddings.",
-        default=None, metavar="RUN",
-    )  # fmt: skip
+        default=None,
+    )
     baseline: str | None = file_option("Instead of RANKING: iou, nn-iou, bm, tf-idf, random or random:SEED.")
     corpus_embeddings: Path | None = file_option("With --corpus: embeddings of the corpus.")
 
