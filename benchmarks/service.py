@@ -111,7 +111,7 @@ def running(*command: str, port: int, **environment: str) -> Iterator[int]:
 def serving(snapshot: Path, http_port: int, grpc_port: int, workers: int = 1) -> Any:
     """``cuihop serve``, until the block ends."""
     return running(
-        "-m", "cuihop", "serve", "--store", str(snapshot), "--workers", str(workers),
+        "-m", "cuihop", "serve", "--graph", str(snapshot), "--workers", str(workers),
         "--http-port", str(http_port), "--grpc-port", str(grpc_port), port=http_port,
     )  # fmt: skip
 

@@ -464,6 +464,14 @@ class ConceptGraphContract(HierarchyContract):
         assert [hit.matched for hit in example.search("c0006121")] == ["C0006121"]
         assert [(hit.cui, hit.matched) for hit in example.search("C9000901")] == [("C0042449", "C9000901")]
 
+    def test_search_finds_identifiers_in_lower_case_among_other_ones(self, adapt: Adapt) -> None:
+        mixed = SnapshotGraph.of([("C0000002", "HP:0000118")], names={"HP:0000118": ["root"]}, name="mixed")
+        with adapt(mixed) as graph:
+            hits = [*graph.search("c0000002"), *graph.search(" hp:0000118 "), *graph.search("HP:0000118")]
+        assert [(hit.cui, hit.matched, hit.kind) for hit in hits] == [
+            ("C0000002", "C0000002", "identifier"), *[("HP:0000118", "HP:0000118", "identifier")] * 2
+        ]  # fmt: skip
+
     def test_search_keeps_its_limit(self, example: ConceptGraph) -> None:
         assert len(example.search("b", limit=2)) == 2
         assert len({hit.cui for hit in example.search("b", limit=100)}) == 4

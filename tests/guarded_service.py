@@ -40,7 +40,7 @@ def new_key_in(file: Path, name: str, *scopes: str, rate: Rate | None = None, da
 
 def guard_of(**settings: Any) -> ConfiguredGuard:
     """The guard of a service with these settings."""
-    return configured_guard(read_settings({"store": "none.cuihop", **settings}))
+    return configured_guard(read_settings({"graph": "none.cuihop", **settings}))
 
 
 def key_file(path: Path) -> KeyFile:

@@ -103,10 +103,9 @@ def started(
     log = folder / "log"
     clean = {key: value for key, value in os.environ.items() if not key.startswith("CUIHOP_")}
     clean["CUIHOP_MCP"] = "false"  # the tools for agents take as long to import as all else
-    address = store if isinstance(store, str) else f"snapshot:{store}"
     with log.open("w") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "cuihop", "serve", "--store", address,
+            [sys.executable, "-m", "cuihop", "serve", "--graph", str(store),
              "--http-port", "0", "--grpc-port", "0", *arguments],
             stdout=out, stderr=subprocess.STDOUT, text=True, env=clean | environment,
             preexec_fn=limit,  # noqa: PLW1509

@@ -10,16 +10,7 @@ import numpy as np
 
 from cuihop.errors import InputError, first_few
 from cuihop.files.text_lines import quoted
-from cuihop.graph import (
-    MOST_SABS,
-    ConceptGraph,
-    Direction,
-    DistancePack,
-    Path,
-    Release,
-    Resolution,
-    SearchHit,
-)
+from cuihop.graph import MOST_SABS, ConceptGraph, Direction, DistancePack, Path, Release, Resolution, SearchHit
 from cuihop.identifiers import Identifiers, is_identifier
 
 BACKWARDS: Mapping[Direction, Direction] = {"any": "any", "up": "down", "down": "up", "vertical": "vertical"}
@@ -143,10 +134,8 @@ def vertical_path(graph: ConceptGraph, a: str, b: str, *, max_hops: int | None, 
 
 
 def with_identifier(graph: ConceptGraph, text: str, by_name: Iterable[SearchHit]) -> list[SearchHit]:
-    """Hits of a search: the concept whose identifier is the text, then those by name. A CUI may be in lower case."""
-    identifier = text.strip()
-    if graph.release.identifiers == "cui" and is_identifier(identifier.upper(), "cui"):
-        identifier = identifier.upper()
-    cui = graph.resolve([identifier])[0].cui
-    hits = [] if cui is None else [SearchHit(cui, graph.names([cui])[0], identifier, "identifier")]
+    """Hits of a search: the concept whose identifier is the text, as it stands or in upper case; then those by name."""
+    forms = dict.fromkeys((text.strip(), text.strip().upper()))
+    cui, matched = next(((each.cui, each.requested) for each in graph.resolve([*forms]) if each.cui), (None, ""))
+    hits = [] if cui is None else [SearchHit(cui, graph.names([cui])[0], matched, "identifier")]
     return hits + [hit for hit in by_name if hit.cui != cui]

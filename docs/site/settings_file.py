@@ -16,7 +16,7 @@ FILE = Path(__file__).parents[2] / "deploy" / "cuihop.toml"
 _WIDTH = 118
 
 _DEPARTMENT: dict[str, Any] = {
-    "store": "bolt://localhost:7687",
+    "graph": "bolt://localhost:7687",
     "index_folder": "/var/cache/cuihop/index",
     "host": "0.0.0.0",  # noqa: S104 - with TLS and keys
     "workers": 2,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from cuihop.cli.command_files import JSON, REJECTS, SNAPSHOT, TSV
+from cuihop.cli.neo4j_commands import SERVER
 from cuihop.cli.option_groups import VerboseOptions, argument, file_option, option, option_group
 from cuihop.cli.output import console, note, print_json, print_table
 from cuihop.errors import InputError
@@ -54,22 +55,17 @@ class _TargetOptions(VerboseOptions):
         "A folder with RRF files or a SNOMED CT release, a .zip of them, or files: RRF, RF2, OBO, MeSH, edge "
         "lists (.csv, .tsv, .parquet) and others, plain or compressed."
     )
-    output: Path | None = file_option("The snapshot to write.", "-o", mark=SNAPSHOT)
-    to: str | None = _server_option(
-        "A Neo4j server to store the graph in, such as bolt://localhost:7687, or neo4j://HOST for a cluster, "
-        "beside or in place of a snapshot. User and password: NEO4J_USER, and NEO4J_PASSWORD or "
-        "NEO4J_PASSWORD_FILE.",
-        metavar="ADDRESS",
-    )
-    switch: bool = _server_option("Switch readers to it at the end.", "--switch/--no-switch", default=True)
-    changes: Path | None = _server_option("A file for every change since the release readers have now.", mark=TSV)
+    output: Path | None = file_option("Path of the snapshot.", "-o", mark=SNAPSHOT)
+    graph: str | None = _server_option(f"Store the graph in a Neo4j server. {SERVER}", "-g", metavar="GRAPH")
+    switch: bool = _server_option("Make the new release active at the end.", "--switch/--no-switch", default=True)
+    changes: Path | None = _server_option("File for all changes since the active release.", mark=TSV)
     report_json: Path | None = file_option("File for the report, as JSON.", mark=JSON)
 
     def __post_init__(self) -> None:
-        if self.output is None and self.to is None:
-            raise typer.BadParameter("say where the graph goes", param_hint="'--output' or '--to'")
-        if self.to is None and (self.changes is not None or not self.switch):
-            raise InputError("--changes and --no-switch are for a Neo4j server", advice="Add --to ADDRESS.")
+        if self.output is None and self.graph is None:
+            raise typer.BadParameter("say where to write the graph", param_hint="'--output' or '--graph'")
+        if self.graph is None and (self.changes is not None or not self.switch):
+            raise InputError("--changes and --no-switch are for a Neo4j server", advice="Add --graph ADDRESS.")
 
 
 @option_group
@@ -84,19 +80,19 @@ class _LoadOptions:
     identifiers: Identifiers | None = _edge_option(
         "cui: only C and seven digits; any: other vocabularies' identifiers too.", shown="cui for RRF, any for others"
     )
-    include_suppressed: bool = _edge_option("Take rows with SUPPRESS other than N.", default=False)
+    include_suppressed: bool = _edge_option("Include rows whose SUPPRESS is not N.", default=False)
     languages: list[str] | None = _name_option(
         "Names in this language (LAT, or a tag: en), preferred ones from the first given. May be repeated.",
         "--language",
         shown="ENG",
     )
     synonyms: bool = _name_option("Keep all names, or preferred ones only.", "--synonyms/--no-synonyms", default=True)
-    definitions: bool = _name_option("Keep what MRDEF defines.", "--definitions/--no-definitions", default=True)
-    release: str | None = _name_option("The release's name; by default the one in the files.")
-    on_bad_row: OnBadRow = file_option("Stop at a faulty row, or leave it out and go on.", default="error")
-    rejects: Path | None = file_option("With --on-bad-row skip: where faulty rows go.", mark=REJECTS)
+    definitions: bool = _name_option("Keep the definitions of MRDEF.", "--definitions/--no-definitions", default=True)
+    release: str | None = _name_option("Name of the release; by default the one in the files.")
+    on_bad_row: OnBadRow = file_option("Stop at an invalid row, or skip it.", default="error")
+    rejects: Path | None = file_option("With --on-bad-row skip: file for the skipped rows.", mark=REJECTS)
     file_format: str | None = file_option(
-        "The format of the files, where their names do not say it: " + ", ".join(FORMAT_OPTIONS) + ".",
+        "Format of the files, if their names do not show it: " + ", ".join(FORMAT_OPTIONS) + ".",
         "--format",
         shown="by name and content",
     )
@@ -116,24 +112,24 @@ class _LoadOptions:
 def load(target: _TargetOptions, rows: _LoadOptions) -> None:
     """Load a UMLS release, or ontologies and taxonomies, into a snapshot, a Neo4j server, or both.
 
-    A server keeps serving its release until the new one is complete and has been read back. To fill a new database from
-    files with the server stopped, which is faster, write a snapshot and run `cuihop neo4j push --csv` on it.
+    A server keeps serving its release until the new one is complete and verified. Importing files into a new database
+    while the server is stopped is faster: write a snapshot, then run `cuihop neo4j push --import-files`.
     """
     options = rows.options
 
     from cuihop_loader.loading import load_to
     from cuihop_loader.neo4j_command import store_online
 
-    if target.to is not None:  # problems of the server are reported before files are read for minutes
+    if target.graph is not None:  # problems of the server are reported before files are read for minutes
         from cuihop.neo4j_graph.connection import Neo4jSettings
         from cuihop.neo4j_graph.releases import check_server
 
-        check_server(Neo4jSettings.from_environment(target.to))
+        check_server(Neo4jSettings.from_environment(target.graph))
     with _progress() as show:
         loaded = load_to(target.output, target.sources, options, show)
     outcome = None
-    if target.to is not None:
-        outcome = store_online(loaded.sections, target.to, switch=target.switch, changes=target.changes)
+    if target.graph is not None:
+        outcome = store_online(loaded.sections, target.graph, switch=target.switch, changes=target.changes)
     facts = loaded.report
     values = facts.to_json()
     if target.report_json is not None:

@@ -20,7 +20,7 @@ from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import console, note, print_table
 from cuihop.files.written_files import write_whole
 from cuihop.notebooks.table import Table
-from cuihop_loader.demo_files import EXAMPLES, ontology, write_examples
+from cuihop_loader.demo_files import EXAMPLE_FILES, ontology, write_examples
 
 __all__ = ["demo", "ontology", "write_examples"]
 
@@ -30,21 +30,23 @@ _OF_THE_REPORT = "Graph of|^ (concepts|is_a edges|longest|names)"
 
 def demo(
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder of the example files."), FileUse.WRITES_FOLDER
+        Path,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the example files."),
+        FileUse.WRITES_FOLDER,
     ] = Path("examples"),
-    tour: Annotated[bool, typer.Option("--tour", help="Show the main job with these files.")] = False,
+    tour: Annotated[bool, typer.Option("--tour", help="Also run the main commands on them, step by step.")] = False,
 ) -> None:
     """Write example files to try every command with: a graph, images, captions, rankings and judgements.
 
-    The graph is the Human Phenotype Ontology, by UMLS concepts. Images, captions and systems are invented. Other files
-    of the folder stay.
+    The graph is the Human Phenotype Ontology, mapped to UMLS concepts. Images, captions and systems are invented. Other
+    files in the folder are kept.
     """
     note("writing the example files; the first time this takes half a minute, to compile")
     write_examples(output)
     if tour:
         _tour(output)
         return
-    print_table(Table(["file", "content", "try"], [list(row) for row in EXAMPLES]), f"Example files in {output}")
+    print_table(Table(["file", "content", "try"], [list(row) for row in EXAMPLE_FILES]), f"Example files in {output}")
     screen = console()
     screen.print(f"Before the commands: cd {output} && export CUIHOP_GRAPH=graph.cuihop", highlight=False)
     screen.print("The main job with these files, step by step: cuihop demo --tour", highlight=False)
@@ -92,7 +94,7 @@ def _tour(folder: Path) -> None:
         "to try with your own data: docs/loading.md is about your release, docs/measures/index.md about the figures.\n"
         f"{_CREDIT}\n\n"
         f"A picture of step 4: {picture}\n"
-        f"{at_hand}To explore the graph in a browser: cuihop serve --store snapshot:{graph}, then open http://127.0.0.1:8080/"
+        f"{at_hand}To explore the graph in a browser: cuihop serve --graph {graph}, then open http://127.0.0.1:8080/"
     )
 
 
@@ -103,7 +105,7 @@ def _say(text: str) -> None:
 @contextmanager
 def _serving(graph: Path) -> Iterator[tuple[str, str]]:
     """Run a service on free ports of this machine until the block ends; yields its addresses."""
-    arguments = ("serve", "--store", f"snapshot:{graph}", "--http-port", "0", "--grpc-port", "0")
+    arguments = ("serve", "--graph", str(graph), "--http-port", "0", "--grpc-port", "0")
     console().print(f"$ cuihop {' '.join(arguments)} &", style="cyan")
     sys.stdout.flush()
     service = subprocess.Popen(  # noqa: S603

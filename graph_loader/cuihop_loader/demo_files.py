@@ -7,20 +7,24 @@ Images, captions, systems and judgements are invented; ``tests/made_examples.py`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
+from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cuihop.errors import OutputError
 from cuihop.files.written_files import replaced_file
+from cuihop.identifiers import is_identifier
 from cuihop.resources.optional_packages import installed_by
 
-__all__ = ["EXAMPLES", "ontology", "write_examples"]
+if TYPE_CHECKING:
+    from cuihop_loader.term_files import Term
 
-EXAMPLES = (
+__all__ = ["EXAMPLE_FILES", "ontology", "write_examples"]
+
+EXAMPLE_FILES = (
     ("graph.cuihop", "Human Phenotype Ontology, by CUIs", "cuihop path C0032227 C0032326"),
     ("hpo.obo", "the same in the format OBO", "cuihop load hpo.obo --output hpo.cuihop"),
     ("umls/", "the same as a UMLS release (RRF)", "cuihop load umls --output umls.cuihop"),
@@ -29,16 +33,8 @@ EXAMPLES = (
     ("mentions.csv", "true mentions in the captions", "cuihop score annotations mentions.csv spans.csv"),
     ("run-a.csv", "ranking by system a, 10 per query", "cuihop evaluate run-a.csv --concepts concepts.csv"),
     ("run-b.csv", "ranking by system b", "cuihop compare run-a.csv run-b.csv --concepts concepts.csv"),
-    (
-        "labels.csv",
-        "modality and organ",
-        "cuihop evaluate run-b.csv --labels labels.csv --measure 'P@5(organ)'",
-    ),
-    (
-        "qrels.txt",
-        "judged relevance, 0 to 2 (TREC)",
-        "cuihop evaluate run-b.csv --qrels qrels.txt --measure nDCG@10",
-    ),
+    ("labels.csv", "modality and organ", "cuihop evaluate run-b.csv --labels labels.csv --measure 'P@5(organ)'"),
+    ("qrels.txt", "judged relevance, 0 to 2 (TREC)", "cuihop evaluate run-b.csv --qrels qrels.txt --measure nDCG@10"),
     ("predictions.csv", "concepts detected by a system", "cuihop score concepts concepts.csv predictions.csv"),
     ("captions-a.csv", "captions written by a system", "cuihop score captions captions.csv captions-a.csv"),
     ("pairs.csv", "pairs of terms with human scores", "cuihop measures agreement pairs.csv"),
@@ -50,6 +46,7 @@ EXAMPLES = (
 
 _SAB = "HPO"
 _NEOPLASM = "HP:0002664"
+_DEFINITION = re.compile(r'^id: (\S+)(?:\n[^[\n].*)*?\ndef: "(.+)" \[', re.MULTILINE)
 
 
 def ontology() -> Path:
@@ -78,10 +75,10 @@ def write_examples(folder: Path | str) -> None:
     from cuihop_loader.loading import load
     from cuihop_loader.sources import LAYOUTS
 
-    folder, content = Path(folder), ontology().read_bytes()
+    folder = Path(folder)
     written = {path.name: path.read_bytes() for path in (files("cuihop_loader") / "demo_data").iterdir()}
-    written["hpo.obo"] = content
-    for role, rows in _release(content.decode()).items():
+    written["hpo.obo"] = ontology().read_bytes()
+    for role, rows in _release(ontology()).items():
         lines = ("".join(f"{row.get(column, '')}|" for column in LAYOUTS[role]) + "\n" for row in rows)
         written[f"umls/{role}.RRF"] = "".join(lines).encode()
     try:
@@ -94,42 +91,21 @@ def write_examples(folder: Path | str) -> None:
     SnapshotGraph(load([folder / "hpo.obo"]).sections).save(folder / "graph.cuihop")
 
 
-@dataclass(frozen=True)
-class _Term:
-    """A term of the ontology: the values of each tag of its stanza."""
+def _release(file: Path) -> dict[str, list[dict[str, str]]]:
+    """Rows of a UMLS release, by file: the terms of the ontology that have a CUI; paths lead past the others."""
+    from cuihop_loader.obo_terms import OboFile
+    from cuihop_loader.rejected_rows import RejectedRows
+    from cuihop_loader.sources import found_files
+    from cuihop_loader.term_files import TermReading
 
-    tags: Mapping[str, Sequence[str]]
-
-    @cached_property
-    def cuis(self) -> Sequence[str]:
-        return [xref.removeprefix("UMLS:") for xref in self.tags.get("xref", ()) if re.fullmatch(r"UMLS:C\d{7}", xref)]
-
-    @cached_property
-    def parents(self) -> Sequence[str]:
-        return [value.split()[0] for value in self.tags.get("is_a", ())]
-
-    @cached_property
-    def names(self) -> Sequence[str]:
-        """The name, then the exact synonyms."""
-        synonyms = (re.match(r'"(.+)" EXACT', value) for value in self.tags.get("synonym", ()))
-        return list(dict.fromkeys([*self.tags["name"], *(exact[1].replace('\\"', '"') for exact in synonyms if exact)]))
-
-
-def _terms(text: str) -> dict[str, _Term]:
-    terms = {}
-    for stanza in text.split("\n[Typedef]", maxsplit=1)[0].split("\n[Term]\n")[1:]:
-        tags: dict[str, list[str]] = {}
-        for tag, value in re.findall(r"^(\w+): (.*?)(?: \{.*)?$", stanza, re.MULTILINE):
-            tags.setdefault(tag, []).append(value.replace("|", "/"))
-        if "is_obsolete" not in tags:
-            terms[tags["id"][0]] = _Term(tags)
-    return terms
-
-
-def _release(text: str) -> dict[str, list[dict[str, str]]]:
-    """Rows of a UMLS release by file: the terms with a CUI; paths lead past the others."""
-    terms = _terms(text)
-    [version] = re.findall(r"^data-version: .*?([0-9]{4}-[0-9]{2}-[0-9]{2})$", text, re.MULTILINE)
+    rejected = RejectedRows(skip=True, target=None)
+    [source] = found_files([file])["OBO"]
+    reader = OboFile(source, TermReading(rejected, lambda step, done, total: None, ()))
+    terms = {term.id: term for term in reader.terms() if not term.obsolete}
+    for term in terms.values():
+        term.umls[:] = filter(is_identifier, term.umls)
+    definitions = dict(_DEFINITION.findall(file.read_text(encoding="utf-8")))
+    version = str(reader.version)[-len("2026-01-31") :]
 
     @cache
     def is_tumour(identifier: str) -> bool:
@@ -140,14 +116,14 @@ def _release(text: str) -> dict[str, list[dict[str, str]]]:
         kind_of = ("T191", "Neoplastic Process") if is_tumour(identifier) else ("T033", "Finding")
         atom = {"AUI": "A" + identifier.removeprefix("HP:"), "SAB": _SAB, "SUPPRESS": "N"}
         code = {"LAT": "ENG", "STT": "PF", "SDUI": identifier, "CODE": identifier, "SRL": "0"}
-        for cui in term.cuis:
+        for cui in term.umls:
             rows["MRSTY"].append({"CUI": cui, **dict(zip(("TUI", "STY"), kind_of, strict=True))})
-            for number, name in enumerate(term.names):
+            for number, name in enumerate(dict.fromkeys([str(term.name), *term.synonyms])):
                 kind = {"TS": "S", "ISPREF": "N", "TTY": "SY"} if number else {"TS": "P", "ISPREF": "Y", "TTY": "PT"}
-                rows["MRCONSO"].append({"CUI": cui, **atom, **code, **kind, "STR": name})
-            if meaning := re.match(r'"(.+)" \[', term.tags.get("def", [""])[0]):
-                rows["MRDEF"].append({"CUI": cui, **atom, "DEF": meaning[1].replace('\\"', '"')})
-        for child, parent in product(term.cuis, sorted(set(_nearest(terms, term)))):
+                rows["MRCONSO"].append({"CUI": cui, **atom, **code, **kind, "STR": name.replace("|", "/")})
+            if meaning := definitions.get(identifier):
+                rows["MRDEF"].append({"CUI": cui, **atom, "DEF": meaning.replace("|", "/").replace('\\"', '"')})
+        for child, parent in product(term.umls, sorted(set(_nearest(terms, term)))):
             stated = {"STYPE1": "CUI", "STYPE2": "CUI", "SAB": _SAB, "SL": _SAB, "SUPPRESS": "N"}
             rows["MRREL"].append({"CUI1": child, "REL": "PAR", "CUI2": parent, "RELA": "inverse_isa", **stated})
             rows["MRREL"].append({"CUI1": parent, "REL": "CHD", "CUI2": child, "RELA": "isa", **stated})
@@ -160,7 +136,7 @@ def _release(text: str) -> dict[str, list[dict[str, str]]]:
     return rows
 
 
-def _nearest(terms: Mapping[str, _Term], term: _Term) -> Iterator[str]:
+def _nearest(terms: Mapping[str, Term], term: Term) -> Iterator[str]:
     """The concepts of the nearest terms above that have one."""
     for parent in term.parents:
-        yield from terms[parent].cuis or _nearest(terms, terms[parent])
+        yield from terms[parent].umls or _nearest(terms, terms[parent])

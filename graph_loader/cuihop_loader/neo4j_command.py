@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 class _PushOptions(JsonOptions):
     snapshot: Path = argument("The snapshot that `cuihop load` wrote.")
     graph: str | None = option(SERVER, "-g", envvar="CUIHOP_NEO4J", metavar="GRAPH", mark=FileUse.READS)
-    switch: bool = option("Switch readers to it at the end.", "--switch/--no-switch", default=True)
-    changes: Path | None = option("A file for every change since the release readers have now.", mark=TSV)
-    csv: Path | None = option(
-        "Write files for `neo4j-admin database import` here, instead: for a new database.",
+    switch: bool = option("Make the new release active at the end.", "--switch/--no-switch", default=True)
+    changes: Path | None = option("File for all changes since the active release.", mark=TSV)
+    import_files: Path | None = option(
+        "Instead of storing: write files for `neo4j-admin database import` into a new database.",
         mark=FileUse.WRITES_FOLDER,
     )
-    imported: bool = option("The files were imported: make the schema, verify, and let readers in.", default=False)
+    imported: bool = option("After the import: create the schema, verify the release, and activate it.", default=False)
 
 
 def push(options: _PushOptions) -> None:
-    """Store a release in Neo4j, verify it by reading it back, and switch readers to it.
+    """Store a release in Neo4j, verify it by reading it back, and make it the active one.
 
     An interrupted load resumes when the command is run again.
     """
@@ -45,13 +45,15 @@ def push(options: _PushOptions) -> None:
     from cuihop_loader.neo4j_bulk import finish_bulk, write_bulk_files
 
     sections = Sections.open(options.snapshot, SNAPSHOT)
-    if options.csv is not None:
-        arguments = write_bulk_files(sections, options.csv.resolve())
+    if options.import_files is not None:
+        arguments = write_bulk_files(sections, options.import_files.resolve())
         note("stop the server, run this where it is installed, start it, then give this command with --imported:")
         typer.echo(shlex.join(["neo4j-admin", *arguments]))
         return
     if options.graph is None:
-        raise InputError("no server to store it in", advice="Give --graph, or --csv for files to import.")
+        raise InputError(
+            "no server for the release", advice="Give --graph, or --import-files FOLDER for files to import."
+        )
     if options.imported:
         with Neo4jConnection.open(options.graph) as connection:
             outcome = StoreOutcome(finish_bulk(sections, connection), None)
@@ -81,7 +83,7 @@ class StoreOutcome:
         note(
             f"release {stored.number}, {stored.release.name}: {stored.release.concepts:,} concepts, "
             f"{stored.release.edges:,} edges, read back with the same digest"
-            + ("; readers get it" if stored.active else "; readers keep the release they had")
+            + ("; it is active" if stored.active else "; the active release stays the same")
         )
         if self.difference is not None:
             print_difference(self.difference)
@@ -114,7 +116,7 @@ def store_online(sections: Sections, server: str, *, switch: bool, changes: Path
             stored = load_online(sections, connection, progress=show, switch=switch)
     if changes is not None:
         if difference is None:
-            note(f"readers had no release before this one: {changes} is not written")
+            note(f"no release was active before this one: {changes} is not written")
         else:
             difference.write(changes)
     return StoreOutcome(stored, difference)

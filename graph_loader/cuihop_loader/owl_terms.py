@@ -56,7 +56,7 @@ class OwlFile(TermFile):
             data = source.read(LARGEST_DOCUMENT + 1)
         if len(data) > LARGEST_DOCUMENT:
             raise InputError(
-                "a larger file than is read whole", file=str(self.file), expected=f"{LARGEST_DOCUMENT:,} bytes at most",
+                "the file is too large", file=str(self.file), expected=f"{LARGEST_DOCUMENT:,} bytes at most",
                 advice="OWL in RDF/XML is read as a stream, of any size",
             )  # fmt: skip
         try:

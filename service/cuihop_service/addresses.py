@@ -96,7 +96,7 @@ def check_exposure(host: str, authentication_configured: bool, tls_configured: b
             column="setting host",
             found=host or "every address",
             expected="127.0.0.1, or authenticated callers",
-            advice="Make a key with: cuihop service keys create NAME --file keys.json, and give the file with "
+            advice="Make a key with: cuihop service keys create NAME --keys-file keys.json, and give the file with "
             "--keys-file; or name an identity provider with --issuer, --audience and --jwks; or have callers show "
             "certificates with --tls-client-ca.",
         )

@@ -26,11 +26,7 @@ ConfigOption = Annotated[
 ]
 
 
-def _serve(
-    *,
-    config: ConfigOption = None,
-    **given: Any,
-) -> None:
+def _serve(*, config: ConfigOption = None, **given: Any) -> None:
     """Answer distances and relevance over HTTP and gRPC.
 
     Each option but --config is a setting, and may also be a variable (--http-port is CUIHOP_HTTP_PORT) or a line in the
@@ -67,10 +63,10 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JS
 
 
 def _check(*, config: ConfigOption = None, json: JsonOption = False, **given: Any) -> None:
-    """Check, before a start, all that would keep the service from answering as configured.
+    """Check, before a start, that the service can run as it is configured.
 
-    Settings, store, password, Redis, certificates, keys, folders and ports: one line each, for a failure with the way
-    on. The exit code is that of the first failure. It takes the options, variables and file of `cuihop serve`.
+    Settings, graph, password, Redis, certificates, keys, folders and ports: one line each, with advice for a failure.
+    The exit code is that of the first failure. Options, variables and file are those of `cuihop serve`.
     """
     from cuihop_service.start_check import findings
 
@@ -123,8 +119,11 @@ def _option(name: str, group: str, hidden: bool) -> tuple[Any, Any]:
         kind, metavar = _KINDS.get(_without_bounds(field.annotation), (str, "TEXT"))
     if kind is bool:
         flag, default = f"{flag}/--no-{name.replace('_', '-')}" if field.default else flag, ""
+    names = [flag]
+    if name == "graph":  # as in every command
+        names, metavar = [flag, "-g"], "GRAPH"
     option = typer.Option(
-        flag, help=f"{field.description}{default}", show_default=False, metavar=metavar, rich_help_panel=group,
+        *names, help=f"{field.description}{default}", show_default=False, metavar=metavar, rich_help_panel=group,
         hidden=hidden,
     )  # fmt: skip
     return kind if kind == list[str] else kind | None, option

@@ -9,7 +9,7 @@ import dataclasses
 import json
 import stat
 import tomllib
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Set
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
@@ -18,18 +18,14 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from annotated_types import Ge, Gt, Le
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
-from pydantic_settings import (
-    BaseSettings,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    TomlConfigSettingsSource,
-)
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from cuihop.errors import InputError
 from cuihop_service.guard.address_limits import AddressLimits
 from cuihop_service.limits import Limits
 
 ENVIRONMENT_PREFIX = "CUIHOP_"
+_RENAMED = {"store": "graph", f"{ENVIRONMENT_PREFIX}STORE": f"{ENVIRONMENT_PREFIX}GRAPH"}
 
 Port = Annotated[int, Ge(0), Le(65535)]
 Count = Annotated[int, Ge(1)]
@@ -44,51 +40,45 @@ class ServiceSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, extra="forbid", frozen=True)
 
-    store: str = Field(
-        description="The store of the release: snapshot:PATH, or Neo4j at bolt://localhost:7687 or, by "
-        "routing, neo4j: in place of bolt: (user and password: NEO4J_USER, and NEO4J_PASSWORD or NEO4J_PASSWORD_FILE)."
+    graph: str = Field(
+        description="The graph to serve: path of a snapshot, bolt://HOST:PORT of a Neo4j server, or neo4j://HOST of a "
+        "cluster. User and password: NEO4J_USER, and NEO4J_PASSWORD or NEO4J_PASSWORD_FILE."
     )
     index: Literal["on", "off"] = Field(
-        "on", description="Hold a Neo4j release in memory too. off: every answer is Cypher behind the cache."
+        "on", description="on: also hold a Neo4j release in memory. off: answer by Cypher and the cache only."
     )
     index_folder: Path = Field(
         Path("~/.cache/cuihop/index"),
         description="Folder of index files of Neo4j releases, and of the copy of a snapshot.",
     )
-    watch_seconds: Positive = Field(
-        1.0, description="Seconds between two looks at the store: for a new release, or a store that is down."
-    )
+    watch_seconds: Positive = Field(1.0, description="Seconds between checks for a new release or a lost database.")
     information_content_counts: Path | None = Field(
         None, description="Counts of concepts, for the information content corpus."
     )
-    host: str = Field("127.0.0.1", description="The address to listen on. Beyond loopback needs authentication.")
-    http_port: Port = Field(8080, description="The port for HTTP. 0: any free one.")
-    grpc_port: Port = Field(50051, description="The port for gRPC. 0: any free one.")
+    host: str = Field("127.0.0.1", description="Address to listen on. Any other than loopback needs authentication.")
+    http_port: Port = Field(8080, description="Port for HTTP; 0 for any free one.")
+    grpc_port: Port = Field(50051, description="Port for gRPC; 0 for any free one.")
     workers: Annotated[int, Ge(1), Le(256)] = Field(
-        1, description="Processes that answer. They share the memory of the release."
+        1, description="Worker processes; they share the release in memory."
     )
     explorer: bool = Field(True, description="Serve the web explorer at /. Its pages hold no data.")
-    mcp: bool = Field(
-        True, description="Serve tools for language-model agents at /mcp, where the extra mcp is installed."
-    )
+    mcp: bool = Field(True, description="Serve tools for language-model agents at /mcp, if the extra mcp is installed.")
     hosts: list[str] = Field(
         [], description="Host names that HTTP answers to. Empty: any with authentication, else those of loopback."
     )
     proxies: list[str] = Field(
-        [],
-        description="Addresses or networks of proxies, which stand for many callers: the bounds of one address are "
-        "not theirs.",
+        [], description="Addresses or networks of proxies, which are exempt from the limits of an address."
     )
     drain_seconds: Annotated[float, Ge(0)] = Field(
-        20.0, description="Seconds that answers under way are given when the service stops."
+        20.0, description="Seconds for running requests to finish at a stop."
     )
     drain_delay: Annotated[float, Ge(0)] = Field(
-        0.0, description="Seconds between saying that the service stops and stopping, for a load balancer to notice."
+        0.0, description="Seconds between announcing the stop and stopping, for a load balancer to notice."
     )
     tls_certificate: Path | None = Field(None, description="PEM file of the service's certificate, for both ports.")
     tls_key: Path | None = Field(None, description="PEM file of its key.")
     tls_client_ca: Path | None = Field(
-        None, description="PEM file of the authority that signs callers' certificates. Callers then must show one."
+        None, description="PEM file of the authority that signs callers' certificates. Callers must then present one."
     )
     keys_file: Path | None = Field(None, description="The file of the API keys, made with: cuihop service keys create.")
     issuer: str | None = Field(None, description="The issuer of tokens: the claim iss. Needs audience and jwks.")
@@ -99,25 +89,21 @@ class ServiceSettings(BaseSettings):
         {}, description="From values of that claim to scopes, as JSON. Empty: cuihop:read grants read, and so on."
     )
     leeway: Annotated[float, Ge(0)] = Field(30.0, description="Seconds that the issuer's clock may differ.")
-    certificate_scopes: list[str] = Field(
-        [], description="Scopes of any certificate that the callers' authority signed."
-    )
+    certificate_scopes: list[str] = Field([], description="Scopes of certificates that the callers' authority signed.")
     certificate_callers: dict[str, tuple[str, ...]] = Field(
         {}, description="Scopes by the name in a caller's certificate, as JSON."
     )
     hide_names: bool = Field(False, description="Hide names from every caller: UMLS names are licensed.")
-    rate_requests: Positive | None = Field(None, description="Requests a second of one caller.")
+    rate_requests: Positive | None = Field(None, description="Requests per second of one caller.")
     rate_burst: Count | None = Field(None, description="Requests of one caller at once, after a pause.")
     rate_pairs: Count | None = Field(
-        None, description="Pairs, concepts, sets or texts a minute of one caller. With Redis, replicas count together."
+        None,
+        description="Pairs, concepts, sets or texts per minute of one caller. With Redis, replicas count together.",
     )
-    audit: str | None = Field(
-        None, description="A file that gets one JSON line for each request; - for standard output."
-    )
+    audit: str | None = Field(None, description="File that gets one JSON line for each request; - for standard output.")
     audit_concepts: bool = Field(
         False,
-        description="Write the content of requests into the audit too: it may be patients' findings. Texts to "
-        "annotate are never written.",
+        description="Also audit the content of requests, which may be patients' findings; never texts to annotate.",
     )
     cache_entries: Annotated[int, Ge(0)] = Field(
         200_000, description="Distances kept in each worker, for answers by Cypher. 0: none."
@@ -128,13 +114,9 @@ class ServiceSettings(BaseSettings):
     log_format: Literal["auto", "json", "text"] = Field(
         "auto", description="Format of log lines. auto: text on a terminal, JSON elsewhere."
     )
-    log_requests: bool = Field(
-        False, description="Log every request, not only slow ones and faults. Concepts are never logged."
-    )
-    slow_seconds: Positive = Field(1.0, description="An answer that takes longer is logged.")
-    log_lines: Count = Field(
-        _OF_ADDRESSES.log_lines, description="Log lines a second of a worker, of those that callers cause."
-    )
+    log_requests: bool = Field(False, description="Log every request, not only slow ones and errors; never concepts.")
+    slow_seconds: Positive = Field(1.0, description="Seconds after which an answer is logged as slow.")
+    log_lines: Count = Field(_OF_ADDRESSES.log_lines, description="Log lines per second by callers in one worker.")
     traces: bool = Field(
         False, description="Send traces by OTLP to the address in OTEL_EXPORTER_OTLP_ENDPOINT. Needs the extra traces."
     )
@@ -149,27 +131,21 @@ class ServiceSettings(BaseSettings):
     limit_pairs: Count = Field(_DEFAULTS.pairs, description="Pairs in one batch.")
     limit_concepts: Count = Field(_DEFAULTS.concepts, description="Concepts in one request.")
     limit_neighbours: Count = Field(_DEFAULTS.neighbours, description="Neighbours in one answer.")
-    limit_sets: Count = Field(_DEFAULTS.sets, description="Sets that one is compared with.")
+    limit_sets: Count = Field(_DEFAULTS.sets, description="Sets to compare one set with.")
     limit_set_concepts: Count = Field(_DEFAULTS.set_concepts, description="Concepts in one set.")
-    limit_comparisons: Count = Field(
-        _DEFAULTS.comparisons, description="Pairs of concepts that one relevance request may need."
-    )
+    limit_comparisons: Count = Field(_DEFAULTS.comparisons, description="Pairs of concepts in one relevance request.")
     limit_hits: Count = Field(_DEFAULTS.hits, description="Hits of one search.")
     limit_pack_concepts: Count = Field(_DEFAULTS.pack_concepts, description="Concepts in one distance pack.")
     limit_hops: Annotated[int, Ge(0)] | None = Field(
-        _DEFAULTS.hops, description="The largest bound on hops; requests without a bound are refused then."
+        _DEFAULTS.hops, description="The largest bound on hops. If it is set, requests without a bound are refused."
     )
     limit_text: Annotated[int, Ge(64)] = Field(_DEFAULTS.text, description="Characters of a search or an identifier.")
     limit_texts: Count = Field(_DEFAULTS.texts, description="Texts to annotate in one request.")
     limit_text_characters: Count = Field(_DEFAULTS.text_characters, description="Characters of one text to annotate.")
-    limit_characters: Count = Field(
-        _DEFAULTS.characters, description="Characters of all texts to annotate in one request."
-    )
-    limit_mentions: Count = Field(
-        _DEFAULTS.mentions, description="Mentions in the answer to these, their candidates included."
-    )
+    limit_characters: Count = Field(_DEFAULTS.characters, description="Characters of all texts in one request.")
+    limit_mentions: Count = Field(_DEFAULTS.mentions, description="Mentions in one answer, including candidates.")
     limit_message_bytes: Annotated[int, Ge(1024)] = Field(
-        _DEFAULTS.message_bytes, description="Bytes of one request, unpacked."
+        _DEFAULTS.message_bytes, description="Bytes of one request, uncompressed."
     )
     limit_seconds: Positive = Field(_DEFAULTS.seconds, description="Seconds for one answer.")
     limit_running: Count = Field(_DEFAULTS.running, description="Requests that a worker answers at a time.")
@@ -186,20 +162,21 @@ class ServiceSettings(BaseSettings):
         description="Connections of one address on each port of a worker; never more than a quarter of all.",
     )
     heads: Annotated[int, Ge(4)] | None = Field(
-        None, description="HTTP connections in a worker that have not yet sent a whole head. Not given: half of all."
+        None,
+        description="HTTP connections in a worker that have not sent complete headers yet. Not given: half of all.",
     )
     address_heads: Count = Field(
-        _OF_ADDRESSES.address_heads, description="Those of one address; never more than a quarter of all."
+        _OF_ADDRESSES.address_heads, description="The same for one address; never more than a quarter of all."
     )
     failures: Count = Field(
         _OF_ADDRESSES.failures,
-        description="Refused credentials in a worker before more get 429; forgiven within 25 seconds.",
+        description="Refused credentials in a worker before further ones get status 429; forgotten within 25 seconds.",
     )
     address_failures: Count = Field(
-        _OF_ADDRESSES.address_failures, description="Those of one address; forgiven within 25 seconds."
+        _OF_ADDRESSES.address_failures, description="The same for one address; forgotten within 25 seconds."
     )
     address_log_lines: Count = Field(
-        _OF_ADDRESSES.address_log_lines, description="Log lines a second about malformed requests of one address."
+        _OF_ADDRESSES.address_log_lines, description="Log lines per second about malformed requests of one address."
     )
 
     @property
@@ -247,7 +224,7 @@ class ServiceSettings(BaseSettings):
 
 
 _FIRST_OF_GROUP = {
-    "Store": "store",
+    "Graph": "graph",
     "Network": "host",
     "TLS": "tls_certificate",
     "Callers": "keys_file",
@@ -292,7 +269,12 @@ def misspelt_variables(environment: Mapping[str, str]) -> list[tuple[str, str]]:
     """Variables of the environment that look like a setting's, and are none: each with the setting's own."""
     names = [f"{ENVIRONMENT_PREFIX}{name.upper()}" for name in ServiceSettings.model_fields]
     others = sorted(name for name in environment if name.startswith(ENVIRONMENT_PREFIX) and name not in names)
-    return [(name, alike[0]) for name in others if (alike := get_close_matches(name, names, 1, cutoff=0.88))]
+    return [(name, alike[0]) for name in others if (alike := _meant(name, names, 0.88))]
+
+
+def _meant(unknown: str, names: Collection[str], cutoff: float = 0.6) -> list[str]:
+    """The name that an unknown one may stand for: that of a renamed setting, or one that is spelt alike."""
+    return get_close_matches(_RENAMED.get(unknown, unknown), names, 1, cutoff)
 
 
 def _read(flags: dict[str, Any], file: Path | None) -> tuple[ServiceSettings | None, list[InputError]]:
@@ -308,7 +290,8 @@ def _read(flags: dict[str, Any], file: Path | None) -> tuple[ServiceSettings | N
         raise InputError("the settings cannot be read", file=file, found=reason, expected="a file in TOML") from None
     except ValidationError as error:
         in_file = TomlConfigSettingsSource(FromFile)().keys() - flags.keys()
-        return None, [_problem(one, file, in_file) for one in error.errors()]
+        unknown_first = sorted(error.errors(), key=lambda one: one["type"] == "missing")
+        return None, [_problem(one, file, in_file) for one in unknown_first]
 
 
 def _problem(error: ErrorDetails, file: Path | None, in_file: Set[str]) -> InputError:
@@ -322,7 +305,7 @@ def _problem(error: ErrorDetails, file: Path | None, in_file: Set[str]) -> Input
         hint = f"Give --{name.replace('_', '-')}, or set {ENVIRONMENT_PREFIX}{name.upper()}."
     elif setting not in ServiceSettings.model_fields:
         actual, expected = "no setting of this name", "one of those that `cuihop serve --help` shows"
-        alike = get_close_matches(name, ServiceSettings.model_fields, 1)
+        alike = _meant(name, ServiceSettings.model_fields)
         hint = f"Did you mean {alike[0]}?" if alike else None
     return InputError(
         "not as expected", file=file if setting in in_file else None, column=f"setting {name}", found=actual,

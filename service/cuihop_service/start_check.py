@@ -134,7 +134,7 @@ def _keys(settings: ServiceSettings) -> str | None:
     now = datetime.now(UTC)
     active = sum(key.state(now) == "active" for key in read_keys(settings.keys_file))
     text = f"{settings.keys_file}: {active:,} active"
-    advice = f"create one with: cuihop service keys create NAME --file {settings.keys_file}"
+    advice = f"create one with: cuihop service keys create NAME --keys-file {settings.keys_file}"
     return text if active else _Remark(f"{text}; {advice}")
 
 
@@ -168,9 +168,9 @@ def _index_folder(settings: ServiceSettings) -> str:
             f"{error.filename or folder}: not written: {error.strerror or error}; name another folder by the setting "
             "index_folder, or give this one to the user of the service"
         ) from None
-    if not is_neo4j_address(settings.store):
-        with suppress(SnapshotError):  # see `_store`
-            needed = bytes_to_copy(Path(settings.store.removeprefix("snapshot:")), folder)
+    if not is_neo4j_address(settings.graph):
+        with suppress(SnapshotError):  # see `_graph`
+            needed = bytes_to_copy(Path(settings.graph.removeprefix("snapshot:")), folder)
             free = disk_usage(nearest).free
             if needed > free:
                 return _Remark(
@@ -192,17 +192,17 @@ def _audit(settings: ServiceSettings) -> str | None:
     return f"{target}: can be written"
 
 
-def _store(settings: ServiceSettings) -> str:
+def _graph(settings: ServiceSettings) -> str:
     folder = settings.index_folder.expanduser()
-    store_at(settings.store, index=settings.index == "on", index_folder=folder, caching=lambda graph: None)
-    if is_neo4j_address(settings.store):
+    store_at(settings.graph, index=settings.index == "on", index_folder=folder, caching=lambda graph: None)
+    if is_neo4j_address(settings.graph):
         from cuihop.neo4j_graph.graph import Neo4jGraph  # with the driver, which takes long to import
 
-        with Neo4jGraph.open(settings.store) as graph:
-            return f"{settings.store}: {_described(graph.release)}"
+        with Neo4jGraph.open(settings.graph) as graph:
+            return f"{settings.graph}: {_described(graph.release)}"
     from cuihop.snapshot.graph import SnapshotGraph
 
-    path = settings.store.removeprefix("snapshot:")
+    path = settings.graph.removeprefix("snapshot:")
     snapshot = SnapshotGraph.open(path)
     snapshot.verify()
     return f"{path}: {_described(snapshot.release)}"
@@ -257,7 +257,7 @@ _CHECKS: dict[str, Callable[[ServiceSettings], str | None]] = {
     "tokens": _tokens,
     "index folder": _index_folder,
     "audit": _audit,
-    "store": _store,
+    "graph": _graph,
     "counts of a corpus": _corpus,
     "Redis": _redis,
     "Cypher": _cypher,

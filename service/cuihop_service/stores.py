@@ -15,7 +15,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from cuihop.addresses import is_neo4j_address, is_routed_address
+from cuihop.addresses import is_neo4j_address, is_remote_address, is_routed_address
 from cuihop.errors import GraphUnavailable, InputError, OutputError, QueryTimedOut, SnapshotError
 from cuihop.graph import ConceptGraph
 from cuihop.snapshot.graph import SnapshotGraph
@@ -77,17 +77,20 @@ def store_at(
         index_folder: of index files and copies of snapshots, shared by the workers.
 
     Raises:
-        InputError: another kind of store, or a snapshot without an index.
+        InputError: the address of a service, or a snapshot without an index.
     """
     if is_neo4j_address(address):
         return Neo4jStore(address, index=index, folder=index_folder, caching=caching, timeout=timeout, traces=traces)
+    if is_remote_address(address):
+        raise InputError(
+            "a service serves no other service", column="setting graph", found=address,
+            expected="the path of a snapshot, or the address of a Neo4j server",
+        )  # fmt: skip
     if not index:
         raise InputError(
-            "a snapshot is an index: it cannot be served without",
-            column="setting index",
-            found="off",
-            expected="on, or a Neo4j server as the store",
-        )
+            "a snapshot is an index: it cannot be served without", column="setting index", found="off",
+            expected="on, or a Neo4j server as the graph",
+        )  # fmt: skip
     return SnapshotStore(Path(address.removeprefix("snapshot:")), index_folder)
 
 

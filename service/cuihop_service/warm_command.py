@@ -85,17 +85,17 @@ def concepts_of_file(path: Path) -> list[str]:
 
 @option_group
 class _WarmOptions(SearchOptions, AddressOptions):
-    file: Path = argument("Identifiers, one a line; or a CSV file of images and their concepts.")
+    file: Path = argument("Identifiers, one per line; or a CSV file of images and their concepts.")
     redis: str | None = option(
         "With a Neo4j server as the graph: the Redis that the service's replicas share.", envvar="CUIHOP_REDIS"
     )
 
 
 def warm(options: _WarmOptions) -> None:
-    """Request the distance of every pair of the file's concepts, so that the cache holds it.
+    """Fill the cache of a service with the distances between all concepts of a file.
 
-    The graph is a service that answers by Cypher, or the Neo4j server behind it with the Redis that they share. It can
-    be interrupted: pairs already requested stay in the cache.
+    The graph is a service that answers by Cypher, or the Neo4j server behind it with the Redis that they share. After
+    an interrupt, pairs already requested stay in the cache.
     """
     from cuihop_service.cache import CachedGraph
     from cuihop_service.cache.redis_cache import RedisCache

@@ -62,10 +62,7 @@ _COMPILING_THREADS = (HIERARCHY_THREAD, WATCH_THREAD)
 
 
 def run_worker(
-    settings: ServiceSettings,
-    http: socket.socket,
-    grpc_port: int,
-    on_ready: Callable[[Addresses], None],
+    settings: ServiceSettings, http: socket.socket, grpc_port: int, on_ready: Callable[[Addresses], None]
 ) -> None:
     """Answer until SIGTERM or SIGINT.
 
@@ -82,14 +79,11 @@ def run_worker(
 
 
 async def _answer(
-    settings: ServiceSettings,
-    http: socket.socket,
-    grpc_port: int,
-    on_ready: Callable[[Addresses], None],
+    settings: ServiceSettings, http: socket.socket, grpc_port: int, on_ready: Callable[[Addresses], None]
 ) -> None:
     loop = asyncio.get_running_loop()
     folder = os.environ.get(FOLDER_VARIABLE)
-    if folder and is_neo4j_address(settings.store):  # the folder of the metrics is the one that all workers have
+    if folder and is_neo4j_address(settings.graph):  # the folder of the metrics is the one that all workers have
         from cuihop.neo4j_graph.login import share_refusals
 
         share_refusals(Path(folder))
@@ -107,7 +101,7 @@ async def _answer(
         return CachedGraph(graph, entries=entries, shared=shared, counts=counts) if entries else None
 
     store = store_at(
-        settings.store,
+        settings.graph,
         index=settings.index == "on",
         index_folder=settings.index_folder.expanduser(),
         caching=cached,
@@ -250,7 +244,7 @@ def curators_connection(settings: ServiceSettings, service: Neo4jSettings | None
     from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 
     own = replace(
-        service or Neo4jSettings.from_environment(settings.store),
+        service or Neo4jSettings.from_environment(settings.graph),
         timeout=settings.cypher_seconds,
         connections=2 * settings.cypher_running,  # one for each query, and one to end it
         acquisition_timeout=settings.cypher_seconds / 2,
@@ -293,9 +287,9 @@ def corpus_counts(settings: ServiceSettings) -> CorpusCounts | None:
 
 def check_cypher(settings: ServiceSettings) -> None:
     """Refuse curators' Cypher by an `InputError` without a Neo4j server, or without authentication."""
-    if not is_neo4j_address(settings.store):
+    if not is_neo4j_address(settings.graph):
         raise InputError(
-            "curators' Cypher needs a Neo4j server as the store", column="setting cypher", found=settings.store
+            "curators' Cypher needs a Neo4j server as the graph", column="setting cypher", found=settings.graph
         )
     if not settings.authenticates:
         raise InputError(

@@ -44,7 +44,7 @@ def test_the_client_lists_and_calls_the_tools_with_names_or_without(mode: str, n
         ]
         return await client.list_tools(), results
 
-    options = ["--graph", str(snapshot), *([] if names else ["--no-names"])]
+    options = ["--graph", str(snapshot), *([] if names else ["--hide-names"])]
     listed, (found, missing, wordless, absent) = over_standard_streams(options, use, mode=mode)
     assert [tool.name for tool in listed.tools] == list(TOOLS)
     assert all(tool.output_schema and tool.annotations and tool.annotations.read_only_hint for tool in listed.tools)

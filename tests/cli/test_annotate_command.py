@@ -105,7 +105,7 @@ def test_a_single_text(program: Run, graph: Path, opened: SnapshotGraph) -> None
     expected = fields_of(AnnotationRow(opened.annotate(text, AnnotationOptions(candidates=True)).mentions))
     assert {name: found[name] for name in expected} == json.loads(json.dumps(expected))
     assert found["release"] == opened.release.digest
-    assert "no name of the graph stands in this text" in program("annotate", "--text", "x", "--graph", graph).err
+    assert "no name of the graph occurs in this text" in program("annotate", "--text", "x", "--graph", graph).err
 
 
 def test_pipes(program: Run, graph: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_run_that_a_fault_ended_goes_on_when_it_is_mended(program: Run, graph:
     done = program("annotate", texts, "--graph", graph, "--output", concepts)
     assert done.code == 3
     assert "line 10,002: wrong number of columns" in done.err
-    assert f"finished texts are in {concepts}.unfinished; the same command goes on from there" in done.err
+    assert f"finished texts are in {concepts}.unfinished; the same command resumes from there" in done.err
     assert not concepts.exists()
     texts.write_text("ID,Caption\n" + rows + "x,Head\n")
     assert (

@@ -100,7 +100,7 @@ def test_systems_in_order_with_relevant_documents_and_ap_by_rank(run: Run) -> No
 
 def test_groups_of_systems_and_of_queries(run: Run) -> None:
     options = ("--systems", "systems.csv", "--by-system", "group", "--by", "type", "--groups", "topics.csv")
-    found = answer(run, *COMPARE, *options, "--best", "1", "--no-tests")
+    found = answer(run, *COMPARE, *options, "--best-systems", "1", "--no-tests")
     assert [system["system"] for system in found["ranked"]] == ["y", "z"]
     (a,) = [g for g in found["by_system"] if (g["value"], g["measure"]) == ("A", "AP")]
     assert (a["systems"], a["best_rank"], a["worst_rank"]) == (2, 1, 2)
@@ -131,10 +131,10 @@ def test_score_cards_have_the_same_groups(run: Run) -> None:
     ("options", "words"),
     [
         (("--by-system", "group"), "--by-system needs labels of the systems"),
-        (("--best", "1"), "--by-system LABEL gives the groups"),
+        (("--best-systems", "1"), "add --by-system LABEL"),
         (("--systems", "systems.csv", "--by-system", "media"), "no such label of systems"),
         (("--by", "type"), "--by needs labels of the queries"),
-        (("--no-tests", "--plot", "x.svg"), "--no-tests leaves out"),
+        (("--no-tests", "--plot", "x.svg"), "which --no-tests does not compute"),
         (("--grades", "DR=two"), "not grades in words"),
         (("--order", "rank", "--measure", "P@1"), None),
     ],

@@ -90,7 +90,7 @@ def test_json_means_by_label_and_values_from_elsewhere(run: Run, snapshot: Path)
 def test_concepts_of_another_extractor(run: Run) -> None:
     Path("true.csv").write_text("ID,CUIs\n1,C0042449;C0018670\n2,C0003483\n3,\n4,\n")
     Path("found.csv").write_text("ID,CUIs\n1,C0042449\n2,C0003842\n3,\n4,C0018670\n")
-    files = ("--reference-concepts", "true.csv", "--concepts", "good=found.csv")
+    files = ("--reference-concepts", "true.csv", "--predicted-concepts", "good=found.csv")
     done = run("score", "captions", "ref.csv", "good.csv", *files, "--json", *FEW)
     assert json.loads(done.out)["systems"][0]["means"] == {"ROUGE-1": 0.75, "concept-F1": pytest.approx(5 / 12)}
     Path("found.csv").write_text("ID,CUIs\n1,C0042449\n2,C0003842\n3,\n5,C0018670\n")
@@ -104,7 +104,14 @@ def test_concepts_of_another_vocabulary_are_refused(run: Run, found: str) -> Non
     Path("true.csv").write_text("ID,CUIs\n1,C0042449;C0018670\n2,C0003483\n3,\n4,\n")
     Path("found.csv").write_text(f"ID,CUIs\n1,{found}\n2,\n3,\n4,\n")
     done = run(
-        "score", "captions", "ref.csv", "good.csv", "--reference-concepts", "true.csv", "--concepts", "good=found.csv"
+        "score",
+        "captions",
+        "ref.csv",
+        "good.csv",
+        "--reference-concepts",
+        "true.csv",
+        "--predicted-concepts",
+        "good=found.csv",
     )
     assert (done.code, done.out) == (3, "")
     assert (
@@ -124,7 +131,7 @@ def test_a_caption_without_any_right_concept_is_said(run: Run) -> None:
         "good.csv",
         "--reference-concepts",
         "true.csv",
-        "--concepts",
+        "--predicted-concepts",
         "good=found.csv",
         *FEW,
     )
@@ -175,7 +182,7 @@ def test_a_missing_value_is_no_group(run: Run, value: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--concepts", "good=scores.csv"), "go together"),
+        (("--predicted-concepts", "good=scores.csv"), "go together"),
         (("--scores", "other=scores.csv"), "systems: good"),
         (("--measure", "concept-F1"), "needs a graph, or concepts of both sides"),
         (("--measure", "BERTScore"), "a file of --scores"),

@@ -49,7 +49,7 @@ def test_each_group_lists_its_commands_in_one_line() -> None:
     for line in (
         "Score predictions against the truth: captions, concepts, annotations, irma.",
         "List and check the measures: list, verify, agreement.",
-        "Prepare and guard a service: check, warm, keys, mcp.",
+        "Prepare and protect a service: check, warm, keys, mcp.",
         "Keep releases in Neo4j: push, pull, query, releases.",
     ):
         assert line in whole
@@ -63,6 +63,21 @@ def test_a_command_alone_and_among_all_is_the_same(name: str) -> None:
     assert alone.exit_code == 0
     assert alone.output == among.output
     assert CliRunner().invoke(application(["help"]), ["help", *words], prog_name="cuihop").output == alone.output
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], []])
+def test_the_list_of_commands_is_the_same_without_their_imports(arguments: list[str]) -> None:
+    whole = CliRunner(env=WIDE).invoke(application(), ["--help"], prog_name="cuihop").output
+    listed = CliRunner(env=WIDE).invoke(application(arguments), arguments, prog_name="cuihop").output
+    assert listed.rstrip() == whole.rstrip()
+
+
+def test_the_list_of_commands_imports_none_of_them() -> None:
+    assert imported_by(["--help"], {"numpy", "cuihop.cli.paths", "cuihop_loader", "cuihop_service"}) == "[]"
+
+
+def test_a_command_after_two_hyphens_runs(program: Run) -> None:
+    assert "used by" in program("--", "measures", "list").out
 
 
 def test_help_without_a_command_lists_them_all(program: Run) -> None:

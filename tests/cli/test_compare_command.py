@@ -222,7 +222,7 @@ def test_a_file_whose_name_holds_an_equals_sign(run: Run) -> None:
         (["good.run", "bad.run"], 2, "without --concepts, measures are needed"),
         (["good.run", "bad.run", "-m", "AP"], 2, "relevance has to come from one of them"),
         (["good.run", "bad.run", "-m", "AP", "--qrels", "qrels", "--corpus", "images.csv"], 2, "go with --concepts"),
-        (["good.run", "bad.run", "-m", "nn-CUI@1", "--qrels", "qrels"], 3, "a measure by concepts without concepts"),
+        (["good.run", "bad.run", "-m", "nn-CUI@1", "--qrels", "qrels"], 3, "a concept-based measure without concepts"),
         (["good.run", "bad.run", *CONCEPTS, "--labels", "a", "--label-concepts", "b"], 2, "give one of --labels"),
         (["good.run", "bad.run", *CONCEPTS, "--similarity", "dot"], 2, "--similarity goes with a NumPy array"),
         (["good.run", "bad.run", *CONCEPTS, "--corpus-embeddings", "rows.npy"], 2, "arrays: none is given"),

@@ -149,8 +149,8 @@ def test_a_corpus_of_its_own_and_embeddings(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("evaluate", "--concepts", "images.csv"), 2, "either a ranking, RUN, or --baseline"),
-        ((*GIVEN, "--baseline", "iou"), 2, "either a ranking, RUN, or --baseline"),
+        (("evaluate", "--concepts", "images.csv"), 2, "either RANKING or --baseline"),
+        ((*GIVEN, "--baseline", "iou"), 2, "either RANKING or --baseline"),
         (("evaluate", "--concepts", "images.csv", "--baseline", "best"), 2, "no baseline is called 'best'"),
         (("evaluate", "--concepts", "images.csv", "--baseline", "random:x"), 2, "no baseline is called"),
         (("evaluate", "--concepts", "images.csv", "--baseline", "random:"), 2, "no baseline is called"),

@@ -13,12 +13,12 @@ import typer
 from typer.testing import CliRunner
 
 from cuihop.cli.application import application
-from cuihop.cli.command_help import EXAMPLES
+from cuihop.cli.command_help import COMMAND_EXAMPLES
 from example_files import write_example_files
 from program_run import Run
 
 PARSED = {"demo", "serve", "service check", "service warm", "service mcp", *(
-    name for name in EXAMPLES if name.startswith("neo4j ")
+    name for name in COMMAND_EXAMPLES if name.startswith("neo4j ")
 )}  # fmt: skip
 """Commands that need a server, a port or a minute."""
 SLOW = {"measures verify": pytest.mark.slow}
@@ -55,37 +55,45 @@ COMMANDS = {name: one for name, one in leaves(typer.main.get_command(application
 
 
 def test_every_command_has_an_example() -> None:
-    assert set(EXAMPLES) == set(COMMANDS)
-    for name, example in EXAMPLES.items():
+    assert set(COMMAND_EXAMPLES) == set(COMMANDS)
+    for name, example in COMMAND_EXAMPLES.items():
         lines = example.splitlines()
         assert len(lines) <= 2
         assert lines[0].startswith(f"cuihop {name}") or lines[-1].startswith(f"cuihop {name}")
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_option_of_one_name_is_a_flag_in_every_command_or_in_none() -> None:
+    kinds = {
+        (each.opts[0], each.is_flag) for one in COMMANDS.values() for each in one.params if hasattr(each, "is_flag")
+    }
+    names = [name for name, _ in kinds]
+    assert [name for name in names if names.count(name) > 1] == []
+
+
+@pytest.mark.parametrize("name", COMMAND_EXAMPLES)
 def test_the_help_begins_with_the_example(name: str) -> None:
     shown = CliRunner(env={"COLUMNS": "200"}).invoke(application(name.split()), [*name.split(), "--help"]).output
     text = [line.strip() for line in shown.splitlines() if line.strip()]
-    first = EXAMPLES[name].splitlines()[0]
+    first = COMMAND_EXAMPLES[name].splitlines()[0]
     assert f"$ {first}" in text[2:4], text[:5]
     for words in ("<bool>", "<int", "<str>", "<path>", "list["):
         assert words not in shown
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=SLOW.get(name, ())) for name in EXAMPLES if name not in PARSED]
+    "name", [pytest.param(name, marks=SLOW.get(name, ())) for name in COMMAND_EXAMPLES if name not in PARSED]
 )
 def test_the_example_runs(name: str, here: Path, program: Run) -> None:
     if name in ("service keys list", "service keys revoke"):
-        assert program("service", "keys", "create", "curator", "--file", "keys.json").code == 0
-    for line in EXAMPLES[name].splitlines():
+        assert program("service", "keys", "create", "curator", "--keys-file", "keys.json").code == 0
+    for line in COMMAND_EXAMPLES[name].splitlines():
         done = program(*shlex.split(line)[1:])
         assert done.code == 0, f"{line}\n{done.err}"
 
 
 @pytest.mark.parametrize("name", sorted(PARSED))
 def test_the_example_of_a_command_with_a_server_is_parsed(name: str, here: Path) -> None:
-    words = shlex.split(EXAMPLES[name])[1:]
+    words = shlex.split(COMMAND_EXAMPLES[name])[1:]
     COMMANDS[name].make_context(name, words[len(name.split()) :])
 
 

@@ -48,7 +48,7 @@ WITH = {  # what an option needs beside it
     ("annotate", "spans"): ("--output", "new.csv"),
     ("load", "rejects"): ("--output", "new.cuihop", "--on-bad-row", "skip"),
     ("load", "report_json"): ("--output", "new.cuihop"),
-    ("load", "changes"): ("--to", "bolt://127.0.0.1:1"),
+    ("load", "changes"): ("--graph", "bolt://127.0.0.1:1"),
     ("distance", "rejects"): ("--output", "new.tsv", "--on-bad-row", "skip"),
     ("similarity", "rejects"): ("--output", "new.tsv", "--on-bad-row", "skip"),
     ("study", "checkpoint"): ("--output", "new"),

@@ -40,8 +40,8 @@ COMMANDS = [
     "score concepts {detected} a={detected} --manual-truth {detected} --training {detected} --resamples 10",
     "score irma {codes} {codes} --codes {code_book}",
     "score annotations {concepts} {concepts} --graph {graph} --resamples 10",
-    "score captions {labels} {labels} --caption-column modality --reference-concepts {concepts} --concepts {concepts} "
-    "--resamples 10",
+    "score captions {labels} {labels} --caption-column modality --reference-concepts {concepts} "
+    "--predicted-concepts {concepts} --resamples 10",
     "distance --pairs {pairs} --graph {graph} --output {out}",
     "explain pair {concepts} img1 img2 --corpus {concepts} --graph {graph} --unknown isolated",
     "explain query {concepts} img1 --above img2 --below img3 --ranking {run} --graph {graph} --unknown isolated",

@@ -65,7 +65,7 @@ start_alone() { # NAME OPTIONS... IMAGE [ARGUMENTS]: a service of its own, confi
     alone+=("$1")
     docker run --detach --name "$1" --network "$network" --read-only --tmpfs /tmp --cap-drop ALL \
         --security-opt no-new-privileges:true --restart unless-stopped --volume "$work/alone:/alone:ro" \
-        --env CUIHOP_KEYS_FILE=/alone/keys.json --env CUIHOP_STORE=bolt://neo4j:7687 \
+        --env CUIHOP_KEYS_FILE=/alone/keys.json --env CUIHOP_GRAPH=bolt://neo4j:7687 \
         --env NEO4J_PASSWORD="${password:-}" "${@:2}" > /dev/null
 }
 asked() { # NAME PATH: what a service says at a path
@@ -129,7 +129,7 @@ passed "the image is built: $(docker image ls cuihop:latest --format '{{.Size}}'
 
 # An empty database first
 
-cuihop service keys create alone --file "$work/alone/keys.json" > "$work/alone/key" 2> /dev/null
+cuihop service keys create alone --keys-file "$work/alone/keys.json" > "$work/alone/key" 2> /dev/null
 chown -R 10001 "$work/alone" 2> /dev/null || sudo chown -R 10001 "$work/alone"
 start_alone cuihop-check-empty --env CUIHOP_WORKERS=2 cuihop
 within 300 "nothing said of the empty database" says cuihop-check-empty /health/ready "503 .*unavailable.*no release"
@@ -148,7 +148,7 @@ passed "the service that was started first answers, without a restart"
 # The service
 
 key=$(cat evaluation.key)
-cuihop service keys create metrics --scope metrics --file keys/keys.json > metrics.key 2> /dev/null
+cuihop service keys create metrics --scope metrics --keys-file keys/keys.json > metrics.key 2> /dev/null
 [ "$(curl -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:8080$distance")" = 401 ] || failed "answers without a key"
 curl -sf -H "Authorization: Bearer $key" "http://127.0.0.1:8080$distance" | grep -q '"hops":3,' || failed "HTTP"
 CUIHOP_API_KEY=$key cuihop distance C0006121 C0018670 --graph grpc://127.0.0.1:50051 | grep -q '^3 hops' || failed "gRPC"
@@ -173,7 +173,7 @@ passed "memory of two workers and their supervisor, as documented: $(cat "$work/
 openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=cuihop.example.org -keyout "$work/tls.key" -out "$work/tls.crt" 2> /dev/null
 install -m 644 graph.cuihop "$work/tls.crt" "$work/tls.key" "$work/alone/" 2> /dev/null || sudo install -m 644 graph.cuihop "$work/tls.crt" "$work/tls.key" "$work/alone/"
 proxy=http://192.0.2.1:3128
-start_alone cuihop-check-proxy --volume cuihop-check-cache:/var/cache/cuihop:ro --env CUIHOP_STORE=snapshot:/alone/graph.cuihop \
+start_alone cuihop-check-proxy --volume cuihop-check-cache:/var/cache/cuihop:ro --env CUIHOP_GRAPH=/alone/graph.cuihop \
     --env http_proxy=$proxy --env https_proxy=$proxy --env HTTP_PROXY=$proxy --env HTTPS_PROXY=$proxy \
     --env CUIHOP_TLS_CERTIFICATE=/alone/tls.crt --env CUIHOP_TLS_KEY=/alone/tls.key --env 'CUIHOP_HOSTS=["cuihop.example.org"]' cuihop
 start_alone cuihop-check-wrong --env NEO4J_PASSWORD=not-the-password --env CUIHOP_WORKERS=2 cuihop

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cuihop import SnapshotGraph
-from cuihop_loader.demo_files import EXAMPLES
+from cuihop_loader.demo_files import EXAMPLE_FILES
 from made_examples import FOLDER, files
 from program_run import Run
 
@@ -46,7 +46,7 @@ def test_the_tour_runs_to_its_end_and_leaves_other_files(demonstration: tuple[st
     out, folder = demonstration
     assert "That was the main job" in out
     assert f"First, in this shell: export PATH={Path(sys.executable).parent}:$PATH" in out
-    names = [name.rstrip("/") for name, *_ in EXAMPLES]
+    names = [name.rstrip("/") for name, *_ in EXAMPLE_FILES]
     assert sorted(path.name for path in folder.iterdir()) == sorted([*names, *OF_THE_TOUR, "mine.txt"])
     assert (folder / "mine.txt").read_text() == "kept"
     assert (folder / "qrels.txt").read_bytes() == (FOLDER / "qrels.txt").read_bytes()
@@ -64,9 +64,7 @@ def test_it_ends_with_a_picture_and_the_address_of_the_explorer(demonstration: t
     for name in ("Pleural effusion", "Abnormal pleura morphology", "Chylothorax", "Edema", "C0032227"):
         assert name in words
     assert "A picture of step 4: examples/pleural-effusion.svg\n" in out
-    assert "cuihop serve --store snapshot:examples/graph.cuihop, then open http://127.0.0.1:8080/" in " ".join(
-        out.split()
-    )
+    assert "cuihop serve --graph examples/graph.cuihop, then open http://127.0.0.1:8080/" in " ".join(out.split())
 
 
 def test_pleural_effusion_and_pneumothorax_meet_in_the_pleura(demonstration: tuple[str, Path], program: Run) -> None:
@@ -105,7 +103,7 @@ def test_system_b_is_better_by_near_concepts_and_no_other_by_equal_ones(
     assert answer.err == ""
 
 
-@pytest.mark.parametrize("command", [command for *_, command in EXAMPLES])
+@pytest.mark.parametrize("command", [command for *_, command in EXAMPLE_FILES])
 @pytest.mark.slow
 def test_every_command_of_the_table_runs_without_a_warning(
     command: str, demonstration: tuple[str, Path], sooner_in: dict[str, str]

@@ -393,7 +393,7 @@ def test_concepts_with_labels_from_concepts_and_no_graph(run: Run) -> None:
         (("run",), 2, "measures are needed"),
         (("run", "-m", "AP"), 2, "relevance has to come from one of them"),
         (("--baseline", "random", "--qrels", "qrels", "-m", "AP"), 2, "go with --concepts"),
-        (("run", "--qrels", "qrels", "-m", "nn-CUI@5"), 3, "a measure by concepts without concepts"),
+        (("run", "--qrels", "qrels", "-m", "nn-CUI@5"), 3, "a concept-based measure without concepts"),
         (("run", "--qrels", "run", "-m", "AP"), 3, "run, line 1: wrong number of columns"),
         (("by_name.run", "--qrels", "qrels", "-m", "AP"), 3, "queries without a ranking; found 2: 1, 2"),
         (("by_name.run", "--concepts", "images.csv"), 2, "nn-IoU needs --graph"),

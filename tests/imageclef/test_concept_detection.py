@@ -227,7 +227,7 @@ def test_the_command_prints_both_scores_and_an_account(
         "query,true,predicted,right,F1,precision,recall,F1(of=manual)\n"
         "a,2,1,1,0.6666666666666666,1.0,0.5,1.0\nb,0,1,0,,,,\n"
     )
-    assert run(monkeypatch, "score", "concepts", truth, predictions, "--official", "--json") == 0
+    assert run(monkeypatch, "score", "concepts", truth, predictions, "--official", "2025", "--json") == 0
     (answer,) = json.loads(capsys.readouterr().out)["systems"]
     assert answer["means"] == {"F1": pytest.approx(1 / 3), "precision": 0.5, "recall": 0.25}
     assert answer["parameters"]["official"] is True

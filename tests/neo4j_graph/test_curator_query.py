@@ -203,7 +203,7 @@ def test_the_commands(connection: Neo4jConnection, tmp_path: Path, capsys: pytes
     assert SnapshotGraph.open(tmp_path / "back.cuihop").release == new.release
     application()(["neo4j", "releases", "rollback", "--json"], standalone_mode=False)
     said = capsys.readouterr()
-    assert f"readers went back from release {number} to release " in said.err
+    assert f" is active again, in place of release {number}" in said.err
     listed = json.loads(said.out)["releases"]
     old = next(r["number"] for r in listed if r["active"])
     assert old != number
@@ -213,5 +213,5 @@ def test_the_commands(connection: Neo4jConnection, tmp_path: Path, capsys: pytes
     run(capsys, "neo4j", "releases", "switch", str(number))
     run(capsys, "neo4j", "releases", "switch", str(old))
     assert "from the command line" not in run(capsys, "neo4j", "releases", "remove", str(number))
-    out = run(capsys, "neo4j", "push", str(tmp_path / "new.cuihop"), "--csv", str(tmp_path / "csv"))
+    out = run(capsys, "neo4j", "push", str(tmp_path / "new.cuihop"), "--import-files", str(tmp_path / "csv"))
     assert out.startswith("neo4j-admin database import full neo4j --overwrite-destination")

@@ -1,4 +1,4 @@
-"""``cuihop load … --to``: from files straight into a real server."""
+"""``cuihop load … --graph``: from files straight into a real server."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_files_go_into_the_server_and_the_report_is_that_of_a_snapshot(
     connection: Neo4jConnection, umls: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     address = connection.settings.address
-    printed = json.loads(run(capsys, umls, "--to", address, "--report-json", tmp_path / "report.json", "--json"))
+    printed = json.loads(run(capsys, umls, "--graph", address, "--report-json", tmp_path / "report.json", "--json"))
     beside = json.loads(run(capsys, umls, "--output", tmp_path / "g.cuihop", "--json"))
     stored, _ = printed.pop("stored"), printed.pop("changes")
     assert json.loads((tmp_path / "report.json").read_text()) == printed
@@ -60,10 +60,10 @@ def test_a_second_release_prints_and_writes_its_changes(
     connection: Neo4jConnection, umls: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     address = connection.settings.address
-    run(capsys, umls, "--to", address, "--release", "first")
+    run(capsys, umls, "--graph", address, "--release", "first")
     written(umls, {"MRREL": NEXT_ROWS, "MRCUI": [retired("C0000030", "SY", "C0000029")]})
     changes, both = tmp_path / "changes.tsv", tmp_path / "both.cuihop"
-    arguments = (umls, "--release", "second", "--to", address, "--output", both, "--changes", changes)
+    arguments = (umls, "--release", "second", "--graph", address, "--output", both, "--changes", changes)
     out = " ".join(run(capsys, *arguments).split())
     assert "From first to second" in out
     assert "concepts added 1 concepts merged 1 concepts removed 0 edges added 1 edges removed 1" in out
@@ -86,8 +86,8 @@ def test_readers_keep_their_release_without_a_switch(
     connection: Neo4jConnection, umls: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     address = connection.settings.address
-    run(capsys, umls, "--to", address, "--release", "kept")
-    printed = json.loads(run(capsys, umls, "--to", address, "--release", "waiting", "--no-switch", "--json"))
+    run(capsys, umls, "--graph", address, "--release", "kept")
+    printed = json.loads(run(capsys, umls, "--graph", address, "--release", "waiting", "--no-switch", "--json"))
     assert (printed["stored"]["state"], printed["stored"]["active"]) == ("complete", False)
     assert next(r.release.name for r in stored_releases(connection) if r.active) == "kept"
 
@@ -98,7 +98,7 @@ def test_a_bad_row_stores_nothing(
     before = stored_releases(connection)
     written(umls, {"MRREL": [*ROWS, "bad|"]})
     with pytest.raises(InputError, match="line 30"):
-        run(capsys, umls, "--to", connection.settings.address, "--output", tmp_path / "g.cuihop")
+        run(capsys, umls, "--graph", connection.settings.address, "--output", tmp_path / "g.cuihop")
     assert stored_releases(connection) == before
     assert [path.name for path in tmp_path.iterdir()] == ["umls"]
 
@@ -108,13 +108,13 @@ def test_an_unfit_server_is_an_error_before_any_file_is_read(
 ) -> None:
     nowhere = tmp_path / "no-such-folder"
     with pytest.raises(GraphUnavailable, match="cannot be reached"):
-        run(capsys, nowhere, "--to", "bolt://127.0.0.1:1")
+        run(capsys, nowhere, "--graph", "bolt://127.0.0.1:1")
     with pytest.raises(InputError, match="not the address of a Neo4j server"):
-        run(capsys, nowhere, "--to", "http://127.0.0.1:1")
+        run(capsys, nowhere, "--graph", "http://127.0.0.1:1")
     connection.run_alone("MERGE (s:CuihopStore {id: 0}) SET s.schema = 99")
     try:
         with pytest.raises(SchemaMismatch, match="schema 99"):
-            run(capsys, nowhere, "--to", connection.settings.address)
+            run(capsys, nowhere, "--graph", connection.settings.address)
     finally:
         connection.run_alone("MATCH (s:CuihopStore) SET s.schema = 1")
 
@@ -123,4 +123,4 @@ def test_options_that_do_not_go_together_are_refused(umls: Path, capsys: pytest.
     with pytest.raises(InputError, match="for a Neo4j server"):
         run(capsys, umls, "--output", umls / "g.cuihop", "--no-switch")
     with pytest.raises(OutputError, match="no such folder"):
-        run(capsys, umls, "--to", "bolt://127.0.0.1:1", "--changes", umls / "nowhere" / "changes.tsv")
+        run(capsys, umls, "--graph", "bolt://127.0.0.1:1", "--changes", umls / "nowhere" / "changes.tsv")

@@ -101,7 +101,7 @@ def test_what_needs_an_extra_says_so(light: Path, tmp_path: Path) -> None:
     load = ("load", ontology, "--output", tmp_path / "g.cuihop")
     agents = ("service", "mcp", "--graph", "g.cuihop")
     clustered = ("score", "captions", ontology, ontology, "--cluster", "local:2")
-    service = ("serve", "--store", "g.cuihop")
+    service = ("serve", "--graph", "g.cuihop")
     for arguments, extra in ((load, "loader"), (service, "service"), (agents, "mcp"), (clustered, "cluster")):
         done = run(light / "cuihop", *arguments)
         assert done.returncode == 8

@@ -131,7 +131,7 @@ def test_the_service_ends_without_a_thread_that_does_not_look(tmp_path: Path) ->
     chain = tmp_path / "chain.cuihop"
     SnapshotGraph.of([("C0000001", "C0000002")], identifiers="cui").save(chain)
     clean = {key: value for key, value in os.environ.items() if not key.startswith("CUIHOP_")}
-    arguments = ["serve", "--store", str(chain), "--http-port", "0", "--grpc-port", "0", "--drain-seconds", "1"]
+    arguments = ["serve", "--graph", str(chain), "--http-port", "0", "--grpc-port", "0", "--drain-seconds", "1"]
     with subprocess.Popen(
         [sys.executable, "-m", "cuihop", *arguments],
         stderr=subprocess.PIPE,

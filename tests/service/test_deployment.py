@@ -118,7 +118,7 @@ def probe(service: RunningService, **environment: str) -> subprocess.CompletedPr
     (check,) = [rest for name, rest in instructions() if name == "HEALTHCHECK"]
     command = yaml.safe_load(check[check.index("[") :])
     assert command[0] == "python"
-    given = {"CUIHOP_STORE": "x.cuihop", "CUIHOP_HTTP_PORT": str(service.http_port)} | environment
+    given = {"CUIHOP_GRAPH": "x.cuihop", "CUIHOP_HTTP_PORT": str(service.http_port)} | environment
     return subprocess.run(
         [sys.executable, *command[1:]], env=given, check=False, capture_output=True, text=True, timeout=60
     )
@@ -437,14 +437,13 @@ def test_the_commands_for_systemd_make_what_the_unit_needs(tmp_path: Path) -> No
     listing = re.findall(r"((?:^    .+\n)+)", section, re.M)[0]
     # As they stand, but below a folder, and without what changes users, services and packages.
     commands = re.sub(r"(?<=[ =])/(etc|opt|srv)\b", rf"{tmp_path}/\1", textwrap.dedent(listing))
-    commands = commands.replace("snapshot:/srv", f"snapshot:{tmp_path}/srv")
     (tmp_path / "etc" / "systemd" / "system").mkdir(parents=True)
     stand_ins = 'sudo() { "$@"; }; useradd() { :; }; systemctl() { :; }; python3() { :; }\n'
     stand_ins += 'graph() { :; }; install() { [ "${@: -2:1}" = graph.cuihop ] || command install "$@"; }\n'
     commands = "\n".join(line for line in commands.splitlines() if "/bin/pip" not in line)
     done = run("bash", "-euo", "pipefail", "-c", stand_ins + commands)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "etc" / "cuihop" / "environment").read_text().startswith("CUIHOP_STORE=")
+    assert (tmp_path / "etc" / "cuihop" / "environment").read_text().startswith("CUIHOP_GRAPH=")
     assert (tmp_path / "srv" / "cuihop").is_dir()
     assert (tmp_path / "etc" / "systemd" / "system" / "cuihop.service").is_file()
 

@@ -123,13 +123,14 @@ def test_a_hangup_signal_reaches_a_worker_that_has_just_started(store: Path, tmp
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [
-        (("--store", "nowhere.cuihop"), 5, "nowhere.cuihop: No such file"),
-        (("--store", "nowhere.cuihop", "--workers", "2"), 5, "nowhere.cuihop: No such file"),
-        (("--store", "ftp://x"), 5, "No such file"),
-        (("--store", "g.cuihop", "--index", "off"), 3, "a snapshot is an index"),
-        (("--store", "g.cuihop", "--tls-key", "k.pem"), 3, "TLS needs a certificate and its key"),
-        (("--store", "g.cuihop", "--workers", "0"), 3, "greater than or equal to 1"),
-        (("--store", "g.cuihop", "--http-port", "0", "--config", "none.toml"), 3, "none.toml"),
+        (("--graph", "nowhere.cuihop"), 5, "nowhere.cuihop: No such file"),
+        (("--graph", "nowhere.cuihop", "--workers", "2"), 5, "nowhere.cuihop: No such file"),
+        (("--graph", "ftp://x"), 5, "No such file"),
+        (("--graph", "grpc://localhost:1"), 3, "expected the path of a snapshot, or the address of a Neo4j server"),
+        (("--graph", "g.cuihop", "--index", "off"), 3, "a snapshot is an index"),
+        (("--graph", "g.cuihop", "--tls-key", "k.pem"), 3, "TLS needs a certificate and its key"),
+        (("--graph", "g.cuihop", "--workers", "0"), 3, "greater than or equal to 1"),
+        (("--graph", "g.cuihop", "--http-port", "0", "--config", "none.toml"), 3, "none.toml"),
     ],
 )
 def test_a_store_that_cannot_be_served_is_refused(
@@ -152,7 +153,7 @@ def test_a_port_that_is_taken_is_named(store: Path, tmp_path: Path, forked_progr
             for workers in ("1", "2"):
                 other = {"--http-port": "--grpc-port", "--grpc-port": "--http-port"}[flag]
                 done = subprocess.run(
-                    [forked_programs / "cuihop", "serve", "--store", str(store), "--workers", workers,
+                    [forked_programs / "cuihop", "serve", "--graph", str(store), "--workers", workers,
                      flag, address.split(":")[1], other, "0"],
                     capture_output=True, text=True, check=False, timeout=60,
                 )  # fmt: skip
@@ -185,6 +186,6 @@ def test_the_supervisor_imports_neither_frameworks_nor_compiled_code(tmp_path: P
         "from cuihop_service.addresses import Addresses\n"
         "supervisor.supervise = lambda settings, http, on_ready: on_ready(Addresses(1, 2, False))\n"
     )
-    command = ["serve", "--store", f"snapshot:{path}", "--http-port", "0", "--grpc-port", "0"]
+    command = ["serve", "--graph", str(path), "--http-port", "0", "--grpc-port", "0"]
     heavy = {"fastapi", "grpc", "numba", "pandas", "redis", "scipy", "uvicorn"}
     assert imported_by(command, heavy, before=supervised) == "[]"

@@ -31,28 +31,28 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     file = tmp_path / "cuihop.toml"
-    file.write_text('store = "file.cuihop"\nhttp_port = 1\ngrpc_port = 1\nworkers = 3\n')
+    file.write_text('graph = "file.cuihop"\nhttp_port = 1\ngrpc_port = 1\nworkers = 3\n')
     monkeypatch.setenv("CUIHOP_HTTP_PORT", "2")
     monkeypatch.setenv("CUIHOP_GRPC_PORT", "2")
     found = read_settings({"grpc_port": 3}, file)
-    assert (found.store, found.http_port, found.grpc_port, found.workers) == ("file.cuihop", 2, 3, 3)
+    assert (found.graph, found.http_port, found.grpc_port, found.workers) == ("file.cuihop", 2, 3, 3)
     assert found.host == "127.0.0.1"
-    assert read_settings({"store": "x"}).workers == 1  # the file is forgotten
+    assert read_settings({"graph": "x"}).workers == 1  # the file is forgotten
 
 
 def test_limits_are_settings() -> None:
-    assert read_settings({"store": "x"}).limits == Limits()
-    changed = read_settings({"store": "x", "limit_pairs": 7, "limit_seconds": 0.5}).limits
+    assert read_settings({"graph": "x"}).limits == Limits()
+    changed = read_settings({"graph": "x", "limit_pairs": 7, "limit_seconds": 0.5}).limits
     assert (changed.pairs, changed.seconds) == (7, 0.5)
 
 
 @pytest.mark.parametrize(
     ("flags", "column", "found", "expected"),
     [
-        ({}, "store", "nothing", "a value"),
-        ({"store": "x", "http_port": 70_000}, "http_port", "70000", "65535"),
-        ({"store": "x", "workers": 0}, "workers", "0", "greater than or equal to 1"),
-        ({"store": "x", "index": "maybe"}, "index", "'maybe'", "'on' or 'off'"),
+        ({}, "graph", "nothing", "a value"),
+        ({"graph": "x", "http_port": 70_000}, "http_port", "70000", "65535"),
+        ({"graph": "x", "workers": 0}, "workers", "0", "greater than or equal to 1"),
+        ({"graph": "x", "index": "maybe"}, "index", "'maybe'", "'on' or 'off'"),
     ],
 )
 def test_a_setting_at_fault_is_named(flags: dict[str, Any], column: str, found: str, expected: str) -> None:
@@ -65,11 +65,13 @@ def test_a_setting_at_fault_is_named(flags: dict[str, Any], column: str, found: 
 def test_a_file_at_fault_is_named(tmp_path: Path) -> None:
     file = tmp_path / "cuihop.toml"
     for text, expected in (
-        ("store = x", "line 1, column 9"),
-        ('store = "x"\nport = 1', "setting port"),
-        ('store = "x"\nhtpp_port = 1', "found no setting of this name; expected one of those"),
-        ('store = "x"\nhtpp_port = 1', "Did you mean http_port?"),
-        ('store = "x"\nworkers = "many"', "setting workers"),
+        ("graph = x", "line 1, column 9"),
+        ('graph = "x"\nport = 1', "setting port"),
+        ('graph = "x"\nhtpp_port = 1', "found no setting of this name; expected one of those"),
+        ('graph = "x"\nhtpp_port = 1', "Did you mean http_port?"),
+        ('store = "x"', "found no setting of this name; expected one of those"),
+        ('store = "x"', "Did you mean graph?"),
+        ('graph = "x"\nworkers = "many"', "setting workers"),
     ):
         file.write_text(text)
         with pytest.raises(InputError, match=re.escape(str(file))) as refused:
@@ -81,7 +83,7 @@ def test_a_file_at_fault_is_named(tmp_path: Path) -> None:
 
 def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUIHOP_REDIS", "redis://:hidden@localhost")
-    settings = read_settings({"store": "x"})
+    settings = read_settings({"graph": "x"})
     assert "hidden" not in repr(settings)
     assert settings.redis is not None
     assert settings.redis.get_secret_value() == "redis://:hidden@localhost"
@@ -106,7 +108,7 @@ def test_every_setting_is_described_and_in_one_group() -> None:
 
 
 def test_a_flag_of_each_type_is_read() -> None:
-    flags = ("--store", "x", "--workers", "3", "--watch-seconds", "0.5", "--no-explorer", "--log-requests", "--index",
+    flags = ("--graph", "x", "--workers", "3", "--watch-seconds", "0.5", "--no-explorer", "--log-requests", "--index",
              "off", "--tls-key", "k.pem", "--token-scopes", '{"x": ["read"]}', "--audience", "a")  # fmt: skip
     done = CliRunner().invoke(application(), ["service", "check", "--json", *flags])
     checks = {check["part"]: check for check in json.loads(done.output)["checks"]}

@@ -148,7 +148,7 @@ def test_the_hierarchy_is_built_once_for_all_threads() -> None:
 
 def test_the_counts_are_read_at_the_start(tmp_path: Path) -> None:
     path = tmp_path / "counts.csv"
-    flags = {"store": "g.cuihop", "information_content_counts": str(path)}
+    flags = {"graph": "g.cuihop", "information_content_counts": str(path)}
     with pytest.raises(InputError):
         corpus_counts(read_settings(flags, None))
     path.write_text(f"{VEINS},3\n{AORTA},2\nC9000001,1\nC9000901,1\n")

@@ -38,7 +38,7 @@ def good(tmp_path: Path) -> dict[str, Any]:
     """Settings without a fault."""
     example_graph().save(tmp_path / "graph.cuihop")
     return {
-        "store": f"snapshot:{tmp_path / 'graph.cuihop'}", "http_port": 0, "grpc_port": 0,
+        "graph": f"{tmp_path / 'graph.cuihop'}", "http_port": 0, "grpc_port": 0,
         "index_folder": tmp_path / "index",
     }  # fmt: skip
 
@@ -60,7 +60,7 @@ def test_a_configuration_without_a_fault_passes_and_leaves_nothing_behind(good: 
     before = set(tmp_path.iterdir())
     results = found(good)
     assert {finding.state for finding in results.values()} == {"ok"}
-    assert "release example, " in results["store"].text
+    assert "release example, " in results["graph"].text
     assert set(tmp_path.iterdir()) == before
 
 
@@ -69,18 +69,21 @@ def test_every_setting_at_fault_is_named_not_only_the_first(tmp_path: Path) -> N
     file.write_text('workers = 0\nhtpp_port = 8080\nredsi = "redis://:hidden@host"\nindex = "maybe"\n')
     failed = [finding for finding in findings({}, file) if finding.state == "failed"]
     text = "\n".join(finding.text for finding in failed)
-    assert len(failed) == 5  # and no store
+    assert len(failed) == 5  # and no graph
     assert {finding.exit_code for finding in failed} == {3}
-    for part in ("workers", "Did you mean http_port?", "Did you mean redis?", "'on' or 'off'", "CUIHOP_STORE"):
+    for part in ("workers", "Did you mean http_port?", "Did you mean redis?", "'on' or 'off'", "CUIHOP_GRAPH"):
         assert part in text
     assert "hidden" not in text
 
 
 def test_a_misspelt_variable_is_a_warning(good: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUIHOP_WORKRES", "2")
-    monkeypatch.setenv("CUIHOP_GRAPH", "for the other commands")
+    monkeypatch.setenv("CUIHOP_STORE", "graph.cuihop")
     warnings = [finding.text for finding in findings(good, None) if finding.state == "warning"]
-    assert warnings == ["variable CUIHOP_WORKRES: no setting of this name. Did you mean CUIHOP_WORKERS?"]
+    assert warnings == [
+        "variable CUIHOP_STORE: no setting of this name. Did you mean CUIHOP_GRAPH?",
+        "variable CUIHOP_WORKRES: no setting of this name. Did you mean CUIHOP_WORKERS?",
+    ]
 
 
 def test_ports_that_are_taken(good: dict[str, Any]) -> None:
@@ -124,11 +127,11 @@ def test_certificates(good: dict[str, Any], tmp_path: Path) -> None:
 
 def test_keys(good: dict[str, Any], tmp_path: Path) -> None:
     keys = tmp_path / "keys.json"
-    assert f"cuihop service keys create NAME --file {keys}" in failure(good | {"keys_file": keys}, "keys").text
+    assert f"cuihop service keys create NAME --keys-file {keys}" in failure(good | {"keys_file": keys}, "keys").text
     keys.write_text('{"version": 1, "keys": []}')
     keys.chmod(0o600)
     assert found(good | {"keys_file": keys})["keys"].state == "warning"  # nobody can ask
-    create(CreateOptions(name="somebody", file=keys))
+    create(CreateOptions(name="somebody", keys_file=keys))
     assert found(good | {"keys_file": keys})["keys"].text.endswith("1 active")
     keys.chmod(0o644)
     assert f"chmod 600 {keys}" in failure(good | {"keys_file": keys}, "keys").text
@@ -169,12 +172,12 @@ def test_a_folder_is_tried_as_the_service_uses_it(
 
 
 def test_snapshots(good: dict[str, Any], tmp_path: Path) -> None:
-    assert "cuihop load" in failure(good | {"store": "nowhere.cuihop"}, "store").text
-    assert "a snapshot is an index" in failure(good | {"index": "off"}, "store").text
-    assert "Neo4j server as the store" in failure(good | {"cypher": True}, "Cypher").text
+    assert "cuihop load" in failure(good | {"graph": "nowhere.cuihop"}, "graph").text
+    assert "a snapshot is an index" in failure(good | {"index": "off"}, "graph").text
+    assert "Neo4j server as the graph" in failure(good | {"cypher": True}, "Cypher").text
     path = tmp_path / "graph.cuihop"
     path.write_bytes(path.read_bytes()[:-100])
-    assert failure(good, "store").exit_code == 5
+    assert failure(good, "graph").exit_code == 5
 
 
 def test_the_program_prints_a_line_for_each_check_and_ends_with_the_code_of_the_first_failure(
@@ -212,20 +215,20 @@ def test_neo4j(
     good: dict[str, Any], killable_neo4j: LocalServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = emptied(killable_neo4j)
-    flags = good | {"store": database.address}
-    assert "Set NEO4J_PASSWORD" in failure(flags, "store").text
+    flags = good | {"graph": database.address}
+    assert "Set NEO4J_PASSWORD" in failure(flags, "graph").text
     password = tmp_path / "password"
     monkeypatch.setenv("NEO4J_PASSWORD_FILE", str(password))
     password.write_text("another-password")
-    assert "refuses user 'neo4j' with this password" in failure(flags, "store").text
+    assert "refuses user 'neo4j' with this password" in failure(flags, "graph").text
     password.write_text(database.password)
-    empty = failure(flags, "store")
+    empty = failure(flags, "graph")
     assert "load one with: cuihop load" in empty.text
     assert empty.exit_code == 5
     stored_graph(database, example_graph(), switch=True).close()
-    assert found(flags)["store"].text.startswith(f"{database.address}: release example, ")
-    create(CreateOptions(name="curator", file=tmp_path / "keys.json", scope=["cypher", "names"]))
+    assert found(flags)["graph"].text.startswith(f"{database.address}: release example, ")
+    create(CreateOptions(name="curator", keys_file=tmp_path / "keys.json", scope=["cypher", "names"]))
     curators = flags | {"cypher": True, "keys_file": tmp_path / "keys.json"}
     assert found(curators)["Cypher"].state == "warning"
     assert failure(curators | {"cypher_user": "nobody", "cypher_password": "none-such"}, "Cypher").exit_code == 5
-    assert "Is the server running there?" in failure(flags | {"store": "bolt://127.0.0.1:9"}, "store").text
+    assert "Is the server running there?" in failure(flags | {"graph": "bolt://127.0.0.1:9"}, "graph").text

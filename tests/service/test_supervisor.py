@@ -52,7 +52,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
             code = "import json, os, signal, sys\n" + textwrap.dedent(program)
             monkeypatch.setattr(supervisor, "_WORKER", [sys.executable, "-S", "-c", code])
             http = stack.enter_context(closing(socket.socket()))
-            workers = Workers(read_settings({"store": "g.cuihop", "workers": number}, None), http, 1, on_ready)
+            workers = Workers(read_settings({"graph": "g.cuihop", "workers": number}, None), http, 1, on_ready)
             stack.callback(workers.stop, 0.0, 0.0)
             stack.callback(workers.send, signal.SIGKILL)
             return workers

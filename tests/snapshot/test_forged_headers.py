@@ -397,7 +397,7 @@ def test_what_is_no_snapshot_is_not_stored_and_a_pipe_is_not_waited_for(files: P
         "neo4j",
         "push",
         str(index_path(files / "graph.cuihop")),
-        "--csv",
+        "--import-files",
         str(tmp_path / "x"),
     ]
     done = subprocess.run(store, capture_output=True, text=True, check=False)

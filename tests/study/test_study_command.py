@@ -62,7 +62,7 @@ def finished(snapshot: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[
     folder: Path = tmp_path_factory.mktemp("finished")
     write_inputs(folder)
     done = subprocess.run(
-        [sys.executable, "-m", "cuihop", *WHOLE, "--graph", snapshot, "--output", "study", "--cards"],
+        [sys.executable, "-m", "cuihop", *WHOLE, "--graph", snapshot, "--output", "study", "--score-cards"],
         cwd=folder, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")

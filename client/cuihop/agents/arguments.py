@@ -26,11 +26,7 @@ _MOST_FIELDS = 50
 Cui = Annotated[
     str,
     Field(
-        min_length=1,
-        max_length=MAX_LENGTH,
-        strict=True,
-        description="Identifier of a concept.",
-        examples=["C0006121"],
+        min_length=1, max_length=MAX_LENGTH, strict=True, description="Identifier of a concept.", examples=["C0006121"]
     ),
 ]
 Hops = Annotated[int, Field(ge=0, le=2**31 - 1, strict=True)]
@@ -206,7 +202,7 @@ class CompareArguments(Arguments):
             "λ times its similarity over the hierarchy."
         ),
     ] = "constant"
-    ic: Annotated[IntrinsicContent, Field(description="Information content of the weight Lin.")] = "Sanchez"
+    ic: Annotated[IntrinsicContent, Field(description="Information content for --weight Lin.")] = "Sanchez"
     within_sabs: WithinSabs = ()
 
     @property
@@ -239,10 +235,7 @@ def checked_arguments(kind: type[A], tool: str, values: Mapping[str, Any] | None
     elif first["type"] == "model_type":
         expected = "an object"
     raise InputError(
-        "not as expected",
-        column=column,
-        found=shortened(value),
-        expected=expected.removeprefix("String should have "),
+        "not as expected", column=column, found=shortened(value), expected=expected.removeprefix("String should have ")
     )
 
 

@@ -28,7 +28,7 @@ MISSING_PACKAGE = 8
 
 EXIT_CODES: tuple[tuple[int, type[CuihopError] | None, str], ...] = (
     (0, None, "answered; “no path” is an answer"),
-    (1, None, "a fault in cuihop: please report it"),
+    (1, None, "an error in cuihop: please report it"),
     (2, None, "the command line is wrong"),
     (3, InputError, "a file or a value is not as expected"),
     (4, ConceptError, "a concept is invalid, unknown or retired"),
@@ -36,8 +36,8 @@ EXIT_CODES: tuple[tuple[int, type[CuihopError] | None, str], ...] = (
     (6, OutputError, "a result could not be written"),
     (7, LimitExceeded, "the request is larger than allowed"),
     (MISSING_PACKAGE, None, "an optional package is not installed"),
-    (9, AccessError, "the service does not allow it: no valid key, or one without the scope"),
-    (10, ClusterError, "the cluster of --cluster cannot be reached, or ended before the work did"),
+    (9, AccessError, "the service refuses access: no valid key, or a key without the scope"),
+    (10, ClusterError, "the cluster of --cluster cannot be reached, or ended before the computation"),
     (INTERRUPTED, None, "interrupted"),
 )
 

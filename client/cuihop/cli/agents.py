@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @option_group
 class _Options(GraphOptions):
-    no_names: bool = option("Leave out names, synonyms and definitions, and refuse searches by name.", default=False)
+    hide_names: bool = option("Leave out names, synonyms and definitions, and refuse searches by name.", default=False)
 
 
 def mcp(options: _Options) -> None:
     """Serve tools to a language-model agent (Model Context Protocol, standard input and output).
 
-    An agent's client starts this command. Answers go to the provider of its model; names of UMLS are licensed.
+    The agent's client starts this command. Answers go to the provider of its model; the names of UMLS are licensed.
     """
     with installed_by("cuihop[mcp]"):
         import anyio
@@ -35,7 +35,7 @@ def mcp(options: _Options) -> None:
         from cuihop.agents.server import serve_standard_streams
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that waits for input would hold the process
-    with _Graphs(options, names=not options.no_names) as graphs:
+    with _Graphs(options, names=not options.hide_names) as graphs:
         anyio.run(serve_standard_streams, graphs.answer)
 
 

@@ -28,14 +28,12 @@ class _Options:
 
     gold: list[Path] = argument("Pairs of terms with their scores: CSV or TSV with two terms, or CUIs, and a score.")
     measure: list[str] | None = option(
-        f"Measure, also repeated: {', '.join(MEASURES)}. All by default. Differences are from the first.", "-m"
+        f"Measure: {', '.join(MEASURES)}. All by default. May be repeated; differences are relative to the first.", "-m"
     )
     names: Path | None = file_option(
         "Further names of concepts: two columns of CSV or TSV, CUI and name; a concept may have several."
     )
-    score_column: str | None = file_option(
-        "Name of the column of scores, or without a header its number, where there are several."
-    )
+    score_column: str | None = file_option("Column of scores, if there are several: its name or its number.")
 
 
 @option_group
@@ -51,7 +49,7 @@ def agreement_with_people(
     intervals: IntervalOptions,
     outputs: _OutputOptions,
 ) -> None:
-    """Print how well distances and similarities agree with people: Spearman's and Pearson's correlation with intervals.
+    """Correlate distances and similarities with scores by people, by Spearman and Pearson, with intervals.
 
     Terms are mapped to concepts by the names of the graph. The best pair counts if a term has several concepts.
     """

@@ -50,7 +50,7 @@ class ContentOptions:
     """Information content, and counts of concepts in a corpus."""
 
     ic: InformationContent | None = option(
-        "Information content: Sanchez (the default) or Seco, of the graph; corpus, of --counts or of the service."
+        "Information content: Sanchez (the default) or Seco, from the graph; corpus, from --counts or the service."
     )
     counts: Path | None = option(
         "Occurrences of concepts, for --ic corpus: two columns, concept and count; or images and their concepts."
@@ -89,13 +89,13 @@ def _is_array(output: Path) -> bool:
 class AllOptions:
     """Values of all pairs to compute."""
 
-    every: bool = _option("All concepts with all, into --output: .npy, .csv, .tsv or .parquet.", "--all", default=False)
-    concepts: Path | None = _option("Only these concepts, one a line, as rows.")
-    with_concepts: Path | None = _option("Concepts of the columns; those of the rows by default.", "--with")
-    at_least: float | None = _option("Pairs of this value or more; of a distance, or less.")
-    top: int | None = _option("Nearest columns of each row.", min=1)
-    dtype: Literal["float64", "float32"] = _option("Numbers of the array.", default="float64")
-    threads: int | None = _option("Threads; all cores by default.", min=1)
+    every: bool = _option("All concepts with all others, into .npy, .csv, .tsv or .parquet.", "--all", default=False)
+    concepts: Path | None = _option("With --all: only the concepts of this file, one per line, as rows.")
+    with_concepts: Path | None = _option("With --all: concepts of the columns; those of the rows by default.", "--with")
+    at_least: float | None = _option("With --all: only pairs of at least this value, or for a distance at most.")
+    top: int | None = _option("With --all: only the nearest columns of each row.", min=1)
+    dtype: Literal["float64", "float32"] = _option("Number type of the array.", default="float64")
+    threads: int | None = _option("Number of threads; all cores by default.", min=1)
 
     def check_all(self, output: Path | None) -> bool:
         """True with ``--all``; refuses options that do not go together."""

@@ -42,16 +42,20 @@ class _TextOptions(JsonOptions):
     texts: Path | None = argument(
         "Texts: CSV, TSV, JSON Lines, Parquet, plain lines, PubTator, BRAT or BioC JSON; - for stdin.", default=None
     )
-    text: str | None = option("A single text, in place of a file.")
+    text: str | None = option("A single text, instead of a file.")
     output: Path = file_option(
-        "File for the concepts, ID and CUIs.", "-o", default=Path(STANDARD_INPUT), shown="standard output", mark=CSV
+        "File for the concepts: columns ID, CUIs.",
+        "-o",
+        default=Path(STANDARD_INPUT),
+        shown="standard output",
+        mark=CSV,
     )
-    spans: Path | None = file_option("File for all mentions; of BRAT a new folder.", mark=_SPANS)
+    spans: Path | None = file_option("File for all mentions; for BRAT, a new folder.", mark=_SPANS)
     spans_format: SpansFormat | None = file_option("Format of the mentions.", shown="by the ending")
     format: Format | None = file_option("Format of the texts.", shown="recognised")
     id_column: str | None = file_option("Column of the identifiers.", shown="id, image, pmid, …; or the first of two")
     text_column: str | None = file_option("Column of the texts.", shown="caption, text, …; or the second of two")
-    header: Header = file_option("Header of CSV: recognised, present or absent.", default="auto")
+    header: Header = file_option("Header in the first line of CSV: detected, present or absent.", default="auto")
 
     def __post_init__(self) -> None:
         if (self.texts is None) == (self.text is None):
@@ -71,22 +75,20 @@ class _MentionOptions:
     """Names that match, and mentions that are kept."""
 
     semantic_type: list[str] | None = _name_option(
-        "Semantic type or group, by code or name; MEDCON for its types. Repeatable.", shown="all"
+        "Only concepts of this semantic type or group (code or name, or MEDCON). May be repeated.", shown="all"
     )
-    sab: list[str] | None = _name_option("Vocabulary whose names match. Repeatable.", shown="all")
-    stop: Path | None = _name_option("File of names and identifiers that never match, one in each line.")
-    general: bool = _name_option("Match names that are too general as well.", "--general", default=False)
-    correct_spelling: bool = _name_option(
-        "Match a word that no name has as the nearest one.", "--correct-spelling", default=False
-    )
-    longest: bool = _mention_option("The longest match at each place, or every match.", "--longest/--all", default=True)
+    sab: list[str] | None = _name_option("Only names from this vocabulary. May be repeated.", shown="all")
+    stop: Path | None = _name_option("File of names and identifiers that must not match, one per line.")
+    general: bool = _name_option("Also match the names that are left out as too general.", "--general", default=False)
+    correct_spelling: bool = _name_option("Correct words that occur in no name.", "--correct-spelling", default=False)
+    longest: bool = _mention_option("Longest match at each position, or every match.", "--longest/--all", default=True)
     disambiguate: Disambiguation = _mention_option(
-        "Choice among several concepts: by rank of the name, or by hops to the other concepts of the text.",
+        "Choose among several concepts by the rank of the name, or by the hops to the other concepts of the text.",
         default="rank",
     )
     candidates: bool = _mention_option("List all concepts of ambiguous mentions.", "--candidates", default=False)
     leave_out: list[str] | None = _mention_option(
-        f"Context whose mentions are left out: {', '.join(CONTEXTS)}. Repeatable.", shown="none"
+        f"Leave out mentions in this context: {', '.join(CONTEXTS)}. May be repeated.", shown="none"
     )
 
     def read(self) -> AnnotationOptions:
@@ -100,7 +102,7 @@ class _MentionOptions:
 
 
 def annotate(source: _TextOptions, graph: AddressOptions, mentions: _MentionOptions, run: ThreadsOptions) -> None:
-    """Find the concepts of texts by the names of the graph: the file that cuihop evaluate --concepts reads.
+    """Find the concepts of texts by their names, and write them to a file for cuihop evaluate --concepts.
 
     An interrupted run resumes from OUTPUT.unfinished.
     """
@@ -139,7 +141,7 @@ def _annotate_file(
     except BaseException:
         left = unfinished_path(output)
         if left.exists():
-            note(f"finished texts are in {left}; the same command goes on from there")
+            note(f"finished texts are in {left}; the same command resumes from there")
         raise
     sys.stdout.flush()
     _print_summary(graph, summary, source, options)
@@ -198,7 +200,7 @@ def _print_mentions(graph: ConceptGraph, annotation: Annotation, json: bool) -> 
         print_json(with_release(graph.release, fields_of(AnnotationRow(annotation.mentions))))
         return
     if not annotation:
-        note("no name of the graph stands in this text")
+        note("no name of the graph occurs in this text")
         return
     rows = [
         (

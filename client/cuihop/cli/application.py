@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
@@ -13,9 +14,7 @@ from typer.core import TyperGroup
 
 import cuihop
 from cuihop.cli import EXIT_CODES
-from cuihop.cli.command_files import checked_files
 from cuihop.cli.command_help import HelpfulCommand, help_text, with_values
-from cuihop.cli.option_groups import with_flat_options
 from cuihop.errors import installation
 
 COMMANDS_GROUP = "cuihop.commands"
@@ -69,12 +68,40 @@ _PANELS: dict[str, dict[str, str | None]] = {
 """Panel of the help → its commands, in the order of the help → module of this package and function; ``None`` if an
 entry point has it. A name of two words is a command of a group."""
 
+_SUMMARIES = {
+    "demo": "Write example files to try every command with: a graph, images, captions, rankings and judgements.",
+    "load": "Load a UMLS release, or ontologies and taxonomies, into a snapshot, a Neo4j server, or both.",
+    "info": "Describe a snapshot, a neighbour dictionary, a service or a database: release, size, index, limits.",
+    "index": "Build the distance index of a snapshot: distances are then looked up instead of searched.",
+    "search": "Find concepts by name or synonym.",
+    "concept": "Show a concept, or add preferred names to the concepts of a file.",
+    "distance": "Print the distance in hops between two concepts, or for every pair of a file.",
+    "path": "Show a shortest path between two concepts, and the number of shortest paths.",
+    "neighbours": "List the concepts within --hops of a concept, or write the neighbour dictionary of all concepts of "
+    "files.",
+    "ancestors": "List the ancestors of a concept, or the common ancestors of several, nearest first.",
+    "descendants": "List the descendants of a concept, nearest first.",
+    "similarity": "Print the similarity of two concepts over the hierarchy, of two sets, of the pairs of a file, or of "
+    "all pairs.",
+    "annotate": "Find the concepts of texts by their names, and write them to a file for cuihop evaluate --concepts.",
+    "evaluate": "Evaluate a ranking by the concepts of the images, by labels, or by relevance judgements.",
+    "compare": "Compare systems on the same queries, from rankings or score cards: differences, intervals, tests, "
+    "wins.",
+    "explain": "Explain nn-IoU: the matching concepts and their paths, and the influence of n, λ and hubs.",
+    "study": "Compare IoU, nn-IoU, BM, embeddings and baselines as the paper does: tables, ablation of n and λ, cost.",
+    "serve": "Answer distances and relevance over HTTP and gRPC.",
+}
+"""First lines of the help of the commands without a group, to list them without an import."""
+
+_LISTING: tuple[list[str], ...] = ([], ["-h"], ["--help"], ["--version"])
+"""Arguments that list the commands, or run none."""
+
 _GROUPS = {
     "score": "Score predictions against the truth",
     "runs": "Combine rankings",
     "measures": "List and check the measures",
     "shards": "Finish a divided evaluation",
-    "service": "Prepare and guard a service",
+    "service": "Prepare and protect a service",
     "neo4j": "Keep releases in Neo4j",
 }
 _FORMER = {
@@ -143,12 +170,8 @@ def _installed() -> dict[str, EntryPoint]:
     return {name: installed[name] for name in dict.fromkeys((*_PANEL_OF, *sorted(installed))) if name in installed}
 
 
-def application(arguments: Sequence[str] = ()) -> typer.Typer:
-    """The command line.
-
-    If ``arguments`` begin with a command, or with a group of them, the others are left out: their imports can take
-    longer than the answer.
-    """
+def application(arguments: Sequence[str] | None = None) -> typer.Typer:
+    """The command line: all of it, or only what these arguments need, as imports can take longer than the answer."""
     app = typer.Typer(
         name="cuihop",
         cls=_Group,
@@ -160,7 +183,8 @@ def application(arguments: Sequence[str] = ()) -> typer.Typer:
     )
     app.callback()(_options)
     app.command("help", hidden=True)(_help)
-    commands, groups = _selected(arguments), dict[str, typer.Typer]()
+    listed = arguments is not None and [*arguments[:1]] in _LISTING and "_CUIHOP_COMPLETE" not in os.environ
+    commands, groups = _selected(arguments or ()), dict[str, typer.Typer]()
     for name, entry in commands.items():
         group, _, word = name.rpartition(" ")
         panel = _PANEL_OF.get(_ALIASES.get(name, name), "Other commands")
@@ -173,6 +197,10 @@ def application(arguments: Sequence[str] = ()) -> typer.Typer:
         listing: dict[str, Any] = {
             "name": word, "hidden": name in _ALIASES, "rich_help_panel": None if group else panel,
         }  # fmt: skip
+        if listed and (group or _ALIASES.get(name, name) in _SUMMARIES):
+            if name in _SUMMARIES:
+                app.command(help=_SUMMARIES[name], **listing)(_options)
+            continue
         try:
             _add(groups.get(group, app), entry.load(), listing, _ALIASES.get(name, name))
         except ModuleNotFoundError as error:
@@ -214,6 +242,9 @@ def _add(
 
 def _prepared(command: Callable[..., None]) -> Callable[..., None]:
     """The command with flat options and checked files; one that is prepared already is returned as it is."""
+    from cuihop.cli.command_files import checked_files
+    from cuihop.cli.option_groups import with_flat_options
+
     return command if hasattr(command, "__wrapped__") else checked_files(with_flat_options(command))
 
 
@@ -233,10 +264,10 @@ def _options(
 
 def _help(
     command: Annotated[
-        list[str] | None, typer.Argument(metavar="COMMAND", help="Words of a command: score irma.")
+        list[str] | None, typer.Argument(metavar="COMMAND", help="The command, such as: score irma.")
     ] = None,
 ) -> None:
-    """Print the options of a command, or without one the list of commands."""
+    """Print the options of a command; without a command, list all commands."""
     application(command or [])([*(command or []), "--help"], prog_name="cuihop")
 
 

@@ -38,7 +38,7 @@ class ModelOptions:
     """Models, and embeddings of images and captions."""
 
     model: list[str] | None = _model_option(
-        "Model of BERTScore, BLEURT, AlignScore or similarity, from a folder. Nothing is fetched.",
+        "Folder of the model for BERTScore, BLEURT, AlignScore or similarity. Nothing is downloaded.",
         metavar="MEASURE=FOLDER",
         mark=FileUse.READS,
     )
@@ -127,8 +127,8 @@ class _InputOptions(NamesOptions):
     reference_concepts: Path | None = file_option(
         "Concepts of the reference captions: images and C1;C2.", shown="found by the names of the graph"
     )
-    concepts: list[str] | None = file_option(
-        "Concepts of a system's captions, by the same extractor as those of the references.",
+    predicted_concepts: list[str] | None = file_option(
+        "Concepts of a system's captions, from the same extractor as those of the references.",
         metavar="SYSTEM=FILE", mark=FileUse.READS,
     )  # fmt: skip
     scores: list[str] | None = file_option(
@@ -144,15 +144,13 @@ class _InputOptions(NamesOptions):
         "Words in lower case, with “number” for digits and without punctuation; or as they are given.",
         default="imageclef",
     )
-    official: Official | None = measure_option(
-        "Rules of ImageCLEFmedical's program of this year, where they differ from those of its paper."
-    )
+    official: Official | None = measure_option("Follow ImageCLEFmedical's evaluator of this year, not the paper.")
 
 
 @option_group
 class _OutputOptions(VerboseOptions, ReportOptions):
     output: Path | None = file_option("File for the values of captions, as CSV.", "-o", mark=CSV)
-    rows: int = option("Rows of near misses.", default=10, min=0)
+    rows: int = option("Rows of each table of details, such as near misses.", default=10, min=0)
 
 
 def caption_scores(
@@ -168,7 +166,7 @@ def caption_scores(
 ) -> None:  # fmt: skip
     """Score predicted captions: ROUGE, BLEU, F1 of concepts with near misses, and values computed elsewhere.
 
-    Several systems are ranked, and compared as by cuihop compare.
+    Several systems are ranked, and compared as in cuihop compare.
     """
     job = run.job(context)
     files = predictions_named(inputs.predictions, "PREDICTIONS")
@@ -241,11 +239,13 @@ def _concepts(
 
 def _concepts_of_files(options: _InputOptions, files: Mapping[str, Path]) -> Mapping[str, CaptionConcepts]:
     """Name of a system → concepts of the references and of its captions; without files there are none."""
-    concepts = _by_system(options.concepts, "--concepts", files)
+    concepts = _by_system(options.predicted_concepts, "--predicted-concepts", files)
     if options.reference_concepts is None and not concepts:
         return {}
     if options.reference_concepts is None or any(len(concepts.get(name, ())) != 1 for name in files):
-        raise typer.BadParameter("--reference-concepts FILE and --concepts SYSTEM=FILE for each system go together")
+        raise typer.BadParameter(
+            "--reference-concepts FILE and --predicted-concepts SYSTEM=FILE for each system go together"
+        )
     true = ImageConcepts.read(options.reference_concepts)
     return {name: CaptionConcepts(true, ImageConcepts.read(concepts[name][0])) for name in files}
 

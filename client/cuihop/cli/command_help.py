@@ -9,9 +9,9 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-__all__ = ["EXAMPLES", "HelpfulCommand", "help_text", "with_values"]
+__all__ = ["COMMAND_EXAMPLES", "HelpfulCommand", "help_text", "with_values"]
 
-EXAMPLES: Mapping[str, str] = {
+COMMAND_EXAMPLES: Mapping[str, str] = {
     "demo": "cuihop demo",
     "load": "cuihop load umls --output umls.cuihop",
     "info": "cuihop info graph.cuihop",
@@ -44,12 +44,12 @@ EXAMPLES: Mapping[str, str] = {
     "measures agreement": "cuihop measures agreement pairs.csv --graph graph.cuihop",
     "shards merge": "cuihop evaluate run-a.csv --qrels qrels.txt --measure AP --checkpoint parts --shard 1/1\n"
     "cuihop shards merge parts",
-    "serve": "cuihop serve --store snapshot:graph.cuihop",
-    "service check": "cuihop service check --store snapshot:graph.cuihop",
+    "serve": "cuihop serve --graph graph.cuihop",
+    "service check": "cuihop service check --graph graph.cuihop",
     "service warm": "cuihop service warm concepts.csv --graph grpc://localhost:50051",
-    "service keys create": "cuihop service keys create curator --scope read --file keys.json",
-    "service keys list": "cuihop service keys list --file keys.json",
-    "service keys revoke": "cuihop service keys revoke curator --file keys.json",
+    "service keys create": "cuihop service keys create curator --scope read --keys-file keys.json",
+    "service keys list": "cuihop service keys list --keys-file keys.json",
+    "service keys revoke": "cuihop service keys revoke curator --keys-file keys.json",
     "service mcp": "cuihop service mcp --graph graph.cuihop",
     "neo4j push": "cuihop neo4j push graph.cuihop --graph bolt://localhost:7687",
     "neo4j pull": "cuihop neo4j pull --graph bolt://localhost:7687 --output graph.cuihop",
@@ -113,7 +113,7 @@ def help_text(command: str, described: Callable[..., Any]) -> str | None:
     if not described.__doc__:
         return None
     first, *rest = (" ".join(each.split()) for each in inspect.cleandoc(described.__doc__).split("\n\n"))
-    example = "\n".join(f"$ {line}" for line in EXAMPLES.get(command, "").splitlines())
+    example = "\n".join(f"$ {line}" for line in COMMAND_EXAMPLES.get(command, "").splitlines())
     return "\n\n".join(filter(None, (first, example, *rest)))
 
 

@@ -53,14 +53,14 @@ _VALUES = "Values of each query"
 @option_group
 class _SystemOptions(SystemOptions):
     systems: list[str] = argument(
-        "Two or more, each FILE or NAME=FILE: rankings, as for cuihop evaluate, or score cards.",
+        "Two or more systems, each FILE or NAME=FILE: rankings, as for cuihop evaluate, or score cards.",
         metavar="SYSTEM", mark=FileUse.READS,
     )  # fmt: skip
-    best: int | None = measure_option(
+    best_systems: int | None = measure_option(
         "With --by-system: list only this number of systems of each group, the best by the first measure.",
         min=0, shown="all",
     )  # fmt: skip
-    worst: int | None = measure_option("Beside --best: this number of the worst of each group.", min=0, shown="all")
+    worst_systems: int | None = measure_option("With --by-system: number of the worst systems.", min=0, shown="all")
 
 
 @option_group
@@ -68,21 +68,19 @@ class _RankingOptions(EvaluationOptions):
     """Conditions under which the rankings are evaluated."""
 
     corpus_embeddings: list[str] | None = file_option(
-        "With --corpus: embeddings of the corpus for a system of embeddings. May be repeated.",
+        "With --corpus: embeddings of the corpus, by the system's name. May be repeated.",
         metavar="NAME=FILE", mark=FileUse.READS,
     )  # fmt: skip
     measure: list[str] | None = measure_option(MEASURE_HELP, "-m", shown="those of the cards, or else nn-CUI@5,10,30")
     by_rank: list[str] | None = measure_option(
-        "Also the mean of this measure with the rankings ordered by their ranks, such as AP.", "--measure-by-rank"
+        "Also print the mean of this measure, such as AP, with the rankings ordered by rank.", "--measure-by-rank"
     )
 
 
 @option_group
 class _TestOptions(IntervalOptions):
-    tests: bool = test_option("Test differences of systems.", "--tests/--no-tests", default=True)
-    against: str | None = test_option(
-        "Baseline: compare all others with this system, instead of every pair.", metavar="NAME"
-    )
+    tests: bool = test_option("Test the differences between systems.", "--tests/--no-tests", default=True)
+    against: str | None = test_option("Compare all other systems with this one, instead of every pair.", metavar="NAME")
 
 
 @option_group
@@ -109,7 +107,7 @@ def compare_systems(
 ) -> None:
     """Compare systems on the same queries, from rankings or score cards: differences, intervals, tests, wins.
 
-    Rankings are evaluated first, all under the options given. Cards have to match one another, and the options.
+    Rankings are first evaluated with the given options. Score cards must come from the same conditions.
     """
     named = systems_named(labels_of_systems.systems)
     check_card_names(outputs.cards, named)
@@ -119,7 +117,7 @@ def compare_systems(
     if not rankings:
         _refuse_unused(context)
     if outputs.plot is not None and not tests.tests:
-        raise typer.BadParameter("--plot draws the differences, which --no-tests leaves out")
+        raise typer.BadParameter("--plot draws the differences, which --no-tests does not compute")
     job = run.job(context)
     evaluations: Mapping[str, Evaluation] = {}
     data, evaluated = Dataset(), None if outputs.html is None else dict[str, Ranking | RankingInBlocks]()
@@ -138,8 +136,9 @@ def compare_systems(
         against=tests.against, tests=tests.tests, **of_tests,
     )  # fmt: skip
     ranked = RankedSystems.of(
-        comparison.cards, comparison.measures, means_by_rank, labelled, labels_of_systems.best, labels_of_systems.worst
-    )
+        comparison.cards, comparison.measures, means_by_rank, labelled,
+        labels_of_systems.best_systems, labels_of_systems.worst_systems,
+    )  # fmt: skip
     labels = groups.read_groups(options.read_labels(options.images(), options, options.unknown) if groups.by else None)
     by_label = groups_of_cards(comparison.cards, comparison.measures, labels, groups.by, of_tests)
     in_order = labelled.labels is not None or bool(means_by_rank)

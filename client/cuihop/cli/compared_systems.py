@@ -62,7 +62,7 @@ def systems_named(texts: Sequence[str]) -> dict[str, ScoreCard | InputFile]:
         system = ScoreCard.read(file) if is_score_card(file) else file
         own = system.system if isinstance(system, ScoreCard) else system_name(path.name)
         if (name or own) in systems:
-            raise typer.BadParameter(f"two systems are called {name or own!r}: NAME=FILE gives one another name")
+            raise typer.BadParameter(f"two systems are called {name or own!r}; NAME=FILE renames one")
         systems[name or own] = system
     if len(systems) < 2:
         raise typer.BadParameter("two or more systems are needed")
@@ -103,7 +103,7 @@ def evaluations_of(
         for measure in measures:
             if measure.kind == "concepts":
                 raise InputError(
-                    "a measure by concepts without concepts", column="measures", found=str(measure),
+                    "a concept-based measure without concepts", column="measures", found=str(measure),
                     expected="the concepts of the images: --concepts FILE",
                 )  # fmt: skip
         if not in_blocks:
@@ -169,7 +169,7 @@ def check_card_names(folder: Path | None, systems: Iterable[str]) -> None:
     """Refuse early a name of a system that cannot be that of its card's file; without a folder all are allowed."""
     for name in systems if folder is not None else ():
         if Path(name).name != name or "\0" in name:
-            raise OutputError(f"{folder}: no score card can be called {name!r}; NAME=FILE gives another name")
+            raise OutputError(f"{folder}: no score card can be called {name!r}; NAME=FILE renames the system")
 
 
 def write_cards(folder: Path, cards: Mapping[str, ScoreCard]) -> None:

@@ -49,8 +49,7 @@ class _SearchOptions(JsonOptions, AddressOptions):
 class _ConceptOptions(JsonOptions, NamesOptions, OptionalGraphOptions, ColumnOptions):
     cui: str | None = argument("Identifier of a concept.", default=None)
     file: Path | None = option(
-        "Instead of a concept: images and their concepts, C1;C2, or one identifier a line; each gets its name. "
-        "- is standard input."
+        "Instead of a concept: file of images and concepts, or of one identifier per line; - for stdin."
     )
     output: Path | None = option("File for the names of --file, as CSV.", "-o", shown="standard output", mark=CSV)
 
@@ -102,8 +101,9 @@ def _about(names: Sequence[str], concepts: Sequence[Concept]) -> list[str]:
 def concept(options: _ConceptOptions) -> None:
     """Show a concept, or add preferred names to the concepts of a file.
 
-    A concept is shown with names, semantic types, vocabularies, definitions, parents and children. A file of names has
-    a row for each image and concept. A concept without a name has an empty field, as has an image without concepts.
+    A concept is shown with names, semantic types, vocabularies, definitions, parents and children. The names of --file
+    have a row for each image and concept. The field is empty for a concept without a name, and for an image without
+    concepts.
     """
     if options.file is not None:
         _name_concepts(options, options.file)

@@ -37,14 +37,14 @@ class _RankingOptions:
 
     ranking: Path | None = argument(
         "Ranking: TREC run; CSV or Parquet (query, document, score or rank); .npy of row numbers or embeddings.",
-        default=None, metavar="RUN",
-    )  # fmt: skip
-    baseline: str | None = file_option("Instead of RUN: iou, nn-iou, bm, tf-idf, random or random:SEED.")
-    corpus_embeddings: Path | None = file_option("Embeddings of the corpus, with --corpus.")
+        default=None,
+    )
+    baseline: str | None = file_option("Instead of RANKING: iou, nn-iou, bm, tf-idf, random or random:SEED.")
+    corpus_embeddings: Path | None = file_option("With --corpus: embeddings of the corpus.")
 
     def __post_init__(self) -> None:
         if (self.ranking is None) == (self.baseline is None):
-            raise typer.BadParameter("give either a ranking, RUN, or --baseline")
+            raise typer.BadParameter("give either RANKING or --baseline")
 
 
 @option_group
@@ -52,9 +52,7 @@ class _OutputOptions(VerboseOptions, PageOptions, PlotOptions):
     output: Path | None = file_option("File for the values of each query, as CSV.", "-o", mark=CSV)
     card: Path | None = file_option("File for a score card, for cuihop compare.", mark=JSON)
     system: str | None = file_option("With --card: the name of the system.")
-    worst: int = measure_option(
-        "Also list this many queries with the smallest values of the first measure.", default=0, min=0
-    )
+    worst: int = measure_option("List the N queries with the lowest values of the first measure.", default=0, min=0)
 
 
 def evaluate_ranking(

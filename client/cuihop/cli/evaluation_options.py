@@ -27,11 +27,11 @@ from cuihop.rankings.ranking import Order, QueryImage, Similarity, Ties
 class CollectionOptions:
     """Files of a collection: concepts of the images, and judgements."""
 
-    concepts: Path | None = file_option("Concepts of the query images, C1;C2: CSV or Parquet.")
+    concepts: Path | None = file_option("Concepts of the query images: CSV or Parquet, image and C1;C2.")
     corpus: Path | None = file_option("Concepts of the images of the corpus; the queries themselves by default.")
     qrels: Path | None = file_option("Judgements for AP, nDCG@K, …: TREC or Parquet.")
     grades: str = file_option(
-        "Grades of judgements in words. Numbers are read as they are.", default="DR=2,PR=1,NR=0", metavar="WORD=GRADE,…"
+        "Grades of judgements in words; numbers are used as they are.", default="DR=2,PR=1,NR=0", metavar="WORD=GRADE,…"
     )
 
 
@@ -39,12 +39,8 @@ class CollectionOptions:
 class LabelOptions(ColumnOptions):
     """Source of the labels, one of three or none; refuses several, and an agreement without any."""
 
-    labels: Path | None = file_option(
-        "Labels for P@K(a), nDCG@K(a+b), …: CSV or Parquet, image and a column for each label."
-    )
-    label_concepts: Path | None = file_option(
-        "Instead of --labels: ImageCLEF's manual concepts, which give modality and organ."
-    )
+    labels: Path | None = file_option("Labels for P@K(a), nDCG@K(a+b) …: CSV or Parquet, image and a column per label.")
+    label_concepts: Path | None = file_option("Instead of --labels: ImageCLEF's manual concepts: modality and organ.")
     label_classes: list[str] | None = file_option(
         "Instead of --labels: classes of a label and their concepts (class,concept), for the images of "
         "--concepts. May be repeated.",
@@ -52,12 +48,12 @@ class LabelOptions(ColumnOptions):
         mark=FileUse.READS,
     )
     class_descendants: bool = file_option(
-        "With --label-classes and --graph: the concepts below those of a class belong to it, too.",
+        "With --label-classes and --graph: a class includes the descendants of its concepts.",
         "--class-descendants/--no-class-descendants",
         default=True,
     )
     label_agreement: Agreement = measure_option(
-        "Images agree in a label when their values are equal, or when they share a class: a part between ';'.",
+        "Images agree in a label if their values are equal, or if they share one of the values between ';'.",
         default="equal",
     )
 
@@ -122,7 +118,7 @@ class ColumnOrderOptions:
     """Column that orders a ranking."""
 
     order: Order = measure_option(
-        "Column that orders a ranking with both: score, as trec_eval; or rank, each once for a query.", default="score"
+        "Column that orders a ranking with both: score, as in trec_eval, or rank, unique for a query.", default="score"
     )
 
 
@@ -131,7 +127,7 @@ class ArrayOptions:
     """Similarity of the rows of an array."""
 
     similarity: Similarity | None = measure_option(
-        "Similarity of a .npy file: cosine or product of embeddings, or Hamming distance of codes.",
+        "Similarity of vectors in a .npy file: cosine or dot product of embeddings, or Hamming distance of codes.",
         shown="cosine for floating point",
     )
 
@@ -144,12 +140,11 @@ class QueryOptions:
         "Queries without any gain or relevant image in the corpus: score 0, or skip.", default="zero"
     )
     query_image: QueryImage = measure_option(
-        "A query that the corpus holds: leave it out of its own ranking and ideal, or count it there.",
-        default="exclude",
+        "A query that is in the corpus: exclude it from its own ranking and ideal, or include it.", default="exclude"
     )
 
 
-MEASURE_HELP = "Name, several K with commas; may be repeated. cuihop measures list lists the names."
+MEASURE_HELP = "Measure, such as nDCG@5,10. May be repeated. cuihop measures list shows the names."
 
 
 @option_group
@@ -174,7 +169,7 @@ class EvaluationOptions(
 ):  # the last is the first in the help
     """Conditions under which rankings are evaluated: the collection, the graph, the measures."""
 
-    hops: int = measure_option("Hop threshold n of near concepts.", "-n", default=1, min=0)
+    hops: int = measure_option("Hop threshold n: concepts within n hops are near.", "-n", default=1, min=0)
 
     def __post_init__(self) -> None:
         LabelOptions.__post_init__(self)
@@ -201,7 +196,7 @@ class GroupOptions:
     """Labels of the queries, whose values have means of their own."""
 
     by: list[str] | None = measure_option(
-        "Also the means over the queries of each value of this label, with intervals. May be repeated.", metavar="LABEL"
+        "Also print means, with intervals, for each value of this label of queries. May be repeated.", metavar="LABEL"
     )
     groups: Path | None = file_option(
         "Labels of the queries for --by: CSV or Parquet, query and a column for each label.", shown="the labels given"
@@ -229,7 +224,7 @@ class SystemOptions:
         "--systems",
     )
     by_system: list[str] | None = measure_option(
-        "Also ranks, minimum, maximum, mean and median over the systems of each value of this label. May be repeated.",
+        "Also print ranks, minimum, maximum, mean and median for systems of each value of this label. May be repeated.",
         metavar="LABEL",
     )
 
@@ -238,7 +233,7 @@ class SystemOptions:
 class IntervalOptions:
     """Resamples of tests and intervals."""
 
-    resamples: int = test_option("Resamples of bootstrap and randomisation test.", default=10_000, min=1)
+    resamples: int = test_option("Number of resamples of the bootstrap and randomisation test.", default=10_000, min=1)
     confidence: float = test_option("Confidence level of the intervals.", default=0.95)
     seed: int = test_option("Seed of the resamples.", default=0, min=0)
 
@@ -251,7 +246,7 @@ class IntervalOptions:
 class PlotOptions:
     """File for the figure of a result."""
 
-    plot: Path | None = file_option("File for a figure of the result: .svg, .png or .pdf.", mark=PICTURE)
+    plot: Path | None = file_option("File for a figure: .svg, .png or .pdf.", mark=PICTURE)
 
 
 @option_group

@@ -54,12 +54,12 @@ explain = typer.Typer(
 
 @option_group
 class _ExplainOptions(VerboseOptions, NearnessOptions, NamedGraphOptions):
-    look: int = option("Hops beyond -n in which to show the nearest concept where none is near.", default=3, min=0)
+    look: int = option("If no concept is near, show the nearest within this many hops beyond -n.", default=3, min=0)
     sensitivity: bool = option("Add results for other n and λ, and without hubs.", default=False)
     hubs: list[int] | None = option(
         "With --sensitivity: a hub has more children than this. May be repeated.", min=0, shown=str(HUBS[0])
     )
-    plot: Path | None = file_option("File for a picture: .svg, .png or .pdf.", mark=PICTURE)
+    plot: Path | None = file_option("File for a figure: .svg, .png or .pdf.", mark=PICTURE)
 
     @property
     def grid(self) -> Grid | None:
@@ -129,7 +129,7 @@ class _QueryOptions(_ExplainOptions, TiesOptions, ArrayOptions, ColumnOptions):
     ranking: Path | None = option(
         "Ranking in which the two are compared: TREC run; CSV or Parquet; .npy of row numbers or embeddings."
     )
-    corpus_embeddings: Path | None = file_option("Embeddings of the corpus, with --corpus.")
+    corpus_embeddings: Path | None = file_option("With --corpus: embeddings of the corpus.")
     k: int = option("The cut-off K of DCG@K.", "-k", default=10, min=1)
 
     @property

@@ -41,7 +41,7 @@ class AddressOptions:
 @option_group
 class _WithinOptions:
     within_sab: list[str] | None = option(
-        "Count only edges that this vocabulary of the graph asserts. May be repeated: those of any of them.",
+        "Use only the edges that this vocabulary asserts. May be repeated: an edge of any of them counts.",
         metavar="SAB",
     )
 
@@ -59,9 +59,7 @@ class GraphOptions(_WithinOptions, AddressOptions):
 class NamesOptions:
     """Names of concepts from a file."""
 
-    names: Path | None = option(
-        "Names of concepts where the graph has none: two columns of CSV or TSV, concept and name."
-    )
+    names: Path | None = option("Names of concepts that have none in the graph: CSV or TSV, concept and name.")
 
 
 @option_group
@@ -78,7 +76,7 @@ class OptionalAddressOptions:
     """The address of a graph, if there is one."""
 
     graph: str | None = option(
-        "Graph, where a measure needs one: path of a snapshot, address of a service, or bolt://HOST:PORT.",
+        "Graph, if a measure needs one: path of a snapshot, address of a service, or bolt://HOST:PORT.",
         "-g", envvar="CUIHOP_GRAPH", metavar="GRAPH", panel="Files", mark=FileUse.READS,
     )  # fmt: skip
 
@@ -101,7 +99,7 @@ class DirectionOptions:
     """Direction of the hops."""
 
     direction: Direction = option(
-        "Direction of the hops: in both directions; to parents; to children; or all to parents or all to children.",
+        "Direction of the hops: any; up, to parents; down, to children; or vertical, all up or all down.",
         "-d", default="any",
     )  # fmt: skip
 
@@ -110,14 +108,14 @@ class DirectionOptions:
 class SearchOptions(DirectionOptions):
     """Direction and bound of a search for distances."""
 
-    max_hops: int | None = option("Bound of the search; a longer distance counts as no path.", min=0)
+    max_hops: int | None = option("Maximum number of hops; a longer distance counts as no path.", min=0)
 
 
 @option_group
 class NearnessOptions(DirectionOptions):
     """Hop threshold, and the weight of near concepts."""
 
-    hops: int = option("Hop threshold n of near concepts.", "-n", default=1, min=0)
+    hops: int = option("Hop threshold n: concepts within n hops are near.", "-n", default=1, min=0)
     lam: float | None = option(
         "Weight λ of a near concept.", "--lambda", min=0.0, max=1.0, shown="0.5; 1 for Lin and Wu-Palmer"
     )
@@ -126,7 +124,7 @@ class NearnessOptions(DirectionOptions):
         "similarity over the hierarchy.",
         default="constant",
     )
-    ic: IntrinsicContent = option("Information content of the weight Lin.", default="Sanchez")
+    ic: IntrinsicContent = option("Information content for --weight Lin.", default="Sanchez")
     unknown: Unknown = option(
         "Identifiers that are not in the graph: refuse them, let each match only itself, or leave them out.",
         default="error",
@@ -142,7 +140,7 @@ class NearnessOptions(DirectionOptions):
 class ConstantNearnessOptions(DirectionOptions):
     """Hop threshold, direction, and one weight for all near concepts."""
 
-    hops: int = option("Hop threshold n of near concepts.", "-n", default=1, min=0, panel="Measures")
+    hops: int = option("Hop threshold n: concepts within n hops are near.", "-n", default=1, min=0, panel="Measures")
     lam: float = option("Weight λ of a near concept.", "--lambda", default=0.5, min=0.0, max=1.0)
 
     @property
@@ -197,7 +195,7 @@ def printed_as_json(
 def note_merged(merged: Mapping[str, str]) -> None:
     """Note retired identifiers and their successors."""
     if merged:
-        note(f"retired, taken for the concept it was merged into: {_changes(merged)}")
+        note(f"retired, replaced by the concept it was merged into: {_changes(merged)}")
 
 
 def note_dropped(dropped: Collection[str]) -> None:
@@ -209,7 +207,7 @@ def note_dropped(dropped: Collection[str]) -> None:
 def note_upper_case(upper: Mapping[str, str]) -> None:
     """Note identifiers in lower case, which are read in upper case."""
     if upper:
-        note(f"in lower case, read in upper case: {_changes(upper)}")
+        note(f"lower case read as upper case: {_changes(upper)}")
 
 
 def _changes(changes: Mapping[str, str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import typer
@@ -72,18 +73,16 @@ class _DetectionOptions(NamesOptions, ColumnOptions):
         metavar="PREDICTIONS", mark=FileUse.READS,
     )  # fmt: skip
     manual_truth: Path | None = file_option("Manual ground truth, for the secondary score.")
-    training: Path | None = file_option(
-        "Concepts of the training images: also scores by their number of training images."
-    )
-    official: bool = measure_option(
-        "Read an empty field, as ImageCLEF's evaluator, as one concept without a name.", "--official", default=False
+    training: Path | None = file_option("Concepts of the training images, for scores by their frequency in training.")
+    official: Literal["2025"] | None = measure_option(
+        "Follow ImageCLEFmedical's evaluator of this year: an empty field is one concept without a name."
     )
 
 
 @option_group
 class _DetectionOutputs(JsonOptions, ReportOptions):
     output: Path | None = file_option("File for the values of each image, as CSV.", "-o", mark=CSV)
-    rows: int = option("Rows of concepts, near misses, and semantic types.", default=10, min=0)
+    rows: int = option("Rows of each table of details, such as near misses.", default=10, min=0)
 
 
 def concept_detection(
@@ -97,7 +96,7 @@ def concept_detection(
 ) -> None:
     """Score detected concepts as ImageCLEFmedical does: F1 of each image, and the mean; also precision and recall.
 
-    Several submissions are ranked, and compared as by cuihop compare.
+    Several submissions are ranked, and compared as in cuihop compare.
     """
     if bool(groups.by) != (groups.groups is not None):
         raise typer.BadParameter("--by LABEL and --groups FILE go together: the labels of the images")
@@ -111,7 +110,9 @@ def concept_detection(
     with graph.opened() as opened:
         named = opened if opened is None or added is None else GraphWithNames(opened, added)
         files = predictions_named(options.predictions, "PREDICTIONS")
-        truth = TrueConcepts.read(options.truth, options.manual_truth, official=options.official, **options.columns)
+        truth = TrueConcepts.read(
+            options.truth, options.manual_truth, official=options.official is not None, **options.columns
+        )
         results = {name: truth.evaluation(path, named, near.nearness) for name, path in files.items()}
         report = SystemReport(results, outputs.rows, tests)
         averages = {name: average_scores(each, **tests) for name, each in results.items()}
@@ -155,7 +156,7 @@ class _IrmaOutputs(JsonOptions, PlotOptions, CardsOptions):
 def irma_error(
     options: _IrmaOptions, groups: GroupOptions, labels_of_systems: SystemOptions, outputs: _IrmaOutputs
 ) -> None:
-    """Score IRMA codes by the hierarchical error of ImageCLEFmed (0 is all right, 1 all wrong) and the error rate."""
+    """Score IRMA codes by ImageCLEFmed's hierarchical error (0: all correct, 1: all wrong) and the error rate."""
     if outputs.plot is not None and options.training is None:
         raise typer.BadParameter("--plot draws errors by frequency in training: --training FILE")
     files = predictions_named(options.predictions, "PREDICTIONS")

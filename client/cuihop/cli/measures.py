@@ -61,7 +61,7 @@ class _VectorOptions(JsonOptions):
 
 
 def verify_vectors(options: _VectorOptions) -> None:
-    """Check the measures by concepts against the test vectors: those of this installation, or values in a file.
+    """Check the concept-based measures against the test vectors: those of this installation, or values in a file.
 
     Exit code 1 on a difference.
     """

@@ -22,14 +22,13 @@ MERGED = ("evaluate", "compare", "study", "score captions")
 
 
 def merge(
-    context: typer.Context,
-    folder: Annotated[Path, typer.Argument(help="The folder that --checkpoint named for every shard.")],
+    context: typer.Context, folder: Annotated[Path, typer.Argument(help="The --checkpoint folder of the shards.")]
 ) -> None:
-    """Run the command of finished shards on their blocks: the output of one process, to the last bit.
+    """Merge finished shards: the output is that of one process, to the last bit.
 
-    The command is the one that was given with --shard, outputs and all; it is printed before it runs, in the current
-    folder. Options after FOLDER are added to it: --output FILE, --json, --threads N. The shards stay, so that a merge
-    can be repeated.
+    This runs the command that was given with --shard, with its outputs, in the current folder, and prints it first.
+    Options after FOLDER are added to it: --output FILE, --json, --threads N. The shards are kept, so a merge can be
+    repeated.
     """
     records = finished_shards(folder)
     command = records[0].command
@@ -81,7 +80,7 @@ def finished_shards(folder: Path) -> list[ShardRecord]:
         raise InputError(
             "shards without a command to merge", file=folder, column="field command",
             found=quoted(records[0].command) or "none", expected=", ".join(MERGED),
-            advice="Those of a program are merged by the program: evaluate with this checkpoint.",
+            advice="Merge these with the program that wrote them: evaluate with this checkpoint.",
         )  # fmt: skip
     return records
 

@@ -55,7 +55,7 @@ class QueryOptions(JsonOptions, _ServerOptions):
     text: str | None = argument("Cypher, or - to read it from standard input.", default=None)
     file: Path | None = option("File with the Cypher; - is standard input.")
     parameter: list[str] | None = option(
-        "A parameter; JSON, or else text. May be repeated.", "--param", "-p", metavar="NAME=VALUE"
+        "Parameter of the query; its value is JSON or text. May be repeated.", "--param", "-p", metavar="NAME=VALUE"
     )
     limit: int = option("Maximum number of rows.", default=100, min=1)
     timeout: float = option("Time limit in seconds.", default=30.0, min=0.1)
@@ -65,7 +65,7 @@ class QueryOptions(JsonOptions, _ServerOptions):
 def query(options: QueryOptions) -> None:
     """Run a read-only Cypher query on a Neo4j database. docs/cypher.md has queries to start from.
 
-    Lines `:param NAME => VALUE` before the query set parameters, as in Neo4j Browser; --param wins over them.
+    Lines `:param NAME => VALUE` before the query set parameters, as in Neo4j Browser; --param overrides them.
     """
     from cuihop.neo4j_graph.curator_query import curator_query
 
@@ -145,7 +145,7 @@ def _query_text(text: str | None, file: Path | None) -> str:
     """The query: an argument, or the text of a file or of standard input; refuses both and neither."""
     if (text is None) == (file is None):
         stated = "neither" if text is None else "both"
-        raise InputError("the query is an argument or a file", found=stated, expected="Cypher, or --file FILE")
+        raise InputError("give the query as an argument or as a file", found=stated, expected="Cypher, or --file FILE")
     if file is None and text != STANDARD_INPUT:
         return str(text)
     return whole_text(file or STANDARD_INPUT, _LARGEST_FILE)
@@ -178,7 +178,7 @@ class _ReleaseOptions(_ListOptions):
 class _CompareOptions(_ListOptions):
     old: int = argument("Number of the old release.")
     new: int = argument("Number of the new release.")
-    output: Path | None = option("File for every single change.", "-o", mark=TSV)
+    output: Path | None = option("File for all changes.", "-o", mark=TSV)
 
 
 @releases.command("list")
@@ -190,12 +190,12 @@ def list_releases(options: _ListOptions) -> None:
 
 @releases.command()
 def switch(options: _ReleaseOptions) -> None:
-    """Make a release the one that readers get."""
+    """Make a release the active one."""
     from cuihop.neo4j_graph.releases import switch_to
 
     with options.connected() as connection:
         switch_to(connection, options.number)
-        _list(connection, options, f"readers get release {options.number}")
+        _list(connection, options, f"release {options.number} is active")
 
 
 @releases.command()
@@ -205,12 +205,12 @@ def rollback(options: _ListOptions) -> None:
 
     with options.connected() as connection:
         left, number = roll_back(connection)
-        _list(connection, options, f"readers went back from release {left} to release {number}")
+        _list(connection, options, f"release {number} is active again, in place of release {left}")
 
 
 @releases.command("remove")
 def remove_release(options: _ReleaseOptions) -> None:
-    """Remove a release that readers do not get."""
+    """Remove a release that is not active."""
     from cuihop.neo4j_graph.releases import remove
 
     with options.connected() as connection:
@@ -220,7 +220,7 @@ def remove_release(options: _ReleaseOptions) -> None:
 
 @releases.command()
 def repair(options: _ListOptions) -> None:
-    """Make missing constraints and indexes of the schema again."""
+    """Create missing constraints and indexes of the schema."""
     from cuihop.neo4j_graph.releases import install_schema
 
     with options.connected() as connection:
@@ -230,7 +230,7 @@ def repair(options: _ListOptions) -> None:
 
 @releases.command()
 def compare(options: _CompareOptions) -> None:
-    """Compare two releases: concepts and edges, in all and by source vocabulary."""
+    """Compare two releases: concepts and edges, in total and by source vocabulary."""
     from cuihop.neo4j_graph.projection import snapshot_sections
     from cuihop.snapshot.release_difference import release_difference
 
@@ -287,7 +287,7 @@ def _list(connection: Neo4jConnection, options: _ListOptions, done: str = "") ->
 @option_group
 class _PullOptions(_ServerOptions):
     output: Path = option("Path of the snapshot.", "-o", required=True, mark=SNAPSHOT)
-    release: int | None = option("Number; the active release by default.")
+    number: int | None = option("Number of the release; the active one by default.")
 
 
 def pull(options: _PullOptions) -> None:
@@ -296,7 +296,7 @@ def pull(options: _PullOptions) -> None:
     from cuihop.neo4j_graph.releases import check_schema
 
     with options.connected() as connection:
-        number = options.release if options.release is not None else check_schema(connection).active
+        number = options.number if options.number is not None else check_schema(connection).active
         if number is None:
             raise InputError("the database has no active release", advice="See: cuihop neo4j releases list")
         sections = snapshot_sections(connection, number)

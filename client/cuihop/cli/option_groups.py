@@ -108,9 +108,7 @@ class JsonOptions:
 class VerboseOptions(JsonOptions):
     """The form of the result, and its length."""
 
-    verbose: bool = option(
-        "Also print how each input was read, and all conditions. --json always has them.", default=False
-    )
+    verbose: bool = option("Also print how each input was read, and all conditions, as --json does.", default=False)
 
 
 @option_group

@@ -268,9 +268,9 @@ class PairsOptions(JsonOptions):
 
     pairs: Path | None = option("Pairs: two columns of TSV, CSV, JSON Lines or Parquet; - for stdin.")
     output: Path | None = option("File for the answers to --pairs.", "-o", mark=TSV)
-    header: Header = option("Header in the first line: recognised, present or absent.", default="auto")
-    on_bad_row: OnBadRow = option("Stop at a faulty row, or set it aside and go on.", default="error")
-    rejects: Path | None = option("File for faulty rows; OUTPUT.rejects by default.", mark=REJECTS)
+    header: Header = option("Header in the first line of CSV: detected, present or absent.", default="auto")
+    on_bad_row: OnBadRow = option("Stop at an invalid row, or skip it.", default="error")
+    rejects: Path | None = option("File for the skipped rows; OUTPUT.rejects by default.", mark=REJECTS)
 
     def check(self, a: str | None, b: str | None) -> None:
         """Refuse a single pair with a file, neither of them, or options of a file without one."""
@@ -328,7 +328,7 @@ def print_answers_of_file(
     if done.header is not None and options.header == "auto" and not done.by_name:
         note(f"line 1 was taken for a header: {done.header!r}; --header no reads it as a pair")
     if done.rejected:
-        note(f"{done.rejected:,} faulty rows were set aside in {rejects}")
+        note(f"{done.rejected:,} invalid rows were skipped, and are in {rejects}")
     answered, unanswered = outcome
     if options.json:
         fields = {

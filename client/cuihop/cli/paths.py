@@ -41,27 +41,27 @@ class _DistanceOptions(SearchOptions, PairsOptions, GraphOptions):
 
 @option_group
 class _TreeOptions:
-    tree: bool = option("Draw a tree: ↑ leads to a parent, ↓ to a child.", default=False)
+    tree: bool = option("Draw a tree; ↑ marks a parent, ↓ a child.", default=False)
 
 
 @option_group
 class _PathOptions(_TreeOptions, SearchOptions, _PairOptions):
-    which: int = option("Rank of the path among all shortest ones, by identifiers.", default=1, min=1)
+    which: int = option("Number of the path among all shortest ones, by identifiers.", default=1, min=1)
 
 
 @option_group
 class _ListOptions(JsonOptions, _TreeOptions, GraphOptions):
-    limit: int = option("Concepts to list at most; the total is always given.", default=100, min=0)
+    limit: int = option("Maximum number of concepts; the total is always printed.", default=100, min=0)
 
 
 @option_group
 class _BoundOptions(_ListOptions):
-    max_hops: int | None = option("Bound in hops; no bound by default.", min=0)
+    max_hops: int | None = option("Maximum number of hops; unlimited by default.", min=0)
 
 
 @option_group
 class _AncestorOptions(_BoundOptions):
-    cuis: list[str] = argument("Identifier of a concept; of several, their common ancestors are listed.", metavar="CUI")
+    cuis: list[str] = argument("Identifier of a concept; for several, common ancestors are listed.", metavar="CUI")
 
     def __post_init__(self) -> None:
         if len(self.cuis) > 1 and (self.tree or self.max_hops is not None):
@@ -76,14 +76,12 @@ class _DescendantOptions(_BoundOptions):
 @option_group
 class _NeighbourOptions(DirectionOptions, _ListOptions, ColumnOptions):
     cui: str | None = argument("Identifier of a concept.", default=None)
-    concepts: list[FilePath] | None = option(
-        "Instead of a concept: concepts of images, or a list of identifiers. May be repeated."
-    )
+    concepts: list[FilePath] | None = option("Instead of a concept: file of images or of identifiers. May be repeated.")
     output: FilePath | None = option(
-        "With --concepts: file for the neighbour dictionary, which --graph takes in place of the graph.",
+        "With --concepts: file for the neighbour dictionary, which --graph accepts instead of the graph.",
         "-o", mark=DICTIONARY,
     )  # fmt: skip
-    hops: int = option("Within n hops.", "-n", default=1, min=0)
+    hops: int = option("Maximum number of hops.", "-n", default=1, min=0)
 
 
 def distance(options: _DistanceOptions) -> None:
@@ -111,7 +109,7 @@ def distance(options: _DistanceOptions) -> None:
 
 
 def path(options: _PathOptions) -> None:
-    """Show a shortest path, and the number of them; of several, the first in the order of identifiers."""
+    """Show a shortest path between two concepts, and the number of shortest paths."""
     a, b, direction, max_hops = options.a, options.b, options.direction, options.max_hops
     with options.opened() as opened:
         shortest = opened.path(a, b, direction=direction, max_hops=max_hops, which=options.which)
@@ -139,9 +137,9 @@ def path(options: _PathOptions) -> None:
 
 
 def neighbours(options: _NeighbourOptions) -> None:
-    """List the concepts within --hops of a concept, or write those of all concepts of files as a neighbour dictionary.
+    """List the concepts within --hops of a concept, or write the neighbour dictionary of all concepts of files.
 
-    The list has the nearest first. The dictionary holds which concepts of the files lie within --hops of one another.
+    The nearest concepts come first. The dictionary holds which concepts of the files are within --hops of each other.
     """
     if (options.cui is None) == (not options.concepts) or (options.output is None) != (not options.concepts):
         raise typer.BadParameter("give one concept, or --concepts FILE with --output FILE")

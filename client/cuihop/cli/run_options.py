@@ -38,7 +38,7 @@ OF_A_RUN = frozenset({"threads", "memory", "checkpoint", "shard", "cluster", "cl
 class ThreadsOptions:
     """Number of threads."""
 
-    threads: int | None = _option("Threads; all cores by default.", min=1)
+    threads: int | None = _option("Number of threads; all cores by default.", min=1)
 
 
 @option_group
@@ -50,7 +50,7 @@ class RunOptions(ThreadsOptions):
         mark=FileUse.WRITES_FOLDER,
     )
     shard: str | None = _option(
-        "Compute only this part of the queries, into the folder of --checkpoint. Then run cuihop shards merge.",
+        "Compute only part I of N of the queries, into the folder of --checkpoint. Then run cuihop shards merge.",
         metavar="I/N",
     )
     cluster: str | None = _option(
@@ -58,7 +58,7 @@ class RunOptions(ThreadsOptions):
         metavar="CLUSTER", mark=OptionalPackage("distributed", "cuihop[cluster]"),
     )  # fmt: skip
     cluster_folder: Path | None = _option(
-        "With --cluster: a folder that every machine of it sees, for the data of the job.",
+        "With --cluster: a folder for the data of the job, which all machines of the cluster can access.",
         metavar="FOLDER", mark=FileUse.WRITES_FOLDER,
     )  # fmt: skip
 
@@ -84,7 +84,7 @@ class MemoryRunOptions(RunOptions):
     """As `RunOptions`, with a bound on memory."""
 
     memory: str = _option(
-        "Memory beside the inputs, such as 500MB. Results do not depend on it.", default=DEFAULT_MEMORY
+        "Memory to use in addition to the inputs, such as 500MB. Results do not depend on it.", default=DEFAULT_MEMORY
     )
 
     def job(self, context: typer.Context) -> Job:

@@ -34,28 +34,27 @@ class _RunsOptions(JsonOptions, ColumnOrderOptions, TiesOptions):
 
 @option_group
 class _PoolOptions(_RunsOptions):
-    depth: int = option("Documents taken of each run for each query.", default=35, min=1)
-    output: Path | None = file_option(
-        "File for query, document and number of runs that found it, as CSV.", "-o", mark=CSV
-    )
+    depth: int = option("Documents to take from each run for each query.", default=35, min=1)
+    output: Path | None = file_option("File for query, document and number of runs with it, as CSV.", "-o", mark=CSV)
     judge: Path | None = file_option(
-        "File for judges: TREC qrels by document name, each grade -1 until it is judged.", mark=QRELS
+        'File for the judges: TREC qrels in the order of document names, with grade -1 for "not judged yet".',
+        mark=QRELS,
     )
 
 
 @option_group
 class _FuseOptions(_RunsOptions):
-    output: Path = option("File for the fused run, in the form of TREC.", "-o", required=True, mark=RUN)
+    output: Path = option("File for the fused run, in TREC format.", "-o", required=True, mark=RUN)
     method: Method = option("By ranks: rrf, isr. By scores: combsum, combmnz, combmin, combmax.", default="rrf")
     normalisation: Normalisation = option(
-        "Of the scores of each run and query; methods by rank have none.", default="min-max"
+        "Normalisation of the scores of each run and query; methods by rank need none.", default="min-max"
     )
-    k: int = option("Of rrf: rank r gets 1 / (k + r).", default=60, min=1)
+    rrf_k: int = option("k of rrf: rank r gets 1 / (k + r).", default=60, min=1)
     depth: int | None = option("Documents to write for each query.", min=1, shown="all")
 
 
 def pool(options: _PoolOptions) -> None:
-    """Pool the first documents of several runs for judges of relevance, as campaigns do."""
+    """Pool the first documents of several runs, to be judged for relevance."""
     depth, read = options.depth, options.read(options.depth)
     pooling = pooled(read, depth)
     sizes = pooling.sizes
@@ -90,7 +89,7 @@ def fuse_runs(options: _FuseOptions) -> None:
     RANX.check()
     read = options.read(None)
     with interpreted():
-        run = fused(read, options.method, normalisation=options.normalisation, k=options.k, depth=options.depth)
+        run = fused(read, options.method, normalisation=options.normalisation, k=options.rrf_k, depth=options.depth)
     run.to_run(options.output)
     inputs = [ranking.account for ranking in read]
     if options.json:

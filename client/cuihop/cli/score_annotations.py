@@ -41,7 +41,7 @@ class _Options(NamesOptions):
 @option_group
 class _OutputOptions(JsonOptions, TablesOptions):
     output: Path | None = file_option("File for the values of each text, as CSV.", "-o", mark=CSV)
-    rows: int = option("Rows of near misses, and of semantic types.", default=10, min=0)
+    rows: int = option("Rows of each table of details, such as near misses.", default=10, min=0)
 
 
 def score_annotated_texts(
@@ -54,7 +54,7 @@ def score_annotated_texts(
 ) -> None:
     """Score predicted mentions and concepts of texts: precision, recall, F1, and nn-F1 with the near misses.
 
-    Several predictions are ranked, and compared as by cuihop compare.
+    Several predictions are ranked, and compared as in cuihop compare.
     """
     files = predictions_named(options.predicted, "PREDICTED")
     truth = TextCollection.of(read_documents(options.gold), str(options.gold))

@@ -35,7 +35,7 @@ class _Options(AllOptions, PairsOptions, ContentOptions, NamedGraphOptions):
     a: str | None = argument("Concept, or a set of them: 'C1;C2'.", default=None)
     b: str | None = argument("The other concept or set.", default=None)
     measure: list[str] | None = option(
-        f"Measure, also repeated: {', '.join(SIMILARITY_MEASURES)}.", "-m", shown="all; with --all simUI"
+        f"Measure: {', '.join(SIMILARITY_MEASURES)}. May be repeated.", "-m", shown="all; with --all simUI"
     )
     output: Path | None = option("File for the answers to --pairs, or for --all.", "-o", mark=SIMILARITIES)
 

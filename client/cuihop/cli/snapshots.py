@@ -32,11 +32,12 @@ class _InfoOptions(JsonOptions):
 class _IndexOptions(JsonOptions):
     graph: Path = argument("Path of the snapshot.")
     name_search: bool = option(
-        "Build into the snapshot what search and annotation read, instead of the distance index.", default=False
+        "Instead of the distance index, add the index of names to the snapshot, for search and annotation.",
+        default=False,
     )
-    force: bool = option("Build again what is there and valid.", default=False)
-    threads: int | None = option("Threads; all cores by default.", min=1)
-    check: int = option("Random pairs, and as many near ones, compared with searches.", default=2000, min=0)
+    force: bool = option("Build again even if a valid index exists.", default=False)
+    threads: int | None = option("Number of threads; all cores by default.", min=1)
+    check: int = option("Number of random pairs, and of near pairs, to verify by a search.", default=2000, min=0)
 
 
 def info(options: _InfoOptions) -> None:
@@ -114,13 +115,13 @@ def _of_server(graph: ConceptGraph, address: str) -> tuple[dict[str, Any], list[
 
 
 def index(context: typer.Context, options: _IndexOptions) -> None:
-    """Build the distance index of a snapshot: the same distances, read from labels instead of searched.
+    """Build the distance index of a snapshot: distances are then looked up instead of searched.
 
-    The index is a file beside the snapshot (GRAPH.index), used wherever the snapshot is opened. It pays for very many
-    distances between distant concepts. An interrupted run goes on where it stopped.
+    The index is a file next to the snapshot (GRAPH.index), and is used whenever the snapshot is opened. It is worth
+    building for very many distances between distant concepts. An interrupted run resumes where it stopped.
 
-    With --name-search, build the index of names and the table of names instead, which a snapshot of an earlier version
-    lacks. The snapshot is replaced atomically; a process that has it open goes on with the old one.
+    With --name-search, build the index of names instead, which a snapshot of an earlier version lacks. The snapshot is
+    replaced atomically; a process that has it open continues with the old one.
     """
     begun = time.monotonic()
     if options.name_search:
@@ -194,5 +195,5 @@ def _built_index(opened: SnapshotGraph, path: Path, threads: int | None) -> Dist
             return build_index(opened, threads=threads, checkpoint=checkpoint, progress=report)
         except KeyboardInterrupt:
             if checkpoint.exists():
-                note(f"finished work is in {checkpoint}; the same command goes on from there")
+                note(f"finished work is in {checkpoint}; the same command resumes from there")
             raise

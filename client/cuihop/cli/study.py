@@ -55,13 +55,13 @@ class _ImageOptions(ColumnOrderOptions, LabelOptions, NearnessOptions, QueryOpti
 
     images: Path = argument("Concepts of the images: CSV, image and C1;C2.")
     labels: Path | None = file_option("Labels of the images: CSV, image and a column for each label.")
-    label_concepts: Path | None = file_option("Instead of --labels: ImageCLEF's manual concepts of modality and organ.")
+    label_concepts: Path | None = file_option("Instead of --labels: ImageCLEF's manual concepts: modality and organ.")
     embeddings: list[str] | None = file_option(
         "Embeddings (.npy, ranked by cosine), or a ranking, as for evaluate. May be repeated.",
         metavar="NAME=FILE", mark=FileUse.READS,
     )  # fmt: skip
-    hops: int = measure_option("Hop threshold n of near concepts.", "-n", default=1, min=0)
-    seed: int = measure_option("Seed of all random draws.", default=0, min=0)
+    hops: int = measure_option("Hop threshold n: concepts within n hops are near.", "-n", default=1, min=0)
+    seed: int = measure_option("Seed of all random numbers.", default=0, min=0)
 
 
 @option_group
@@ -69,13 +69,13 @@ class _OutputOptions(VerboseOptions):
     """Folder of the study, and its parts."""
 
     output: Path = file_option(
-        "Folder for report, tables, figures, numbers: new or empty.",
+        "New or empty folder for the report, tables, figures and numbers.",
         "-o", required=True, mark=FileUse.WRITES_FOLDER,
     )  # fmt: skip
     overwrite: bool = file_option("Replace an earlier study in that folder.", default=False)
-    cards: bool = file_option("Write a score card of each ranking.", default=False)
+    score_cards: bool = file_option("Write a score card of each ranking.", default=False)
     plots: bool = file_option("Draw figures.", "--plots/--no-plots", default=True)
-    only: list[str] | None = measure_option("One of tables, ablation and cost. May be repeated.", shown="all parts")
+    only: list[str] | None = measure_option("Only this part: tables, ablation or cost. May be repeated.", shown="all")
     timed_queries: int = measure_option("Number of queries timed in plain Python.", default=5, min=1)
 
     def parts(self, *, labelled: bool) -> list[Part]:
@@ -93,7 +93,7 @@ class _OutputOptions(VerboseOptions):
 @option_group
 class _RunOptions(MemoryRunOptions):
     checkpoint: Path | None = option(
-        "Folder for finished parts: after an interrupt, the same command resumes from there.",
+        "Folder for finished blocks: after an interrupt, the same command resumes from there.",
         panel=RESOURCES_PANEL, mark=FileUse.WRITES_FOLDER,
     )  # fmt: skip
 
@@ -140,7 +140,7 @@ def study(context: typer.Context, options: _ImageOptions, outputs: _OutputOption
         own = [] if first is None else first.account()[len(first.inputs) :]
         notes = [*inputs.values(), *own]
         write_study(
-            folder, results, study_inputs, notes, _machine_text(machine), plots=outputs.plots, cards=outputs.cards
+            folder, results, study_inputs, notes, _machine_text(machine), plots=outputs.plots, cards=outputs.score_cards
         )
         record = {
             "command": shlex.join(["cuihop", *sys.argv[1:]]),

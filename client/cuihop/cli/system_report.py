@@ -46,7 +46,7 @@ def predictions_named(texts: Sequence[str], argument: str) -> dict[str, Path]:
     for stated_name, path in named_files(texts, argument):
         name = stated_name or system_name(path.name)
         if name in files:
-            raise typer.BadParameter(f"two predictions are called {name!r}: NAME=FILE gives one another name")
+            raise typer.BadParameter(f"two predictions are called {name!r}; NAME=FILE renames one")
         files[name] = path
     return files
 
@@ -241,7 +241,7 @@ class RankedSystems:
     def __post_init__(self) -> None:
         """Refuse best and worst of each group without groups."""
         if (self.best, self.worst) != (None, None) and not self.labels.by:
-            raise typer.BadParameter("--best and --worst are of each group: --by-system LABEL gives the groups")
+            raise typer.BadParameter("--best-systems and --worst-systems need groups: add --by-system LABEL")
 
     @property
     def ranks(self) -> dict[str, int]:

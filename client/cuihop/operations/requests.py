@@ -10,12 +10,7 @@ from cuihop.annotation.options import AnnotationOptions
 from cuihop.graph import MOST_PATHS, MOST_SABS, Direction
 from cuihop.measures.nearness import IntrinsicContent, Weight
 from cuihop.measures.resolution import Unknown
-from cuihop.similarity.options import (
-    INFORMATION_CONTENTS,
-    SIMILARITY_MEASURES,
-    InformationContent,
-    SimilarityMeasure,
-)
+from cuihop.similarity.options import INFORMATION_CONTENTS, SIMILARITY_MEASURES, InformationContent, SimilarityMeasure
 
 LARGEST_BOUND = 2**31 - 1
 """The largest number of hops and of rows in a request."""
@@ -134,8 +129,7 @@ class NeighbourhoodsRequest:
     hops: Annotated[Bound | None, About("Only within this many hops. null: no bound.")] = 1
     direction: DirectionOfHops = "any"
     limit: Annotated[
-        Bound | None,
-        About("At most this many of each centre, and their number. null: more than allowed is an error."),
+        Bound | None, About("At most this many of each centre, and their number. null: more than allowed is an error.")
     ] = None
     within_sabs: Sabs = ()
 
@@ -174,7 +168,7 @@ class RuleRequest:
             "times its largest similarity to a concept of the other set within n hops."
         ),
     ] = "constant"
-    ic: Annotated[IntrinsicContent, About("Information content of the weight Lin.")] = "Sanchez"
+    ic: Annotated[IntrinsicContent, About("Information content for --weight Lin.")] = "Sanchez"
     within_sabs: Sabs = ()
 
 
@@ -192,8 +186,7 @@ class RelevancesRequest(RuleRequest):
 
     query: Annotated[Sequence[str], About("The concepts of the query image.", (["C0042449"],))]
     corpus: Annotated[
-        Sequence[Sequence[str]],
-        About("The concepts of each other image.", ([["C0005847"], ["C0006121", "C0042449"]],)),
+        Sequence[Sequence[str]], About("The concepts of each other image.", ([["C0005847"], ["C0006121", "C0042449"]],))
     ]
 
 

@@ -340,7 +340,7 @@ class _SimilarityMeasureEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Sim
     SIMILARITY_MEASURE_UNSPECIFIED: _SimilarityMeasure.ValueType  # 0
     """The same as SIMILARITY_MEASURE_LIN."""
     SIMILARITY_MEASURE_PATH: _SimilarityMeasure.ValueType  # 1
-    """1 / (1 + d), d hops either way; 0 without a path."""
+    """1 / (1 + d), where d is the distance in hops, undirected; 0 without a path."""
     SIMILARITY_MEASURE_PATH_LCS: _SimilarityMeasure.ValueType  # 2
     """1 / (1 + d), d hops up from each to a common ancestor, the fewest."""
     SIMILARITY_MEASURE_LEACOCK_CHODOROW: _SimilarityMeasure.ValueType  # 3
@@ -366,7 +366,7 @@ class SimilarityMeasure(_SimilarityMeasure, metaclass=_SimilarityMeasureEnumType
 SIMILARITY_MEASURE_UNSPECIFIED: SimilarityMeasure.ValueType  # 0
 """The same as SIMILARITY_MEASURE_LIN."""
 SIMILARITY_MEASURE_PATH: SimilarityMeasure.ValueType  # 1
-"""1 / (1 + d), d hops either way; 0 without a path."""
+"""1 / (1 + d), where d is the distance in hops, undirected; 0 without a path."""
 SIMILARITY_MEASURE_PATH_LCS: SimilarityMeasure.ValueType  # 2
 """1 / (1 + d), d hops up from each to a common ancestor, the fewest."""
 SIMILARITY_MEASURE_LEACOCK_CHODOROW: SimilarityMeasure.ValueType  # 3
@@ -1935,7 +1935,7 @@ class PairSimilarity(_message.Message):
     IC_FIELD_NUMBER: _builtins.int
     MERGED_FIELD_NUMBER: _builtins.int
     hops: _builtins.int
-    """Hops either way. Unset: no path."""
+    """Distance in hops, undirected. Unset: no path."""
     ic: Global___InformationContent.ValueType
     """The information content used."""
     @_builtins.property

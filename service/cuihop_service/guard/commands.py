@@ -21,19 +21,19 @@ keys = typer.Typer(name="keys", help="API keys of the service: create, list, rev
 
 @option_group
 class _FileOptions:
-    file: Path = option("The file of the keys.", "-f", required=True, envvar="CUIHOP_KEYS_FILE", dir_okay=False)
+    keys_file: Path = option("The file of the keys.", "-f", required=True, envvar="CUIHOP_KEYS_FILE", dir_okay=False)
 
 
 @option_group
 class CreateOptions(_FileOptions):
     """A key to create."""
 
-    name: str = argument("Whose key: a person, a group or a program.")
-    scope: list[str] | None = option("read, names, cypher or metrics. Repeatable. Without: read.", "-s")
+    name: str = argument("Owner of the key: a person, a group or a program.")
+    scope: list[str] | None = option("Scope: read, the default; names, cypher or metrics. May be repeated.", "-s")
     expires: float | None = option("Days until it expires.", metavar="DAYS")
-    requests: float | None = option("Requests a second, instead of the service's own rate.", "--requests-per-second")
-    burst: int | None = option("Requests at once after a pause.")
-    pairs: int | None = option("Pairs a minute, instead of the service's own rate.", "--pairs-per-minute")
+    requests: float | None = option("Requests per second, instead of the service's own rate.", "--requests-per-second")
+    burst: int | None = option("Requests at once after a pause, instead of the service's own bound.")
+    pairs: int | None = option("Pairs per minute, instead of the service's own rate.", "--pairs-per-minute")
 
 
 @option_group
@@ -48,7 +48,7 @@ class _RevokeOptions(_FileOptions):
 
 @keys.command()
 def create(options: CreateOptions) -> None:
-    """Create a key and print it, this once: only its hash is stored."""
+    """Create a key and print it, only this once: the file holds its hash."""
     from cuihop.errors import InputError
     from cuihop_service.callers import Rate
     from cuihop_service.guard.api_keys import new_key
@@ -58,10 +58,10 @@ def create(options: CreateOptions) -> None:
     name, limits = options.name, (options.requests, options.burst, options.pairs)
     rate = None if limits == (None, None, None) else Rate(*limits)
     text, key = new_key(name, options.scope or ["read"], now=now, days=options.expires, rate=rate)
-    with changed_keys(options.file) as stored:
+    with changed_keys(options.keys_file) as stored:
         if any(other.name == name and other.state(now) == "active" for other in stored):
             raise InputError(
-                "there is a key of this name already", file=options.file, column="name", found=name,
+                "there is a key of this name already", file=options.keys_file, column="name", found=name,
                 advice="Revoke it first, or take another name.",
             )  # fmt: skip
         stored.append(key)
@@ -76,7 +76,7 @@ def list_keys(options: _ListOptions) -> None:
     from cuihop_service.guard.key_file import read_keys
 
     now = datetime.now(UTC)
-    stored = sorted(read_keys(options.file), key=lambda key: (key.created, key.name))
+    stored = sorted(read_keys(options.keys_file), key=lambda key: (key.created, key.name))
     if options.json:
         records = [
             {k: v for k, v in key.fields().items() if k != "sha256"} | {"state": key.state(now)} for key in stored
@@ -89,13 +89,13 @@ def list_keys(options: _ListOptions) -> None:
 
 @keys.command()
 def revoke(options: _RevokeOptions) -> None:
-    """Close a key. A running service sees it within seconds."""
+    """Revoke a key. A running service refuses it within seconds."""
     from dataclasses import replace
 
     from cuihop.errors import InputError
     from cuihop_service.guard.key_file import changed_keys
 
-    now, name, file = datetime.now(UTC), options.name, options.file
+    now, name, file = datetime.now(UTC), options.name, options.keys_file
     with changed_keys(file) as stored:
         indices = [i for i, key in enumerate(stored) if name in (key.name, key.id) and key.revoked is None]
         if not indices:

@@ -40,7 +40,7 @@ def read_keys(path: Path) -> list[ApiKey]:
     except OSError as error:
         raise InputError(
             "the keys cannot be read", file=path, found=error.strerror or str(error),
-            advice=f"Create one with: cuihop service keys create NAME --file {path}",
+            advice=f"Create one with: cuihop service keys create NAME --keys-file {path}",
         ) from None  # fmt: skip
     if mode & _FORBIDDEN_MODE:
         raise InputError(

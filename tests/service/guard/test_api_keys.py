@@ -61,14 +61,14 @@ def test_a_key_of_the_longest_life() -> None:
 
 
 def test_a_key_is_printed_once_and_only_its_hash_is_kept(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = run(capsys, "create", "atlas", "--scope", "read", "--scope", "names", "--file", str(file))
+    out, err = run(capsys, "create", "atlas", "--scope", "read", "--scope", "names", "--keys-file", str(file))
     key = out.strip()
     assert re.fullmatch(r"cuihop_[0-9a-z]{10}_[0-9A-Za-z]{49}", key)
     secret = key.rpartition("_")[2]
     assert secret not in file.read_text()
     assert secret not in err
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    listed, _ = run(capsys, "list", "--file", str(file))
+    listed, _ = run(capsys, "list", "--keys-file", str(file))
     assert "atlas" in listed
     assert secret not in listed
     caller = KeyFile(file).caller(key)
@@ -123,7 +123,7 @@ def test_a_running_service_sees_new_changed_and_revoked_keys(file: Path, capsys:
         keys.caller(second)
     clock.now += 1.1
     assert keys.caller(second).scopes == {"names"}
-    run(capsys, "revoke", "atlas", "--file", str(file))
+    run(capsys, "revoke", "atlas", "--keys-file", str(file))
     clock.now += 1.1
     with pytest.raises(NotAuthenticated, match="revoked"):
         keys.caller(first)
@@ -219,17 +219,17 @@ def test_a_wrong_entry_is_named(file: Path, fields: dict[str, object], expected_
 
 
 def test_names_are_taken_once_and_free_again_after_revocation(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(capsys, "create", "atlas", "--file", str(file))
+    run(capsys, "create", "atlas", "--keys-file", str(file))
     with pytest.raises(InputError, match="already"):
-        run(capsys, "create", "atlas", "--file", str(file))
-    run(capsys, "revoke", "atlas", "--file", str(file))
+        run(capsys, "create", "atlas", "--keys-file", str(file))
+    run(capsys, "revoke", "atlas", "--keys-file", str(file))
     with pytest.raises(InputError, match="no such key"):
-        run(capsys, "revoke", "atlas", "--file", str(file))
+        run(capsys, "revoke", "atlas", "--keys-file", str(file))
     run(
         capsys,
         "create",
         "atlas",
-        "--file",
+        "--keys-file",
         str(file),
         "--requests-per-second",
         "5",
@@ -239,7 +239,7 @@ def test_names_are_taken_once_and_free_again_after_revocation(file: Path, capsys
         "1000",
     )
     assert read_keys(file)[1].rate == Rate(5, 10, 1000)
-    states = json.loads(run(capsys, "list", "--file", str(file), "--json")[0])["keys"]
+    states = json.loads(run(capsys, "list", "--keys-file", str(file), "--json")[0])["keys"]
     assert [key["state"] for key in states] == ["revoked", "active"]
     assert "sha256" not in states[0]
 
@@ -253,7 +253,7 @@ def test_impossible_keys_are_refused_and_nothing_is_written(
     file: Path, arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(InputError):
-        run(capsys, "create", *arguments, "--file", str(file))
+        run(capsys, "create", *arguments, "--keys-file", str(file))
     assert not file.exists()
 
 
@@ -276,7 +276,7 @@ def test_a_full_disk_leaves_the_keys_as_they_were(file: Path) -> None:
     script = (
         "import resource, sys, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)); from cuihop.cli import main;"
-        "sys.argv = ['cuihop', 'service', 'keys', 'create', 'other', '--file', sys.argv[1]]; main()"
+        "sys.argv = ['cuihop', 'service', 'keys', 'create', 'other', '--keys-file', sys.argv[1]]; main()"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, str(file)],
@@ -294,7 +294,7 @@ def test_a_full_disk_leaves_the_keys_as_they_were(file: Path) -> None:
 def test_keys_made_at_the_same_time_are_all_kept(file: Path) -> None:
     command = [sys.executable, "-m", "cuihop", "service", "keys", "create"]
     running = [
-        subprocess.Popen([*command, f"k{i}", "--file", str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        subprocess.Popen([*command, f"k{i}", "--keys-file", str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for i in range(4)
     ]
     printed = [process.communicate()[0].decode().strip() for process in running]

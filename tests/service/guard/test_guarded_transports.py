@@ -363,7 +363,7 @@ def test_beyond_loopback_needs_authentication_and_better_tls(host: str) -> None:
 
 
 def test_settings_that_make_no_sense_are_refused(keys: Path) -> None:
-    store = {"store": "none.cuihop"}
+    store = {"graph": "none.cuihop"}
     assert not read_settings(store).authenticates
     with pytest.raises(InputError, match="all three"):
         read_settings({**store, "issuer": "https://idp.example"})

@@ -70,7 +70,7 @@ def opened(neo4j_server: LocalServer, tmp_path_factory: pytest.TempPathFactory) 
 
         @contextmanager
         def open_it(*, names: bool = True, **changes: Any) -> Iterator[Curators]:
-            settings = read_settings({"store": "none.cuihop", "keys_file": file, "cypher": True, **changes})
+            settings = read_settings({"graph": "none.cuihop", "keys_file": file, "cypher": True, **changes})
             audit = folder / f"audit-{secrets.token_hex(4)}.jsonl"
             with curators_connection(settings, settings_of(neo4j_server)) as connection:
 
@@ -307,7 +307,7 @@ def test_it_is_off_unless_asked_for() -> None:
 
 
 def test_a_user_of_its_own_is_used(neo4j_server: LocalServer) -> None:
-    settings = read_settings({"store": "none.cuihop", "cypher_user": "curator", "cypher_password": "wrong"})
+    settings = read_settings({"graph": "none.cuihop", "cypher_user": "curator", "cypher_password": "wrong"})
     with curators_connection(settings, settings_of(neo4j_server)) as connection:
         assert connection.settings.user == "curator"
         assert connection.settings.connections == 2 * settings.cypher_running

@@ -237,7 +237,7 @@ def test_spans_reach_a_collector_before_the_service_ends(tmp_path: Path) -> None
     trace_service_pb2_grpc.add_TraceServiceServicer_to_server(collector, server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
-    command = ["cuihop", "serve", "--store", "example.cuihop", "--traces", "--http-port", "0", "--grpc-port", "0"]
+    command = ["cuihop", "serve", "--graph", "example.cuihop", "--traces", "--http-port", "0", "--grpc-port", "0"]
     process = subprocess.Popen(
         [str(Path(sys.executable).parent / command[0]), *command[1:]],
         cwd=tmp_path,

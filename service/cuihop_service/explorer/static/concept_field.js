@@ -198,7 +198,7 @@ function option(choice, id, about, chosen) {
 
 /** What a text may mean: concepts by name, and what became of an identifier that is retired. */
 async function suggestions(app, typed, signal) {
-  const text = app.release.identifiers === "cui" && /^c\d{7}$/i.test(typed) ? typed.toUpperCase() : typed;
+  const text = /^c\d{7}$/i.test(typed) ? typed.toUpperCase() : typed;
   const anyForm = app.release.identifiers !== "cui" && !app.release.names; // else the search finds those without a digit
   const mayBeIdentifier = (anyForm || /\d/.test(text)) && !/\s/.test(text);
   const [hits, resolution] = await Promise.all([
