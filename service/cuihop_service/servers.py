@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 import resource
 import socket
 import ssl
@@ -22,9 +23,10 @@ from cuihop_service.core import ConceptService
 from cuihop_service.grpc_api.server import GrpcServer, TlsFiles
 from cuihop_service.guard.address_limits import HEAD_SECONDS, AddressCount, AddressLimits, network_of
 from cuihop_service.http_api.application import application
-from cuihop_service.http_api.bounded_protocol import BoundedHttp
-from cuihop_service.http_api.quick_distance import QuickDistance
-from cuihop_service.http_api.responder import Responder
+from cuihop_service.http_api.bounded_protocol import BoundedHttp, head_and_body
+from cuihop_service.http_api.problems import other_response
+from cuihop_service.http_api.quick_distance import QuickDistance, RawResponse
+from cuihop_service.http_api.responder import Responder, usable_request_id
 
 _log = logging.getLogger("cuihop.service")
 
@@ -33,6 +35,7 @@ _MOST_DESCRIPTORS = 65_536  # a system may allow a thousand million
 _MOST_CONNECTIONS = 8_192  # on one port
 _RESERVE = 128  # files, pipes, the database, Redis, the identity provider
 _PORTS = 2
+_HOST = re.compile(rb"\r\nhost: *([\w.:\[\]-]{1,255})[ \r]", re.IGNORECASE)
 _ACCEPT_PAUSE_SECONDS = 0.1  # where a connection cannot be accepted
 
 
@@ -106,7 +109,7 @@ class Servers:
         while not self._http.started:
             if self._http_task.done():
                 await self._http_task
-                raise InputError("HTTP did not start", column="setting http-port")
+                raise InputError("HTTP did not start", column="setting http_port")
             await asyncio.sleep(0.005)
         if self._tls is not None:
             self._tls.start()
@@ -195,13 +198,51 @@ class _TlsListener:
                     accepted.close()
                     return
                 held.append(count)
-            await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: self._protocol(leave), accepted, ssl=self._context, ssl_handshake_timeout=HEAD_SECONDS
+            loop = asyncio.get_running_loop()
+            due = loop.time() + HEAD_SECONDS
+            if await _speaks_plain_http(accepted):
+                await _refuse_plain_http(accepted)
+                return
+            await loop.connect_accepted_socket(
+                lambda: self._protocol(leave),
+                accepted,
+                ssl=self._context,
+                ssl_handshake_timeout=max(0.1, due - loop.time()),
             )
         except OSError:  # no TLS, no certificate, too late, or gone: a stranger's own affair
             pass
         finally:
             leave()
+
+
+async def _speaks_plain_http(accepted: socket.socket) -> bool:
+    """True for a caller whose first byte is a letter, as in GET; a handshake begins with the byte 22."""
+    loop = asyncio.get_running_loop()
+    begun = asyncio.Event()
+    loop.add_reader(accepted, begun.set)
+    try:
+        try:
+            await asyncio.wait_for(begun.wait(), HEAD_SECONDS)
+        finally:
+            loop.remove_reader(accepted)
+        return accepted.recv(1, socket.MSG_PEEK).isalpha()
+    except BaseException:
+        accepted.close()
+        raise
+
+
+async def _refuse_plain_http(accepted: socket.socket) -> None:
+    """Answer a request without TLS, such as one for http:// in a browser, with the address that it meant."""
+    loop = asyncio.get_running_loop()
+    with accepted:
+        head = await loop.sock_recv(accepted, 65_536)
+        host = _HOST.search(head)
+        name, port = accepted.getsockname()[:2]
+        meant = host[1].decode() if host else f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
+        response = other_response(400, "INVALID_INPUT", f"this port speaks TLS: https://{meant}", usable_request_id(""))
+        response.headers["Connection"] = "close"
+        await asyncio.wait_for(loop.sock_sendall(accepted, head_and_body(RawResponse.of(response))), HEAD_SECONDS)
+        accepted.shutdown(socket.SHUT_WR)
 
 
 def connections_each(requested: int | None) -> int:
