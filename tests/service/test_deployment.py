@@ -457,7 +457,7 @@ def exposed() -> dict[str, set[str]]:
     """The label names of every sample that the service can tell."""
     graph, holder = example_graph(), GraphHolder()
     holder.serve(ServedGraph(graph.release, index=graph))
-    metrics = Metrics(holder, lambda: {"misses": 1.0, "shared_errors": 1.0, "entries": 1.0})
+    metrics = Metrics(holder, lambda: {"misses": 1.0, "shared_errors": 1.0, "rates_failed": 1.0, "entries": 1.0})
     answer = Answer(1, graph.release.digest, "index", {})
     metrics.finished(
         RequestOutcome(RequestInfo("distance", "http"), ANONYMOUS, 0.1, "OK", answer.tier, answer.digest), None

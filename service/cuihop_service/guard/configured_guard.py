@@ -112,6 +112,10 @@ class ConfiguredGuard:
         text = info.credentials.partition(" ")[2].strip()
         return not text.startswith(PREFIX) and self._tokens.remembered(text) is None
 
+    def redis_calls(self) -> Mapping[str, int]:
+        """See `Rates.redis_calls`."""
+        return {} if self._rates is None else self._rates.redis_calls()
+
     async def close(self) -> None:
         """Close the connections to the identity provider and to Redis."""
         if self._tokens is not None:

@@ -6,14 +6,15 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import urlsplit
 
 from cachetools import LRUCache
 
-from cuihop.errors import InputError, LimitExceeded, RateLimited
+from cuihop.errors import InputError, LimitExceeded, RateLimited, reason_of
 from cuihop_service.callers import Caller, Rate
-from cuihop_service.redis_pause import RedisPause, reason
+from cuihop_service.redis_pause import RedisPause
 
 _log = logging.getLogger("cuihop.guard")
 
@@ -86,6 +87,10 @@ class Rates:
         """True where replicas count together, which needs a call to Redis."""
         return self._shared is not None
 
+    def redis_calls(self) -> Mapping[str, int]:
+        """Calls to Redis by their outcome: counted, retried, failed, held_back; empty where nothing is shared."""
+        return {} if self._shared is None else dict(self._shared.calls)
+
     def admit(self, caller: Caller, pairs: int) -> Awaitable[None] | None:
         """Count a request: `RateLimited` or `LimitExceeded` for too many. Awaited if replicas count together."""
         rate = caller.rate or self._rate
@@ -115,7 +120,11 @@ class Rates:
 class SharedRates:
     """The buckets of all callers in Redis (``redis://`` or ``rediss://``), for all replicas.
 
-    Trouble with Redis never fails a request: for some seconds each process then counts alone.
+    A call without an answer is made once more. Trouble with Redis never fails a request: for some seconds each process
+    then counts alone.
+
+    Attributes:
+        calls: their number by outcome.
     """
 
     def __init__(self, address: str) -> None:
@@ -135,29 +144,44 @@ class SharedRates:
         )
         self._take = self._client.register_script(_TAKE)
         self._pause = RedisPause()
+        self.calls: Counter[str] = Counter()
 
     async def admit(self, caller: Caller, rate: Rate, pairs: int) -> None:
         """Count a request that this process admits: `RateLimited` if all replicas together do not."""
-        if self._pause.is_on:
-            return
         sizes = _sizes(rate)
         if not sizes:
+            return
+        if self._pause.is_on:
+            self.calls["held_back"] += 1
             return
         keys = [f"cuihop:rates:{{{caller.name}}}:{kind}" for kind in sizes]
         costs = {"requests": 1.0, "pairs": float(pairs)}
         numbers = [repr(number) for kind, size in sizes.items() for number in (*size, costs[kind])]
         try:
-            async with asyncio.timeout(_REDIS_SECONDS):
-                bucket, wait = await self._take(keys, numbers)
-        except Exception as error:  # whatever Redis and its client can raise
+            try:
+                answer = await self._answer(keys, numbers)
+            except Exception:  # whatever Redis and its client can raise
+                self.calls["retried"] += 1
+                answer = await self._answer(keys, numbers)
+        except Exception as error:
+            self.calls["failed"] += 1
             if self._pause.begin():
-                cause = f"no answer within {_REDIS_SECONDS:g} s" if isinstance(error, TimeoutError) else reason(error)
-                _log.warning("Redis is not answering (%s); limits are per process for now", cause)
+                _log.warning("Redis is not answering (%s); limits are per process for now", reason_of(error))
             return
+        self.calls["counted"] += 1
+        bucket, wait = answer
         if self._pause.end():
             _log.info("Redis answers again")
         if bucket:
             raise _too_many(list(sizes)[bucket - 1], caller, rate, float(wait))
+
+    async def _answer(self, keys: list[str], numbers: list[str]) -> tuple[int, str]:
+        try:
+            async with asyncio.timeout(_REDIS_SECONDS):
+                answer: tuple[int, str] = await self._take(keys, numbers)
+        except TimeoutError:
+            raise TimeoutError(f"no answer within {_REDIS_SECONDS:g} s") from None
+        return answer
 
     async def close(self) -> None:
         """Close the connections."""
