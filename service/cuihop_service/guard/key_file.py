@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cuihop.errors import InputError, NotAuthenticated, OutputError
+from cuihop.errors import InputError, NotAuthenticated, OutputError, reason_of
 from cuihop.files.written_files import replaced_file
 from cuihop_service.callers import Caller
 from cuihop_service.guard.api_keys import ApiKey, parts_of
@@ -39,7 +39,7 @@ def read_keys(path: Path) -> list[ApiKey]:
             text = file.read(_LARGEST + 1)
     except OSError as error:
         raise InputError(
-            "the keys cannot be read", file=path, found=error.strerror or str(error),
+            "the keys cannot be read", file=path, found=reason_of(error),
             advice=f"Create one with: cuihop service keys create NAME --file {path}",
         ) from None  # fmt: skip
     if mode & _FORBIDDEN_MODE:
@@ -97,7 +97,7 @@ def changed_keys(path: Path) -> Iterator[list[ApiKey]]:
     try:
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
-        raise OutputError(f"{path.parent}: {error.strerror}; the keys cannot be written there") from None
+        raise OutputError(f"{path.parent}: {reason_of(error)}; the keys cannot be written there") from None
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
         keys = read_keys(path) if path.exists() else []
