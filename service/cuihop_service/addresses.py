@@ -14,12 +14,7 @@ _OTHER_PORT = "Stop the program that listens there, or choose another host or po
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The ports that a worker uses.
-
-    Attributes:
-        tls: both speak TLS.
-        ready: there is a release to answer from.
-    """
+    """The ports that a worker uses; ``tls``: both speak TLS; ``ready``: there is a release to answer from."""
 
     http_port: int
     grpc_port: int

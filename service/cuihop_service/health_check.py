@@ -9,6 +9,7 @@ must show a certificate, it has none to show: then a service that demands one is
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -21,7 +22,6 @@ from cuihop.errors import InputError, reason_of
 from cuihop_service.settings import ENVIRONMENT_PREFIX, ServiceSettings, read_settings
 
 _SECONDS = 4.0
-_LONGEST = 4 << 20  # bytes of an answer
 _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - the address to listen on, and the one to check
 
 
@@ -37,18 +37,21 @@ def complaint(settings: ServiceSettings) -> str | None:
         return None
     except (OSError, http.client.HTTPException) as error:
         return f"no answer: {reason_of(error)}"
-    return None if status == http.client.OK else f"{status}: {text[:10_000]}"
+    return None if status == http.client.OK else f"{status}: {text}"
 
 
 def running_on_http(settings: ServiceSettings) -> str | None:
     """The service that answers on the HTTP port already, such as ``cuihop 0.1``; None for another program."""
     for secure in (settings.tls_certificate is not None, settings.tls_certificate is None):
         try:
-            about = json.loads(_answer(settings, "/openapi.json", secure=secure)[1])["info"]
-            if str(about["title"]).startswith("cuihop"):
-                return f"cuihop {about['version']}"
+            service = json.loads(_answer(settings, "/health/live", secure=secure)[1])["service"]
+            return service if str(service).startswith("cuihop ") else None
         except _Closed:
-            return _with_certificate(settings, settings.http_port)
+            with contextlib.suppress(OSError, ValueError):
+                own = "" if settings.tls_certificate is None else "".join(settings.tls_certificate.read_text().split())
+                if (certificate := _certificate(settings, settings.http_port)) and certificate in own:
+                    return "a service with this certificate"
+            return None
         except TimeoutError:
             return None
         except (OSError, http.client.HTTPException, LookupError, TypeError, ValueError):
@@ -58,43 +61,33 @@ def running_on_http(settings: ServiceSettings) -> str | None:
 
 def running_on_grpc(settings: ServiceSettings) -> str | None:
     """The service that answers on the gRPC port already; None for another program."""
+    if certificate := _certificate(settings, settings.grpc_port):
+        own = certificate == _certificate(settings, settings.http_port)
+        return running_on_http(settings) if own else None
     import grpc  # takes long to import
-    from cryptography import x509
     from grpc_health.v1 import health_pb2, health_pb2_grpc
 
     from cuihop_api.v1 import concept_graph_pb2
 
-    host, port = _ANY.get(settings.host, settings.host), settings.grpc_port
-    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    options: list[tuple[str, Any]] = [("grpc.enable_http_proxy", 0)]
-    try:  # which certificate it is does not matter: nothing is sent that others may not know
-        pem = ssl.get_server_certificate((host, port), timeout=_SECONDS).encode()
-        names = x509.load_pem_x509_certificate(pem).extensions.get_extension_for_class(x509.SubjectAlternativeName)
-        options.append(("grpc.ssl_target_name_override", str(next(iter(names.value)).value)))
-        channel = grpc.secure_channel(address, grpc.ssl_channel_credentials(pem), options)
-    except TimeoutError:
-        return None
-    except (OSError, x509.ExtensionNotFound):
-        channel = grpc.insecure_channel(address, options)
-    service = concept_graph_pb2.DESCRIPTOR.services_by_name["ConceptGraphService"].full_name
-    with channel:
+    name = concept_graph_pb2.DESCRIPTOR.services_by_name["ConceptGraphService"].full_name
+    host = _ANY.get(settings.host, settings.host)
+    address = f"[{host}]:{settings.grpc_port}" if ":" in host else f"{host}:{settings.grpc_port}"
+    with grpc.insecure_channel(address, [("grpc.enable_http_proxy", 0)]) as channel:
+        stub: Any = health_pb2_grpc.HealthStub(channel)
         try:
-            request = health_pb2.HealthCheckRequest(service=service)
-            stub: Any = health_pb2_grpc.HealthStub(channel)
-            stub.Check(request, timeout=_SECONDS)
+            stub.Check(health_pb2.HealthCheckRequest(service=name), timeout=_SECONDS)
         except grpc.RpcError:
-            return None if settings.tls_client_ca is None else _with_certificate(settings, port)
+            return None
     return "cuihop"
 
 
-def _with_certificate(settings: ServiceSettings, port: int) -> str | None:
-    """The service that shows the configured certificate on a port; None where another is shown."""
+def _certificate(settings: ServiceSettings, port: int) -> str:
+    """The certificate that is shown on a port, in PEM without line ends; empty for none."""
     try:
-        there = ssl.get_server_certificate((_ANY.get(settings.host, settings.host), port), timeout=_SECONDS)
-        own = "" if settings.tls_certificate is None else settings.tls_certificate.read_text()
+        pem = ssl.get_server_certificate((_ANY.get(settings.host, settings.host), port), timeout=_SECONDS)
     except (OSError, ValueError):
-        return None
-    return "a service with this certificate" if "".join(there.split()) in "".join(own.split()) else None
+        return ""
+    return "".join(pem.split())
 
 
 def _answer(settings: ServiceSettings, path: str, *, secure: bool) -> tuple[int, str]:
@@ -113,7 +106,7 @@ def _answer(settings: ServiceSettings, path: str, *, secure: bool) -> tuple[int,
         connected = True
         connection.request("GET", path, headers={"Host": named[0]} if named else {})
         answer = connection.getresponse()
-        return answer.status, answer.read(_LONGEST).decode(errors="replace")
+        return answer.status, answer.read(10_000).decode(errors="replace")
     except (OSError, http.client.HTTPException):
         if connected and secure and settings.tls_client_ca is not None:
             raise _Closed from None

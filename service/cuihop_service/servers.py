@@ -23,7 +23,7 @@ from cuihop_service.core import ConceptService
 from cuihop_service.grpc_api.server import GrpcServer, TlsFiles
 from cuihop_service.guard.address_limits import HEAD_SECONDS, AddressCount, AddressLimits, network_of
 from cuihop_service.http_api.application import application
-from cuihop_service.http_api.bounded_protocol import BoundedHttp, head_and_body
+from cuihop_service.http_api.bounded_protocol import BoundedHttp
 from cuihop_service.http_api.problems import other_response
 from cuihop_service.http_api.quick_distance import QuickDistance, RawResponse
 from cuihop_service.http_api.responder import Responder, usable_request_id
@@ -200,8 +200,7 @@ class _TlsListener:
                 held.append(count)
             loop = asyncio.get_running_loop()
             due = loop.time() + HEAD_SECONDS
-            if await _speaks_plain_http(accepted):
-                await _refuse_plain_http(accepted)
+            if await _refused_plain_http(accepted):
                 return
             await loop.connect_accepted_socket(
                 lambda: self._protocol(leave),
@@ -215,34 +214,31 @@ class _TlsListener:
             leave()
 
 
-async def _speaks_plain_http(accepted: socket.socket) -> bool:
-    """True for a caller whose first byte is a letter, as in GET; a handshake begins with the byte 22."""
-    loop = asyncio.get_running_loop()
-    begun = asyncio.Event()
+async def _refused_plain_http(accepted: socket.socket) -> bool:
+    """True for a caller without TLS, such as http:// in a browser, who gets the address that was meant.
+
+    The first byte is then a letter, as in GET; a handshake begins with the byte 22. `OSError` if none comes.
+    """
+    loop, begun = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(accepted, begun.set)
     try:
-        try:
-            await asyncio.wait_for(begun.wait(), HEAD_SECONDS)
-        finally:
-            loop.remove_reader(accepted)
-        return accepted.recv(1, socket.MSG_PEEK).isalpha()
+        await asyncio.wait_for(begun.wait(), HEAD_SECONDS)
+        loop.remove_reader(accepted)
+        if not accepted.recv(1, socket.MSG_PEEK).isalpha():
+            return False
+        host = _HOST.search(await loop.sock_recv(accepted, 65_536))
+        name = host[1].decode() if host else ":".join(map(str, accepted.getsockname()[:2]))
+        detail = f"this port speaks TLS: https://{name}"
+        answer = RawResponse.of(other_response(400, "INVALID_INPUT", detail, usable_request_id("")))
+        lines = [b"HTTP/1.1 400 Bad Request", b"connection: close", *map(b": ".join, answer.headers), b"", answer.body]
+        await asyncio.wait_for(loop.sock_sendall(accepted, b"\r\n".join(lines)), HEAD_SECONDS)
+        accepted.shutdown(socket.SHUT_WR)
     except BaseException:
+        loop.remove_reader(accepted)
         accepted.close()
         raise
-
-
-async def _refuse_plain_http(accepted: socket.socket) -> None:
-    """Answer a request without TLS, such as one for http:// in a browser, with the address that it meant."""
-    loop = asyncio.get_running_loop()
-    with accepted:
-        head = await loop.sock_recv(accepted, 65_536)
-        host = _HOST.search(head)
-        name, port = accepted.getsockname()[:2]
-        meant = host[1].decode() if host else f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
-        response = other_response(400, "INVALID_INPUT", f"this port speaks TLS: https://{meant}", usable_request_id(""))
-        response.headers["Connection"] = "close"
-        await asyncio.wait_for(loop.sock_sendall(accepted, head_and_body(RawResponse.of(response))), HEAD_SECONDS)
-        accepted.shutdown(socket.SHUT_WR)
+    accepted.close()
+    return True
 
 
 def connections_each(requested: int | None) -> int:

@@ -190,13 +190,12 @@ def _audit(settings: ServiceSettings) -> str | None:
 
 
 def _other_folders(settings: ServiceSettings) -> str:
-    code, otherwise = os.environ.get("NUMBA_CACHE_DIR"), "metrics are of one worker only"
+    code = os.environ.get("NUMBA_CACHE_DIR")
     try:
         folders = [check_folder(Path(tempfile.gettempdir()), "the variable TMPDIR", create=False)]
-        otherwise = "each start compiles again"
         folders += [check_folder(Path(code), "the variable NUMBA_CACHE_DIR")] if code else []
     except (OSError, OutputError) as error:
-        return _Remark(f"{reason_of(error)}. Until then {otherwise}")
+        return _Remark(f"{reason_of(error)}. The service works without it, with less in its metrics or a slower start")
     return f"{', '.join(map(str, folders))}: can be written"
 
 

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 
 from pydantic import SecretStr
 
-from cuihop.errors import CuihopError, reason_of
+from cuihop.errors import CuihopError
 from cuihop_service.addresses import Addresses, reserved_port
 from cuihop_service.observe.metrics_folder import MetricsFolder, hold_folder
 from cuihop_service.settings import ServiceSettings
@@ -120,7 +120,7 @@ class Workers:
                 os.close(writing)
         except Exception as error:  # no descriptor, process or memory left: later there may be
             self._close_report(worker)
-            self._pause(worker, f"a worker could not be started: {reason_of(error)}", True)
+            self._pause(worker, f"a worker could not be started: {error}", True)
             return
         worker.process = process
         if process.stdin is not None:

@@ -67,6 +67,7 @@ class ConfiguredGuard:
         self._tokens = tokens
         self._certificates = certificates
         self._rates = rates
+        self.redis_calls: Mapping[str, int] = {} if rates is None else rates.redis_calls
         self._failures = FailureCount(limits or AddressLimits(), clock)
         self.authenticates = any(check is not None for check in (keys, tokens, certificates))
 
@@ -111,10 +112,6 @@ class ConfiguredGuard:
             return False
         text = info.credentials.partition(" ")[2].strip()
         return not text.startswith(PREFIX) and self._tokens.remembered(text) is None
-
-    def redis_calls(self) -> Mapping[str, int]:
-        """See `Rates.redis_calls`."""
-        return {} if self._rates is None else self._rates.redis_calls()
 
     async def close(self) -> None:
         """Close the connections to the identity provider and to Redis."""

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
 from cachetools import LRUCache
@@ -79,6 +79,7 @@ class Rates:
     ) -> None:
         self._rate = rate
         self._shared = shared
+        self.redis_calls = Counter[str]() if shared is None else shared.calls
         self._clock = clock
         self._buckets: LRUCache[str, tuple[Rate, dict[str, Bucket]]] = LRUCache(_CALLERS)
 
@@ -86,10 +87,6 @@ class Rates:
     def shared(self) -> bool:
         """True where replicas count together, which needs a call to Redis."""
         return self._shared is not None
-
-    def redis_calls(self) -> Mapping[str, int]:
-        """Calls to Redis by their outcome: counted, retried, failed, held_back; empty where nothing is shared."""
-        return {} if self._shared is None else dict(self._shared.calls)
 
     def admit(self, caller: Caller, pairs: int) -> Awaitable[None] | None:
         """Count a request: `RateLimited` or `LimitExceeded` for too many. Awaited if replicas count together."""
@@ -124,7 +121,7 @@ class SharedRates:
     then counts alone.
 
     Attributes:
-        calls: their number by outcome.
+        calls: their number by outcome: counted, retried, failed, held_back.
     """
 
     def __init__(self, address: str) -> None:
@@ -144,7 +141,7 @@ class SharedRates:
         )
         self._take = self._client.register_script(_TAKE)
         self._pause = RedisPause()
-        self.calls: Counter[str] = Counter()
+        self.calls = Counter[str]()
 
     async def admit(self, caller: Caller, rate: Rate, pairs: int) -> None:
         """Count a request that this process admits: `RateLimited` if all replicas together do not."""
@@ -157,31 +154,24 @@ class SharedRates:
         keys = [f"cuihop:rates:{{{caller.name}}}:{kind}" for kind in sizes]
         costs = {"requests": 1.0, "pairs": float(pairs)}
         numbers = [repr(number) for kind, size in sizes.items() for number in (*size, costs[kind])]
-        try:
+        for last in (False, True):
             try:
-                answer = await self._answer(keys, numbers)
-            except Exception:  # whatever Redis and its client can raise
-                self.calls["retried"] += 1
-                answer = await self._answer(keys, numbers)
-        except Exception as error:
-            self.calls["failed"] += 1
-            if self._pause.begin():
-                _log.warning("Redis is not answering (%s); limits are per process for now", reason_of(error))
-            return
+                async with asyncio.timeout(_REDIS_SECONDS):
+                    bucket, wait = await self._take(keys, numbers)
+                break
+            except Exception as error:  # whatever Redis and its client can raise
+                self.calls["failed" if last else "retried"] += 1
+                if last and self._pause.begin():
+                    slow = isinstance(error, TimeoutError)
+                    cause = f"no answer within {_REDIS_SECONDS:g} s" if slow else reason_of(error)
+                    _log.warning("Redis is not answering (%s); limits are per process for now", cause)
+                if last:
+                    return
         self.calls["counted"] += 1
-        bucket, wait = answer
         if self._pause.end():
             _log.info("Redis answers again")
         if bucket:
             raise _too_many(list(sizes)[bucket - 1], caller, rate, float(wait))
-
-    async def _answer(self, keys: list[str], numbers: list[str]) -> tuple[int, str]:
-        try:
-            async with asyncio.timeout(_REDIS_SECONDS):
-                answer: tuple[int, str] = await self._take(keys, numbers)
-        except TimeoutError:
-            raise TimeoutError(f"no answer within {_REDIS_SECONDS:g} s") from None
-        return answer
 
     async def close(self) -> None:
         """Close the connections."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import httptools
@@ -216,7 +216,12 @@ class BoundedHttp(HttpToolsProtocol):
         return self._quick.response(self.url[len(_QUICK) :], cast("dict[str, Any]", self.scope))
 
     def _head_and_body(self, response: RawResponse) -> bytes:
-        return head_and_body(response, self.server_state.default_headers)
+        """The bytes of a response."""
+        pieces = [STATUS_LINE[response.status]]
+        for name, value in (*self.server_state.default_headers, *response.headers):
+            pieces += (name, b": ", value, b"\r\n")
+        pieces += (b"\r\n", response.body)
+        return b"".join(pieces)
 
     def _check_head(self) -> None:
         """Refuse another version of HTTP, and a head without exactly one ``Host``."""
@@ -288,15 +293,6 @@ class BoundedHttp(HttpToolsProtocol):
 
     def _request_id(self) -> str:
         return usable_request_id(dict(self.headers or ()).get(b"x-request-id", b"").decode("latin-1"))
-
-
-def head_and_body(response: RawResponse, more: Iterable[tuple[bytes, bytes]] = ()) -> bytes:
-    """The bytes of a response with more headers."""
-    pieces = [STATUS_LINE[response.status]]
-    for name, value in (*more, *response.headers):
-        pieces += (name, b": ", value, b"\r\n")
-    pieces += (b"\r\n", response.body)
-    return b"".join(pieces)
 
 
 def subject_of(certificate: Mapping[str, Any]) -> str | None:

@@ -44,7 +44,7 @@ class Metrics(Observer):
 
     Args:
         cache: returns the numbers of `PairCounts` by their names, those of `SharedStatistics` with ``shared_`` before
-            them, ``entries``, and the calls of `Rates.redis_calls` with ``rates_``; None for no cache.
+            them, ``entries``, and those of `SharedRates.calls` with ``rates_``; None for no cache.
     """
 
     def __init__(
@@ -173,11 +173,8 @@ class Metrics(Observer):
         self._edges.set(0 if served is None else served.release.edges)
 
     def _refresh_cache(self, numbers: Mapping[str, float]) -> None:
-        for names, counter in (
-            (_CACHE_SOURCES, self._cache_pairs),
-            (_CACHE_REDIS, self._cache_redis),
-            (_RATES_REDIS, self._rates_redis),
-        ):
+        of_redis = ((_CACHE_REDIS, self._cache_redis), (_RATES_REDIS, self._rates_redis))
+        for names, counter in ((_CACHE_SOURCES, self._cache_pairs), *of_redis):
             for name, label in names.items():
                 now, before = numbers.get(name, 0.0), self._last_cache.get(name, 0.0)
                 # A new release has a new cache, which counts from nothing.

@@ -43,7 +43,7 @@ class MetricsFolder:
             making.rename(path / _HELD)  # never there without its lock
             _remove_abandoned(path.parent)
         except OSError as error:
-            _log.warning("no folder for metrics (%s): each worker reports its own alone", reason_of(error))
+            _log.warning("no folder for metrics (%s): each worker reports its own alone", error)
             return
         self.path = path
         os.environ[FOLDER_VARIABLE] = str(path)

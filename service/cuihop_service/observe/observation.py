@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -40,10 +40,12 @@ class Observation:
         slow_seconds: float = 1.0,
         counts: PairCounts | None = None,
         shared: RedisCache | None = None,
-        rates: Callable[[], Mapping[str, int]] = dict,
+        rates: Mapping[str, int] | None = None,
         traces: bool = False,
     ) -> None:
-        self.metrics = Metrics(holder, None if counts is None else lambda: _numbers(holder, counts, shared, rates()))
+        self.metrics = Metrics(
+            holder, None if counts is None else lambda: _numbers(holder, counts, shared, rates or {})
+        )
         self.log = RequestLog(every=log_requests, slow_seconds=slow_seconds)
         observers: list[Observer] = [self.metrics]
         self._provider = _exporting_provider() if traces else None
