@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import ssl
+
 import pytest
 
-from cuihop.errors import InputError
+from cuihop.errors import InputError, reason_of
+from shared_data import ROOT
 
 
 @pytest.mark.parametrize(
@@ -25,3 +30,12 @@ def test_a_column_is_of_a_file_and_a_parameter_is_of_a_call(
 ) -> None:
     error = InputError("wrong", **place)  # type: ignore[arg-type]
     assert (str(error), error.column) == (text, name)
+
+
+def test_a_failure_of_another_library_has_a_reason() -> None:
+    assert reason_of(TimeoutError()) == "no answer in time"
+    assert reason_of(ConnectionResetError()) == "ConnectionResetError"
+    assert reason_of(ssl.SSLError(1, "")) == "SSLError"
+    assert reason_of(OSError(errno.ENOENT, os.strerror(errno.ENOENT), "file")) == "No such file or directory"
+    sources = sorted(ROOT.joinpath("service").rglob("*.py"))
+    assert [path.name for path in sources if ".strerror" in path.read_text()] == []  # empty for a time limit

@@ -85,6 +85,16 @@ def installation(requirement: str) -> str:
     return f"{command}, or in a checkout pip install '.{own}'" if own.startswith("[") else command
 
 
+def reason_of(error: BaseException) -> str:
+    """The reason of a failure that another library or the system reports; an error without text is named by its kind.
+
+    >>> reason_of(TimeoutError()), reason_of(FileNotFoundError(2, "No such file or directory", "x"))
+    ('no answer in time', 'No such file or directory')
+    """
+    text = getattr(error, "strerror", None) or str(error).strip()
+    return text or ("no answer in time" if isinstance(error, TimeoutError) else type(error).__name__)
+
+
 class CuihopError(Exception):
     """The root: catch it to catch everything that cuihop raises on purpose."""
 
@@ -206,7 +216,7 @@ def output_errors(problem: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise OutputError(f"{problem}: {error.strerror or error}") from error
+        raise OutputError(f"{problem}: {reason_of(error)}") from error
 
 
 class GraphError(CuihopError):

@@ -6,7 +6,7 @@ import ipaddress
 import socket
 from dataclasses import dataclass
 
-from cuihop.errors import InputError
+from cuihop.errors import InputError, reason_of
 
 _BACKLOG = 1024
 _OTHER_PORT = "Stop the program that listens there, or choose another host or port."
@@ -14,11 +14,12 @@ _OTHER_PORT = "Stop the program that listens there, or choose another host or po
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The ports that a worker uses; ``tls`` is True where both speak TLS."""
+    """The ports that a worker uses; ``tls``: both speak TLS; ``ready``: there is a release to answer from."""
 
     http_port: int
     grpc_port: int
     tls: bool
+    ready: bool = True
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
@@ -69,7 +70,7 @@ def reserved_port(host: str, port: int) -> socket.socket:
 
 def _not_listening(protocol: str, error: OSError, host: str, port: int) -> InputError:
     return InputError(
-        f"cannot listen for {protocol}: {error.strerror or error}", column=f"setting {protocol.lower()}-port",
+        f"cannot listen for {protocol}: {reason_of(error)}", column=f"setting {protocol.lower()}_port",
         found=f"{host}:{port}", advice=_OTHER_PORT,
     )  # fmt: skip
 

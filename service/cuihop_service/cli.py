@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import os
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -49,10 +50,12 @@ def _serve(*, config: ConfigOption = None, **given: Any) -> None:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         end = "s" if addresses.tls else ""
         note(f"serving http{end}://{host}:{addresses.http_port} and grpc{end}://{host}:{addresses.grpc_port}")
-        if settings.explorer:
+        _warn_without_redis(settings)
+        if not addresses.ready:
+            note("not ready: no release yet; /health/ready says why")
+        elif settings.explorer:
             own = "localhost" if settings.host in ("0.0.0.0", "::") else host  # noqa: S104 - no address to open
             note(f"to look at the graph, open http{end}://{own}:{addresses.http_port}/")
-        _warn_without_redis(settings)
 
     code = supervise(settings, http, announce)
     if code:
@@ -78,6 +81,11 @@ def _check(*, config: ConfigOption = None, json: JsonOption = False, **given: An
     code = next((finding.exit_code for finding in results if finding.exit_code), 0)
     if json:
         print_json({"exit_code": code, "checks": [asdict(finding) for finding in results]})
+    else:
+        counts = Counter[str](finding.state for finding in results)
+        words = {"ok": "ok", "warning": "with a warning", "failed": "failed"}
+        summary = ", ".join(f"{counts[state]} {word}" for state, word in words.items() if state in counts)
+        typer.echo(f"{'not ready' if code else 'ready to start'}: {summary}")
     raise typer.Exit(code)
 
 

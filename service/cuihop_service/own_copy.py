@@ -17,7 +17,7 @@ import weakref
 from pathlib import Path
 from typing import BinaryIO
 
-from cuihop.errors import OutputError, SnapshotError
+from cuihop.errors import OutputError, SnapshotError, reason_of
 from cuihop.files.written_files import replaced_file
 from cuihop.snapshot.distance_index import index_path
 from cuihop.snapshot.graph import SnapshotGraph
@@ -39,7 +39,7 @@ def state_of(path: Path) -> tuple[int, ...]:
     try:
         state = path.stat()
     except OSError as error:
-        raise SnapshotError(f"{path}: {error.strerror or error}") from None
+        raise SnapshotError(f"{path}: {reason_of(error)}") from None
     return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
@@ -74,7 +74,7 @@ def opened_copy(path: Path, folder: Path) -> SnapshotGraph:
     except (OSError, OutputError) as error:
         _log.warning(
             "%s: served as it lies there, since no copy can be made in %s (%s): it must not be written over, only "
-            "replaced by renaming", path, folder, getattr(error, "strerror", None) or error,
+            "replaced by renaming", path, folder, reason_of(error),
         )  # fmt: skip
         graph = SnapshotGraph.open(path)
         graph.set_aside_damage()

@@ -6,11 +6,6 @@ import time
 from collections.abc import Callable
 
 
-def reason(error: BaseException) -> str:
-    """The reason of a failed call. An error of no text, as that of a time limit, is named by its kind."""
-    return str(error) or type(error).__name__
-
-
 class RedisPause:
     """Time without calls after one that failed. Safe to share between threads."""
 

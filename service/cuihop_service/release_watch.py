@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 
-from cuihop.errors import CuihopError, GraphUnavailable
+from cuihop.errors import CuihopError, GraphUnavailable, reason_of
 from cuihop.remote.activation import Activation
 from cuihop.resources.progress import interrupted_by
 from cuihop_service.graph_holder import GraphHolder, ServedGraph, State
@@ -145,7 +145,7 @@ class ReleaseWatch:
             try:
                 threading.Thread(target=self._build_hierarchy, name=HIERARCHY_THREAD, daemon=True).start()
             except RuntimeError as error:  # no thread left
-                _log.warning("the hierarchy is built with the first similarity: %s", error)
+                _log.warning("the hierarchy is built with the first similarity: %s", reason_of(error))
 
     def _build_hierarchy(self) -> None:
         """Build the hierarchy of the release, while everything else is answered: a similarity waits for it."""
@@ -157,7 +157,7 @@ class ReleaseWatch:
                     _log.info("the hierarchy was built in %.1f s", time.monotonic() - begun)
         except Exception as error:  # a similarity builds it, or fails with the reason
             if not self._over:
-                _log.warning("the hierarchy was not built: %s", str(error) or type(error).__name__)
+                _log.warning("the hierarchy was not built: %s", reason_of(error))
 
     def _check(self) -> None:
         """Stop the work of a thread of this watch once it has ended."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 import resource
 import socket
 import ssl
@@ -23,8 +24,9 @@ from cuihop_service.grpc_api.server import GrpcServer, TlsFiles
 from cuihop_service.guard.address_limits import HEAD_SECONDS, AddressCount, AddressLimits, network_of
 from cuihop_service.http_api.application import application
 from cuihop_service.http_api.bounded_protocol import BoundedHttp
-from cuihop_service.http_api.quick_distance import QuickDistance
-from cuihop_service.http_api.responder import Responder
+from cuihop_service.http_api.problems import other_response
+from cuihop_service.http_api.quick_distance import QuickDistance, RawResponse
+from cuihop_service.http_api.responder import Responder, usable_request_id
 
 _log = logging.getLogger("cuihop.service")
 
@@ -33,6 +35,7 @@ _MOST_DESCRIPTORS = 65_536  # a system may allow a thousand million
 _MOST_CONNECTIONS = 8_192  # on one port
 _RESERVE = 128  # files, pipes, the database, Redis, the identity provider
 _PORTS = 2
+_HOST = re.compile(rb"\r\nhost: *([\w.:\[\]-]{1,255})[ \r]", re.IGNORECASE)
 _ACCEPT_PAUSE_SECONDS = 0.1  # where a connection cannot be accepted
 
 
@@ -106,7 +109,7 @@ class Servers:
         while not self._http.started:
             if self._http_task.done():
                 await self._http_task
-                raise InputError("HTTP did not start", column="setting http-port")
+                raise InputError("HTTP did not start", column="setting http_port")
             await asyncio.sleep(0.005)
         if self._tls is not None:
             self._tls.start()
@@ -195,13 +198,47 @@ class _TlsListener:
                     accepted.close()
                     return
                 held.append(count)
-            await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: self._protocol(leave), accepted, ssl=self._context, ssl_handshake_timeout=HEAD_SECONDS
+            loop = asyncio.get_running_loop()
+            due = loop.time() + HEAD_SECONDS
+            if await _refused_plain_http(accepted):
+                return
+            await loop.connect_accepted_socket(
+                lambda: self._protocol(leave),
+                accepted,
+                ssl=self._context,
+                ssl_handshake_timeout=max(0.1, due - loop.time()),
             )
         except OSError:  # no TLS, no certificate, too late, or gone: a stranger's own affair
             pass
         finally:
             leave()
+
+
+async def _refused_plain_http(accepted: socket.socket) -> bool:
+    """True for a caller without TLS, such as http:// in a browser, who gets the address that was meant.
+
+    The first byte is then a letter, as in GET; a handshake begins with the byte 22. `OSError` if none comes.
+    """
+    loop, begun = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(accepted, begun.set)
+    try:
+        await asyncio.wait_for(begun.wait(), HEAD_SECONDS)
+        loop.remove_reader(accepted)
+        if not accepted.recv(1, socket.MSG_PEEK).isalpha():
+            return False
+        host = _HOST.search(await loop.sock_recv(accepted, 65_536))
+        name = host[1].decode() if host else ":".join(map(str, accepted.getsockname()[:2]))
+        detail = f"this port speaks TLS: https://{name}"
+        answer = RawResponse.of(other_response(400, "INVALID_INPUT", detail, usable_request_id("")))
+        lines = [b"HTTP/1.1 400 Bad Request", b"connection: close", *map(b": ".join, answer.headers), b"", answer.body]
+        await asyncio.wait_for(loop.sock_sendall(accepted, b"\r\n".join(lines)), HEAD_SECONDS)
+        accepted.shutdown(socket.SHUT_WR)
+    except BaseException:
+        loop.remove_reader(accepted)
+        accepted.close()
+        raise
+    accepted.close()
+    return True
 
 
 def connections_each(requested: int | None) -> int:

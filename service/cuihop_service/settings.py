@@ -20,7 +20,7 @@ from pydantic import Field, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
-from cuihop.errors import InputError
+from cuihop.errors import InputError, reason_of
 from cuihop_service.guard.address_limits import AddressLimits
 from cuihop_service.limits import Limits
 
@@ -207,7 +207,7 @@ class ServiceSettings(BaseSettings):
                 expected="all three, or none",
             )  # fmt: skip
         if (self.cypher_user is None) != (self.cypher_password is None):
-            raise InputError("a Neo4j user needs a password", column="setting cypher-user", expected="both, or neither")
+            raise InputError("a Neo4j user needs a password", column="setting cypher_user", expected="both, or neither")
         _ = self.address_limits
 
     @classmethod
@@ -286,8 +286,9 @@ def _read(flags: dict[str, Any], file: Path | None) -> tuple[ServiceSettings | N
             raise OSError("not a regular file")
         return FromFile(**_as_values(flags)), []
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InputError("the settings cannot be read", file=file, found=reason, expected="a file in TOML") from None
+        raise InputError(
+            "the settings cannot be read", file=file, found=reason_of(error), expected="a file in TOML"
+        ) from None
     except ValidationError as error:
         in_file = TomlConfigSettingsSource(FromFile)().keys() - flags.keys()
         unknown_first = sorted(error.errors(), key=lambda one: one["type"] == "missing")

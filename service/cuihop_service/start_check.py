@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,16 +12,16 @@ from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
 from shutil import disk_usage
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from cuihop.addresses import is_neo4j_address
 from cuihop.cli import MISSING_PACKAGE, exit_code
 from cuihop.collection.concept_tables import ConceptCounts
-from cuihop.errors import CuihopError, GraphUnavailable, InputError, OutputError, SnapshotError, installation
-from cuihop.files.written_files import check_output, check_output_folder
+from cuihop.errors import CuihopError, GraphUnavailable, InputError, OutputError, SnapshotError, installation, reason_of
 from cuihop.graph import Release
 from cuihop_service.addresses import bound_socket, check_exposure, listen, reserved_port
+from cuihop_service.folders import check_folder
+from cuihop_service.health_check import running_on_grpc, running_on_http
 from cuihop_service.own_copy import LOCK, bytes_to_copy
 from cuihop_service.servers import connections_each, tls_context
 from cuihop_service.settings import ServiceSettings, misspelt_variables, read_settings, setting_problems
@@ -57,7 +58,7 @@ class _Remark(str):
 def findings(flags: dict[str, Any], file: Path | None) -> Iterator[Finding]:
     """The results of all checks, in the order of a start; only those of the settings where these are refused.
 
-    Nothing is left behind, and no port stays taken. A password is tried once.
+    Nothing is left behind, and no port stays taken; this service may be on them already. A password is tried once.
     """
     for name, meant in misspelt_variables(os.environ):
         yield Finding("settings", "warning", f"variable {name}: no setting of this name. Did you mean {meant}?")
@@ -95,12 +96,22 @@ def _exposure(settings: ServiceSettings) -> str:
 
 
 def _http_port(settings: ServiceSettings) -> str:
-    listen(bound_socket(settings.host, settings.http_port)).close()
+    try:
+        listen(bound_socket(settings.host, settings.http_port)).close()
+    except InputError:
+        if (service := running_on_http(settings)) is None:
+            raise
+        return f"{service} answers there"
     return f"{settings.http_port} is free"
 
 
 def _grpc_port(settings: ServiceSettings) -> str:
-    reserved_port(settings.host, settings.grpc_port).close()
+    try:
+        reserved_port(settings.host, settings.grpc_port).close()
+    except InputError:
+        if (service := running_on_grpc(settings)) is None:
+            raise
+        return f"{service} answers there"
     return f"{settings.grpc_port} is free"
 
 
@@ -156,18 +167,8 @@ def _tokens(settings: ServiceSettings) -> str | None:
 
 
 def _index_folder(settings: ServiceSettings) -> str:
-    folder = check_output_folder(settings.index_folder.expanduser())
-    nearest = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    try:  # as the service does it: the rights of a folder do not tell of quotas, of /proc, or of files of other users
-        with TemporaryDirectory(prefix=".cuihop-check-", dir=nearest) as scratch:
-            (Path(scratch) / "file").write_bytes(bytes(4096))
-        if (folder / LOCK).exists():
-            (folder / LOCK).open("a").close()
-    except OSError as error:
-        raise OutputError(
-            f"{error.filename or folder}: not written: {error.strerror or error}; name another folder by the setting "
-            "index_folder, or give this one to the user of the service"
-        ) from None
+    folder = settings.index_folder.expanduser()
+    nearest = check_folder(folder, "the setting index_folder", folder / LOCK)
     if not is_neo4j_address(settings.graph):
         with suppress(SnapshotError):  # see `_graph`
             needed = bytes_to_copy(Path(settings.graph.removeprefix("snapshot:")), folder)
@@ -183,13 +184,19 @@ def _index_folder(settings: ServiceSettings) -> str:
 def _audit(settings: ServiceSettings) -> str | None:
     if settings.audit in (None, "-"):
         return None
-    target = check_output(Path(str(settings.audit)))
-    if target.exists():
-        try:
-            target.open("ab").close()
-        except OSError as error:
-            raise OutputError(f"{target}: not written: {error.strerror or error}") from None
-    return f"{target}: can be written"
+    file = Path(str(settings.audit))
+    check_folder(file.parent, "the setting audit", file, create=False)
+    return f"{file}: can be written"
+
+
+def _other_folders(settings: ServiceSettings) -> str:
+    code = os.environ.get("NUMBA_CACHE_DIR")
+    try:
+        folders = [check_folder(Path(tempfile.gettempdir()), "the variable TMPDIR", create=False)]
+        folders += [check_folder(Path(code), "the variable NUMBA_CACHE_DIR")] if code else []
+    except (OSError, OutputError) as error:
+        return _Remark(f"{reason_of(error)}. The service works without it, with less in its metrics or a slower start")
+    return f"{', '.join(map(str, folders))}: can be written"
 
 
 def _graph(settings: ServiceSettings) -> str:
@@ -257,6 +264,7 @@ _CHECKS: dict[str, Callable[[ServiceSettings], str | None]] = {
     "tokens": _tokens,
     "index folder": _index_folder,
     "audit": _audit,
+    "other folders": _other_folders,
     "graph": _graph,
     "counts of a corpus": _corpus,
     "Redis": _redis,

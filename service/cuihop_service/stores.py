@@ -16,9 +16,10 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from cuihop.addresses import is_neo4j_address, is_remote_address, is_routed_address
-from cuihop.errors import GraphUnavailable, InputError, OutputError, QueryTimedOut, SnapshotError
+from cuihop.errors import GraphUnavailable, InputError, OutputError, QueryTimedOut, SnapshotError, reason_of
 from cuihop.graph import ConceptGraph
 from cuihop.snapshot.graph import SnapshotGraph
+from cuihop_service.folders import not_written
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.own_copy import opened_copy, state_of, written_at
 
@@ -234,7 +235,7 @@ class Neo4jStore:
                 if index is None:
                     index = self._written(path, served.digest)
         except OSError as error:
-            raise OutputError(f"{self._folder}: no index can be kept here: {error.strerror or error}") from error
+            raise not_written(self._folder, error, "the setting index_folder") from error
         self._remember(index.release.digest)
         return ServedGraph(index.release, index=index)
 
@@ -323,7 +324,7 @@ class Neo4jStore:
             scratch.write_text("{} {}".format(*note), encoding="ascii")
             scratch.replace(self._last)
         except OSError as error:
-            _log.warning("%s: no note of the release that is served: %s", self._last, error.strerror or error)
+            _log.warning("%s: no note of the release that is served: %s", self._last, reason_of(error))
             with suppress(OSError):
                 scratch.unlink(missing_ok=True)
 

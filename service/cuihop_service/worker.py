@@ -118,15 +118,16 @@ async def _answer(
         _log.warning("starting without a release: %s", error)
         holder.set_state("unavailable", str(error))
     core = ConceptService(holder, settings.limits, names=not settings.hide_names, corpus=corpus)
+    guard = configured_guard(settings)
     observation = Observation(
         holder,
         log_requests=settings.log_requests,
         slow_seconds=settings.slow_seconds,
         counts=counts,
         shared=shared,
+        rates=guard.redis_calls,
         traces=settings.traces,
     )
-    guard = configured_guard(settings)
     audit = None if settings.audit is None else AuditLog(settings.audit, concepts=settings.audit_concepts)
     observer = observation.observer if audit is None else Observers(observation.observer, audit)
     admission = Admission(settings.limits, guard, observer, watch.catch_up)
@@ -168,7 +169,7 @@ async def _answer(
     watch.start()
     refreshing = asyncio.ensure_future(observation.keep_fresh())
     spare_collector()
-    on_ready(Addresses(http.getsockname()[1], servers.grpc_port, tls is not None))
+    on_ready(Addresses(http.getsockname()[1], servers.grpc_port, tls is not None, holder.current is not None))
     if agents:
         with contextlib.suppress(RuntimeError):  # no thread left: the first request imports them
             threading.Thread(target=import_tools, name="agent-tools", daemon=True).start()
@@ -305,7 +306,7 @@ def tls_files(settings: ServiceSettings) -> TlsFiles | None:
     if settings.tls_certificate is None or settings.tls_key is None:
         if any(files) or settings.tls_client_ca is not None:
             raise InputError(
-                "TLS needs a certificate and its key", column="setting tls-certificate", expected="both, or neither"
+                "TLS needs a certificate and its key", column="setting tls_certificate", expected="both, or neither"
             )
         return None
     return TlsFiles(settings.tls_certificate, settings.tls_key, settings.tls_client_ca)

@@ -184,7 +184,7 @@ def test_info_lists_the_vocabularies_of_names(program: Run, snapshot: Path, tmp_
     assert json.loads(program("info", tmp_path / "sourced.cuihop", "--json").out)["name_sabs"] == ["MSH", "NCI"]
     assert "vocabularies of names   MSH, NCI" in program("info", tmp_path / "sourced.cuihop").out
     assert json.loads(program("info", snapshot, "--json").out)["name_sabs"] is None
-    assert "vocabularies of names   not recorded; cuihop load records them" in program("info", snapshot).out
+    assert "vocabularies of names   not recorded; cuihop load records them in a file" in program("info", snapshot).out
 
 
 # Files of pairs

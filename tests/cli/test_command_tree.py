@@ -49,7 +49,7 @@ def test_each_group_lists_its_commands_in_one_line() -> None:
     for line in (
         "Score predictions against the truth: captions, concepts, annotations, irma.",
         "List and check the measures: list, verify, agreement.",
-        "Prepare and protect a service: check, warm, keys, mcp.",
+        "Prepare and protect a service: setup, check, warm, keys, mcp.",
         "Keep releases in Neo4j: push, pull, query, releases.",
     ):
         assert line in whole

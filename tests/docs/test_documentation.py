@@ -247,18 +247,20 @@ def test_every_command_of_the_page_for_a_department_runs_with_neo4j_and_redis(
 ) -> None:
     folder = page_folder
 
-    def begin() -> None:  # as compose does, which gives its servers the passwords of the file
-        text = f"NEO4J_PASSWORD={emptied(killable_neo4j).password}\nREDIS_PASSWORD={redis_server.password}\n"
-        folder.joinpath(".env").write_text(text)
+    def begin() -> None:  # compose gives its servers the passwords of the file; here the file gets those of the servers
+        file = folder / "department" / ".env"
+        text = re.sub("(?<=NEO4J_PASSWORD=).*", emptied(killable_neo4j).password, servers.own_ports(file.read_text()))
+        password = re.findall("REDIS_PASSWORD=(.*)", text)[0]
+        file.write_text(text.replace(password, redis_server.password))
+        settings = folder / "department" / "cuihop.toml"
+        settings.write_text(servers.own_ports(settings.read_text()))
 
     stand_ins = {
-        "docker compose up --detach --wait neo4j redis": begin,
+        "docker compose --env-file department/.env up --detach --wait neo4j redis": begin,
+        "docker compose up --detach --wait neo4j redis": lambda: emptied(killable_neo4j),
         "docker compose --profile service down --volumes": lambda: emptied(killable_neo4j),
     }
     servers = Servers(folder, killable_neo4j, {"6379": str(redis_server.port)}, stand_ins)
-    settings = ROOT.joinpath("deploy", "cuihop.toml").read_text(encoding="utf-8")
-    folder.joinpath("deploy").mkdir()
-    folder.joinpath("deploy", "cuihop.toml").write_text(servers.own_ports(settings), encoding="utf-8")
     try:
         run_page(DEPARTMENT, folder, servers, sooner | servers.environment())
     finally:
@@ -314,7 +316,7 @@ def run_page(page: Path, folder: Path, servers: Servers, variables: dict[str, st
             if command.endswith("&"):
                 servers.start(command, variables)
                 continue
-            if command.startswith("export ") and ";" not in command:
+            if command.startswith("set -a;") or (command.startswith("export ") and ";" not in command):
                 variables = exported(command, folder, variables)
                 continue
             done = subprocess.run(

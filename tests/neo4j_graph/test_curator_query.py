@@ -201,6 +201,8 @@ def test_the_commands(connection: Neo4jConnection, tmp_path: Path, capsys: pytes
     assert [r["number"] for r in listed if r["active"]] == [number]
     run(capsys, "neo4j", "pull", "--output", str(tmp_path / "back.cuihop"))
     assert SnapshotGraph.open(tmp_path / "back.cuihop").release == new.release
+    application()(["info", str(tmp_path / "back.cuihop")], standalone_mode=False)
+    assert "not kept by Neo4j; cuihop load records them in a file" in " ".join(capsys.readouterr().out.split())
     application()(["neo4j", "releases", "rollback", "--json"], standalone_mode=False)
     said = capsys.readouterr()
     assert f" is active again, in place of release {number}" in said.err

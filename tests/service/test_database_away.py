@@ -151,6 +151,8 @@ def test_a_wrong_password_is_tried_once_by_all_workers_and_locks_nobody_out(
             assert "tried again at" in fields["trouble"]
             assert "not-the-password" not in fields["trouble"]
         assert proxy.refusals == 1
+        assert "not ready: no release yet; /health/ready says why" in running.log.read_text()
+        assert "to look at the graph" not in running.log.read_text()
         (tmp_path / "password").write_text(database.password)
         wait_for(lambda: all(running.health()[0] == 200 for _ in range(8)))
         assert proxy.refusals == 1

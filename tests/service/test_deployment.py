@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -456,7 +457,7 @@ def exposed() -> dict[str, set[str]]:
     """The label names of every sample that the service can tell."""
     graph, holder = example_graph(), GraphHolder()
     holder.serve(ServedGraph(graph.release, index=graph))
-    metrics = Metrics(holder, lambda: {"misses": 1.0, "shared_errors": 1.0, "entries": 1.0})
+    metrics = Metrics(holder, lambda: {"misses": 1.0, "shared_errors": 1.0, "rates_failed": 1.0, "entries": 1.0})
     answer = Answer(1, graph.release.digest, "index", {})
     metrics.finished(
         RequestOutcome(RequestInfo("distance", "http"), ANONYMOUS, 0.1, "OK", answer.tier, answer.digest), None
@@ -469,11 +470,17 @@ def exposed() -> dict[str, set[str]]:
     return found
 
 
+def dashboard() -> dict[str, Any]:
+    board: dict[str, Any] = json.loads((ROOT / "deploy" / "prometheus" / "dashboard.json").read_text())
+    return board
+
+
 def expressions() -> list[str]:
     rules = yaml.safe_load((ROOT / "deploy" / "prometheus" / "alerts.yaml").read_text())
     alerts = [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
+    panels = [target["expr"] for panel in dashboard()["panels"] for target in panel["targets"]]
     page = (ROOT / "docs" / "operations.md").read_text()
-    return alerts + re.findall(r"^```promql\n(.*?)^```$", page, re.M | re.S)
+    return alerts + panels + re.findall(r"^```promql\n(.*?)^```$", page, re.M | re.S)
 
 
 @pytest.mark.parametrize("expression", expressions())
@@ -493,9 +500,34 @@ def test_every_expression_is_promql_over_metrics_that_there_are(expression: str,
         "source": {"memory", "redis", "collapsed", "computed"},
         "operation": {"distance"},
         "job": {"cuihop"},
+        "instance": {"$instance"},  # those that the dashboard's own list selects
     }
     for label, values in matched:
         assert set(values.split("|")) <= existing[label]
+
+
+def test_the_dashboard_is_one_that_grafana_can_import_and_that_shows_every_metric_of_an_alert() -> None:
+    board = dashboard()
+    panels = board["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    cells = [
+        (x, y)
+        for position in (panel["gridPos"] for panel in panels)
+        for x in range(position["x"], position["x"] + position["w"])
+        for y in range(position["y"], position["y"] + position["h"])
+    ]
+    assert len(set(cells)) == len(cells)  # no panel lies on another
+    assert max(x for x, _ in cells) < 24
+    variables = {variable["name"]: variable for variable in board["templating"]["list"]}
+    assert {panel["datasource"]["uid"] for panel in panels} == {"${datasource}"}
+    assert variables["datasource"]["query"] == "prometheus"
+    drawn = "".join(target["expr"] for panel in panels for target in panel["targets"])
+    assert set(re.findall(r"\$(\w+)", drawn)) == {"instance"} < variables.keys()
+    rules = yaml.safe_load((ROOT / "deploy" / "prometheus" / "alerts.yaml").read_text())
+    alerted = "".join(rule["expr"] for group in rules["groups"] for rule in group["rules"])
+    assert set(re.findall(r"cuihop_\w+", alerted)) - set(re.findall(r"cuihop_\w+", drawn)) == {
+        "cuihop_worker_start_time_seconds"
+    }
 
 
 def test_every_alert_has_its_line_of_what_to_do() -> None:

@@ -5,17 +5,24 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 import urllib3
+from typer.testing import CliRunner
 
 from cuihop import SnapshotGraph
+from cuihop.cli.application import application
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
+from cuihop_service import supervisor
+from cuihop_service.addresses import Addresses
+from cuihop_service.observe import logs
 from example_graph import example_graph
 from program_run import imported_by
 from served_program import program, started
@@ -176,6 +183,26 @@ def test_a_redis_that_does_not_answer_is_named_at_the_start(store: Path, tmp_pat
     assert "redis://127.0.0.1:9: Redis does not answer" in log
     assert "correct the setting redis" in log
     assert "hidden" not in log
+
+
+@pytest.mark.parametrize(
+    ("ready", "last"),
+    [(True, "to look at the graph, open http://127.0.0.1:1/"),
+     (False, "not ready: no release yet; /health/ready says why")],
+)  # fmt: skip
+def test_the_last_line_of_a_start_says_whether_there_is_a_release(
+    store: Path, monkeypatch: pytest.MonkeyPatch, ready: bool, last: str
+) -> None:
+    def supervise(settings: object, http: socket.socket, on_ready: Callable[[Addresses], None]) -> int:
+        http.close()
+        on_ready(Addresses(1, 2, False, ready))
+        return 0
+
+    monkeypatch.setattr(supervisor, "supervise", supervise)
+    monkeypatch.setattr(logs, "configure_logs", lambda *_, **__: None)
+    arguments = ["serve", "--graph", str(store), "--http-port", "0", "--redis", "redis://127.0.0.1:9"]
+    done = CliRunner().invoke(application(arguments), arguments)
+    assert done.stderr.splitlines()[-1] == last
 
 
 def test_the_supervisor_imports_neither_frameworks_nor_compiled_code(tmp_path: Path) -> None:

@@ -62,6 +62,12 @@ def test_a_setting_at_fault_is_named(flags: dict[str, Any], column: str, found: 
     assert expected in (raised.value.expected or "")
 
 
+def test_messages_name_a_setting_as_the_file_does() -> None:
+    sources = "".join(path.read_text() for path in ROOT.joinpath("service").rglob("*.py"))
+    named = set(re.findall(r'"setting ([\w-]+)"', sources))
+    assert {"cypher_user", "http_port", "tls_certificate"} <= named <= set(ServiceSettings.model_fields)
+
+
 def test_a_file_at_fault_is_named(tmp_path: Path) -> None:
     file = tmp_path / "cuihop.toml"
     for text, expected in (

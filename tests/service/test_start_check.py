@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import socket
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,12 @@ from typing import Any
 import pytest
 import trustme
 
-from cuihop_service import start_check
+import cuihop
+from cuihop.errors import OutputError
+from cuihop_server import running_service
+from cuihop_service import health_check, start_check
+from cuihop_service.grpc_api.server import TlsFiles
+from cuihop_service.guard.audit import AuditLog
 from cuihop_service.guard.commands import CreateOptions, create
 from cuihop_service.own_copy import LOCK
 from cuihop_service.settings import ServiceSettings
@@ -86,13 +92,40 @@ def test_a_misspelt_variable_is_a_warning(good: dict[str, Any], monkeypatch: pyt
     ]
 
 
-def test_ports_that_are_taken(good: dict[str, Any]) -> None:
+def test_ports_that_are_taken(good: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health_check, "_SECONDS", 0.2)  # the program there answers nothing
     for setting, part in (("http_port", "HTTP port"), ("grpc_port", "gRPC port")):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             refused = failure(good | {setting: taken.getsockname()[1]}, part)
         assert "Address already in use" in refused.text
+        assert f"setting {setting}: " in refused.text  # as the file names it
         assert "Stop the program that listens there" in refused.text
         assert refused.exit_code == 3
+
+
+@pytest.mark.parametrize("secured", [False, True, "mutual"])
+def test_the_service_itself_on_its_ports_is_no_failure(
+    good: dict[str, Any], tmp_path: Path, secured: bool | str
+) -> None:
+    flags, tls = good, None
+    if secured:
+        with certificate(tmp_path, 90) as files:
+            flags = good | files
+        if secured == "mutual":
+            trustme.CA().cert_pem.write_to_path(str(tmp_path / "callers.pem"))
+            flags = flags | {"tls_client_ca": tmp_path / "callers.pem"}
+        tls = TlsFiles(flags["tls_certificate"], flags["tls_key"], flags.get("tls_client_ca"))
+    with running_service(example_graph(), tls=tls) as service:
+        ports = {"http_port": service.http_port, "grpc_port": service.grpc_port}
+        results = found(flags | ports)
+        assert {finding.state for finding in results.values()} == {"ok"}
+        own = "a service with this certificate" if secured == "mutual" else "cuihop"
+        version = "" if secured == "mutual" else f" {cuihop.__version__}"
+        assert results["HTTP port"].text == f"{own}{version} answers there"
+        assert results["gRPC port"].text == f"{own}{version if secured else ''} answers there"
+        if secured is False:  # the new settings turn TLS on
+            with certificate(tmp_path, 90) as files:
+                assert found(good | ports | files)["HTTP port"].text == f"cuihop {cuihop.__version__} answers there"
 
 
 def test_other_machines_without_authentication(good: dict[str, Any]) -> None:
@@ -147,10 +180,32 @@ def test_an_identity_provider_that_does_not_answer(good: dict[str, Any]) -> None
 
 def test_folders(good: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert "not a folder" in failure(good | {"index_folder": tmp_path / "file" / "index"}, "index folder").text
-    refused = failure(good | {"audit": str(tmp_path / "none" / "audit.jsonl")}, "audit")
-    assert "no such folder" in refused.text
-    assert refused.exit_code == 6
+    below, none = tmp_path / "file" / "folder", tmp_path / "none"
+    for part, setting, path, reason in (
+        ("index folder", "index_folder", below, "Not a directory"),
+        ("audit", "audit", below / "audit", "Not a directory"),
+        ("audit", "audit", none / "audit", "No such file or directory"),
+    ):
+        refused = failure(good | {setting: str(path)}, part)  # one wording for all
+        folder = path if setting == "index_folder" else path.parent
+        another = f"name another by the setting {setting}, or give it to the user of the service"
+        assert refused.text == f"{folder}: not written: {reason}; {another}"
+        assert refused.exit_code == 6
+    with pytest.raises(OutputError, match=r"none/audit: not written: No such file or directory; name another by the"):
+        AuditLog(str(none / "audit"))  # as the service says it
+
+
+def test_folders_without_which_the_service_does_are_a_warning(
+    good: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert found(good)["other folders"].state == "ok"
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "/proc/code")
+    warning = found(good)["other folders"]
+    assert warning.state == "warning"
+    assert warning.text.startswith("/proc/code: not written: ")
+    assert "name another by the variable NUMBA_CACHE_DIR" in warning.text
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    assert "name another by the variable TMPDIR" in found(good)["other folders"].text
 
 
 def test_a_folder_is_tried_as_the_service_uses_it(
@@ -186,7 +241,11 @@ def test_the_program_prints_a_line_for_each_check_and_ends_with_the_code_of_the_
     flags = [part for name, value in good.items() for part in (f"--{name.replace('_', '-')}", str(value))]
     done = program("service", "check", *flags)
     assert (done.code, done.err) == (0, "")
-    assert all(line.startswith("ok  ") for line in done.out.splitlines())
+    *lines, last = done.out.splitlines()
+    assert all(line.startswith("ok  ") for line in lines)
+    assert last == f"ready to start: {len(lines)} ok"
+    refused = program("service", "check", *flags, "--audit", "/none/audit", "--redis", "x").out
+    assert refused.splitlines()[-1] == f"not ready: {len(lines)} ok, 2 failed"
     done = program("service", "check", "--json", *flags, "--audit", "/none/audit", "--keys-file", "/none/keys")
     answer = json.loads(done.out)
     assert done.code == answer["exit_code"] == 3  # of the first that failed

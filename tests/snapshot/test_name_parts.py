@@ -146,7 +146,7 @@ def test_the_command_says_what_only_a_load_can_add(tmp_path: Path, program: Run)
     path = tmp_path / "made.cuihop"
     SnapshotGraph.of(EDGES, names=NAMES).save(path)
     done = program("index", "--name-search", path)
-    assert done.err.startswith("vocabularies and grades of names: not recorded; cuihop load records them\n")
+    assert done.err.startswith("vocabularies and grades of names: not recorded; cuihop load records them in a file\n")
 
 
 @pytest.mark.parametrize(

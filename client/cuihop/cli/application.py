@@ -53,6 +53,7 @@ _PANELS: dict[str, dict[str, str | None]] = {
     },
     "Run a service": {
         "serve": None,
+        "service setup": None,
         "service check": None,
         "service warm": None,
         "service keys": None,

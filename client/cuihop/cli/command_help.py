@@ -45,6 +45,7 @@ COMMAND_EXAMPLES: Mapping[str, str] = {
     "shards merge": "cuihop evaluate run-a.csv --qrels qrels.txt --measure AP --checkpoint parts --shard 1/1\n"
     "cuihop shards merge parts",
     "serve": "cuihop serve --graph graph.cuihop",
+    "service setup": "cuihop service setup department",
     "service check": "cuihop service check --graph graph.cuihop",
     "service warm": "cuihop service warm concepts.csv --graph grpc://localhost:50051",
     "service keys create": "cuihop service keys create curator --scope read --keys-file keys.json",

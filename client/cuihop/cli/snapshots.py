@@ -20,6 +20,7 @@ from cuihop.snapshot.distance_index import DistanceIndex, index_path
 from cuihop.snapshot.graph import SnapshotGraph
 from cuihop.snapshot.name_parts import NAME_PARTS, add_name_parts
 from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
+from cuihop.snapshot.writer import PULLED_FROM
 
 
 @option_group
@@ -85,13 +86,19 @@ def _of_snapshot(graph: SnapshotGraph, path: Path, verify: bool) -> tuple[dict[s
         of_index = f"{graph.index.facts['entries']:,} hubs in {graph.index.facts['labels']:,} labels"
     else:
         of_index = graph.index_problem or "none; cuihop index builds one"
-    of_names = "not recorded; cuihop load records them" if name_sabs is None else ", ".join(name_sabs) or "none"
+    of_names = _unrecorded(graph) if name_sabs is None else ", ".join(name_sabs) or "none"
     return facts, [
         ("file", f"{path}, {size:,} bytes"),
         ("checksums", checksums),
         ("vocabularies of names", of_names),
         ("distance index", of_index),
     ]
+
+
+def _unrecorded(graph: SnapshotGraph) -> str:
+    """The reason that a snapshot lacks the vocabularies of names."""
+    reason = "not recorded" if graph.report.get(PULLED_FROM) is None else "not kept by Neo4j"
+    return f"{reason}; cuihop load records them in a file"
 
 
 def _of_server(graph: ConceptGraph, address: str) -> tuple[dict[str, Any], list[tuple[str, str]]]:
@@ -145,7 +152,7 @@ def _name_parts(path: Path, *, force: bool) -> tuple[dict[str, Any], str]:
         built = add_name_parts(path, force=force, progress=lambda step: bar.update(task, description=step, advance=1))
     opened = SnapshotGraph.open(path)
     if opened.name_sabs is None:
-        note("vocabularies and grades of names: not recorded; cuihop load records them")
+        note(f"vocabularies and grades of names: {_unrecorded(opened)}")
     if not built:
         note(f"{path} has all of them; --force builds them again")
     size = path.stat().st_size

@@ -20,7 +20,7 @@ from cuihop.neo4j_graph.releases import complete_release
 from cuihop.resources.arrays import Int32, Int64, bounds_of
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.string_table import StringTable, identifier_array
-from cuihop.snapshot.writer import GraphTables, RetiredTable, sections_of
+from cuihop.snapshot.writer import PULLED_FROM, GraphTables, RetiredTable, sections_of
 
 _CONCEPTS_A_BLOCK = 20_000
 _ROWS_A_BLOCK = 50_000
@@ -73,7 +73,7 @@ def projected_sections(connection: Neo4jConnection, number: int, *, with_names: 
         relations=release.relations,
         identifiers=release.identifiers,
         source=release.source,
-        report=json.loads(properties["report"]),
+        report={**json.loads(properties["report"]), PULLED_FROM: "neo4j"},
     )
 
 

@@ -198,6 +198,10 @@ def check_digest(sections: Sections) -> None:
         )
 
 
+PULLED_FROM = "pulled_from"
+"""Entry of a load report that names the database which a snapshot was read from; missing for a load from files."""
+
+
 def _add_lines(digest: hashlib._Hash, identifiers: npt.NDArray[np.bytes_]) -> None:
     for first in range(0, len(identifiers), _HASHED_TOGETHER):
         digest.update(b"\n".join([*identifiers[first : first + _HASHED_TOGETHER].tolist(), b""]))

@@ -22,9 +22,9 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from cuihop.errors import GraphUnavailable, InputError
+from cuihop.errors import GraphUnavailable, InputError, reason_of
 from cuihop_service.cache.local_cache import Entry, SharedStatistics
-from cuihop_service.redis_pause import RedisPause, reason
+from cuihop_service.redis_pause import RedisPause
 
 Result = TypeVar("Result")
 
@@ -100,7 +100,7 @@ class RedisCache:
             raise GraphUnavailable(f"{self.address}: Redis refuses the password; correct the setting redis") from None
         except Exception as error:  # whatever a server sends
             raise GraphUnavailable(
-                f"{self.address}: Redis does not answer ({reason(error)}); start it, or correct the setting redis"
+                f"{self.address}: Redis does not answer ({reason_of(error)}); start it, or correct the setting redis"
             ) from None
 
     @property

@@ -20,7 +20,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
-from cuihop.errors import InputError
+from cuihop.errors import InputError, reason_of
 from cuihop_api.v1 import concept_graph_pb2, concept_graph_pb2_grpc
 from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
@@ -64,7 +64,7 @@ class TlsFiles:
                 texts.append(None if path is None else path.read_bytes())
             except OSError as error:
                 raise InputError(
-                    "cannot be read", file=path, found=error.strerror or str(error), expected="a PEM file",
+                    "cannot be read", file=path, found=reason_of(error), expected="a PEM file",
                     advice="Correct the settings tls_certificate, tls_key and tls_client_ca.",
                 ) from None  # fmt: skip
         certificate, key, authority = texts
@@ -130,7 +130,7 @@ class GrpcServer:
                 self.port = self._server.add_secure_port(address, credentials)
         except RuntimeError as error:
             raise InputError(
-                "cannot listen for gRPC", column="setting grpc-port", found=address, advice=str(error)
+                "cannot listen for gRPC", column="setting grpc_port", found=address, advice=str(error)
             ) from None
         return self.port
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import orjson
 
-from cuihop.errors import InputError
+from cuihop.errors import reason_of
 from cuihop_service.admission import Observer, RequestOutcome
+from cuihop_service.folders import not_written
 
 _log = logging.getLogger("cuihop.guard")
 
@@ -33,7 +34,7 @@ class AuditLog(Observer):
         concepts: True writes the content of requests too.
 
     Raises:
-        InputError: the file cannot be opened.
+        OutputError: the file cannot be opened.
     """
 
     def __init__(self, target: str, *, concepts: bool = False) -> None:
@@ -47,7 +48,7 @@ class AuditLog(Observer):
         try:
             self._open()
         except OSError as error:
-            raise InputError("the audit cannot be written", file=target, found=error.strerror) from None
+            raise not_written(Path(target), error, "the setting audit") from None
 
     def finished(self, outcome: RequestOutcome, token: Any) -> None:
         """Write the line."""
@@ -87,7 +88,7 @@ class AuditLog(Observer):
             self.lost += 1
             if time.monotonic() - self._reported > 60.0:
                 self._reported = time.monotonic()
-                _log.error("the audit cannot be written: %s; %d lines are lost", error, self.lost)
+                _log.error("the audit cannot be written: %s; %d lines are lost", reason_of(error), self.lost)
 
     def _open(self) -> None:
         """Open the file, also where another has taken its place."""

@@ -67,6 +67,7 @@ class ConfiguredGuard:
         self._tokens = tokens
         self._certificates = certificates
         self._rates = rates
+        self.redis_calls: Mapping[str, int] = {} if rates is None else rates.redis_calls
         self._failures = FailureCount(limits or AddressLimits(), clock)
         self.authenticates = any(check is not None for check in (keys, tokens, certificates))
 

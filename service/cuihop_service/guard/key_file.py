@@ -8,17 +8,17 @@ import logging
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cuihop.errors import InputError, NotAuthenticated, OutputError
+from cuihop.errors import InputError, NotAuthenticated, OutputError, reason_of
 from cuihop.files.written_files import replaced_file
 from cuihop_service.callers import Caller
 from cuihop_service.guard.api_keys import ApiKey, parts_of
 
-__all__ = ["KeyFile", "changed_keys", "read_keys"]
+__all__ = ["KeyFile", "changed_keys", "key_file_text", "read_keys"]
 
 _log = logging.getLogger("cuihop.guard")
 
@@ -39,7 +39,7 @@ def read_keys(path: Path) -> list[ApiKey]:
             text = file.read(_LARGEST + 1)
     except OSError as error:
         raise InputError(
-            "the keys cannot be read", file=path, found=error.strerror or str(error),
+            "the keys cannot be read", file=path, found=reason_of(error),
             advice=f"Create one with: cuihop service keys create NAME --keys-file {path}",
         ) from None  # fmt: skip
     if mode & _FORBIDDEN_MODE:
@@ -84,6 +84,12 @@ def read_keys(path: Path) -> list[ApiKey]:
     return keys
 
 
+def key_file_text(keys: Iterable[ApiKey]) -> bytes:
+    """The content of a file of these keys."""
+    content = {"version": _VERSION, "keys": [key.fields() for key in keys]}
+    return json.dumps(content, indent=1).encode() + b"\n"
+
+
 @contextmanager
 def changed_keys(path: Path) -> Iterator[list[ApiKey]]:
     """The keys, for a change: the list is written at the end of the block, if the block succeeds.
@@ -97,14 +103,13 @@ def changed_keys(path: Path) -> Iterator[list[ApiKey]]:
     try:
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
-        raise OutputError(f"{path.parent}: {error.strerror}; the keys cannot be written there") from None
+        raise OutputError(f"{path.parent}: {reason_of(error)}; the keys cannot be written there") from None
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
         keys = read_keys(path) if path.exists() else []
         yield keys
-        content = {"version": _VERSION, "keys": [key.fields() for key in keys]}
         with replaced_file(path, mode=0o600) as file:
-            file.write(json.dumps(content, indent=1).encode() + b"\n")
+            file.write(key_file_text(keys))
     finally:
         os.close(folder)
 

@@ -6,14 +6,15 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
 from cachetools import LRUCache
 
-from cuihop.errors import InputError, LimitExceeded, RateLimited
+from cuihop.errors import InputError, LimitExceeded, RateLimited, reason_of
 from cuihop_service.callers import Caller, Rate
-from cuihop_service.redis_pause import RedisPause, reason
+from cuihop_service.redis_pause import RedisPause
 
 _log = logging.getLogger("cuihop.guard")
 
@@ -78,6 +79,7 @@ class Rates:
     ) -> None:
         self._rate = rate
         self._shared = shared
+        self.redis_calls = Counter[str]() if shared is None else shared.calls
         self._clock = clock
         self._buckets: LRUCache[str, tuple[Rate, dict[str, Bucket]]] = LRUCache(_CALLERS)
 
@@ -115,7 +117,11 @@ class Rates:
 class SharedRates:
     """The buckets of all callers in Redis (``redis://`` or ``rediss://``), for all replicas.
 
-    Trouble with Redis never fails a request: for some seconds each process then counts alone.
+    A call without an answer is made once more. Trouble with Redis never fails a request: for some seconds each process
+    then counts alone.
+
+    Attributes:
+        calls: their number by outcome: counted, retried, failed, held_back.
     """
 
     def __init__(self, address: str) -> None:
@@ -135,25 +141,33 @@ class SharedRates:
         )
         self._take = self._client.register_script(_TAKE)
         self._pause = RedisPause()
+        self.calls = Counter[str]()
 
     async def admit(self, caller: Caller, rate: Rate, pairs: int) -> None:
         """Count a request that this process admits: `RateLimited` if all replicas together do not."""
-        if self._pause.is_on:
-            return
         sizes = _sizes(rate)
         if not sizes:
+            return
+        if self._pause.is_on:
+            self.calls["held_back"] += 1
             return
         keys = [f"cuihop:rates:{{{caller.name}}}:{kind}" for kind in sizes]
         costs = {"requests": 1.0, "pairs": float(pairs)}
         numbers = [repr(number) for kind, size in sizes.items() for number in (*size, costs[kind])]
-        try:
-            async with asyncio.timeout(_REDIS_SECONDS):
-                bucket, wait = await self._take(keys, numbers)
-        except Exception as error:  # whatever Redis and its client can raise
-            if self._pause.begin():
-                cause = f"no answer within {_REDIS_SECONDS:g} s" if isinstance(error, TimeoutError) else reason(error)
-                _log.warning("Redis is not answering (%s); limits are per process for now", cause)
-            return
+        for last in (False, True):
+            try:
+                async with asyncio.timeout(_REDIS_SECONDS):
+                    bucket, wait = await self._take(keys, numbers)
+                break
+            except Exception as error:  # whatever Redis and its client can raise
+                self.calls["failed" if last else "retried"] += 1
+                if last and self._pause.begin():
+                    slow = isinstance(error, TimeoutError)
+                    cause = f"no answer within {_REDIS_SECONDS:g} s" if slow else reason_of(error)
+                    _log.warning("Redis is not answering (%s); limits are per process for now", cause)
+                if last:
+                    return
+        self.calls["counted"] += 1
         if self._pause.end():
             _log.info("Redis answers again")
         if bucket:

@@ -22,7 +22,7 @@ import jwt
 import urllib3
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
-from cuihop.errors import GraphUnavailable, InputError
+from cuihop.errors import GraphUnavailable, InputError, reason_of
 from cuihop_service.addresses import is_loopback
 
 _log = logging.getLogger("cuihop.guard")
@@ -119,7 +119,7 @@ class SigningKeys:
         try:
             self._fetch()
         except Exception as error:  # whatever the provider sends: the keys stay as they were
-            _log.error("no signing keys from %s: %s", self._source, str(error) or type(error).__name__)
+            _log.error("no signing keys from %s: %s", self._source, reason_of(error))
 
     def _fetch(self) -> None:
         begun = self._clock()
@@ -134,7 +134,7 @@ class SigningKeys:
         try:
             return Path(self._source).read_bytes()
         except OSError as error:
-            raise InputError("the signing keys cannot be read", file=self._source, found=error.strerror) from None
+            raise InputError("the signing keys cannot be read", file=self._source, found=reason_of(error)) from None
 
     def _downloaded(self) -> bytes:
         ends = time.monotonic() + _SECONDS

@@ -65,7 +65,7 @@ def application(
 
     @app.get("/health/live", include_in_schema=False)
     async def live() -> Response:
-        return _json({"status": "alive"}, 200)
+        return _json({"status": "alive", "service": f"cuihop {cuihop.__version__}"}, 200)
 
     @app.get("/health/ready", include_in_schema=False)
     async def ready() -> Response:

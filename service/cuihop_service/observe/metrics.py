@@ -34,6 +34,7 @@ _SECONDS = (
 )
 _DISTANCES = frozenset({"distance", "distances", "stream_distances"})
 _CACHE_SOURCES = {"memory_hits": "memory", "shared_hits": "redis", "collapsed": "collapsed", "misses": "computed"}
+_RATES_REDIS = {f"rates_{outcome}": outcome for outcome in ("counted", "retried", "failed", "held_back")}
 _CACHE_REDIS = {"shared_reads": "read", "shared_writes": "written", "shared_errors": "failed",
                 "shared_held_back": "held_back", "shared_refused": "refused"}  # fmt: skip
 
@@ -43,7 +44,7 @@ class Metrics(Observer):
 
     Args:
         cache: returns the numbers of `PairCounts` by their names, those of `SharedStatistics` with ``shared_`` before
-            them, and ``entries``; None for no cache.
+            them, ``entries``, and those of `SharedRates.calls` with ``rates_``; None for no cache.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class Metrics(Observer):
         same_in_workers("cuihop_build_info", "The version.", ["version"]).labels(cuihop.__version__).set(1)
         self._cache_pairs = counter("cuihop_cache_pairs", "Distances from the cache, by where it had them.", ["source"])
         self._cache_redis = counter("cuihop_cache_redis_calls", "Calls to the Redis that replicas share.", ["outcome"])
+        self._rates_redis = counter("cuihop_rates_redis_calls", "Calls to Redis to count requests.", ["outcome"])
         self._cache_entries = sum_of_workers("cuihop_cache_entries", "Distances kept in the workers.")
         self._of_process = ProcessCollector(registry=None)
         self._process = {
@@ -171,7 +173,8 @@ class Metrics(Observer):
         self._edges.set(0 if served is None else served.release.edges)
 
     def _refresh_cache(self, numbers: Mapping[str, float]) -> None:
-        for names, counter in ((_CACHE_SOURCES, self._cache_pairs), (_CACHE_REDIS, self._cache_redis)):
+        of_redis = ((_CACHE_REDIS, self._cache_redis), (_RATES_REDIS, self._rates_redis))
+        for names, counter in ((_CACHE_SOURCES, self._cache_pairs), *of_redis):
             for name, label in names.items():
                 now, before = numbers.get(name, 0.0), self._last_cache.get(name, 0.0)
                 # A new release has a new cache, which counts from nothing.

@@ -20,6 +20,8 @@ import prometheus_client.values
 from prometheus_client.mmap_dict import MmapedDict
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from cuihop.errors import reason_of
+
 if TYPE_CHECKING:
     from prometheus_client import Metric
 
@@ -87,9 +89,9 @@ class _WorkerFile(_AllocatedFile):
         if not counts_alone():
             _log.warning(
                 "%s: %s; this worker counts in its own memory, and reports nothing of the others at /metrics",
-                self._fname, getattr(error, "strerror", None) or error,
+                self._fname, reason_of(error),
             )  # fmt: skip
-        _problems[self._fname] = str(error)
+        _problems[self._fname] = reason_of(error)
         self._move(capacity)
 
     def _move(self, capacity: int) -> None:
@@ -166,8 +168,8 @@ def _entries(file: Path) -> dict[str, Any]:
         return {}
     except Exception as error:  # a process may have died while it wrote, or another program has written there
         if str(file) not in _problems:
-            _problems[str(file)] = str(error)
-            _log.warning("%s: cannot be read (%s); its numbers are left out", file, error)
+            _problems[str(file)] = reason_of(error)
+            _log.warning("%s: cannot be read (%s); its numbers are left out", file, reason_of(error))
         return {}
     return entries
 

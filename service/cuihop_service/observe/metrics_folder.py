@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from cuihop.errors import reason_of
+
 _log = logging.getLogger("cuihop.service")
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
@@ -63,7 +65,7 @@ class MetricsFolder:
                 for kind in ("counter", "histogram"):
                     merge_files(self.path, kind, process, _ENDED)
         except Exception as error:
-            _log.warning("the metrics of worker %d stay in files of their own: %s", process, error)
+            _log.warning("the metrics of worker %d stay in files of their own: %s", process, reason_of(error))
 
     def remove(self) -> None:
         """Remove the folder."""
@@ -86,7 +88,7 @@ def hold_folder() -> None:
         fcntl.flock(os.open(Path(folder) / _HELD, os.O_RDONLY), fcntl.LOCK_SH)  # and never closed
     except OSError as error:
         del os.environ[FOLDER_VARIABLE]
-        _log.warning("%s: %s; this worker reports its own metrics alone", folder, error.strerror or error)
+        _log.warning("%s: %s; this worker reports its own metrics alone", folder, reason_of(error))
 
 
 def _remove_abandoned(parent: Path) -> None:

@@ -40,9 +40,12 @@ class Observation:
         slow_seconds: float = 1.0,
         counts: PairCounts | None = None,
         shared: RedisCache | None = None,
+        rates: Mapping[str, int] | None = None,
         traces: bool = False,
     ) -> None:
-        self.metrics = Metrics(holder, None if counts is None else lambda: _cache_numbers(holder, counts, shared))
+        self.metrics = Metrics(
+            holder, None if counts is None else lambda: _numbers(holder, counts, shared, rates or {})
+        )
         self.log = RequestLog(every=log_requests, slow_seconds=slow_seconds)
         observers: list[Observer] = [self.metrics]
         self._provider = _exporting_provider() if traces else None
@@ -67,11 +70,14 @@ class Observation:
             self._provider.shutdown()
 
 
-def _cache_numbers(holder: GraphHolder, counts: PairCounts, shared: RedisCache | None) -> Mapping[str, float]:
-    """Numbers of the caches of the served releases; there is no cache while the index answers."""
+def _numbers(
+    holder: GraphHolder, counts: PairCounts, shared: RedisCache | None, rates: Mapping[str, int]
+) -> Mapping[str, float]:
+    """Numbers of the caches of the served releases, none while the index answers; and of Redis."""
     served = holder.current
     entries = 0 if served is None or served.cached is None else served.cached.entries
     calls = {} if shared is None else {f"shared_{name}": value for name, value in asdict(shared.statistics).items()}
+    calls |= {f"rates_{outcome}": number for outcome, number in rates.items()}
     return {**counts.numbers(), **calls, "entries": entries}
 
 

@@ -171,7 +171,11 @@ def test_tls_with_keys_and_plain_text_against_the_tls_port(
         assert (secured_service.http(None, key), secured_service.grpc(None, key)) == (200, OK)
         assert (secured_service.http(None), secured_service.grpc(None)) == (401, UNKNOWN)
         request = f"GET {PATH} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n".encode()
-        assert b"200" not in raw(secured_service.service, request)
+        refusal = raw(secured_service.service, request)
+        assert refusal.startswith(b"HTTP/1.1 400 ")
+        assert b'"detail":"this port speaks TLS: https://localhost"' in refusal
+        port = secured_service.service.http_port
+        assert f"https://127.0.0.1:{port}".encode() in raw(secured_service.service, b"GET / HTTP/1.0\r\n\r\n")
         with grpc.insecure_channel(f"localhost:{secured_service.service.grpc_port}") as channel:
             grpc_stub = pb_grpc.ConceptGraphServiceStub(channel)
             code, _, _ = refused(partial(grpc_stub.Distance, DISTANCE, metadata=bearer(key), timeout=60))

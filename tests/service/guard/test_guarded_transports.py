@@ -11,7 +11,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from cuihop.errors import InputError
+from cuihop.errors import InputError, OutputError
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_server import RunningService, running_service
 from cuihop_service.addresses import check_exposure
@@ -322,7 +322,7 @@ def test_the_audit_bears_being_moved_away_and_a_full_disk(tmp_path: Path, caplog
     full.finished(outcome, None)
     assert full.lost == 2
     assert caplog.text.count("cannot be written") == 1
-    with pytest.raises(InputError, match="audit"):
+    with pytest.raises(OutputError, match="audit"):
         AuditLog(str(tmp_path / "nowhere" / "audit"))
 
 

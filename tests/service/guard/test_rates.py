@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 import shutil
 import signal
@@ -17,8 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuihop.errors import InputError, LimitExceeded, RateLimited
+from cuihop_service.cache import PairCounts
 from cuihop_service.callers import Caller, Rate
+from cuihop_service.graph_holder import GraphHolder
+from cuihop_service.guard.configured_guard import ConfiguredGuard
 from cuihop_service.guard.rates import Bucket, Rates, SharedRates
+from cuihop_service.observe.observation import Observation
 from cuihop_tools.neo4j_server import free_ports
 from redis_server import NO_REDIS
 from waiting import wait_for
@@ -227,6 +232,32 @@ def test_a_redis_that_is_busy_for_a_moment_counts(counter: Counter, caplog: pyte
     assert not caplog.text
 
 
+def test_a_call_without_an_answer_is_made_once_more(counter: Counter, caplog: pytest.LogCaptureFixture) -> None:
+    async def ask() -> None:
+        shared, caller = SharedRates(counter.address), Caller("atlas", READ)
+        with redis.Redis.from_url(counter.address) as client:
+            client.client_pause(700)  # longer than the patience of one call
+        await shared.admit(caller, Rate(requests=10), 1)
+        assert shared.calls == {"retried": 1, "counted": 1}
+        await shared.close()
+
+    asyncio.run(ask())
+    assert not caplog.text
+
+
+def test_the_metrics_count_the_calls_to_redis() -> None:
+    async def ask() -> bytes:
+        rates = Rates(Rate(requests=10), SharedRates("redis://127.0.0.1:9"))
+        assert await admitted(rates, Caller("atlas", READ))
+        assert await admitted(rates, Caller("atlas", READ))
+        guard = ConfiguredGuard(rates=rates)
+        return Observation(GraphHolder(), counts=PairCounts(), rates=guard.redis_calls).metrics.text()[0]
+
+    text = asyncio.run(ask()).decode()
+    numbers = dict(re.findall(r'^cuihop_rates_redis_calls_total\{outcome="(\w+)"\} (\S+)', text, re.M))
+    assert numbers == {"counted": "0.0", "retried": "1.0", "failed": "1.0", "held_back": "1.0"}
+
+
 def test_redis_that_hangs_holds_up_one_question_for_a_moment(
     counter: Counter, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -239,7 +270,7 @@ def test_redis_that_hangs_holds_up_one_question_for_a_moment(
         for _ in range(50):
             assert await admitted(rates, caller)
         assert time.perf_counter() - begun < 10  # 50 waits of half a second would be 25
-        assert "Redis is not answering (no answer within 0.5 s)" in caplog.text
+        assert "Redis is not answering (no answer within 0.5 s); limits are per process for now" in caplog.text
         counter.process.send_signal(signal.SIGCONT)
         await rates.close()
 

@@ -15,6 +15,7 @@ import urllib3
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client.parser import text_string_to_metric_families
 
+import cuihop
 from cuihop_server import running_service
 from cuihop_service.graph_holder import State
 from example_graph import example_graph
@@ -48,7 +49,10 @@ def test_ready_is_who_can_answer_and_alive_is_everybody(state: State, status: in
         assert fields["status"] == state
         assert fields["trouble"] == "the reason"
         assert fields["release"] == {"name": graph.release.name, "digest": graph.release.digest, "activation": None}
-        assert readiness(f"{service.http}/health/live") == (200, {"status": "alive"})
+        assert readiness(f"{service.http}/health/live") == (
+            200,
+            {"status": "alive", "service": f"cuihop {cuihop.__version__}"},
+        )
 
 
 def test_both_transports_say_ready_and_then_that_the_service_stops(tmp_path: Path) -> None:
