@@ -72,7 +72,7 @@ def running_service(
     thread.start()
 
     async def begin() -> tuple[Admission, Servers]:
-        admission = Admission(limits, guard or ConfiguredGuard(), observer)
+        admission = Admission(limits, guard or ConfiguredGuard(), observer, name_concepts=core.name_concepts)
         if routes is not None:
             options["more_routes"] = routes(core, admission)
         servers = Servers(

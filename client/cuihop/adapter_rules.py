@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from itertools import islice
 
 import numpy as np
 
-from cuihop.errors import InputError, first_few
+from cuihop.errors import ConceptError, InputError, first_few
 from cuihop.files.text_lines import quoted
 from cuihop.graph import MOST_SABS, ConceptGraph, Direction, DistancePack, Path, Release, Resolution, SearchHit
-from cuihop.identifiers import Identifiers, is_identifier
+from cuihop.identifiers import Identifiers, is_identifier, may_be_name
 
 BACKWARDS: Mapping[Direction, Direction] = {"any": "any", "up": "down", "down": "up", "vertical": "vertical"}
 """Direction of the same hops, seen from their end."""
@@ -22,6 +23,11 @@ SEARCHES: Mapping[Direction, tuple[Direction, ...]] = {
 """Direction → the searches that answer it. The smallest distance of several counts, the first if they are equal."""
 
 _LONGEST_SAB = 64
+
+MOST_TEXTS = 1_000
+"""The texts among which names in place of identifiers are looked for: see `concepts_named`."""
+
+_MOST_NAMES, _MOST_NAMED, _LONGEST_NAME = 3, 5, 64
 
 LONGEST_CHAIN = 32
 """The most mergers followed; a longer chain is a cycle."""
@@ -131,6 +137,31 @@ def vertical_path(graph: ConceptGraph, a: str, b: str, *, max_hops: int | None, 
     _, direction = min(distances, key=lambda each: each[0])
     path = graph.path(a, b, direction=direction, max_hops=max_hops, which=which)
     return None if path is None else replace(path, direction="vertical")
+
+
+def concepts_named(
+    texts: Iterable[str], search: Callable[[str, int], Iterable[SearchHit]]
+) -> dict[str, tuple[tuple[str, str, str], ...]]:
+    """Concepts for texts that stand in the place of identifiers, and may be names: see `ConceptError.named`.
+
+    Only the first few such texts are searched for, with a few hits each, so that a long request with many faults costs
+    no more than one with a few.
+
+    Args:
+        search: the hits of a search for a text, at most the given number.
+    """
+    first = islice(texts, MOST_TEXTS)
+    names = islice((text for text in first if len(text) <= _LONGEST_NAME and may_be_name(text)), _MOST_NAMES)
+    hits = {text: tuple((h.kind, h.cui, h.name or h.matched) for h in search(text, _MOST_NAMED)) for text in names}
+    return {text: concepts for text, concepts in hits.items() if concepts}
+
+
+def name_concepts(error: ConceptError, search: Callable[[str, int], Iterable[SearchHit]]) -> None:
+    """Add to an error, and to its message, the concepts that its texts may name: see `concepts_named`."""
+    error.named = error.named or concepts_named(error.cuis, search)
+    for text, concepts in error.named.items():
+        listed = ", ".join(f"{cui} ({name})" for _, cui, name in concepts)
+        error.args = (f"{error}. By name, {text} may be {listed}",)
 
 
 def with_identifier(graph: ConceptGraph, text: str, by_name: Iterable[SearchHit]) -> list[SearchHit]:

@@ -31,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar, get_args
 
 __all__ = [
@@ -108,7 +109,10 @@ class ConceptError(CuihopError):
 
     Attributes:
         cuis: the identifiers at fault, in the order of the request, without repeats.
+        named: for texts that may be names, concepts of such names: triples of kind of match, concept and its name.
     """
+
+    named: Mapping[str, Sequence[tuple[str, str, str]]] = MappingProxyType({})
 
     def __init__(self, message: str, cuis: Iterable[str]) -> None:
         super().__init__(message)

@@ -26,6 +26,7 @@ __all__ = [
     "in_upper_case",
     "is_identifier",
     "looks_like_identifier",
+    "may_be_name",
 ]
 
 Identifiers: TypeAlias = Literal["cui", "any"]
@@ -41,6 +42,7 @@ _OPAQUE_LIST = re.compile(rf"(?:{_OPAQUE.pattern}+ )*+")
 _CUI_IN_ANY_CASE = re.compile(r"[Cc](?:[0-9]{7}|[Ll][0-9]{6})")  # UMLS, and NCI Metathesaurus' own
 _PREFIXED = re.compile(r"[A-Za-z][A-Za-z0-9_.]*:[A-Za-z]?[0-9]+")  # of ontologies: HP:0001250
 _SYNSET = re.compile(r"(?:[A-Za-z][A-Za-z0-9]*-)?[0-9]{8}-[nvars]")  # of wordnets: 02084071-n, oewn-02086723-n
+_NUMBERED = re.compile(r"[^0-9]*[0-9]{3}")
 _SEPARATOR = re.compile(r"[\s,|/&+]+")
 _SEPARATORS = {",": "a comma", "\t": "a tab", "|": "'|'", "/": "'/'", "&": "'&'", "+": "'+'"}
 _QUOTES = "[](){}'\""
@@ -93,6 +95,15 @@ def looks_like_identifier(text: str) -> bool:
     [False, False]
     """
     return any(form.fullmatch(text) for form in (_CUI_IN_ANY_CASE, _PREFIXED, _SYNSET))
+
+
+def may_be_name(text: str) -> bool:
+    """Recognise a word, or several, in the place of an identifier, whose first number has three digits or more.
+
+    >>> [may_be_name(text) for text in ("heart", "vitamin B12", "C9999999", "HP:0001250", "22298006", "")]
+    [True, True, False, False, False, False]
+    """
+    return any(map(str.isalpha, text)) and _NUMBERED.match(text) is None
 
 
 def in_upper_case(text: str) -> str:

@@ -8,10 +8,14 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol, Self, TypeVar
 
-from cuihop.errors import CuihopError, QueryTimedOut, RateLimited
+from cuihop.adapter_rules import MOST_TEXTS
+from cuihop.errors import ConceptError, CuihopError, QueryTimedOut, RateLimited
+from cuihop.identifiers import may_be_name
 from cuihop.remote.activation import Activation
 from cuihop.remote.statuses import status_of
 from cuihop.resources.progress import interrupted_by
@@ -189,6 +193,7 @@ class Admission:
     Args:
         catch_up: waits until the release is as new as a caller has seen, for a number of seconds at most; None for no
             wait.
+        name_concepts: adds concepts to an error about names in place of identifiers, in a thread.
 
     Attributes:
         running: requests in the threads at this moment.
@@ -200,8 +205,10 @@ class Admission:
         guard: Guard,
         observer: Observer | None = None,
         catch_up: Callable[[Activation, float], Awaitable[None]] | None = None,
+        name_concepts: Callable[[ConceptError, RequestContext], None] | None = None,
     ) -> None:
         self._catch_up = catch_up
+        self._name_concepts = name_concepts
         self._catching_up = 0
         self.limits = limits
         self.guard = guard
@@ -255,20 +262,29 @@ class Admission:
 
     async def answer(self, info: RequestInfo, task: Callable[[RequestContext], T]) -> T:
         """The answer of ``task``, once the request is admitted; an error of either, or a `QueryTimedOut`."""
-        with _ObservedRequest(self.observer, info) as observed:
-            caller = info.caller
-            if caller is None:
-                identity = self.guard.caller(info)
-                caller = identity if isinstance(identity, Caller) else await identity
-            observed.caller = caller
-            caller.check(info.scope)
-            admitted = self.guard.admit(caller, info)
-            if admitted is not None:
-                await admitted
-            context = self._context(caller, info)
-            if info.session.seen is not None:
-                await self._caught_up(info.session.seen, context)
-            return observed.answered(context, task(context) if info.quick else await self._in_thread(task, context))
+        context: RequestContext | None = None
+        try:
+            with _ObservedRequest(self.observer, info) as observed:
+                caller = info.caller
+                if caller is None:
+                    identity = self.guard.caller(info)
+                    caller = identity if isinstance(identity, Caller) else await identity
+                observed.caller = caller
+                caller.check(info.scope)
+                admitted = self.guard.admit(caller, info)
+                if admitted is not None:
+                    await admitted
+                context = self._context(caller, info)
+                if info.session.seen is not None:
+                    await self._caught_up(info.session.seen, context)
+                return observed.answered(context, task(context) if info.quick else await self._in_thread(task, context))
+        except ConceptError as error:
+            name_concepts = None if self._room.locked() else self._name_concepts  # the error does not wait for room
+            if context is not None and name_concepts is not None and any(map(may_be_name, error.cuis[:MOST_TEXTS])):
+                fresh = RequestContext(context.caller, context.ends, session=context.session)
+                with suppress(CuihopError):  # the error itself is the answer
+                    await self._in_thread(partial(name_concepts, error), fresh)
+            raise
 
     def _context(self, caller: Caller, info: RequestInfo) -> RequestContext:
         seconds = self.limits.seconds if info.seconds is None else min(info.seconds, self.limits.seconds)

@@ -12,11 +12,11 @@ import numpy as np
 
 import cuihop
 from cuihop._kernels.shared import nn_iou_of_counts
-from cuihop.adapter_rules import replaced
+from cuihop.adapter_rules import name_concepts, replaced
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.annotation.texts import checked_texts
-from cuihop.errors import InputError, InvalidCui, NotAllowed
+from cuihop.errors import ConceptError, InputError, InvalidCui, NotAllowed
 from cuihop.graph import (
     Concept,
     ConceptGraph,
@@ -389,6 +389,11 @@ class ConceptService:
         with self._checked(context) as (served, graph, tier):
             resolutions = graph.resolve(cuis)
             return Answer(resolutions, served.digest, tier, replaced(resolutions))
+
+    def name_concepts(self, error: ConceptError, context: RequestContext) -> None:
+        """Add concepts to an error about names in place of identifiers, if the caller may see names."""
+        if self.sees_names(context.caller):
+            name_concepts(error, lambda text, most: self.search(text, limit=most, context=context).value)
 
     # Checks of a request
 

@@ -130,7 +130,7 @@ async def _answer(
     )
     audit = None if settings.audit is None else AuditLog(settings.audit, concepts=settings.audit_concepts)
     observer = observation.observer if audit is None else Observers(observation.observer, audit)
-    admission = Admission(settings.limits, guard, observer, watch.catch_up)
+    admission = Admission(settings.limits, guard, observer, watch.catch_up, core.name_concepts)
     tls = tls_files(settings)
     agents = settings.mcp and find_spec("mcp") is not None
     servers = Servers(

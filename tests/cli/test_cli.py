@@ -373,7 +373,13 @@ def test_every_command_stands_in_a_panel_of_the_help(run: Run) -> None:
 def test_a_name_in_place_of_an_identifier_leads_to_the_search(command: str, run: Run) -> None:
     done = run(command, "brain stem", "C0006121")
     assert done.code == 4
+    assert "By name, brain stem may be C0006121 (Brain stem)" in " ".join(done.err.split())
     assert done.err.rstrip().endswith("Identifiers are found by names: cuihop search 'brain stem'")
+
+
+def test_the_concepts_of_a_name_stand_in_the_json_of_the_error(run: Run) -> None:
+    (fault,) = json.loads(run("distance", "brain stem", "C0006121", "--json").out)["faults"]
+    assert fault["candidates"] == [{"relation": "exact", "cui": "C0006121", "name": "Brain stem"}]
 
 
 def test_an_unknown_identifier_leads_to_no_search(run: Run) -> None:

@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 
 from cuihop.annotation.options import CONTEXTS, Context
 from cuihop.errors import InputError
-from cuihop.files.text_lines import shortened
 from cuihop.graph import MOST_PATHS, MOST_SABS, Direction
 from cuihop.identifiers import MAX_LENGTH
 from cuihop.measures.nearness import IntrinsicContent, Weight
 from cuihop.measures.resolution import Unknown
+from cuihop.operations.invalid_values import decisive, expectation, in_json, meant
 
 MOST_ROWS = 20
 """Rows of one list in an answer, and pairs in one request."""
@@ -22,6 +22,7 @@ _LONGEST_TEXT = 512
 _LONGEST_ANNOTATED = 5_000
 _MOST_CONCEPTS = 100
 _MOST_FIELDS = 50
+_PAIR = {"a": "C0006121", "b": "C0018670"}
 
 Cui = Annotated[
     str,
@@ -221,28 +222,29 @@ def checked_arguments(kind: type[A], tool: str, values: Mapping[str, Any] | None
     try:
         return kind.model_validate(values or {})
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
+        first = decisive(error.errors(include_url=False))
     column = ".".join(map(str, first["loc"]))
     if first["type"] == "extra_forbidden":
-        raise InputError(f"{tool}: no such parameter", found=shortened(repr(column)), expected=_names_of(kind))
+        near = meant(column, [field.alias or name for name, field in kind.model_fields.items()])
+        raise InputError(
+            f"{tool}: no such parameter", found=in_json(column), expected=_names_of(kind),
+            advice=f"Did you mean {near}?" if near else None,
+        )  # fmt: skip
     if first["type"] == "missing":
         raise InputError("missing", column=column, found="nothing", expected=_description_of(kind, column))
-    value, expected = _printed(kind, column, first["input"]), first["msg"].removeprefix("Input should be ")
-    limits = first.get("ctx", {})
+    value, expected, advice = _printed(kind, column, first["input"]), expectation(first), None
     if first["type"] in ("too_short", "too_long"):
         value = f"{len(first['input']):,} items"
-        expected = f"at least {limits['min_length']}" if "min_length" in limits else f"at most {limits['max_length']:,}"
-    elif first["type"] == "model_type":
-        expected = "an object"
-    raise InputError(
-        "not as expected", column=column, found=shortened(value), expected=expected.removeprefix("String should have ")
-    )
+    elif first["type"] == "model_type" and column.startswith("pairs."):
+        expected = f"an object with a and b, as in {in_json(_PAIR)}"
+        advice = "The tool search gives the identifiers of names."
+    raise InputError("not as expected", column=column, found=value, expected=expected, advice=advice)
 
 
 def _printed(kind: type[Arguments], column: str, value: Any) -> str:
     """The value of a parameter, or only its length or type if it is private."""
     if column not in kind.private:
-        return repr(value)
+        return in_json(value)
     return f"{len(value):,} characters" if isinstance(value, str) else f"a value of the type {type(value).__name__}"
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from cuihop.adapter_rules import replaced
+from cuihop.adapter_rules import concepts_named, replaced
 from cuihop.agents.arguments import (
     MOST_ROWS,
     AnnotateArguments,
@@ -46,6 +46,7 @@ from cuihop.operations.answers import (
     SearchAnswer,
 )
 from cuihop.operations.requests import DistanceRequest
+from cuihop.remote.statuses import candidate_fields
 
 Status: TypeAlias = Literal["answered", "no_path", "unknown", "retired", "invalid"]
 """Kind of an answer, and of a row of ``distances``."""
@@ -103,8 +104,9 @@ class _Answer:
 class _Identifiers:
     """Resolution of the identifiers of a request."""
 
-    def __init__(self, graph: ConceptGraph, cuis: Sequence[str]) -> None:
+    def __init__(self, graph: ConceptGraph, cuis: Sequence[str], names: bool) -> None:
         self._expected = EXPECTED[graph.release.identifiers]
+        self._search = (lambda text, most: graph.search(text, limit=most)) if names else None
         self._resolutions = {r.requested: r for r in graph.resolve(list(dict.fromkeys(cuis)))}
         self.merged = replaced(self._resolutions.values())
 
@@ -125,7 +127,12 @@ class _Identifiers:
 
     def _answer(self, faulty: Sequence[Resolution]) -> _Answer:
         status = self.status(*(r.requested for r in faulty))
-        fields: dict[str, Any] = {"resolutions": [fields_of(r) for r in faulty]}
+        search = self._search
+        named = {} if search is None else concepts_named([r.requested for r in faulty if not r.candidates], search)
+        rows = [fields_of(r) for r in faulty]
+        for row in rows:
+            row["candidates"] = row["candidates"] or candidate_fields(named.get(row["requested"], ()))
+        fields: dict[str, Any] = {"resolutions": rows}
         if status == "invalid":
             fields["expected"] = self._expected
         return _Answer(status, fields, self.merged)
@@ -142,7 +149,7 @@ def _annotate(graph: ConceptGraph, arguments: AnnotateArguments, names: bool) ->
 
 
 def _concept(graph: ConceptGraph, arguments: ConceptArguments, names: bool) -> _Answer:
-    identifiers = _Identifiers(graph, [arguments.cui])
+    identifiers = _Identifiers(graph, [arguments.cui], names)
     if faults := identifiers.faults():
         return faults
     (record,) = graph.concepts([arguments.cui])
@@ -153,7 +160,7 @@ def _concept(graph: ConceptGraph, arguments: ConceptArguments, names: bool) -> _
 
 def _distances(graph: ConceptGraph, arguments: DistancesArguments, names: bool) -> _Answer:
     direction, bound = arguments.direction, arguments.max_hops
-    identifiers = _Identifiers(graph, [cui for pair in arguments.pairs for cui in (pair.a, pair.b)])
+    identifiers = _Identifiers(graph, [cui for pair in arguments.pairs for cui in (pair.a, pair.b)], names)
     statuses = [identifiers.status(pair.a, pair.b) for pair in arguments.pairs]
     usable = [(p.a, p.b) for p, status in zip(arguments.pairs, statuses, strict=True) if status == "answered"]
     hops = iter(graph.distances(usable, direction=direction, max_hops=bound))
@@ -171,7 +178,7 @@ def _distances(graph: ConceptGraph, arguments: DistancesArguments, names: bool) 
 
 def _path(graph: ConceptGraph, arguments: PathArguments, names: bool) -> _Answer:
     a, b, direction, bound = arguments.a, arguments.b, arguments.direction, arguments.max_hops
-    identifiers = _Identifiers(graph, [a, b])
+    identifiers = _Identifiers(graph, [a, b], names)
     if faults := identifiers.faults():
         return faults
     path = graph.path(a, b, direction=direction, max_hops=bound, which=arguments.which)
@@ -181,7 +188,7 @@ def _path(graph: ConceptGraph, arguments: PathArguments, names: bool) -> _Answer
 
 def _neighbourhood(graph: ConceptGraph, arguments: NeighbourhoodArguments, names: bool) -> _Answer:
     hops, direction = arguments.hops, arguments.direction
-    identifiers = _Identifiers(graph, [arguments.cui])
+    identifiers = _Identifiers(graph, [arguments.cui], names)
     if faults := identifiers.faults():
         return faults
     (hood,) = graph.neighbours([arguments.cui], hops=hops, direction=direction, limit=MOST_ROWS)
@@ -193,7 +200,7 @@ def _neighbourhood(graph: ConceptGraph, arguments: NeighbourhoodArguments, names
 
 def _common_ancestors(graph: ConceptGraph, arguments: CommonAncestorsArguments, names: bool) -> _Answer:
     a, b = arguments.a, arguments.b
-    identifiers = _Identifiers(graph, [a, b])
+    identifiers = _Identifiers(graph, [a, b], names)
     if faults := identifiers.faults():
         return faults
     shared = graph.common_ancestors(a, b)
@@ -204,7 +211,7 @@ def _common_ancestors(graph: ConceptGraph, arguments: CommonAncestorsArguments, 
 
 def _similarity(graph: ConceptGraph, arguments: SimilarityArguments, names: bool) -> _Answer:
     a, b = arguments.a, arguments.b
-    identifiers = _Identifiers(graph, [a, b])
+    identifiers = _Identifiers(graph, [a, b], names)
     if faults := identifiers.faults():
         return faults
     hierarchy = graph.hierarchy
@@ -217,7 +224,7 @@ def _similarity(graph: ConceptGraph, arguments: SimilarityArguments, names: bool
 
 
 def _compare(graph: ConceptGraph, arguments: CompareArguments, names: bool) -> _Answer:
-    identifiers = _Identifiers(graph, [*arguments.a, *arguments.b])
+    identifiers = _Identifiers(graph, [*arguments.a, *arguments.b], names)
     if faults := identifiers.faults(_FAULTS if arguments.unknown == "error" else ("invalid",)):
         return faults
     overlap = concept_overlap(
@@ -237,7 +244,7 @@ def _names(graph: ConceptGraph, cuis: Sequence[str], names: bool) -> Sequence[st
 
 _ON_STATUS = (
     " status is answered, or unknown, retired or invalid where an identifier cannot be used: see resolutions, which"
-    " has the candidates that UMLS suggests for a retired one."
+    " has the candidates that UMLS suggests for a retired one, and concepts of that name for a name."
 )
 
 TOOLS: Mapping[str, AgentTool] = {

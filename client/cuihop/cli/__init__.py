@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import shlex
 import sys
+from contextlib import suppress
 from typing import Any
+from warnings import catch_warnings
 
 from cuihop.errors import (
     AccessError,
@@ -48,11 +50,20 @@ def exit_code(error: CuihopError) -> int:
 
 
 def _search_hint(error: CuihopError) -> str:
-    """The search for a name that was typed in place of an identifier."""
-    from cuihop.identifiers import looks_like_identifier
+    """The search for a name that was typed in place of an identifier, whose concepts are added to the error."""
+    from cuihop.cli.graph_option import last_address
+    from cuihop.identifiers import may_be_name
 
-    typed = [text for text in sys.argv[1:] if isinstance(error, ConceptError) and text in error.cuis]
-    names = [text for text in typed if any(map(str.isalpha, text)) and not looks_like_identifier(text)]
+    if not isinstance(error, ConceptError):
+        return ""
+    typed = {text.strip() for argument in sys.argv[1:] for text in argument.split(";")}
+    names = [text for text in error.cuis if text in typed and may_be_name(text)]
+    if names and not error.named and last_address:
+        from cuihop.adapter_rules import name_concepts
+        from cuihop.connection import connect
+
+        with suppress(CuihopError), catch_warnings(action="ignore"), connect(last_address[0]) as graph:
+            name_concepts(error, lambda text, most: graph.search(text, limit=most) if text in names else [])
     return f". Identifiers are found by names: cuihop search {shlex.quote(names[0])}" if names else ""
 
 
@@ -68,7 +79,8 @@ def main() -> None:
         with noted_warnings():
             application(tuple(sys.argv[1:]))(prog_name="cuihop")
     except CuihopError as error:
-        print_error(f"{error}{_search_hint(error)}")
+        hint = _search_hint(error)
+        print_error(f"{error}{hint}")
         if "--json" in sys.argv:
             others: dict[str, Any] = {"reason": "NOT_WRITTEN"} if isinstance(error, OutputError) else {}
             if isinstance(error, InputError):

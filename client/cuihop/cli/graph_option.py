@@ -22,6 +22,9 @@ from cuihop.graph_wrapper import GraphWithNames
 from cuihop.measures.nearness import IntrinsicContent, Nearness, Weight
 from cuihop.measures.resolution import Unknown
 
+last_address: list[str] = []
+"""Address of the graph that the command has opened last, for the concepts that an error may name."""
+
 
 @option_group
 class AddressOptions:
@@ -159,6 +162,7 @@ def opened_graph(
     """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # a failure is reported once, by the error
     added = None if names is None else ConceptNames.read(names)
+    last_address[:] = [address]
     opened = connect(address)
     if within_sabs:
         try:

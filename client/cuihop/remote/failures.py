@@ -45,11 +45,20 @@ class AttemptFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class SuggestedConcept:
+    """A concept in place of an identifier at fault, with its name if a name stood there."""
+
+    relation: str
+    cui: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class FaultyIdentifier:
-    """An identifier at fault, and the release's suggestions in its place: pairs of UMLS relation and concept."""
+    """An identifier at fault, and the suggestions in its place."""
 
     cui: str
-    candidates: tuple[tuple[str, str], ...] = ()
+    candidates: tuple[SuggestedConcept, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +148,11 @@ def _error(kind: type[errors.CuihopError], message: str, problem: Problem) -> er
     error = _plain(kind, message)
     if isinstance(error, errors.ConceptError):
         error.cuis = tuple(fault.cui for fault in problem.faults)
-    if isinstance(error, errors.ConceptRetired):
-        error.candidates = {fault.cui: fault.candidates for fault in problem.faults}
+        named = {fault.cui: tuple((c.relation, c.cui, c.name) for c in fault.candidates) for fault in problem.faults}
+        if isinstance(error, errors.ConceptRetired):
+            error.candidates = {cui: tuple(c[:2] for c in concepts) for cui, concepts in named.items()}
+        elif any(named.values()):
+            error.named = {cui: concepts for cui, concepts in named.items() if concepts}
     if isinstance(error, errors.InputError):
         parts = {"problem": problem.message, **problem.parts}
         for name in ("problem", "file", "found", "expected", "advice"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +47,7 @@ STATUSES: tuple[Status, ...] = (
 )
 """From the narrowest type to the widest: the first row that fits counts."""
 
+_CANDIDATE = ("relation", "cui", "name")
 _BY_REASON = {status.reason: status for status in STATUSES}
 
 
@@ -60,8 +61,7 @@ def error_fields(error: errors.CuihopError) -> dict[str, Any]:
     fields: dict[str, Any] = {"reason": status_of(error).reason, "detail": str(error)}
     if isinstance(error, errors.ConceptError):
         fields["faults"] = [
-            {**fault, "candidates": [{"relation": relation, "cui": cui} for relation, cui in fault["candidates"]]}
-            for fault in faults_of(error)
+            {**fault, "candidates": candidate_fields(fault["candidates"])} for fault in faults_of(error)
         ]
     if isinstance(error, errors.InputError):
         fields |= {
@@ -76,12 +76,17 @@ def error_fields(error: errors.CuihopError) -> dict[str, Any]:
     return fields
 
 
+def candidate_fields(candidates: Iterable[Sequence[str]]) -> list[dict[str, str]]:
+    """Fields in JSON of candidates: relation and concept, and of those for a name also the name of the concept."""
+    return [dict(zip(_CANDIDATE, each, strict=False)) for each in candidates]
+
+
 def faults_of(error: errors.ConceptError) -> Iterator[dict[str, Any]]:
-    """Each identifier at fault with its status, and its candidates as pairs."""
+    """Each identifier at fault with its status, and its candidates: relation and concept; of a name, also its name."""
     retired = error.candidates if isinstance(error, errors.ConceptRetired) else None
     status = "invalid" if isinstance(error, errors.InvalidCui) else "unknown" if retired is None else "retired"
     for cui in error.cuis:
-        yield {"cui": cui, "status": status, "candidates": (retired or {}).get(cui, ())}
+        yield {"cui": cui, "status": status, "candidates": (retired or {}).get(cui, ()) or error.named.get(cui, ())}
 
 
 def error_type(reason: str) -> type[errors.CuihopError]:

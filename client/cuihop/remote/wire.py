@@ -166,7 +166,7 @@ def _nested(message: _Descriptor, value_type: type) -> Callable[[Any], Any]:
     if len(message.fields) == 1:
         return lambda value: {message.fields[0].name: value}
     names = _writers(message).items()
-    return lambda pair: {name: write(item) for (name, write), item in zip(names, pair, strict=True)}
+    return lambda pair: {name: write(item) for (name, write), item in zip(names, pair, strict=False)}
 
 
 # Forms of attributes
@@ -320,10 +320,10 @@ def _converter(field: _Descriptor, hint: Any, default: object, request: bool = F
 
 
 def _pair_reader(message: _Descriptor, hints: Sequence[Any]) -> Callable[[Any], tuple[Any, ...]]:
-    """The function of a message of two fields that gives a pair. A word that this version does not know is ``None``."""
-    first, second = [_reader(field, hint, None) for field, hint in zip(message.fields, hints, strict=True)]
+    """The function of a message that gives a pair of its first two fields. An unknown word is ``None``."""
+    first, second = [_reader(field, hint, None) for field, hint in zip(message.fields, hints, strict=False)]
     if isinstance(first, attrgetter) and isinstance(second, attrgetter):
-        return attrgetter(*(field.name for field in message.fields))
+        return attrgetter(*(field.name for field in list(message.fields)[:2]))
     return lambda pair: (first(pair), second(pair))
 
 

@@ -635,25 +635,31 @@ Global___ConceptFault: _TypeAlias = ConceptFault  # noqa: Y015
 
 @_typing.final
 class Candidate(_message.Message):
-    """A concept that a release suggests in place of a retired one."""
+    """A concept in place of an identifier that cannot be used."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     RELATION_FIELD_NUMBER: _builtins.int
     CUI_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
     relation: _builtins.str
-    """The relation that UMLS states: SY, RB (broader), RN (narrower), RO (other)."""
+    """For a retired identifier, the relation that UMLS states: SY, RB (broader), RN (narrower), RO (other). For a name in
+    place of an identifier, how it matches the name of the concept: exact, words, prefix, form, spelling or part.
+    """
     cui: _builtins.str
     """The suggested concept."""
+    name: _builtins.str
+    """The name of the concept, where a name stood in place of an identifier."""
     def __init__(
         self,
         *,
         relation: _builtins.str = ...,
         cui: _builtins.str = ...,
+        name: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cui", b"cui", "relation", b"relation"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cui", b"cui", "name", b"name", "relation", b"relation"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -25,7 +25,7 @@ POLICY = (
 )
 """Scripts and styles from this service only, none within a page, and no text that is turned into markup."""
 
-_START = "index.html"
+_PLACES = {"index.html": "/", "docs.html": "/docs"}
 _TYPES = {
     "css": "text/css; charset=utf-8",
     "html": "text/html; charset=utf-8",
@@ -38,7 +38,7 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A file, the path of its URL (``/`` or below ``/explorer/``), and a tag that changes with the content."""
+    """A file, the path of its URL (``/``, ``/docs`` or below ``/explorer/``), and a tag of the content."""
 
     path: str
     body: bytes
@@ -53,7 +53,7 @@ def pages() -> list[Page]:
         media_type = _TYPES.get(name.rpartition(".")[2])
         if media_type is not None:
             body = file.read_bytes()
-            path = "/" if name == _START else f"/explorer/{name}"
+            path = _PLACES.get(name, f"/explorer/{name}")
             served.append(Page(path, body, media_type, f'W/"{hashlib.sha256(body).hexdigest()[:32]}"'))
     return served
 

@@ -10,15 +10,17 @@ import socket
 import stat
 import threading
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import grpc.aio
+from google.protobuf import descriptor_pool, text_format
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
-from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
+from grpc_reflection.v1alpha import reflection, reflection_pb2, reflection_pb2_grpc
 
 from cuihop.errors import InputError, reason_of
 from cuihop_api.v1 import concept_graph_pb2, concept_graph_pb2_grpc
@@ -40,6 +42,7 @@ _Entry = tuple[int, int]
 _IDLE_SECONDS = 300  # without a call
 _PING_SECONDS, _PONG_SECONDS = 60, 20  # for a caller who has gone in silence
 
+_REFLECTION = "grpc.reflection.v1.ServerReflection"
 _SERVICE = concept_graph_pb2.DESCRIPTOR.services_by_name["ConceptGraphService"].full_name
 
 
@@ -111,9 +114,10 @@ class GrpcServer:
         self._health = health_aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, unguarded)
         names = (_SERVICE, "grpc.health.v1.Health", reflection.SERVICE_NAME)
-        reflection_pb2_grpc.add_ServerReflectionServicer_to_server(  # type: ignore[no-untyped-call,unused-ignore]
-            reflection.aio.ReflectionServicer(names), unguarded
-        )
+        for handlers_of in (unguarded, _AsVersion1(unguarded)):
+            reflection_pb2_grpc.add_ServerReflectionServicer_to_server(  # type: ignore[no-untyped-call,unused-ignore]
+                reflection.aio.ReflectionServicer((*names, _REFLECTION)), handlers_of
+            )
         self.port = 0
 
     def listen(self, host: str, port: int, tls: TlsFiles | None = None) -> int:
@@ -153,6 +157,29 @@ class GrpcServer:
         await self._server.stop(seconds)
         if self._sweep is not None:
             self._sweep.stop()
+
+
+class _AsVersion1:
+    """Registers the handlers of reflection under the name of its version 1, whose messages are those of v1alpha.
+
+    The package of the standard servicer has v1alpha only (grpcio-reflection 1.85), and new tools ask for v1 only. Its
+    contract is described under the new name, too, for those who ask for every service.
+    """
+
+    def __init__(self, registration: GuardedRegistration) -> None:
+        self._registration = registration
+        described = FileDescriptorProto()
+        reflection_pb2.DESCRIPTOR.CopyToProto(described)  # type: ignore[no-untyped-call,unused-ignore]
+        text = str(described).replace(reflection.SERVICE_NAME.rpartition(".")[0], _REFLECTION.rpartition(".")[0])
+        version1 = text_format.Parse(text.replace("v1alpha/", "v1/"), FileDescriptorProto())
+        descriptor_pool.Default().AddSerializedFile(version1.SerializeToString())  # type: ignore[no-untyped-call,unused-ignore]
+
+    def add_generic_rpc_handlers(self, handlers: Sequence[grpc.GenericRpcHandler]) -> None:
+        """Ignore these: see `GuardedRegistration`."""
+
+    def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Any]) -> None:
+        """Register these handlers under the other name."""
+        self._registration.add_registered_method_handlers(_REFLECTION, handlers)
 
 
 class _NoDescriptorLeft(Exception):

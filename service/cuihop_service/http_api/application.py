@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import orjson
@@ -16,11 +17,12 @@ from starlette.routing import BaseRoute, Route
 
 import cuihop
 from cuihop.errors import CuihopError
+from cuihop.files.text_lines import shortened
 from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
 from cuihop_service.http_api.middleware import AllowedHosts, AnswerHeaders, AuthenticateFirst, BodyLimits
+from cuihop_service.http_api.openapi import SERVERS, completed
 from cuihop_service.http_api.problems import (
-    as_sent,
     fault_response,
     input_error,
     other_response,
@@ -32,6 +34,9 @@ from cuihop_service.observe.metrics import Metrics
 
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]", "testserver")
 """Names of this machine, which a page elsewhere cannot make a browser send."""
+
+DOCS_PATH = "/docs"
+"""Path of the page about the operations, among the files of the explorer."""
 
 _SMALLEST_COMPRESSED = 2048
 
@@ -58,6 +63,7 @@ def application(
         docs_url=None,  # it would load scripts from elsewhere
         redoc_url=None,
         openapi_url="/openapi.json",
+        servers=SERVERS,
         telemetry={"tracing": False, "metrics": False, "logs": False},  # its spans would show the concepts in URLs
     )
     app.state.admission = admission  # for further routes
@@ -92,7 +98,9 @@ def application(
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
         private = request.scope["path"] == ANNOTATE_PATH
-        return problem_response(input_error(error, private=private), request_id_of(request))
+        body = getattr(request.scope.get("route"), "body_field", None)
+        model = None if body is None else body.field_info.annotation
+        return problem_response(input_error(error.errors(), model, private=private), request_id_of(request))
 
     @app.exception_handler(HTTPException)
     async def not_served(request: Request, error: HTTPException) -> Response:
@@ -100,7 +108,10 @@ def application(
             return problem_response(error.__cause__, request_id_of(request))
         reason = {404: "NO_SUCH_ROUTE", 405: "METHOD_NOT_ALLOWED"}.get(error.status_code, "HTTP_ERROR")
         headers = dict(error.headers or {})
-        return other_response(error.status_code, reason, str(error.detail), request_id_of(request), headers)
+        detail = str(error.detail)
+        if error.status_code in (404, 405):
+            detail = _not_served(app, request, headers.get("Allow") or headers.get("allow"))
+        return other_response(error.status_code, reason, detail, request_id_of(request), headers)
 
     @app.exception_handler(Exception)
     async def fault(request: Request, error: Exception) -> Response:
@@ -139,8 +150,18 @@ class _Documented(FastAPI):
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
-            self.openapi_schema = as_sent(super().openapi())
+            self.openapi_schema = completed(super().openapi())
         return self.openapi_schema
+
+
+def _not_served(app: FastAPI, request: Request, allowed: str | None) -> str:
+    """The words for a path or a method that the service does not have, with the nearest path and the documentation."""
+    path, paths = shortened(request.scope["path"]), list(app.openapi()["paths"])
+    text = f"{path} takes {allowed}." if allowed else f"nothing is at {path}."
+    if near := [] if allowed else get_close_matches(path, paths, 1, 0.8):
+        text += f" Did you mean {near[0]}?"
+    documented = any(getattr(route, "path", None) == DOCS_PATH for route in app.router.routes)
+    return f"{text} See {DOCS_PATH} and /openapi.json." if documented else f"{text} See /openapi.json."
 
 
 def _json(fields: object, status: int) -> Response:

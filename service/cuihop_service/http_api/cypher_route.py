@@ -162,6 +162,7 @@ def cypher_routes(
 
     @router.post(
         "/cypher",
+        operation_id="cypher",
         tags=["cypher"],
         response_model=CypherAnswer,
         responses=problem_responses(

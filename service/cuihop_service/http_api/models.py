@@ -249,12 +249,23 @@ def _summary(kind: type) -> str:
 # Problems
 
 
+class SuggestedConcept(BaseModel):
+    """A concept in place of an identifier at fault."""
+
+    relation: str = Field(
+        description="For a retired identifier, the relation that UMLS states. For a name in place of an identifier, "
+        f"how it matches. {described(MATCHES)}."
+    )
+    cui: str
+    name: str | None = Field(None, description="Name of the concept, where a name stood in place of an identifier.")
+
+
 class FaultBody(BaseModel):
     """An identifier at fault."""
 
     cui: str
     status: str
-    candidates: list[_pair("candidates")]  # type: ignore[valid-type]
+    candidates: list[SuggestedConcept]
 
 
 class ProblemBody(BaseModel):

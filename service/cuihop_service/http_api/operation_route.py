@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Coroutine, Mapping
-from difflib import get_close_matches
 from typing import Any, get_args
 
 import orjson
@@ -15,6 +14,7 @@ from starlette.responses import Response
 
 from cuihop.errors import InputError
 from cuihop.files.text_lines import shortened
+from cuihop.operations.invalid_values import in_json, meant
 
 _WHOLE_NUMBER = re.compile("-?[0-9]{1,20}", re.ASCII)
 
@@ -72,13 +72,13 @@ def _check_query(request: Request, parameters: Mapping[str, set[object]]) -> Non
     for name, value in request.query_params.multi_items():
         values[name] = values.get(name, 0) + 1
         if name not in parameters:
-            alike = get_close_matches(name[:40], parameters, 1)
+            near = meant(name, parameters)
             raise InputError(
                 "no such parameter", column=shortened(name),
                 expected=", ".join(parameters) if parameters else "none: the request is the body",
-                advice=f"Did you mean {alike[0]}?" if alike else None,
+                advice=f"Did you mean {near}?" if near else None,
             )  # fmt: skip
         if int in parameters[name] and not _WHOLE_NUMBER.fullmatch(value):
-            raise InputError("not valid", column=name, found=shortened(repr(value)), expected="a whole number")
+            raise InputError("not valid", column=name, found=in_json(value), expected="a whole number")
         if values[name] > 1 and Ellipsis not in parameters[name]:
             raise InputError("one value is needed", column=name, found="several")

@@ -7,19 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
-from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
 from starlette.responses import Response
 
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import CuihopError, InputError, RateLimited, ReleaseBehind
-from cuihop.files.text_lines import shortened
+from cuihop.operations.invalid_values import decisive, expectation, in_json, meant
 from cuihop.remote.statuses import error_fields, status_of
 from cuihop_service.http_api.models import ProblemBody
 from cuihop_service.request_context import FAULT, Cancelled
 
 PROBLEM = "application/problem+json"
 
-_ACTIVATION = "X-Release-Activation"
 _GONE = 499  # the caller has gone
 
 
@@ -30,37 +29,6 @@ def problem_responses(texts: Mapping[int, str]) -> dict[int | str, dict[str, Any
         ("default", "Any other failure, such as a method that the path does not have."),
     ]
     return {status: {"description": text, "model": ProblemBody, "content": {PROBLEM: {}}} for status, text in described}
-
-
-def as_sent(document: dict[str, Any]) -> dict[str, Any]:
-    """An OpenAPI document with each problem under the media type that it is sent with, and no other.
-
-    The framework puts the schema of every JSON body under ``application/json``. Every operation also gets the header
-    for the order of releases, in request and answer.
-    """
-    schema = {"type": "string", "examples": ["1795412345678901234-9d9b3233636c4a1f"]}
-    answered = {
-        "description": "When the release of the answer became the active one: nanoseconds, `-`, and the beginning "
-        "of its digest. Absent where no release was used.",
-        "schema": schema,
-    }
-    sent = {
-        "name": _ACTIVATION,
-        "in": "header",
-        "required": False,
-        "description": "The value with the largest number that the caller has seen, unchanged. The answer then comes "
-        "from no older release; a replica that has none so new refuses with 503, RELEASE_BEHIND.",
-        "schema": schema,
-    }
-    for operations in document["paths"].values():
-        for operation in operations.values():
-            for answer in operation["responses"].values():
-                content = answer.get("content", {})
-                if PROBLEM in content:
-                    content[PROBLEM] = content.pop("application/json")
-            operation.setdefault("parameters", []).append(sent)
-            operation["responses"]["200"].setdefault("headers", {})[_ACTIVATION] = answered
-    return document
 
 
 def _document(status: int, reason: str, detail: str, request_id: str) -> dict[str, Any]:
@@ -105,32 +73,52 @@ def fault_response(request_id: str) -> Response:
     return other_response(500, "INTERNAL", FAULT, request_id)
 
 
-def input_error(error: RequestValidationError, *, private: bool = False) -> InputError:
+def input_error(
+    errors: Sequence[Mapping[str, Any]], body: type[BaseModel] | None = None, *, private: bool = False
+) -> InputError:
     """The error of an invalid request, by its first fault: the field, found and expected.
 
     Args:
+        errors: as Pydantic lists them.
+        body: the model of the body, for the fields that it has.
         private: show of the body only the values of options, and of others their type.
     """
-    first = error.errors()[0]
-    location = [str(part) for part in first["loc"]]
+    first = decisive(errors)
+    location, value = [str(part) for part in first["loc"]], first.get("input")
     if first["type"] == "json_invalid":
-        return InputError("the body is not JSON", column="body", found=str(first.get("ctx", {}).get("error", "")))
+        problem = f"{first.get('ctx', {}).get('error', '')}, at character {location[-1]}"
+        return InputError("the body is not JSON", column="body", found=problem, expected="JSON")
     field = ".".join(location[1:]) or location[0]
+    more = len(errors) - 1
+    advice = [f"{more} more of the request's values are not valid."] if more else []
+    if first["type"] == "extra_forbidden":
+        names = _fields_at(body, location[1:-1])
+        if near := meant(location[-1], names):
+            advice.insert(0, f"Did you mean {near}?")
+        return InputError(
+            "no such field", column=field, expected=", ".join(names) or None, advice=" ".join(advice) or None
+        )
     missing = first["type"] == "missing"
-    if missing:
-        content = None
-    elif private and not _is_option(location):
-        content = f"a value of the type {type(first.get('input')).__name__}"
-    else:
-        content = shortened(repr(first.get("input")))
-    more = len(error.errors()) - 1
+    expected = None if missing else expectation(first)
+    if isinstance(value, bytes):
+        expected, advice = "a JSON object", ["Send JSON, with the header Content-Type: application/json."]
+    content = in_json(value)
+    if private and not _is_option(location):
+        content = f"a value of the type {type(value).__name__}"
     return InputError(
         "required, but missing" if missing else "not valid",
         column=field,
-        found=content,
-        expected=None if missing else first["msg"],
-        advice=f"{more} more of the request's values are not valid." if more else None,
+        found=None if missing else content,
+        expected=expected,
+        advice=" ".join(advice) or None,
     )
+
+
+def _fields_at(model: Any, location: Sequence[str]) -> list[str]:
+    """The fields of a model, or of the one at a place in it; none where there is no model."""
+    for name in location:
+        model = model.model_fields[name].annotation if name in getattr(model, "model_fields", ()) else None
+    return [field.alias or name for name, field in getattr(model, "model_fields", {}).items()]
 
 
 def _is_option(location: Sequence[str]) -> bool:

@@ -1,8 +1,8 @@
 """``GET /v1/distance`` without the framework: the most frequent request takes the shortest way.
 
 Only a request in plain form is answered here. Anything else in the query string, from an unknown parameter to an
-escaped character, or in the head, from a time limit to a tag, is left to the documented route, which also words the
-errors.
+escaped character or what may be a name in place of an identifier, or in the head, from a time limit to a tag, is left
+to the documented route, which also words the errors.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PATH = "/v1/distance"
 
 _log = logging.getLogger("cuihop.service")
 
-_PLAIN = re.compile(r"[A-Za-z0-9:._-]{1,64}")
+_PLAIN = re.compile(r"[A-Za-z:._-]{0,32}[0-9]{3}[A-Za-z0-9:._-]{0,29}")  # no name: see `may_be_name`
 _FOR_THE_ROUTE = frozenset(
     {
         *(b"if-none-match", b"x-timeout-seconds", b"traceparent", b"origin"),
@@ -61,13 +61,13 @@ def plain_query(query: str) -> DistanceRequest | None:
     fields: dict[str, Any] = {}
     for part in query.split("&"):
         name, _, value = part.partition("=")
-        if name in fields or _PLAIN.fullmatch(value) is None:
+        if name in fields:
             return None
         if name == "max_hops":
-            if not value.isdigit() or len(value) > _MOST_DIGITS:
+            if not (value.isascii() and value.isdigit()) or len(value) > _MOST_DIGITS:
                 return None
             fields[name] = int(value)
-        elif name in {"a", "b"} or (name == "direction" and value in DIRECTIONS):
+        elif _PLAIN.fullmatch(value) is not None if name in {"a", "b"} else name == "direction" and value in DIRECTIONS:
             fields[name] = value
         else:
             return None

@@ -21,6 +21,7 @@ from cuihop.annotation.options import AnnotationOptions
 from cuihop.answer_fields import fields_of
 from cuihop.errors import CuihopError, InputError
 from cuihop.operations.answers import AnnotationRow, PackAnswer
+from cuihop.operations.invalid_values import expectation, in_json
 from cuihop.operations.requests import StreamedRequest
 from cuihop.operations.table import ANNOTATE, DISTANCES, OPERATIONS, PACK, RELEASE, Operation
 from cuihop.resources.progress import check_interruption
@@ -70,6 +71,7 @@ _PROBLEMS = problem_responses(
 
 _STREAM: Mapping[str, Any] = {
     "methods": ["POST"],
+    "operation_id": "stream_distances",
     "tags": [DISTANCES.group],
     "response_class": Response,
     "responses": {200: {"content": {NDJSON: {}}, "description": "One answer a line, in order."}},
@@ -122,6 +124,7 @@ def routes(responder: Responder) -> APIRouter:
             endpoint,
             methods=[operation.method],
             name=operation.name,
+            operation_id=operation.name,
             description=operation.text,
             response_model=answer_model(operation.answer, BaseModel if is_release else AnswerBody),
             tags=[operation.group],
@@ -254,8 +257,8 @@ async def _streamed_answer(responder: Responder, request: Request, line: bytes, 
             "not a batch",
             line=number,
             column=f"field {'.'.join(map(str, first['loc']))}" if first["loc"] else None,
-            found=repr(first.get("input"))[:100],
-            expected=first["msg"],
+            found=in_json(first.get("input")),
+            expected=expectation(first),
         ) from None
     core, size = responder.core.within(batch.within_sabs), len(batch.pairs)
 

@@ -10,7 +10,7 @@ import grpc
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2
 
 from cuihop import SnapshotGraph
 from cuihop_api.v1 import concept_graph_pb2 as pb
@@ -192,14 +192,23 @@ def test_the_standard_health_service(channel: grpc.Channel) -> None:
     assert refused.value.code() is grpc.StatusCode.NOT_FOUND
 
 
-def test_reflection_tells_the_contract(channel: grpc.Channel) -> None:
-    stub: Any = reflection_pb2_grpc.ServerReflectionStub(channel)
+@pytest.mark.parametrize("version", ["v1", "v1alpha"])
+def test_reflection_tells_the_contract(channel: grpc.Channel, version: str) -> None:
+    ask: Any = channel.stream_stream(
+        f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo",
+        request_serializer=reflection_pb2.ServerReflectionRequest.SerializeToString,
+        response_deserializer=reflection_pb2.ServerReflectionResponse.FromString,
+    )
     reflection_requests = [
         reflection_pb2.ServerReflectionRequest(list_services=""),
         reflection_pb2.ServerReflectionRequest(file_containing_symbol="cuihop_api.v1.ConceptGraphService"),
+        reflection_pb2.ServerReflectionRequest(file_containing_symbol=f"grpc.reflection.{version}.ServerReflection"),
     ]
-    listed, file = stub.ServerReflectionInfo(iter(reflection_requests))
-    assert "cuihop_api.v1.ConceptGraphService" in {s.name for s in listed.list_services_response.service}
+    listed, file, own = ask(iter(reflection_requests))
+    reflection = {"grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"}
+    assert {"cuihop_api.v1.ConceptGraphService", *reflection} <= {s.name for s in listed.list_services_response.service}
+    (itself,) = own.file_descriptor_response.file_descriptor_proto
+    assert FileDescriptorProto.FromString(itself).package == f"grpc.reflection.{version}"
     described = FileDescriptorProto.FromString(file.file_descriptor_response.file_descriptor_proto[0])
     assert {method.name for method in described.service[0].method} >= {"Distance", "StreamDistances", "SetRelevance"}
 

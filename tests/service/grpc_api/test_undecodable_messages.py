@@ -41,7 +41,7 @@ RPCS = [
     f"/{service.full_name}/{method.name}"
     for service in (pb.DESCRIPTOR.services_by_name["ConceptGraphService"],)
     for method in service.methods
-] + ["/grpc.health.v1.Health/Check", "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"]
+] + ["/grpc.health.v1.Health/Check", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"]
 
 
 @pytest.mark.parametrize("path", RPCS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import re
 import socket
 from collections.abc import Iterator
 from typing import Any
@@ -106,8 +107,10 @@ def test_the_short_way_gives_the_answers_of_the_documented_route(call: Caller, q
 
 @pytest.mark.parametrize(
     "query",
-    ["a=C1&a=C2&b=C3", "a=C1", "a=C1&b=C2&c=3", "a=C1&b=", "a=C1&b=C2&max_hops=x", "a=C%31&b=C2", "a=C1&b=C2&release=0",
-     "a=C1&b=C2&max_hops=9999999999", "a=C1&b=C2&direction=sideways", "", "&", "a=C1&b=C2&", "a=C1&b=C\u00b2"],
+    ["a=C001&a=C002&b=C003", "a=C001", "a=C001&b=C002&c=3", "a=C001&b=", "a=C001&b=C002&max_hops=x", "a=C%3101&b=C002",
+     "a=C001&b=C002&release=0", "a=C001&b=C002&max_hops=9999999999", "a=C001&b=C002&max_hops=\u00b2",
+     "a=C001&b=C002&direction=sideways", "", "&", "a=C001&b=C002&", "a=C001&b=C\u00b2", "a=heart&b=C002",
+     "a=T3&b=C002"],
 )  # fmt: skip
 def test_only_plain_querys_take_the_short_way(query: str) -> None:
     assert plain_query(query) is None
@@ -165,12 +168,12 @@ def test_another_release_has_other_tags(call: Caller) -> None:
     ("path", "field", "found", "expected"),
     [
         ("/v1/distance?a=C0006121", "b", None, None),
-        (PATH + "&max_hops=-1", "max_hops", "'-1'", "greater than or equal to 0"),
-        (PATH + "&max_hops=99999999999", "max_hops", "'99999999999'", "less than or equal to 2147483647"),
-        (PATH + "&max_hops=two", "max_hops", "'two'", "a whole number"),
-        (PATH + "&direction=sideways", "direction", "'sideways'", "'any', 'up', 'down' or 'vertical'"),
-        ("/v1/neighbourhood?cui=C0006121&hops=1.5", "hops", "'1.5'", "a whole number"),
-        ("/v1/search?text=a&limit=x", "limit", "'x'", "a whole number"),
+        (PATH + "&max_hops=-1", "max_hops", '"-1"', "at least 0"),
+        (PATH + "&max_hops=99999999999", "max_hops", '"99999999999"', "at most 2147483647"),
+        (PATH + "&max_hops=two", "max_hops", '"two"', "a whole number"),
+        (PATH + "&direction=sideways", "direction", '"sideways"', "any, up, down or vertical"),
+        ("/v1/neighbourhood?cui=C0006121&hops=1.5", "hops", '"1.5"', "a whole number"),
+        ("/v1/search?text=a&limit=x", "limit", '"x"', "a whole number"),
     ],
 )
 def test_a_parameter_at_fault_is_named(
@@ -208,6 +211,57 @@ def test_a_body_at_fault_is_told_by_its_field(call: Caller, body: bytes | object
     content = problem(call.post("/v1/distances", body))
     assert (content["status"], content["reason"]) == (400, "INVALID_INPUT")
     assert content["field"] == field
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "text"),
+    [
+        ("/v1/distances", {"pairs": [["C0006121", 7]]}, 'pairs.0.1: not valid; found 7; expected a text, as in "…"'),
+        ("/v1/distances", {"pairs": [{"a": None}]}, 'found {"a": null}; expected a list, as in ["…", "…"]'),
+        ("/v1/distances", {"pairs": [["a", "b", "c"]]}, "expected at most 2 items"),
+        ("/v1/distances", {"pairs": [PAIR], "direction": "left"}, 'found "left"; expected any, up, down or vertical'),
+        ("/v1/distances", {"pairs": [PAIR], "max_hops": 1.5}, "found 1.5; expected a whole number"),
+        ("/v1/distances", {"pairs": [PAIR], "max_hops": -1}, "found -1; expected at least 0"),
+        ("/v1/distances", {"pairs": [PAIR], "directon": "up"}, "no such field; expected pairs, direction, max_hops, "
+         "within_sabs. Did you mean direction?"),
+        ("/v1/concepts", {"identifiers": PAIR}, "expected cuis, names_only, within_sabs. Did you mean cuis?"),
+        ("/v1/annotate", {"texts": [], "options": {"candidate": True}}, "Did you mean candidates?"),
+        ("/v1/distances", b"{", "the body is not JSON; found Expecting property name"),
+        ("/v1/relevance", {"a": PAIR, "b": PAIR, "lambda": "much"}, 'found "much"; expected a number'),
+        ("/v1/search?q=brain", None, "expected text, limit, release. Did you mean text?"),
+        ("/v1/distance?from=C0006121&to=C0018670", None, "Did you mean a?"),
+    ],
+)  # fmt: skip
+def test_faults_of_a_request_are_in_plain_words(call: Caller, path: str, body: bytes | object, text: str) -> None:
+    content = problem(call.get(path) if body is None else call.post(path, body))
+    assert text in content["detail"]
+    assert not re.search(r"Input should|Extra inputs|(found|expected) [b']|None", content["detail"])
+
+
+def test_a_body_of_another_type_is_told_the_header(call: Caller) -> None:
+    content = problem(call.post("/v1/distances", b"a=C0006121", content_type="application/x-www-form-urlencoded"))
+    assert content["detail"].endswith("Send JSON, with the header Content-Type: application/json.")
+    assert content["found"] == "a=C0006121"
+
+
+@pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1/distnce", "/nothing"])
+def test_a_path_without_a_route_leads_to_the_documentation(call: Caller, path: str) -> None:
+    content = problem(call.get(path))
+    assert (content["status"], content["reason"]) == (404, "NO_SUCH_ROUTE")
+    assert content["detail"].endswith("See /openapi.json.")  # these tests serve no pages
+    assert ("Did you mean /v1/distance?" in content["detail"]) == (path == "/v1/distnce")
+
+
+@pytest.mark.parametrize("path", [PATH, "/v1/search?text=brain", "/v1/release", "/openapi.json", "/v1/no"])
+def test_head_is_answered_as_get_is_without_the_body(service: RunningService, call: Caller, path: str) -> None:
+    got = call.get(path, x_request_id="7")
+    headers = {"x-request-id": "7", "accept-encoding": "identity"}
+    with urllib3.PoolManager(retries=False) as pool:
+        head = pool.request("HEAD", service.http + path, headers=headers)
+    assert (head.status, head.data) == (got.status, b"")
+    assert {n: v for n, v in head.headers.items() if n != "date"} == {
+        n: v for n, v in got.headers.items() if n != "date"
+    }
 
 
 def test_a_lambda_out_of_its_range(call: Caller) -> None:
@@ -337,6 +391,13 @@ def test_the_openapi_document_is_valid_and_tells_every_operation(call: Caller) -
         "/v1/annotate", "/v1/release", "/v1/similarity", "/v1/similarities", "/v1/pair-similarities", "/v1/placements",
         "/v1/hierarchy",
     }  # fmt: skip
+    assert [o["operationId"] for each in document["paths"].values() for o in each.values() if "x-grpc" not in o] == [
+        "stream_distances", "neighbourhood", "similarity", "concept"
+    ]  # fmt: skip
+    assert document["paths"]["/v1/distance"]["get"]["operationId"] == "distance"
+    assert document["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
+    assert document["security"] == [{"bearer": []}, {}]
+    assert [server["url"] for server in document["servers"]] == ["."]
     for operations in document["paths"].values():
         for operation in operations.values():
             assert operation.get("description")

@@ -55,7 +55,7 @@ export function problemPanel(error, again) {
   );
 }
 
-/** What UMLS suggests in place of a retired concept. */
+/** What the release suggests in place of a retired concept, or of a name. */
 export function candidates(fault) {
   if (!fault.candidates?.length) return null;
   return el(
@@ -65,7 +65,7 @@ export function candidates(fault) {
     fault.candidates.map((found, place) => [
       place > 0 && ", ",
       el("a", { href: conceptAddress(found.cui) }, found.cui),
-      ` (${RELATIONS[found.relation] ?? found.relation})`,
+      ` (${found.name ?? RELATIONS[found.relation] ?? found.relation})`,
     ]),
   );
 }
