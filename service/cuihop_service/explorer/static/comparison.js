@@ -1,6 +1,6 @@
 // Two concept sets compared: what is matched, what is near and through whom, and the nn-IoU that comes of it.
 
-import { el, fill, announce, counted, table, tableRow } from "./dom.js";
+import { el, fill, announce, counted } from "./dom.js";
 import { address, conceptAddress, direction as directionIn, go, whole } from "./address.js";
 import { box, placedInColumns } from "./boxes.js";
 import { comparisonCypher, cypherPanel } from "./cypher.js";
@@ -9,12 +9,12 @@ import { Picture } from "./picture.js";
 import { candidates, reported } from "./problems.js";
 import { saveButtons } from "./saving.js";
 import { Problem } from "./service.js";
+import { ownTable } from "./sortable_table.js";
 import { conceptsOfSimilarity, similarityPanel, similarityRows } from "./similarity_panel.js";
 
 const PAUSE = 250; // ms after the last change
 const FARTHEST = 6;
 const NOT_USABLE = ["CONCEPT_NOT_FOUND", "CONCEPT_RETIRED", "INVALID_CUI"];
-const HEADS = ["Concept", "Identifier", "In", "Counts", "Why"];
 const MEANS = { matched: "matched: in A and B", near: "near: within n hops of the other set", alone: "alone: A on the left, B on the right", unknown: "unknown in this release" };
 
 const HOW = { matched: "matched", near: "near", alone: "alone", unknown: "unknown" };
@@ -26,6 +26,15 @@ export function afterPause(work, signal) {
   return () => {
     clearTimeout(timer);
     timer = setTimeout(work, PAUSE);
+  };
+}
+
+/** Folds a form when the first answer is there, on a phone: the value then stands at the top. Not while somebody uses the form. */
+export function foldOnce(form) {
+  let isFirst = matchMedia("(max-width: 40rem)").matches;
+  return () => {
+    if (isFirst && !form.contains(document.activeElement)) form.open = false;
+    isFirst = false;
   };
 }
 
@@ -70,8 +79,13 @@ export class Comparison {
   #trouble = el("div", {});
   #answer = el("div", { id: "answer" });
 
-  /** @param {import("./main.js").App} app @param {AbortSignal} signal of the view @param {(rows: any[]) => void} [oncompared] */
-  constructor(app, signal, oncompared = () => {}) {
+  /**
+   * @param {import("./main.js").App} app @param {AbortSignal} signal of the view
+   * @param {{order?: import("./sortable_table.js").Order, onorder?: () => void, oncompared?: (rows: any[]) => void}} [options] the order of the
+   *   table, which is changed, then `onorder` called
+   */
+  constructor(app, signal, { order = { head: "", down: false }, onorder = () => {}, oncompared = () => {} } = {}) {
+    this.sorting = { order, onorder };
     this.#app = app;
     this.#signal = signal;
     this.oncompared = oncompared;
@@ -112,7 +126,7 @@ export class Comparison {
       const names = named.length ? await app.names(named, stop) : new Map();
       const rows = rowsOf(found, sets, names);
       this.#picture?.destroy();
-      this.#picture = showComparison(app, this.#answer, { requested: request, found, sets, names, rows, left, similarity }, stop);
+      this.#picture = showComparison(app, this.#answer, { requested: request, found, sets, names, rows, left, similarity, sorting: this.sorting }, stop);
       fill(this.#trouble, left.length > 0 && leftOut(left));
       this.oncompared(rows);
     });
@@ -189,7 +203,7 @@ function rowsOf(found, sets, names) {
   return rows.sort((one, other) => order.indexOf(one.kind) - order.indexOf(other.kind));
 }
 
-function showComparison(app, place, { requested, found, sets, names, rows, left, similarity }, signal) {
+function showComparison(app, place, { requested, found, sets, names, rows, left, similarity, sorting }, signal) {
   const picture = new Picture({
     label: `Concepts of A on the left, of B on the right: ${found.shared.length} matched, ${found.related.length} near`,
     onopen: (node) => go(conceptAddress(node.cui)),
@@ -208,12 +222,8 @@ function showComparison(app, place, { requested, found, sets, names, rows, left,
         el("p", {}, "IoU"))),
     el("p", { class: "hint" }, `n = ${found.n}, λ = ${found.lambda}, hops ${directionInWords(found.direction)}`),
     boxes.length > 0 && picture.root,
-    table("Concepts", HEADS, rows.map((row) => tableRow(HEADS, [
-      row.kind === "unknown" ? row.cui : el("a", { href: conceptAddress(row.cui) }, row.name ?? row.cui),
-      el("code", {}, row.cui), row.side,
-      el("span", { class: `kind ${row.kind}` }, { matched: "1", near: `λ = ${found.lambda}`, alone: "0", unknown: "0" }[row.kind]),
-      reason(app, row, found, names, signal),
-    ], { "data-cui": row.cui, "data-kind": row.kind })), { id: "why" }),
+    ownTable("Concepts", columnsOf(app, found, names, signal), rows,
+      { ...sorting, attributes: (row) => ({ "data-cui": row.cui, "data-kind": row.kind }) }, { id: "why" }),
     similarity?.values && similarityPanel(similarity, names),
     similarity?.detail && el("p", { class: "hint", id: "no-similarity" }, `No similarity: ${similarity.detail}`),
     saveButtons(app, "comparison", "Comparison of two concept sets", {
@@ -234,6 +244,20 @@ function showComparison(app, place, { requested, found, sets, names, rows, left,
   }
   announce(`nn-IoU ${value(found.nn_iou)}, IoU ${value(found.iou)}`);
   return picture;
+}
+
+/** @returns {import("./sortable_table.js").Column[]} */
+function columnsOf(app, found, names, signal) {
+  const counts = { matched: 1, near: found.lambda, alone: 0, unknown: 0 };
+  return [
+    { head: "Concept", cell: (row) => (row.kind === "unknown" ? row.cui : el("a", { href: conceptAddress(row.cui) }, row.name ?? row.cui)),
+      key: (row) => row.name ?? row.cui },
+    { head: "Identifier", cell: (row) => el("code", {}, row.cui), key: (row) => row.name && row.cui },
+    { head: "In", cell: (row) => row.side, key: (row) => row.side },
+    { head: "Counts", cell: (row) => el("span", { class: `kind ${row.kind}` }, row.kind === "near" ? `λ = ${found.lambda}` : counts[row.kind]),
+      key: (row) => counts[row.kind] },
+    { head: "Why", cell: (row) => reason(app, row, found, names, signal) },
+  ];
 }
 
 /** A on the left, what both have in the middle, B on the right; a dashed line for near. */

@@ -3,7 +3,8 @@
 import { el, fill, announce, grouped } from "./dom.js";
 import { here, address } from "./address.js";
 import { Problem, Service, key } from "./service.js";
-import { problemPanel } from "./problems.js";
+import { nearestConcepts } from "./name_list.js";
+import { problemPanel, useNearest } from "./problems.js";
 import { conceptView } from "./concept_view.js";
 import { pathView } from "./path_view.js";
 import { neighbourhoodView } from "./neighbourhood_view.js";
@@ -79,6 +80,7 @@ async function begin() {
     const release = await app.service.get("v1/release");
     if (release.digest !== app.release?.digest) nameByCui = new Map();
     app.release = release;
+    main.dataset.names = release.names ? "shown" : "hidden";
   } catch (error) {
     if (!(error instanceof Problem && error.reason === "NOT_AUTHENTICATED")) fill(main, problemPanel(error, begin));
     return;
@@ -197,6 +199,7 @@ addEventListener("keydown", (event) => {
     main.querySelector("input, textarea")?.focus();
   }
 });
+useNearest((text) => nearestConcepts(app, text));
 addEventListener("hashchange", show);
 appearanceChanged();
 begin();
