@@ -101,7 +101,7 @@ def test_everything_is_reached_by_keyboard_alone(browser: Browser, service: Runn
         expect(explorer.page.get_by_role("option").first).to_be_visible()
         keys.press("Enter")
         expect(explorer["#card h1"]).to_have_text("Head")
-        tab_to(explorer, "Path from here")
+        tab_to(explorer, "Path to…")
         keys.press("Enter")
         expect(explorer.field("To")).to_be_focused()
         keys.type("brain stem")
@@ -133,11 +133,11 @@ def test_everything_is_reached_by_keyboard_alone(browser: Browser, service: Runn
         for key, there in (("ArrowDown", "Head"), ("ArrowLeft", "Body part")):
             keys.press(key)
             expect(said).to_contain_text(there)
-        for key in ["ArrowLeft", *["ArrowUp"] * 4, *["ArrowDown"] * 8]:  # up and down the next column; the hub
+        for key in ["ArrowRight", *["ArrowDown"] * 8]:  # back, and down to the siblings; the hub
             if "Disease" in (said.text_content() or ""):
                 break
             keys.press(key)
-        keys.press("ArrowLeft")
+        keys.press("ArrowRight")
         expect(said).to_have_text("+ 1,234 children folded; Enter unfolds")
         explorer.shot("keyboard")
         keys.press("Enter")

@@ -25,6 +25,7 @@ from cuihop_service.limits import Limits
 from explorer_graph import CHILDREN, FORMULA, FORMULA_NAME, HOSTILE, HOSTILE_NAME, HUB, explorer_graph
 from waiting import wait_for
 
+LINE_OF_TEXT = 17
 STEM, HEAD, VEINS, VESSELS = "C0006121", "C0018670", "C0042449", "C0005847"
 
 A, B = "Concepts of image A", "Concepts of image B"
@@ -69,7 +70,7 @@ def test_a_curator_goes_from_a_search_to_a_path_a_neighbourhood_and_a_file(
 ) -> None:
     explorer.choose("Search for a concept", "truncus")
     expect(explorer["#card h1"]).to_have_text("Brain stem")
-    explorer.page.get_by_role("link", name="Path from here").click()
+    explorer.page.get_by_role("link", name="Path to…").click()
     explorer.choose("To", "head")
     expect(explorer["#rank"]).to_have_text("the only shortest path")
     explorer["#steps"].get_by_role("link", name="Body part").click()
@@ -290,6 +291,61 @@ def test_many_children_come_page_by_page(explorer: Explorer) -> None:
     expect(children.get_by_role("button", name="1,184 more")).to_be_visible()
 
 
+def test_a_tree_leads_from_the_root_to_the_concept(explorer: Explorer) -> None:
+    tree = explorer.page.get_by_role("region", name="From the root")
+    items = tree.get_by_role("listitem")
+    explorer.go("#/concept?cui=C8100005")
+    expect(items).to_have_text(
+        [re.compile(name) for name in ("Body part C0926510 root 2 more children", "Disease", "disease number 5")]
+    )
+    tree.get_by_role("button", name="1,233 siblings below Disease").click()
+    expect(tree.locator(".sibling")).to_have_count(25)
+    expect(tree.get_by_role("link", name="disease number 4", exact=True)).to_be_visible()
+    tree.get_by_role("button", name="1,208 more", exact=True).click()
+    expect(tree.locator(".sibling")).to_have_count(50)
+    tree.get_by_role("button", name="1,233 siblings below Disease").click()
+    expect(items).to_have_count(3)
+    for text, view in (("Compare with…", "comparison"), ("Path to…", "path"), ("Similarity to…", "similarity")):
+        expect(explorer.page.get_by_role("link", name=text)).to_have_attribute("href", f"#/{view}?a=C8100005")
+    tree.get_by_role("button", name="From Body part down to this concept").click()
+    expect(items.filter(visible=True)).to_have_count(1)
+    explorer.go("#/concept?cui=C9000011")  # by two ways
+    expect(tree.locator("strong")).to_have_count(2)
+    expect(items.last).to_contain_text("C9000011 again")
+    explorer.go("#/concept?cui=C9000001")
+    expect(items.first).to_contain_text("C9000002 in a cycle 1 sibling")
+    explorer.go("#/concept?cui=C0926510")
+    expect(tree).to_contain_text("A root: nothing is broader.")
+
+
+def test_a_tree_of_many_ways_is_folded_and_counted(browser: Browser, tmp_path: Path) -> None:
+    name = "n{}-{}".format
+    layers = [(name(up + 1, low), name(up, high)) for up in range(15) for low in range(10) for high in range(10)]
+    deeper = [(name(up + 1, 0), name(up, 0)) for up in range(15, 80)]
+    graph = SnapshotGraph.of([*layers, *deeper, (name(81, 0), name(80, 0)), (name(81, 0), "another")], name="many ways")
+    with (
+        running_service(graph, routes=lambda core, admission: explorer_routes()) as service,
+        opened(browser, service.http + "/") as explorer,
+    ):
+        tree = explorer.page.get_by_role("region", name="From the root")
+        explorer.go(f"#/concept?cui={name(14, 3)}")
+        expect(tree).to_contain_text("140 broader concepts Of 1,320 rows one way to this concept is open.")
+        expect(tree.locator("strong").first).to_be_visible()
+        for row in ("n0-1", "n1-1"):
+            tree.get_by_role("button", name=f"From {row} down to this concept").first.click()
+        again = tree.get_by_role("button", name="n2-0 is shown above: go there").first
+        again.click()
+        expect(tree.get_by_role("link", name="n2-0", exact=True).first).to_be_focused()
+        explorer.go(f"#/concept?cui={name(80, 0)}")
+        expect(tree).to_contain_text("The nearest 200 of 215 broader concepts; the roots are further up.")
+        explorer.go(f"#/neighbourhood?cui={name(80, 0)}&hops=2")
+        legend = explorer.page.get_by_role("list", name="Legend")
+        expect(legend).to_contain_text("above: concepts that share a narrower one")
+        svg = explorer.saved("SVG", tmp_path)
+        heights = [at_in(svg, text)[1] for text in (f"also broader than {name(81, 0)}", "another", name(80, 0))]
+        assert heights == sorted(heights)
+
+
 def test_a_release_exchanged_meanwhile_is_announced(browser: Browser, graph: SnapshotGraph, tmp_path: Path) -> None:
     newer = SnapshotGraph.of([(STEM, "C0006104")], names={STEM: "Brainstem, newer"}, name="2027AA", identifiers="cui")
     with (
@@ -503,7 +559,8 @@ def test_a_small_neighbourhood_comes_as_a_picture_first(explorer: Explorer) -> N
 def test_concepts_are_coloured_by_vocabulary_or_semantic_type(explorer: Explorer, tmp_path: Path) -> None:
     explorer.go(f"#/neighbourhood?cui={STEM}&hops=2")
     legend = explorer.page.get_by_role("list", name="Legend")
-    expect(legend).to_have_text("centre")
+    expect(legend.get_by_role("listitem")).to_contain_text(["left: broader", "centre"])
+    expect(explorer["#colour-choice"]).to_have_value("none")  # of one vocabulary only
     explorer["#colour-choice"].select_option("semantic type")
     expect(legend.get_by_role("listitem")).to_contain_text(
         ["① no semantic type", "② Body Part, Organ, or Organ Component (1)"]
@@ -515,6 +572,69 @@ def test_concepts_are_coloured_by_vocabulary_or_semantic_type(explorer: Explorer
     assert "② Body Part, Organ, or Organ Component (1)" in svg
     explorer["#colour-choice"].select_option("vocabulary")
     expect(legend).to_contain_text("① MSH")
+
+
+def test_broader_stands_left_narrower_right_and_siblings_below(explorer: Explorer, tmp_path: Path) -> None:
+    explorer.go("#/neighbourhood?cui=C0003842&hops=2")
+    canvas = explorer.page.get_by_role("application")
+    expect(canvas).to_be_visible()
+    centre, broad, broadest, narrow, sibling = (
+        at_in(explorer.saved("SVG", tmp_path), name)
+        for name in ("Arteries", "Blood vessels", "Cardiovascular system", "Aorta", "Veins")
+    )
+    assert broadest[0] < broad[0] < centre[0] < narrow[0]
+    assert max(broadest[1], broad[1], narrow[1]) - centre[1] < LINE_OF_TEXT  # the centre has two lines
+    assert (sibling[0] > broad[0], sibling[1] > centre[1]) == (True, True)
+    expect(explorer.page.get_by_role("list", name="Legend")).to_contain_text("below: siblings")
+    for width in (320, 1024, 1400):
+        explorer.page.set_viewport_size({"width": width, "height": 800})
+        explorer.open("#/neighbourhood?cui=C0003842&hops=2")
+        assert float(canvas.get_attribute("data-text") or 0) >= 12  # pixels on the screen
+        assert explorer.page.evaluate("document.documentElement.scrollWidth") <= width
+    explorer.page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def test_a_concept_is_expanded_in_place_and_the_way_back_takes_it_away(explorer: Explorer, tmp_path: Path) -> None:
+    explorer.go("#/neighbourhood?cui=C0003842")
+    canvas, total = explorer.page.get_by_role("application"), explorer["#total"]
+    expect(total).to_contain_text("2 drawn")
+    canvas.evaluate("(canvas) => { canvas.theSame = true; }")
+    for key in ("ArrowLeft", "ArrowLeft", "e"):
+        canvas.press(key)
+    expect(total).to_contain_text("2 concepts within 1 hop in both directions; 2 drawn, and 2 beyond")
+    expect(canvas).to_be_focused()
+    drawn = json.loads(explorer.saved("JSON", tmp_path))["drawn"]["concepts"]
+    assert sorted(drawn) == ["C0003483", "C0003842", VESSELS, "C0007226", VEINS]
+    expect(explorer[".chosen"]).to_contain_text("Blood vessels")
+    canvas.press("ArrowLeft")  # to what came into the picture, which is expanded in turn
+    expect(explorer[".chosen"]).to_contain_text("Cardiovascular system")
+    expect(explorer["#expand"]).to_have_count(0)  # all its parents and children are there
+    address = explorer.page.url
+    explorer["#colour-choice"].select_option("vocabulary")
+    expect(explorer.page).to_have_url(re.compile("colour=vocabulary"))
+    explorer.page.go_back()
+    expect(explorer["#colour-choice"]).to_have_value("none")
+    explorer.page.go_back()
+    expect(total).to_have_text("2 concepts within 1 hop in both directions; 2 drawn")
+    assert canvas.evaluate("(canvas) => canvas.theSame") is True  # the page was not shown again
+    explorer.page.go_forward()
+    expect(total).to_contain_text("2 beyond")
+    explorer.open(address.removeprefix(explorer.base))
+    expect(total).to_contain_text("2 beyond")
+    explorer.go("#/neighbourhood?cui=C9000001&hops=2")
+    explorer["#all"].check()
+    expect(explorer.page).to_have_url(re.compile("all=yes"))
+    expect(explorer["#all"]).to_be_focused()
+    explorer.page.go_back()
+    expect(explorer["#all"]).not_to_be_checked()
+
+
+def at_in(svg: bytes, text: str) -> tuple[float, float]:
+    """The place of a text in a picture."""
+    for row in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}tspan"):  # noqa: S314 - made by the page under test
+        if row.text == text:
+            return float(row.get("x", "nan")), float(row.get("y", "nan"))
+    raise AssertionError(text)
 
 
 def test_the_centre_shows_the_first_of_its_family(explorer: Explorer, tmp_path: Path) -> None:
@@ -833,7 +953,7 @@ def test_the_concept_at_hand_is_taken_along_to_other_views(explorer: Explorer) -
 def test_the_way_back_leads_through_the_views(explorer: Explorer) -> None:
     explorer.choose("Search for a concept", "brain stem")
     expect(explorer["#card h1"]).to_have_text("Brain stem")
-    explorer.page.get_by_role("link", name="Path from here").click()
+    explorer.page.get_by_role("link", name="Path to…").click()
     explorer.choose("To", "head")
     expect(explorer["#hops"]).to_have_text(re.compile("3 hops"))
     explorer.page.get_by_role("link", name="Neighbourhood of").click()

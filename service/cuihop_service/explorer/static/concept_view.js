@@ -3,13 +3,13 @@
 import { el, fill, copyButton, grouped, counted, announce } from "./dom.js";
 import { address, conceptAddress, go } from "./address.js";
 import { conceptField } from "./concept_field.js";
+import { lineage, pageByPage } from "./lineage.js";
 import { reported } from "./problems.js";
 import { cypherPanel, conceptCypher } from "./cypher.js";
 import { NO_NAMES } from "./names.js";
 import { rowOfLeftOut, saveButtons } from "./saving.js";
 import { namedNeighbourhood, wholeNeighbourhood } from "./whole_neighbourhood.js";
 
-const PAGE = 25;
 const SYNONYMS = 12;
 const DEFINITIONS = 3;
 
@@ -128,6 +128,7 @@ function showCard(app, card, requested, concept, signal) {
   document.title = `${title} – cuihop`;
   const parents = el("ul", { class: "related" });
   const children = el("ul", { class: "related" });
+  const button = (text, view, query) => el("a", { class: "button", href: address(view, query) }, text);
   fill(
     card,
     el(
@@ -138,21 +139,24 @@ function showCard(app, card, requested, concept, signal) {
       el("p", { class: "row" }, el("code", { class: "cui" }, concept.cui),
         copyButton("Copy identifier", concept.cui), concept.name && copyButton("Copy name", concept.name),
         copyButton("Copy link", location.href)),
-      concept.semantic_types.length > 0 && el("ul", { class: "chips", "aria-label": "Semantic types" },
-        concept.semantic_types.map((type) => el("li", {}, type.name, " ", el("small", {}, type.tui)))),
       concept.names_hidden && el("p", { class: "notice" }, `${NO_NAMES}.`),
-      concept.sabs?.length > 0 && el("p", { class: "vocabularies", title: "source vocabularies that assert an is_a edge of it" },
-        el("b", {}, "Vocabularies: "), concept.sabs.join(", ")),
-      synonyms(concept.synonyms),
-      definitions(concept.definitions ?? []),
       el("p", { class: "row" },
-        el("a", { class: "button", href: address("path", { a: concept.cui }) }, "Path from here"),
-        el("a", { class: "button", href: address("neighbourhood", { cui: concept.cui }) }, "Neighbourhood")),
-      el("div", { class: "columns" },
-        el("section", { "aria-label": "Parents" },
-          el("h2", {}, counted(concept.parents, "parent"), el("small", {}, " broader")), parents),
-        el("section", { "aria-label": "Children" },
-          el("h2", {}, counted(concept.children, "child", "children"), el("small", {}, " narrower")), children)),
+        button("Compare with…", "comparison", { a: concept.cui }), button("Path to…", "path", { a: concept.cui }),
+        button("Similarity to…", "similarity", { a: concept.cui }), button("Neighbourhood", "neighbourhood", { cui: concept.cui })),
+      el("div", { class: "beside" },
+        el("div", {},
+          concept.semantic_types.length > 0 && el("ul", { class: "chips", "aria-label": "Semantic types" },
+            concept.semantic_types.map((type) => el("li", {}, type.name, " ", el("small", {}, type.tui)))),
+          concept.sabs?.length > 0 && el("p", { class: "vocabularies", title: "source vocabularies that assert an is_a edge of it" },
+            el("b", {}, "Vocabularies: "), concept.sabs.join(", ")),
+          synonyms(concept.synonyms),
+          definitions(concept.definitions ?? []),
+          el("section", { "aria-label": "Parents" },
+            el("h2", {}, counted(concept.parents, "parent"), el("small", {}, " broader")), parents)),
+        el("div", {},
+          lineage(app, concept, signal),
+          el("section", { "aria-label": "Children" },
+            el("h2", {}, counted(concept.children, "child", "children"), el("small", {}, " narrower")), children))),
     ),
     cypherPanel(conceptCypher(concept.cui)),
     savings(app, concept, title, signal),
@@ -230,37 +234,20 @@ function synonyms(all) {
 
 /** Parents or children by name, page by page; for parents also the vocabularies that assert them. */
 function listOf(app, list, concept, direction, signal, withSources) {
-  const total = direction === "up" ? concept.parents : concept.children;
-  if (total === 0) return;
-  /** @type {Awaited<ReturnType<typeof namedNeighbourhood>> | null} */
-  let all = null;
-  const more = async (shown) => {
-    const limit = shown + PAGE;
-    all ??= await namedNeighbourhood(app, { cui: concept.cui, hops: 1, direction }, signal);
-    const rows = all.concepts.slice(shown, limit).map(({ cui, name }) => {
+  if ((direction === "up" ? concept.parents : concept.children) === 0) return;
+  fill(list, el("li", { class: "waiting" }, "Loading …"));
+  reported(list, signal, async () => {
+    const all = await namedNeighbourhood(app, { cui: concept.cui, hops: 1, direction }, signal);
+    let queue = Promise.resolve();
+    fill(list);
+    pageByPage(list, all.concepts, all.total, ({ cui, name }) => {
       const sources = el("small", { class: "sabs" });
-      return { cui, sources, item: el("li", {}, el("a", { href: conceptAddress(cui) }, name ?? cui), " ",
-        el("code", {}, cui), " ", sources) };
-    });
-    if (shown === 0) fill(list);
-    list.querySelector("li.more")?.remove();
-    list.append(...rows.map((row) => row.item));
-    if (limit < all.concepts.length) list.append(moreItem(limit, all.total));
-    if (shown > 0) rows[0]?.item.querySelector("a")?.focus();
-    if (withSources) {
-      for (const { cui, sources } of rows) { // one after the other: nobody waits for them
+      const item = el("li", {}, el("a", { href: conceptAddress(cui) }, name ?? cui), " ", el("code", {}, cui), " ", sources);
+      if (withSources) queue = queue.then(() => reported(sources, signal, async () => { // one after the other: nobody waits for them
         const step = await app.service.get("v1/path", { a: concept.cui, b: cui, direction: "up", max_hops: 1 }, signal);
         sources.textContent = (step.path?.[1]?.sabs ?? []).join(", ");
-      }
-    }
-  };
-  const moreItem = (shown, number) => {
-    const item = el("li", { class: "more" });
-    const button = el("button", { type: "button", class: "quiet small" }, `${grouped(number - shown)} more`);
-    button.addEventListener("click", () => reported(item, signal, () => more(shown)));
-    item.append(button);
-    return item;
-  };
-  fill(list, el("li", { class: "waiting" }, "Loading …"));
-  reported(list, signal, () => more(0));
+      }));
+      return item;
+    });
+  });
 }

@@ -9,7 +9,7 @@ const KEYS = {
 };
 
 /** What concepts may be coloured by. @type {[string, string][]} */
-export const COLOURINGS = [["", "nothing"], ["vocabulary", "vocabulary"], ["type", "semantic type"]];
+export const COLOURINGS = [["none", "nothing"], ["vocabulary", "vocabulary"], ["type", "semantic type"]];
 
 /**
  * The group of each concept, the largest groups first.

@@ -15,7 +15,9 @@ import { keyView } from "./key_view.js";
 /**
  * What every view has.
  * @typedef {{service: Service, release: any, names: (cuis: string[], signal?: AbortSignal) => Promise<Map<string, string|null>>,
- *   captions: import("./caption_view.js").Captions|null}} App
+ *   captions: import("./caption_view.js").Captions|null,
+ *   stay: ((view: string, query: URLSearchParams) => boolean)|null}} App
+ * `stay` is set by a view that can follow an address without being shown again: whether it does.
  * @typedef {(app: App, place: HTMLElement, query: URLSearchParams, signal: AbortSignal) => Promise<void>} View
  */
 
@@ -46,6 +48,7 @@ const app = {
   release: null,
   names,
   captions: null,
+  stay: null,
 };
 
 /** Names of concepts; null where the release gives none or the key may not see them. */
@@ -76,6 +79,7 @@ function showBadges() {
 /** Learns what is served, then shows what the address names. */
 async function begin() {
   forget.hidden = !key.get();
+  app.stay = null;
   try {
     const release = await app.service.get("v1/release");
     if (release.digest !== app.release?.digest) nameByCui = new Map();
@@ -92,10 +96,12 @@ async function begin() {
 /** Shows what the address names. */
 async function show() {
   if (!app.release) return begin();
+  const { view, query } = here();
+  if (app.stay?.(view, query)) return;
+  app.stay = null;
   showing.abort();
   showing = new AbortController();
   const { signal } = showing;
-  const { view, query } = here();
   for (const link of document.querySelectorAll("nav a")) {
     if (link.getAttribute("data-view") === view) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
@@ -116,6 +122,7 @@ async function show() {
     if (!signal.aborted && document.activeElement === main) keepFocus(focused); // what had it may have come with the answer
   } catch (error) {
     if (signal.aborted) return;
+    app.stay = null;
     fill(main, problemPanel(error, show));
   }
 }

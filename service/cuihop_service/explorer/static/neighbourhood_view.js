@@ -19,7 +19,7 @@ const LARGE_ON_A_PHONE = 30;
 
 /** @type {import("./main.js").View} */
 export async function neighbourhoodView(app, place, query, signal) {
-  const requested = {
+  const read = (query) => ({
     cui: query.get("cui") ?? "",
     hops: whole(query.get("hops"), 1, 1, FARTHEST),
     direction: directionIn(query),
@@ -29,7 +29,8 @@ export async function neighbourhoodView(app, place, query, signal) {
     filter: query.get("filter") ?? "",
     sort: query.get("sort") ?? "",
     colour: COLOURINGS.some(([value]) => value === query.get("colour")) ? query.get("colour") : "",
-  };
+  });
+  const requested = read(query);
   document.title = "Neighbourhood – cuihop";
   const to = (changed) => {
     const next = { ...requested, ...changed };
@@ -62,13 +63,13 @@ export async function neighbourhoodView(app, place, query, signal) {
     const name = (await app.names([cui], signal)).get(cui) ?? null;
     if (centre.input.value === requested.cui) centre.show(requested.cui, name);
     document.title = `Around ${name ?? cui} – cuihop`;
-    await show(app, answer, { requested, to, around: { ...requested, cui }, name: name ?? cui, total }, signal);
+    await show(app, answer, { requested, read, to, around: { ...requested, cui }, name: name ?? cui, total }, signal);
   });
 }
 
 /** Shows a neighbourhood of which the size is known. */
 async function show(app, place, view, signal) {
-  const { requested, around, total, to } = view;
+  const { requested, read, around, total, to } = view;
   const most = matchMedia("(max-width: 40rem)").matches ? LARGE_ON_A_PHONE : LARGE;
   const as = requested.as || (total > most ? "table" : "picture");
   const summary = el("p", { class: "figure", id: "total" });
@@ -101,6 +102,14 @@ async function show(app, place, view, signal) {
     cypher,
   );
   rendered.draw?.();
+  if (as === "picture") {
+    app.stay = (name, query) => {
+      const next = read(query);
+      const same = name === "neighbourhood" && ["cui", "hops", "direction", "as"].every((field) => next[field] === requested[field]);
+      if (same) rendered.follow(next);
+      return same;
+    };
+  }
   announce(summary.textContent ?? "");
 }
 
@@ -114,7 +123,7 @@ function savings(app, { requested, around, name, total }, rendered, signal) {
   const columns = ["cui", "name", "hops", "parents", "children", "vocabularies", "semantic_types"];
   return saveButtons(app, `around-${around.cui}-${requested.direction}-${requested.hops}`, `Neighbourhood of ${name}`, {
     picture: rendered.picture,
-    caption: () => `${rendered.drawn().concepts.length - 1} of ${counted(total, "concept")} within ${counted(requested.hops, "hop")}, ${directionInWords(requested.direction)}`,
+    caption: () => `${rendered.within()} of ${counted(total, "concept")} within ${counted(requested.hops, "hop")}, ${directionInWords(requested.direction)}`,
     json: async () => {
       const { concepts, edges } = await all();
       const drawn = rendered.drawn?.();

@@ -6,7 +6,7 @@ import { FONT, FONT_SIZE, LINE } from "./boxes.js";
 import { svgOf } from "./svg.js";
 
 const LARGEST_ZOOM = 1.15; // at first sight
-const SMALLEST_ZOOM = 0.6; // at first sight: what is smaller cannot be read, and is better moved
+const SMALLEST_ZOOM = 12 / FONT_SIZE; // at first sight: smaller text cannot be read, and is better scrolled to
 const STEP = 1.25;
 const MARGIN = 20;
 const LEAST_HEIGHT = 170;
@@ -18,7 +18,7 @@ const MOST_PIXELS = 100_000_000;
 export function colours() {
   const style = getComputedStyle(document.documentElement);
   const read = (name) => style.getPropertyValue(name).trim();
-  const kinds = ["plain", "end", "folded", "matched", "near", "alone", "unknown", "family",
+  const kinds = ["plain", "end", "folded", "matched", "near", "alone", "unknown", "family", "siblings", "coparents",
     ...Array.from({ length: 8 }, (_, place) => `group-${place + 1}`)];
   return {
     background: read("--surface"),
@@ -50,13 +50,15 @@ function styles() {
       },
     })),
     { selector: "node[?strong]", style: { "border-width": 3 } },
-    { selector: 'node[kind = "family"]', style: { events: "no", "border-width": 1, "z-index": -1, "z-index-compare": "manual" } },
+    { selector: "node[?frame]", style: { events: "no", "border-width": 1, "z-index": -1, "z-index-compare": "manual",
+      "text-valign": "top", "text-margin-y": LINE + 5, "font-style": "italic" } },
+    { selector: 'node[kind = "family"]', style: { "z-index": 0 } },
     {
       selector: "edge",
       style: {
         width: 1.4, "line-color": of.line, "target-arrow-color": of.line, "target-arrow-shape": "triangle",
         "arrow-scale": 0.9, "curve-style": "bezier", "source-endpoint": "data(start)", "target-endpoint": "data(end)", label: "data(text)", color: of.text, "font-family": FONT,
-        "font-size": 11, "text-background-color": of.background, "text-background-opacity": 1,
+        "font-size": FONT_SIZE, "text-background-color": of.background, "text-background-opacity": 1,
         "text-background-padding": "2px", "overlay-opacity": 0,
       },
     },
@@ -74,24 +76,30 @@ function ends(edge, at) {
   return from.x > to.x ? { start: "-50% 0%", end: "50% 0%" } : { start: "50% 0%", end: "-50% 0%" };
 }
 
-/** How far to move what lies between two bounds, so that nothing is left empty beside it, or as little as can be. */
-function inside(low, high, size) {
-  if (high - low < size - 2 * MARGIN) return (size - low - high) / 2;
-  return Math.max(0, size - MARGIN - high) + Math.min(0, MARGIN - low);
+/** The rectangle around boxes. */
+function boundsOf(boxes) {
+  const [left, top] = [Math.min(...boxes.map((one) => one.x - one.width / 2)), Math.min(...boxes.map((one) => one.y - one.height / 2))];
+  return { left, top, width: Math.max(...boxes.map((one) => one.x + one.width / 2)) - left,
+    height: Math.max(...boxes.map((one) => one.y + one.height / 2)) - top };
 }
 
 export class Picture {
   /**
    * A picture to be drawn later: see `draw`.
-   * @param {{label: string, onopen: (node: any) => void, onselect?: (node: any) => void}} options
+   * @param {{label: string, onopen: (node: any) => void, onselect?: (node: any) => void, onexpand?: (node: any) => void}} options
    */
-  constructor({ label, onopen, onselect }) {
+  constructor({ label, onopen, onselect, onexpand }) {
     this.onopen = onopen;
     this.onselect = onselect;
+    this.onexpand = onexpand;
     this.canvas = el("div", {
       class: "canvas", tabindex: "0", role: "application", "aria-label": label,
       "aria-roledescription": "picture of concepts",
     });
+    // The page scrolls a sheet as large as the picture; the canvas stays in sight, and draws the part that is to be seen.
+    this.sheet = el("div", {}, this.canvas);
+    this.scroller = el("div", { class: "scroller" }, this.sheet);
+    this.larger = el("small", { hidden: true }, "Larger than its window: scroll or drag it.");
     const button = (text, name, act) =>
       el("button", { type: "button", class: "quiet", "aria-label": name, title: name, onclick: act }, text);
     this.key = el("ul", { class: "legend", "aria-label": "Legend" });
@@ -99,13 +107,16 @@ export class Picture {
       "div",
       {},
       el("div", { class: "picture" },
-        this.canvas,
-        el("div", { class: "zoom" },
+        el("div", { class: "zoom" }, this.larger,
           button("+", "Zoom in", () => this.#zoom(STEP)),
           button("−", "Zoom out", () => this.#zoom(1 / STEP)),
-          button("⤢", "Show all", () => this.cy?.fit(undefined, MARGIN)))),
+          button("⤢", "Show all", () => this.#showAll())),
+        this.scroller),
       this.key,
     );
+    this.scroller.addEventListener("scroll", () => this.#follow());
+    this.resized = new ResizeObserver(() => this.#settle());
+    this.resized.observe(this.scroller);
     this.canvas.addEventListener("keydown", (event) => this.#key(event));
     this.canvas.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.metaKey) event.stopImmediatePropagation(); // the wheel moves the page
@@ -117,24 +128,29 @@ export class Picture {
   /**
    * @param {import("./boxes.js").Box[]} boxes placed
    * @param {import("./boxes.js").Edge[]} edges
-   * @param {{centre?: string|null, frames?: import("./boxes.js").Box[], legend?: {kind: string, text: string}[]}} [options]
+   * @param {{centre?: string|null, frames?: import("./boxes.js").Box[], legend?: {kind: string, text: string, strong?: boolean}[]}} [options]
    *   `centre` must be seen at first sight; `frames` lie behind the boxes; `legend` says what their kinds mean
    */
   draw(boxes, edges, { centre = null, frames = [], legend = [] } = {}) {
     Object.assign(this, { boxes, edges, frames, legend, centre });
-    fill(this.key, legend.map(({ kind, text }) => el("li", {}, el("span", { class: `swatch ${kind}` }), text)));
+    fill(this.key, legend.map(({ kind, text, strong }) => el("li", {}, el("span", { class: `swatch ${kind}${strong ? " strong" : ""}` }), text)));
     const all = [...frames, ...boxes];
     const at = new Map(all.map((one) => [one.id, one]));
-    const view = this.cy && { zoom: this.cy.zoom(), selected: this.cy.$("node:selected").id() };
+    const view = this.cy && { zoom: this.cy.zoom(), selected: this.selected(),
+      place: centre !== null && this.cy.getElementById(centre).renderedPosition() };
     this.cy?.destroy();
-    this.canvas.style.height = `${this.#height(all)}px`;
+    this.bounds = boundsOf(all);
+    this.sheet.style.width = this.sheet.style.height = "0"; // the last one may have been larger
+    this.scroller.style.height = `${this.#height()}px`;
+    this.canvas.style.width = `${this.scroller.clientWidth}px`;
+    this.canvas.style.height = `${this.scroller.clientHeight}px`;
     this.cy = cytoscape({
       container: this.canvas,
       elements: [
         ...all.map((one) => ({
           group: "nodes",
-          data: { id: one.id, kind: one.kind, strong: one.strong, label: one.lines.join("\n"), width: one.width, height: one.height },
-          selectable: one.kind !== "family",
+          data: { id: one.id, kind: one.kind, strong: one.strong, label: one.lines.join("\n"), width: one.width, height: one.height, frame: frames.includes(one) },
+          selectable: !frames.includes(one),
           position: { x: one.x, y: one.y },
         })),
         ...edges.map((edge, place) => ({
@@ -149,10 +165,16 @@ export class Picture {
       minZoom: 0.05,
       maxZoom: 3,
       autoungrabify: true,
+      userPanningEnabled: !matchMedia("(pointer: coarse)").matches, // a finger scrolls
       boxSelectionEnabled: false,
       selectionType: "single",
     });
-    this.#firstSight(centre);
+    if (view?.place) {
+      const { x, y } = at.get(centre);
+      this.cy.viewport({ zoom: view.zoom, pan: { x: view.place.x - x * view.zoom, y: view.place.y - y * view.zoom } });
+    } else this.#firstSight(centre);
+    this.#settle();
+    this.cy.on("dragpan scrollzoom pinchzoom", () => this.#settle());
     this.cy.on("tap", "node", (event) => {
       const node = this.#node(event.target.id());
       if (node.kind === "folded") this.onopen(node);
@@ -165,6 +187,7 @@ export class Picture {
   /** Ends it; its listeners too. */
   destroy() {
     removeEventListener("appearance", this.repaint);
+    this.resized.disconnect();
     this.cy?.destroy();
     this.cy = undefined;
   }
@@ -195,13 +218,49 @@ export class Picture {
     return this.boxes.find((one) => one.id === id);
   }
 
+  /** The identifier of the selected box, if any. */
+  selected() {
+    return this.cy?.$("node:selected").id();
+  }
+
   /** As high as the picture is at first sight, within reason. */
-  #height(boxes) {
-    const across = Math.max(...boxes.map((one) => one.x + one.width / 2)) - Math.min(...boxes.map((one) => one.x - one.width / 2));
-    const down = Math.max(...boxes.map((one) => one.y + one.height / 2)) - Math.min(...boxes.map((one) => one.y - one.height / 2));
-    const zoom = Math.min(LARGEST_ZOOM, Math.max(SMALLEST_ZOOM, (this.canvas.clientWidth - 2 * MARGIN) / across));
-    const most = innerHeight * MOST_PART;
-    return Math.round(Math.max(LEAST_HEIGHT, Math.min(most, down * zoom + 4 * MARGIN)));
+  #height() {
+    const { width, height } = this.bounds;
+    const zoom = Math.min(LARGEST_ZOOM, Math.max(SMALLEST_ZOOM, (this.scroller.clientWidth - 2 * MARGIN) / width));
+    return Math.round(Math.max(LEAST_HEIGHT, Math.min(innerHeight * MOST_PART, height * zoom + 4 * MARGIN)));
+  }
+
+  /** Lets the sheet be as large as the picture now is, and scrolls to where the picture was moved. */
+  #settle() {
+    const { cy, scroller, sheet, canvas, bounds } = this;
+    if (!cy || !scroller.clientWidth) return;
+    const zoom = cy.zoom();
+    const pan = { ...cy.pan() };
+    sheet.style.width = `${Math.ceil(bounds.width * zoom + 2 * MARGIN)}px`;
+    sheet.style.height = `${Math.ceil(bounds.height * zoom + 2 * MARGIN)}px`;
+    canvas.style.width = `${scroller.clientWidth}px`;
+    canvas.style.height = `${scroller.clientHeight}px`;
+    this.larger.hidden = sheet.offsetWidth <= scroller.clientWidth && sheet.offsetHeight <= scroller.clientHeight;
+    cy.resize();
+    canvas.dataset.text = (FONT_SIZE * zoom).toFixed(1); // pixels on the screen
+    scroller.scrollLeft = MARGIN - bounds.left * zoom - pan.x;
+    scroller.scrollTop = MARGIN - bounds.top * zoom - pan.y;
+    this.#follow();
+  }
+
+  /** Draws the part to which the page has scrolled; a small picture in the middle. */
+  #follow() {
+    const { cy, scroller, bounds } = this;
+    if (!cy) return;
+    const zoom = cy.zoom();
+    const free = (whole, part) => Math.max(0, whole - part * zoom - 2 * MARGIN) / 2;
+    cy.pan({ x: free(scroller.clientWidth, bounds.width) + MARGIN - bounds.left * zoom - scroller.scrollLeft,
+      y: free(scroller.clientHeight, bounds.height) + MARGIN - bounds.top * zoom - scroller.scrollTop });
+  }
+
+  #showAll() {
+    this.cy?.fit(undefined, MARGIN);
+    this.#settle();
   }
 
   #firstSight(centre) {
@@ -210,17 +269,17 @@ export class Picture {
     if (cy.zoom() > LARGEST_ZOOM) {
       cy.zoom(LARGEST_ZOOM);
       cy.center();
-    } else if (cy.zoom() < SMALLEST_ZOOM && centre !== null) {
+    } else if (cy.zoom() < SMALLEST_ZOOM) {
       cy.zoom(SMALLEST_ZOOM);
-      cy.center(cy.getElementById(centre));
-      const { x1, y1, x2, y2 } = cy.elements().renderedBoundingBox();
-      cy.panBy({ x: inside(x1, x2, cy.width()), y: inside(y1, y2, cy.height()) });
+      if (centre === null) cy.pan({ x: MARGIN - this.bounds.left * SMALLEST_ZOOM, y: MARGIN - this.bounds.top * SMALLEST_ZOOM });
+      else cy.center(cy.getElementById(centre));
     }
   }
 
   #zoom(factor) {
     const { cy } = this;
     cy?.zoom({ level: cy.zoom() * factor, renderedPosition: { x: cy.width() / 2, y: cy.height() / 2 } });
+    this.#settle();
   }
 
   #key(event) {
@@ -233,7 +292,8 @@ export class Picture {
       if (id) this.onopen(this.#node(id));
     } else if (event.key === "+" || event.key === "=") this.#zoom(STEP);
     else if (event.key === "-") this.#zoom(1 / STEP);
-    else if (event.key === "0") cy.fit(undefined, MARGIN);
+    else if (event.key === "0") this.#showAll();
+    else if (event.key.toLowerCase() === "e" && this.selected()) this.onexpand?.(this.#node(this.selected()));
     else return;
     event.preventDefault();
   }
@@ -257,7 +317,10 @@ export class Picture {
     const node = cy.getElementById(best.id);
     node.select();
     const seen = node.renderedBoundingBox();
-    if (seen.x1 < 0 || seen.y1 < 0 || seen.x2 > cy.width() || seen.y2 > cy.height()) cy.center(node);
+    if (seen.x1 < 0 || seen.y1 < 0 || seen.x2 > cy.width() || seen.y2 > cy.height()) {
+      cy.center(node);
+      this.#settle();
+    }
     announce(`${best.text ?? best.name ?? ""} ${best.cui ?? ""} ${best.note ?? ""}`.trim());
     this.onselect?.(best);
   }

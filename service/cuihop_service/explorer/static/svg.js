@@ -11,7 +11,7 @@ const ENTRY = 22; // height of an entry of the legend
 /**
  * A picture with its title above and its legend below.
  * @param {{boxes: import("./boxes.js").Box[], frames: import("./boxes.js").Box[], edges: import("./boxes.js").Edge[],
- *   legend: {kind: string, text: string}[]}} picture
+ *   legend: {kind: string, text: string, strong?: boolean}[]}} picture
  * @param {{title: string, note: string}} heading
  * @param {ReturnType<import("./picture.js").colours>} of
  * @returns {string}
@@ -36,7 +36,7 @@ export function svgOf({ boxes, frames, edges, legend }, { title, note }, of) {
     words([title], left + MARGIN, top + MARGIN + 6, of.text, { size: TITLE_SIZE, anchor: "start", weight: "bold" }),
     words([note], left + MARGIN, top + MARGIN + 30, of.text, { size: NOTE_SIZE, anchor: "start" }),
   );
-  for (const one of frames) root.append(frameOf(one, of));
+  for (const one of frames) root.append(frameOf(one, of), words(one.lines, one.x, one.y - one.height / 2 + LINE - 2, of.text));
   for (const edge of edges) {
     const from = at.get(edge.from);
     const to = at.get(edge.to);
@@ -49,13 +49,13 @@ export function svgOf({ boxes, frames, edges, legend }, { title, note }, of) {
     else if (edge.kind === "near") line.setAttribute("stroke-dasharray", "6 4");
     else line.setAttribute("marker-end", "url(#tip)");
     root.append(line);
-    if (edge.text) root.append(words([edge.text], (x1 + x2) / 2, (y1 + y2) / 2, of.text, { size: 11, halo: of.background }));
+    if (edge.text) root.append(words([edge.text], (x1 + x2) / 2, (y1 + y2) / 2, of.text, { halo: of.background }));
   }
   for (const one of boxes) root.append(frameOf(one, of), words(one.lines, one.x, one.y, of.text));
-  legend.forEach(({ kind, text }, place) => {
+  legend.forEach(({ kind, text, strong }, place) => {
     const y = below + (place + 0.5) * ENTRY;
-    root.append(frameOf({ kind, x: left + MARGIN + 8, y, width: 16, height: 14 }, of),
-      words([text], left + MARGIN + ENTRY, y, of.text, { anchor: "start" }));
+    if (of.kinds[kind]) root.append(frameOf({ kind, strong, x: left + MARGIN + 8, y, width: 16, height: 14 }, of));
+    root.append(words([text], left + MARGIN + ENTRY, y, of.text, { anchor: "start" }));
   });
   return new XMLSerializer().serializeToString(root);
 }

@@ -8,19 +8,19 @@ const NAMED = 20_000; // names fetched for a list
 /**
  * The concepts within some hops of one, itself first, then nearest first; as many as the service gives in one answer.
  * @param {import("./main.js").App} app
- * @param {{cui: string, hops: number, direction: string}} requested
+ * @param {{cui: string, hops: number, direction: string, limit?: number}} requested
  * @param {AbortSignal} signal
  * @returns {Promise<{total: number, concepts: any[], edges: import("./boxes.js").Edge[] | null}>} `total` counts the
  *   concepts but the one itself; `edges` are null where there are more concepts than the service packs
  */
-export async function wholeNeighbourhood(app, { cui, hops, direction }, signal) {
+export async function wholeNeighbourhood(app, { cui, hops, direction, limit = app.release.limits.neighbours }, signal) {
   const { limits, digest } = app.release;
   const ofOneRelease = (answer) => {
     if (answer.release !== digest) throw new Problem({ reason: "RELEASE_MISMATCH" });
     return answer;
   };
   const around = ofOneRelease(
-    await app.service.get("v1/neighbourhood", { cui, hops, direction, limit: limits.neighbours }, signal));
+    await app.service.get("v1/neighbourhood", { cui, hops, direction, limit }, signal));
   const found = [{ cui: around.cui, hops: 0 }, ...around.neighbours];
   const concepts = [];
   for (let first = 0; first < found.length; first += limits.concepts) {
