@@ -2,6 +2,7 @@
 
 import { el, fill, counted } from "./dom.js";
 import { address, note } from "./address.js";
+import { vocabularyChoice } from "./vocabularies.js";
 import { Comparison, afterPause, ruleControls, ruleIn, ruleInAddress } from "./comparison.js";
 
 /** @type {import("./main.js").View} */
@@ -35,7 +36,11 @@ export async function comparisonView(app, place, query, signal) {
           onchange: (event) => {
             requested.unknown = event.target.checked ? "isolated" : "error";
             changed();
-          } }), " Count unknown concepts; they match only themselves"))),
+          } }), " Count unknown concepts; they match only themselves")),
+      vocabularyChoice(app.release.sabs, requested.within_sabs, (sabs) => {
+        requested.within_sabs = sabs;
+        changed();
+      })),
     comparison.root,
   );
 

@@ -34,12 +34,13 @@ RETURN c.cui AS cui, c.name AS name, parent.cui AS parent, parent.name AS parent
 ORDER BY parent`;
 }
 
-/** @param {string} direction any, up or down: a vertical path is one of the last two */
-export function pathCypher(a, b, direction, bound, which = 1) {
+/** @param {string} direction any, up or down: a vertical path is one of the last two @param {string[]} sabs none for all */
+export function pathCypher(a, b, direction, bound, which = 1, sabs = []) {
   if (a === b) return `${parameters({ a })}\nMATCH p = (:Concept {cui: $a})\nRETURN p`;
-  return `${parameters({ a, b })}
+  return `${parameters(sabs.length ? { a, b, sabs } : { a, b })}
 MATCH (a:Concept {cui: $a}), (b:Concept {cui: $b})
 MATCH p = allShortestPaths((a)${edges(direction, `..${bound}`)[0]}(b))
+${sabs.length ? "WHERE all(e IN relationships(p) WHERE any(sab IN e.sabs WHERE sab IN $sabs))\n" : ""}\
 ${which === 1 ? "WITH p ORDER BY [n IN nodes(p) | n.cui] LIMIT 1"
     : `WITH [n IN nodes(p) | n.cui] AS cuis, collect(p)[0] AS p ORDER BY cuis SKIP ${which - 1} LIMIT 1`}
 RETURN p`;
