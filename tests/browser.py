@@ -37,6 +37,14 @@ _GO = """
   location.hash = to;
 }).then(() => null)
 """
+_PASTE = """
+(field, text) => {
+  const clipboardData = new DataTransfer();
+  clipboardData.setData("text", text);
+  field.focus();
+  field.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +123,10 @@ class Explorer:
         field.fill(text)
         expect(self.page.get_by_role("option").first).to_be_visible()
         field.press("Enter")
+
+    def paste(self, label: str, text: str) -> None:
+        """Paste a text into a field for concepts."""
+        self.field(label).evaluate(_PASTE, text)
 
     def shot(self, name: str) -> None:
         """A picture of the whole page, for people to look at."""

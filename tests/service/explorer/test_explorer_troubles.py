@@ -193,7 +193,7 @@ def test_without_the_scope_names_identifiers_still_work(
         explorer.open("#/")
         log_in(explorer, keys["nameless"])
         explorer.field("Search").fill("brain")
-        expect(explorer[".status"]).to_have_text("Names are not shown here: give an identifier")
+        expect(explorer[".status"]).to_contain_text("your key lacks the scope “names”")
         explorer.choose("Search", STEM)
         expect(explorer["#card h1"]).to_have_text(STEM)
         expect(explorer["#card"]).to_contain_text("Names are not shown here")

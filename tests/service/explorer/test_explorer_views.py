@@ -27,6 +27,8 @@ from waiting import wait_for
 
 STEM, HEAD, VEINS, VESSELS = "C0006121", "C0018670", "C0042449", "C0005847"
 
+A, B = "Concepts of image A", "Concepts of image B"
+
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> SnapshotGraph:
@@ -605,9 +607,9 @@ def test_a_comparison_gives_the_values_of_the_library_wherever_the_sliders_stand
 ) -> None:
     a, b = {STEM, HEAD, "C0003483"}, {"C0006104", HEAD, VEINS}
     explorer.go("#/comparison")
-    explorer["#set-a"].fill(f"ROCO_1,{';'.join(sorted(a))}")
-    explorer["#set-b"].fill("\n".join(sorted(b)))
-    expect(explorer["#a-status"]).to_have_text("3 concepts; left out: ROCO_1")
+    explorer.paste(A, f"ROCO_1,{';'.join(sorted(a))}")
+    explorer.paste(B, "\n".join(sorted(b)))
+    expect(explorer["#concepts-of-image-a-status"]).to_have_text("3 concepts; 1 not understood")
     for n, lam in ((1, 0.5), (2, 0.5), (3, 0.5), (3, 0.25), (3, 1.0), (0, 0.5), (1, 0.0)):
         explorer["#n"].fill(str(n))
         explorer["#lambda"].fill(str(lam))
@@ -622,6 +624,37 @@ def test_a_comparison_gives_the_values_of_the_library_wherever_the_sliders_stand
     near.first.get_by_role("button", name="Path").click()
     expect(near.first).to_contain_text("Brain stem ↑ Brain")
     explorer.shot("comparison")
+
+
+def test_sets_are_given_as_names(explorer: Explorer, graph: SnapshotGraph) -> None:
+    explorer.go("#/comparison")
+    expect(explorer.field(A)).to_be_focused()
+    explorer.paste(A, f"brain STEM, aorta\nartreies; Vessel, blood;Head ({HEAD}) ; {STEM.lower()}, C9000903; xylophone")
+    held = explorer.page.get_by_role("list", name=f"Chosen: {A}").get_by_role("listitem")
+    expect(held).to_have_text([
+        re.compile(f"^Brain stem {STEM}"), re.compile("^Aorta"),
+        re.compile("“artreies” not understood; nearest: Arteries"),
+        re.compile("^Blood vessels"), re.compile("^Head"), re.compile("^C9000903 retired Blood vessels"),
+        re.compile("“xylophone” not understood"),
+    ])  # fmt: skip
+    expect(explorer["#concepts-of-image-a-status"]).to_have_text("5 concepts; 2 not understood")
+    held.get_by_role("button", name="Arteries").click()
+    held.get_by_role("button", name="Blood vessels", exact=True).click()  # it is there already: one of the two goes
+    expect(explorer.page.get_by_role("button", name="Remove xylophone")).to_be_focused()
+    explorer.page.keyboard.press("Enter")
+    expect(held).to_have_count(5)
+    explorer.choose(B, "truncus")
+    expect(explorer.field(B)).to_have_value("")
+    explorer.page.keyboard.type("veins;head")
+    explorer.page.keyboard.press("Tab")  # what is left in the field counts too
+    a, b = {STEM, HEAD, VESSELS, "C0003483", "C0003842"}, {STEM, VEINS, HEAD}
+    expect(explorer["#why tr"]).to_have_count(1 + len(a | b))
+    assert values(explorer) == (cuihop.iou(a, b), cuihop.nn_iou(a, b, graph))
+    explorer.shot("comparison-names")
+    explorer.field(B).press("Backspace")
+    expect(explorer["#why tr[data-kind=matched]"]).to_have_count(1)
+    explorer.page.reload()
+    expect(held).to_contain_text(["Brain stem", "Aorta", "Arteries", "Blood vessels", "Head"])
 
 
 def test_a_pair_shows_its_similarity_by_every_measure(explorer: Explorer, graph: SnapshotGraph, tmp_path: Path) -> None:
@@ -640,7 +673,7 @@ def test_a_pair_shows_its_similarity_by_every_measure(explorer: Explorer, graph:
     rows = list(csv.DictReader(io.StringIO(explorer.saved("CSV", tmp_path).decode(), newline="")))
     assert {row["how"]: float(row["value"]) for row in rows if row["value"]} == dict(pair.values)
     explorer.shot("comparison-similarity")
-    explorer["#set-b"].fill(f"{HEAD} {VEINS}")
+    explorer.paste(B, VEINS)
     expect(explorer["#why tr"]).to_have_count(4)
     expect(panel).to_have_count(0)
 
@@ -669,7 +702,7 @@ def test_unknown_concepts_are_left_out_or_near_nothing_as_asked(
     assert values(explorer)[1] == cuihop.nn_iou([STEM], b, graph)
     assert set(json.loads(explorer.saved("JSON", tmp_path))["left_out"]) == {"C9999999", "C9000903"}
     explorer.shot("comparison-left-out")
-    explorer["#set-a"].fill(" ".join(a))
+    explorer.page.get_by_role("button", name="Remove C9000903").click()
     expect(left_out).to_contain_text("C9999999: left out of the comparison. This release does not hold it.")
     explorer.page.get_by_label("Count unknown concepts").check()
     expect(explorer["#why tr[data-kind=unknown]"]).to_be_visible()
@@ -682,7 +715,7 @@ def test_a_comparison_stays_where_the_next_one_fails(explorer: Explorer) -> None
     explorer.go(f"#/comparison?a={STEM}&b=C0006104")
     expect(explorer["#nn-iou"]).to_be_visible()
     explorer.page.route("**/v1/relevance", lambda route: route.abort())
-    explorer["#set-b"].fill("C0006104 C0018670")
+    explorer.paste(B, HEAD)
     expect(explorer[".problem"]).to_contain_text("The service does not answer")
     expect(explorer["#nn-iou"]).to_be_visible()
     explorer.page.unroute("**/v1/relevance")

@@ -3,36 +3,41 @@
 import { el, fill, counted } from "./dom.js";
 import { Problem, isCancelled } from "./service.js";
 import { inWords } from "./problems.js";
+import { NO_NAMES } from "./names.js";
 
 const PAUSE = 150; // ms after the last key
 const HITS = 12;
 const SABS = 4; // vocabularies named in the list
+const LIST = /[,;|\t\n]/; // what stands between names
 const OTHERWISE = { form: "another form", spelling: "spelt otherwise", part: "some of the words" }; // kinds of matches
 
 /**
  * @typedef {{cui: string, name: string|null, note: string}} Choice
- * @typedef {{root: HTMLElement, input: HTMLInputElement, cui: string, show: (cui: string, name: string|null) => void}} ConceptField
+ * @typedef {{root: HTMLElement, input: HTMLInputElement, status: HTMLElement, cui: string,
+ *   show: (cui: string, name: string|null) => void}} ConceptField
  */
 
 /**
  * @param {import("./main.js").App} app
- * @param {{label: string, hint?: string, large?: boolean, onchoose: (cui: string) => void}} options
+ * @param {{label: string, hint?: string, large?: boolean, chips?: HTMLElement, onlist?: (text: string) => void,
+ *   onchoose: (cui: string, name: string|null) => void}} options `chips` stand within the field; what is chosen then leaves
+ *   the text empty, and `onlist` gets what was pasted, or typed and left
  * @returns {ConceptField}
  */
-export function conceptField(app, { label, hint, large = false, onchoose }) {
+export function conceptField(app, { label, hint, large = false, chips, onlist, onchoose }) {
   const id = label.toLowerCase().replaceAll(" ", "-"); // the same when the view is shown again: the focus stays
   const list = el("ul", { role: "listbox", id: `${id}-list`, "aria-label": `Concepts for: ${label}`, hidden: true });
   const status = el("p", { class: "status", role: "status", id: `${id}-status` });
   const input = el("input", {
     id, type: "text", role: "combobox", autocomplete: "off", autocapitalize: "off", spellcheck: "false",
     "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": `${id}-list`,
-    "aria-describedby": `${id}-status`, placeholder: hint ?? "name, synonym or identifier",
+    "aria-describedby": `${id}-status`, placeholder: hint ?? (app.release.names ? "name, synonym or identifier" : "identifier"),
   });
   const root = el(
     "div",
     { class: large ? "field large" : "field" },
     el("label", { for: id }, label),
-    el("div", { class: "combo" }, input, list),
+    el("div", { class: chips ? "combo picks" : "combo" }, chips, input, list),
     status,
   );
   /** @type {Choice[]} */
@@ -45,13 +50,25 @@ export function conceptField(app, { label, hint, large = false, onchoose }) {
   let timer = 0;
   /** @type {AbortController|null} */
   let asking = null;
-  const field = { root, input, cui: "", show };
+  const field = { root, input, status, cui: "", show };
 
   function show(cui, name) {
     field.cui = cui;
     input.value = name ? `${name} (${cui})` : cui;
     status.textContent = "";
     close();
+  }
+
+  function empty() {
+    input.value = "";
+    status.textContent = "";
+    close();
+  }
+
+  /** Hands over a text that is more than the beginning of a name. */
+  function handOver(text) {
+    empty();
+    onlist?.(text);
   }
 
   function close() {
@@ -69,8 +86,9 @@ export function conceptField(app, { label, hint, large = false, onchoose }) {
 
   function choose(place) {
     const { cui, name } = choices[place];
-    show(cui, name);
-    onchoose(cui);
+    if (chips) empty();
+    else show(cui, name);
+    onchoose(cui, name);
   }
 
   function mark(place) {
@@ -144,7 +162,8 @@ export function conceptField(app, { label, hint, large = false, onchoose }) {
     } else if (event.key === "Enter") {
       event.preventDefault();
       const current = active >= 0 || input.value.trim() === listed; // else the list is that of a text typed before
-      if (last >= 0 && current) choose(Math.max(0, active));
+      if (chips && active < 0 && LIST.test(input.value)) handOver(input.value);
+      else if (last >= 0 && current) choose(Math.max(0, active));
       else if (field.cui) onchoose(field.cui);
       else if (input.value.trim()) {
         clearTimeout(timer);
@@ -161,7 +180,18 @@ export function conceptField(app, { label, hint, large = false, onchoose }) {
     }
   });
   input.addEventListener("focus", () => input.select());
-  input.addEventListener("blur", () => close());
+  input.addEventListener("blur", () => {
+    if (chips && input.value.trim() && document.activeElement !== input) handOver(input.value); // not of the whole window
+    else close();
+  });
+  if (chips) {
+    input.addEventListener("paste", (event) => {
+      const text = event.clipboardData?.getData("text") ?? "";
+      if (!LIST.test(text) && !/^\s*C\d{7}\b/i.test(text)) return; // a name may be meant otherwise: it has suggestions
+      event.preventDefault();
+      handOver(`${input.value} ${text}`);
+    });
+  }
   return field;
 }
 
@@ -209,7 +239,7 @@ async function suggestions(app, typed, signal) {
   const choices = hits.map((hit) => ({ cui: hit.cui, name: hit.name, note: why(hit, resolution) }));
   if (!resolution) {
     const needs = !app.release.names && !mayBeIdentifier;
-    return { choices, note: needs ? "Names are not shown here: give an identifier" : null };
+    return { choices, note: needs ? `${NO_NAMES}. Give an identifier` : null };
   }
   if (resolution.cui && !choices.some((choice) => choice.cui === resolution.cui)) {
     const successor = resolution.status === "merged" ? `successor of ${resolution.requested}, retired` : "";

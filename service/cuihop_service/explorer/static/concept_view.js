@@ -5,6 +5,7 @@ import { address, conceptAddress, go } from "./address.js";
 import { conceptField } from "./concept_field.js";
 import { reported } from "./problems.js";
 import { cypherPanel, conceptCypher } from "./cypher.js";
+import { NO_NAMES } from "./names.js";
 import { rowOfLeftOut, saveButtons } from "./saving.js";
 import { namedNeighbourhood, wholeNeighbourhood } from "./whole_neighbourhood.js";
 
@@ -122,7 +123,7 @@ function showCard(app, card, requested, concept, signal) {
         copyButton("Copy link", location.href)),
       concept.semantic_types.length > 0 && el("ul", { class: "chips", "aria-label": "Semantic types" },
         concept.semantic_types.map((type) => el("li", {}, type.name, " ", el("small", {}, type.tui)))),
-      concept.names_hidden && el("p", { class: "notice" }, "Names are not shown here: your key lacks the scope “names”, or this service shows none."),
+      concept.names_hidden && el("p", { class: "notice" }, `${NO_NAMES}.`),
       concept.sabs?.length > 0 && el("p", { class: "vocabularies", title: "source vocabularies that assert an is_a edge of it" },
         el("b", {}, "Vocabularies: "), concept.sabs.join(", ")),
       synonyms(concept.synonyms),

@@ -1,5 +1,8 @@
 // Names of concepts: their order, and those that hold the words of a text.
 
+/** Why a caller sees identifiers only. */
+export const NO_NAMES = "Names are not shown here: your key lacks the scope “names”, or this service shows none";
+
 const alphabet = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
 
 /** The order of names; concepts without one stand by their identifier. */

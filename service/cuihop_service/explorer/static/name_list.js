@@ -1,0 +1,103 @@
+// Lists of names and identifiers, as people paste them: which concepts they mean, and what is not understood.
+
+const TOGETHER = 4; // searches at a time
+const HITS = 5; // as many concepts of one name are offered
+const NEAREST = 3;
+
+/**
+ * What one part of a text means: a concept, or none yet and those that come nearest.
+ * @typedef {{cui: string, name: string|null, note: string, text: string, hits: {cui: string, name: string|null}[]}} Entry
+ *   `cui` is empty if the text is not understood; `note` says why, or what is particular
+ */
+
+/** Names and states of identifiers, in their order. @returns {Promise<Entry[]>} */
+export async function described(app, cuis, signal) {
+  const entries = [];
+  for (let first = 0; first < cuis.length; first += app.release.limits.concepts) {
+    const chunk = cuis.slice(first, first + app.release.limits.concepts);
+    const { resolutions } = await app.service.post("v1/resolutions", { cuis: chunk }, signal);
+    const successors = resolutions.flatMap((one) => [one.cui, ...one.candidates.map(({ cui }) => cui)]).filter(Boolean);
+    const names = successors.length ? await app.names(successors, signal).catch(() => new Map()) : new Map();
+    chunk.forEach((cui, i) => {
+      const { status, cui: current, candidates } = resolutions[i];
+      const note = { current: "", merged: `retired; now ${current}`, retired: "retired" }[status] ?? "not in this release";
+      entries.push({ cui, text: cui, note, name: names.get(current) ?? null,
+        hits: candidates.map((one) => ({ cui: one.cui, name: names.get(one.cui) ?? null })) });
+    });
+  }
+  return entries;
+}
+
+/**
+ * The concepts that a text lists, with semicolons, commas or line ends between them. A comma may also be part of a name.
+ * @param {import("./main.js").App} app @param {string} text @param {AbortSignal} signal
+ * @returns {Promise<Entry[]>}
+ */
+export async function understood(app, text, signal) {
+  const pieces = text.split(/[;|"\t\r\n]+/).map(trimmed).filter(Boolean);
+  const byWord = await identifiers(app, pieces, signal);
+  const meant = await inTurn(pieces, (piece) => meaning(app, piece, byWord, signal));
+  return meant.flat();
+}
+
+/** The identifiers among the words of some texts. @returns {Promise<Map<string, Entry>>} */
+async function identifiers(app, pieces, signal) {
+  const words = new Set(pieces.flatMap((piece) => [piece, bracketed(piece), ...wordsOf(piece)]).filter((word) => word && !/\s/.test(word)));
+  const cuis = app.release.identifiers === "cui";
+  const isCui = (word) => /^C\d{7}$/i.test(word);
+  const requested = [...words].filter((word) => !cuis || isCui(word));
+  const entries = await described(app, requested.map((word) => (cuis ? word.toUpperCase() : word)), signal);
+  const isHeld = (entry) => cuis || entry.note !== "not in this release" || !app.release.names;
+  return new Map(requested.map((word, i) => [word, entries[i]]).filter(([, entry]) => isHeld(entry)));
+}
+
+/** @returns {Promise<Entry[]>} */
+async function meaning(app, piece, byWord, signal) {
+  const own = byWord.get(piece) ?? byWord.get(bracketed(piece));
+  if (own) return [own];
+  const words = wordsOf(piece);
+  if (words.length && words.every((word) => byWord.has(word))) return words.map((word) => byWord.get(word));
+  if (!app.release.names) return words.map((word) => byWord.get(word) ?? unclear(word, "not an identifier"));
+  const mixed = words.some((word) => byWord.has(word));
+  const entry = mixed ? null : await named(app, piece, signal);
+  const divided = piece.split(",").map(trimmed).filter(Boolean);
+  if (entry?.cui || divided.length < 2) return [entry ?? await named(app, piece, signal)];
+  return (await inTurn(divided, (one) => meaning(app, one, byWord, signal))).flat();
+}
+
+/** The concept that has a name; the nearest ones if none has, or several have. @returns {Promise<Entry>} */
+async function named(app, text, signal) {
+  const { hits } = await app.service.get("v1/search", { text, limit: HITS }, signal);
+  const exact = hits.filter((hit) => hit.kind === "exact");
+  const preferred = exact.filter((hit) => hit.name?.toLocaleLowerCase("en") === text.toLocaleLowerCase("en"));
+  const one = exact.length === 1 ? exact[0] : preferred.length === 1 ? preferred[0] : null;
+  if (one) return { cui: one.cui, name: one.name, text, hits: [], note: exact.length > 1 ? `1 of ${exact.length} so named` : "" };
+  if (exact.length) return { ...unclear(text, `the name of ${exact.length} concepts`), hits: exact };
+  return { ...unclear(text, hits.length ? "not understood; nearest:" : "not understood"), hits: hits.slice(0, NEAREST) };
+}
+
+function unclear(text, note) {
+  return { cui: "", name: null, note, text, hits: [] };
+}
+
+/** "C0018787" of "Heart (C0018787)". */
+function bracketed(piece) {
+  return piece.match(/\(([^()\s]+)\)$/)?.[1] ?? "";
+}
+
+function wordsOf(piece) {
+  return piece.split(/[\s,]+/).map(trimmed).filter(Boolean);
+}
+
+function trimmed(text) {
+  return text.trim().replace(/^'+|'+$/g, "");
+}
+
+/** The answers to some questions in their order, few of them asked at a time. */
+async function inTurn(items, ask) {
+  const answers = [];
+  for (let first = 0; first < items.length; first += TOGETHER) {
+    answers.push(...await Promise.all(items.slice(first, first + TOGETHER).map(ask)));
+  }
+  return answers;
+}
