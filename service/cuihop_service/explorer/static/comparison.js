@@ -228,7 +228,7 @@ function showComparison(app, place, { requested, found, sets, names, rows, left,
         : [[row.cui, row.name ?? "", row.side, row.kind, "", ""]]),
       ...(similarity?.values ? similarityRows(similarity).map(([measure, value]) => ["", "", "A, B", measure, "", "", value]) : [])],
     }, signal),
-    cypherPanel(comparisonCypher(sets.a, sets.b, found.n, found.direction)),
+    cypherPanel(comparisonCypher(sets.a, sets.b, found.n, found.direction, requested.within_sabs)),
   );
   if (boxes.length > 0) {
     placed(picture.canvas.clientWidth);

@@ -139,7 +139,7 @@ function showPaths(app, place, { found, all, unrestricted, a, b, names, general,
   signal.addEventListener("abort", () => picture.destroy());
   const layers = new PathLayers(all);
   const chosen = el("p", { class: "chosen row", id: "chosen", role: "status" });
-  const drawing = drawn(picture, all, layers, { path: found.path.map(({ cui }) => cui), name, mark });
+  const drawing = drawn(picture, all, layers, { path: found.path.map(({ cui }) => cui), names, mark });
   const searched = found.direction !== "vertical" ? found.direction : found.path[1]?.relation === "child" ? "down" : "up";
   const marked = all.concepts.some(({ cui }) => mark(cui));
   fill(
@@ -149,12 +149,11 @@ function showPaths(app, place, { found, all, unrestricted, a, b, names, general,
       el("section", { class: "card" },
         heading,
         el("p", { class: "row", role: "group", "aria-label": "Shortest paths" }, el("span", { id: "rank" }, rank),
-          found.total > 1 && [
+          found.total > 1 && el("span", { class: "both" },
             el("button", { type: "button", class: "quiet small", id: "path-before", disabled: found.which === 1,
-              onclick: () => show({ which: found.which - 1 }) }, "Previous"),
+              onclick: () => show({ which: found.which - 1 }) }, "Previous"), " ",
             el("button", { type: "button", class: "quiet small", id: "path-after", disabled: found.which === found.total,
-              onclick: () => show({ which: found.which + 1 }) }, "Next"),
-          ]),
+              onclick: () => show({ which: found.which + 1 }) }, "Next"))),
         el("ol", { class: "steps", id: "steps" }, found.path.map((step, i) => el("li", {},
           el("span", { class: "way" }, i === 0 ? "from" : WAYS[step.relation]), " ",
           el("a", { href: conceptAddress(step.cui) }, step.name ?? step.cui), " ", el("code", {}, step.cui), " ",
@@ -183,7 +182,7 @@ function generality({ descendants, ic }) {
 }
 
 /** The picture of all paths, in which many concepts with the same edges are folded until they are asked for. */
-function drawn(picture, { edges }, layers, { path, name, mark }) {
+function drawn(picture, { edges }, layers, { path, names, mark }) {
   const numbers = colourNumbers(edges);
   const on = new Set(path);
   const single = new Set(path);
@@ -191,7 +190,7 @@ function drawn(picture, { edges }, layers, { path, name, mark }) {
     const groups = layers.groups(single);
     const boxes = [...new Set(groups.values())].map((cuis) => box(cuis.length > 1
       ? { id: cuis[0], cui: null, name: null, kind: "folded", text: `+ ${counted(cuis.length, "concept")}`, cuis }
-      : { id: cuis[0], cui: cuis[0], name: name(cuis[0]), brief: true, kind: on.has(cuis[0]) ? "end" : "plain",
+      : { id: cuis[0], cui: cuis[0], name: names.get(cuis[0]) ?? null, brief: !on.has(cuis[0]), kind: on.has(cuis[0]) ? "end" : "plain",
         strong: cuis[0] === path[0] || cuis[0] === path.at(-1), mark: mark(cuis[0]) ? "△" : "" }));
     const lines = new Map();
     for (const { child, parent, sabs } of edges) {
