@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import networkx as nx
@@ -21,7 +22,7 @@ from cuihop import ConceptGraph, Direction, SnapshotGraph
 from cuihop.annotation.mentions import Annotation
 from cuihop.annotation.options import CONTEXTS, DISAMBIGUATIONS, AnnotationOptions
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui
-from cuihop.graph import DIRECTIONS, Definition
+from cuihop.graph import DIRECTIONS, Definition, ShortestPaths
 from example_graph import ISOLATED, NAMES, UNKNOWN, asserted_graph, example_graph, sourced_edges_graph
 from examples import examples
 from hierarchy_contract import HierarchyContract
@@ -758,6 +759,20 @@ class ConceptGraphContract(HierarchyContract):
     pairs_a_thread = 15
 
 
+def check_all_paths(
+    paths: ShortestPaths | None, ranked: list[list[str]], edges: list[tuple[str, str]], direction: Direction
+) -> None:
+    """The graph of all shortest paths has the concepts and the hops of these, and no others."""
+    assert paths is not None
+    assert (paths.hops, paths.total, paths.truncated) == (len(ranked[0]) - 1, len(ranked), False)
+    layers = {(hops, cui) for each in ranked for hops, cui in enumerate(each)}
+    assert [(concept.hops, concept.cui) for concept in paths.concepts] == sorted(layers)
+    assert {(edge.child, edge.parent) for edge in paths.edges} <= set(edges)
+    hops = {frozenset(hop) for each in ranked for hop in pairwise(each)}
+    assert sorted(map(sorted, hops)) == sorted(sorted((edge.child, edge.parent)) for edge in paths.edges)
+    assert paths.direction == direction
+
+
 def check_against_networkx(
     graph: ConceptGraph, nodes: list[str], edges: list[tuple[str, str]], direction: Direction, bound: int
 ) -> None:
@@ -779,10 +794,11 @@ def check_against_networkx(
         held = {nodes[c]: int(d) for c, d in zip(pack.indices[part], pack.hops[part], strict=True)}
         assert held == {cui: d for cui, d in expected[node].items() if d <= bound}
     upwards = distances_by_networkx(edges, nodes, "up")
-    for a, b in pairs[:: max(1, len(pairs) // 12)]:
+    for number, (a, b) in enumerate(pairs[:: max(1, len(pairs) // 12)]):
         path = graph.path(a, b, direction=direction)
         if expected[a].get(b) is None:
             assert path is None
+            assert graph.paths(a, b, direction=direction) is None
             continue
         assert path is not None
         assert path.direction == direction
@@ -791,6 +807,12 @@ def check_against_networkx(
             searched = "up" if upwards[a].get(b) == expected[a][b] else "down"
         ranked = sorted(nx.all_shortest_paths(oracle(edges, searched, nodes), a, b))
         assert (list(path.cuis), path.which, path.total) == (ranked[0], 1, len(ranked))
+        if number % 3 == 0:
+            check_all_paths(graph.paths(a, b, direction=direction), ranked, edges, direction)
+            some = graph.paths(a, b, direction=direction, limit=0)
+            assert some is not None
+            assert ([concept.cui for concept in some.concepts], some.total) == (ranked[0], len(ranked))
+            assert some.truncated == ({cui for ways in ranked for cui in ways} > set(ranked[0]))
         for which in {2, (len(ranked) + 1) // 2, len(ranked)} & set(range(2, len(ranked) + 1)):
             other = graph.path(a, b, direction=direction, which=which)
             assert other is not None

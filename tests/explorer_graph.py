@@ -12,6 +12,8 @@ from loader.rrf_made import isa, name, retired, semantic_type, written
 
 HUB, CHILDREN = "C0012634", 1_234
 HOSTILE, HOSTILE_NAME = "C9000666", '<img src=x onerror="window.hacked = 1"> & <script>window.hacked = 2</script>'
+BY_NCI = "C9000012"
+"""NCI asserts its edges, and MSH all others."""
 FORMULA, FORMULA_NAME = "C9000667", '=HYPERLINK("http://x")'
 
 
@@ -23,7 +25,11 @@ def explorer_graph(folder: Path, more_names: Mapping[str, list[str]] | None = No
     names |= {cui: [f"disease number {place}"] for place, cui in enumerate(family)}
     names |= more_names or {}
     files = {
-        "MRREL": [isa(parent, child, sab="MSH") for child, parent in edges if child != parent],
+        "MRREL": [
+            isa(parent, child, sab="NCI" if BY_NCI in (child, parent) else "MSH")
+            for child, parent in edges
+            if child != parent
+        ],
         "MRCONSO": [
             name(cui, text, ts="P" if place == 0 else "S")
             for cui, texts in names.items()

@@ -72,6 +72,9 @@ class Asker(ABC):
     ) -> dict[str, Any]: ...
 
     @abstractmethod
+    def paths(self, a: str, b: str, direction: str = "any", limit: int | None = None) -> dict[str, Any]: ...
+
+    @abstractmethod
     def neighbourhoods(
         self, cuis: Sequence[str], hops: int | None = 1, direction: str = "any", limit: int | None = None
     ) -> dict[str, Any]: ...
@@ -152,6 +155,19 @@ class CoreAsker(Asker):
         return self._fields(
             lambda context: self._core.path(a, b, direction=direction, max_hops=max_hops, which=rank, context=context),
             fields,
+        )
+
+    def paths(self, a: str, b: str, direction: str = "any", limit: int | None = None) -> dict[str, Any]:
+        def fields(found: Any) -> dict[str, Any]:
+            if found is None:
+                return {"hops": None, "total": 0, "concepts": [], "edges": [], "truncated": False}
+            concepts = [(each.cui, each.hops) for each in found.concepts]
+            edges = [(each.child, each.parent, list(each.sabs)) for each in found.edges]
+            return {"hops": found.hops, "total": found.total, "concepts": concepts, "edges": edges,
+                    "truncated": found.truncated}  # fmt: skip
+
+        return self._fields(
+            lambda context: self._core.paths(a, b, direction=direction, limit=limit, context=context), fields
         )
 
     def neighbourhoods(
@@ -276,6 +292,19 @@ class GrpcAsker(Asker):
         concepts: list[Any] = [(path.start, path.start_name if path.HasField("start_name") else None, None)]
         concepts += [(s.cui, s.name if s.HasField("name") else None, relations[s.relation]) for s in path.steps]
         return self._fields(answer, {"path": concepts, "total": path.total, "which": path.which})
+
+    def paths(self, a: str, b: str, direction: str = "any", limit: int | None = None) -> dict[str, Any]:
+        answer = self._call("Paths", pb.PathsRequest(a=a, b=b, bounds=self._bounds(direction, None), limit=limit))
+        return self._fields(
+            answer,
+            {
+                "hops": answer.hops if answer.HasField("hops") else None,
+                "total": answer.total,
+                "concepts": [(each.cui, each.hops) for each in answer.concepts],
+                "edges": [(each.child, each.parent, list(each.sabs)) for each in answer.edges],
+                "truncated": answer.truncated,
+            },
+        )
 
     def neighbourhoods(
         self, cuis: Sequence[str], hops: int | None = 1, direction: str = "any", limit: int | None = None
@@ -454,6 +483,13 @@ class HttpAsker(Asker):
         path = answer["path"]
         concepts = None if path is None else [(c["cui"], c["name"], c.get("relation")) for c in path]
         return self._only(answer, path=concepts, total=answer["total"], which=answer["which"])
+
+    def paths(self, a: str, b: str, direction: str = "any", limit: int | None = None) -> dict[str, Any]:
+        answer = self.get("/v1/paths", a=a, b=b, direction=direction, limit=limit)
+        concepts = [(each["cui"], each["hops"]) for each in answer["concepts"]]
+        edges = [(each["child"], each["parent"], each["sabs"]) for each in answer["edges"]]
+        fields = {name: answer[name] for name in ("hops", "total", "truncated")}
+        return self._only(answer, concepts=concepts, edges=edges, **fields)
 
     def neighbourhoods(
         self, cuis: Sequence[str], hops: int | None = 1, direction: str = "any", limit: int | None = None

@@ -10,6 +10,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
 
 import numpy as np
@@ -260,6 +261,46 @@ class Neighbour:
 
     cui: str
     hops: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class IsAEdge:
+    """An is_a edge, with the source vocabularies that assert it."""
+
+    child: str
+    parent: str
+    sabs: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, before: str, step: Step) -> IsAEdge:
+        """The edge of a hop from a concept."""
+        return cls(*((before, step.cui) if step.relation == "parent" else (step.cui, before)), step.sabs)
+
+
+@dataclass(frozen=True, slots=True)
+class ShortestPaths:
+    """All shortest paths between two concepts as one graph, in layers by their hops from the first.
+
+    Attributes:
+        total: number of shortest paths, as in `Path`.
+        concepts: those on a shortest path, with their hops from the first concept; by hops, then by identifier.
+        edges: is_a edges between concepts of neighbouring layers.
+        truncated: true if a limit left concepts out.
+        direction: permitted direction of the hops.
+        merged: retired identifier → the successor used in its place.
+    """
+
+    total: int
+    concepts: tuple[Neighbour, ...]
+    edges: tuple[IsAEdge, ...]
+    truncated: bool
+    direction: Direction
+    merged: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def hops(self) -> int:
+        """Edges on each path: the distance."""
+        return self.concepts[-1].hops
 
 
 @dataclass(frozen=True, slots=True)
@@ -579,6 +620,58 @@ class ConceptGraph(ABC):
 
     @abstractmethod
     def _path(self, a: str, b: str, direction: Direction, bound: int | None, which: int) -> Path | None: ...
+
+    def paths(
+        self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None, limit: int | None = None
+    ) -> ShortestPaths | None:
+        """All shortest paths from a to b as one graph, or ``None`` where there is none within the bound.
+
+        Args:
+            a, b, direction, max_hops: as in `path`.
+            limit: the most concepts; paths beyond it are left out. The first path is always there.
+
+        Raises:
+            InvalidCui, ConceptNotFound, ConceptRetired: as `distances`.
+        """
+        direction, bound = checked_direction(direction), checked_hops(max_hops)
+        return self._paths(a, b, direction, bound, checked_hops(limit, "limit"))
+
+    def _paths(
+        self, a: str, b: str, direction: Direction, bound: int | None, limit: int | None
+    ) -> ShortestPaths | None:
+        first = self._path(a, b, direction, bound, 1)
+        if first is None:
+            return None
+        search, end = direction, first.cuis[-1]
+        if direction == "vertical" and first.steps:
+            search = "up" if first.steps[0].relation == "parent" else "down"
+        hops = {cui: i for i, cui in enumerate(first.cuis)}
+        following: dict[str, list[str]] = {end: []}
+
+        def onward(cui: str, so_far: int) -> list[str]:
+            if cui not in following:
+                near = self.neighbours([cui], direction=search)[0].cuis
+                left = self.distances([(n, end) for n in near], direction=search, max_hops=first.hops - so_far - 1)
+                following[cui] = sorted(n for n, distance in zip(near, left, strict=True) if distance is not None)
+            return following[cui]
+
+        truncated = False
+        pending = list(first.cuis)
+        for cui in pending:  # which grows
+            for node in onward(cui, hops[cui]):
+                branch = []
+                while node not in hops:
+                    branch.append(node)
+                    node = onward(node, hops[cui] + len(branch))[0]
+                if limit is not None and branch and len(hops) + len(branch) > limit:
+                    truncated = True
+                    continue
+                hops |= {new: hops[cui] + i for i, new in enumerate(branch, 1)}
+                pending += branch
+        single = [(cui, self._path(cui, node, search, 1, 1)) for cui in hops for node in following[cui] if node in hops]
+        concepts = sorted(starmap(Neighbour, hops.items()), key=lambda each: (each.hops, each.cui))
+        edges = sorted(IsAEdge.of(cui, path.steps[0]) for cui, path in single if path is not None)
+        return ShortestPaths(first.total, tuple(concepts), tuple(edges), truncated, direction, first.merged)
 
     def neighbours(
         self,

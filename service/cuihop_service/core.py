@@ -27,6 +27,7 @@ from cuihop.graph import (
     Path,
     Resolution,
     SearchHit,
+    ShortestPaths,
     checked_direction,
     checked_hops,
     resolved,
@@ -218,6 +219,28 @@ class ConceptService:
             else:
                 merged = replaced(graph.resolve([a, b]))
             return Answer((path, names), served.digest, tier, merged)
+
+    def paths(
+        self,
+        a: str,
+        b: str,
+        *,
+        direction: str = "any",
+        max_hops: int | None = None,
+        limit: int | None = None,
+        context: RequestContext,
+    ) -> Answer[ShortestPaths | None]:
+        """All shortest paths as one graph. Without a limit, more concepts than the service allows are an error."""
+        direction, bound = checked_direction(direction), self._checked_bound(max_hops)
+        self.limits.check_identifiers((a, b))
+        most = self.limits.neighbours if limit is None else checked_hops(limit, "limit") or 0
+        self.limits.check("neighbours", most)
+        with self._checked(context) as (served, graph, tier):
+            paths = graph.paths(a, b, direction=direction, max_hops=bound, limit=most)
+            if limit is None and paths is not None and paths.truncated:
+                self.limits.check("neighbours", most + 1)
+            merged = replaced(graph.resolve([a, b])) if paths is None else paths.merged
+            return Answer(paths, served.digest, tier, merged)
 
     def neighbourhoods(
         self,

@@ -14,7 +14,14 @@ from cuihop.adapter_rules import replaced
 from cuihop.collection.concept_tables import ConceptCounts
 from cuihop.errors import GraphUnavailable, InputError
 from cuihop.graph import resolved
-from cuihop.similarity.hierarchy import Hierarchy, HierarchyFacts, PairSimilarity, Placement, Similarities
+from cuihop.similarity.hierarchy import (
+    Hierarchy,
+    HierarchyFacts,
+    PairSimilarity,
+    Placement,
+    Similarities,
+    SimilarityScale,
+)
 from cuihop.similarity.options import InformationContent, SimilarityMeasure, SimilarityOptions
 from cuihop.snapshot.graph import SnapshotGraph
 from cuihop_service.graph_holder import Lease, ServedGraph
@@ -85,6 +92,11 @@ class SimilarityService:
         """The hierarchy as a whole."""
         with self._lent(context) as (served, index):
             return _answer(served, index.hierarchy.facts(), {})
+
+    def similarity_scale(self, ic: InformationContent, *, context: RequestContext) -> Answer[SimilarityScale]:
+        """The distribution of each measure over random pairs: see `SnapshotHierarchy.scale`."""
+        with self._lent(context) as (served, index):
+            return _answer(served, index.hierarchy.scale(self._options("Lin", ic, index)), {})
 
     def placements(
         self, cuis: Sequence[str], ic: InformationContent, *, context: RequestContext

@@ -76,6 +76,8 @@ HTTP_ALONE = {
         "pair-similarities",
         "placements",
         "hierarchy",
+        "paths",
+        "similarity-scale",
     ),
 }
 """Batches and what programs need; the command line has no such operation, or writes files instead."""

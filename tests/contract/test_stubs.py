@@ -71,7 +71,7 @@ def test_a_change_that_would_break_callers_is_seen(buf: str, tmp_path: Path) -> 
 def test_every_error_is_in_the_contract_s_words() -> None:
     service = pb.DESCRIPTOR.services_by_name["ConceptGraphService"]
     assert {method.name for method in service.methods} == {
-        "Distance", "Distances", "StreamDistances", "Path", "Neighbourhood", "SetRelevance", "Relevances",
-        "Similarities", "PairSimilarities", "Placements", "GetHierarchy", "Search", "Annotate", "GetConcept",
-        "Resolve", "GetDistancePack", "GetRelease",
+        "Distance", "Distances", "StreamDistances", "Path", "Paths", "Neighbourhood", "SetRelevance", "Relevances",
+        "Similarities", "PairSimilarities", "GetSimilarityScale", "Placements", "GetHierarchy", "Search", "Annotate",
+        "GetConcept", "Resolve", "GetDistancePack", "GetRelease",
     }  # fmt: skip

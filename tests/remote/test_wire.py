@@ -27,6 +27,7 @@ from cuihop.operations.requests import (
     PackRequest,
     PairSimilaritiesRequest,
     PathRequest,
+    PathsRequest,
     PlacementsRequest,
     RelevanceRequest,
     RelevancesRequest,
@@ -34,10 +35,11 @@ from cuihop.operations.requests import (
     RuleRequest,
     SearchRequest,
     SimilaritiesRequest,
+    SimilarityScaleRequest,
 )
 from cuihop.operations.table import OPERATIONS, Operation
 from cuihop.remote.wire import message_class, message_of, message_with, value_of_message, value_of_request
-from cuihop.similarity.hierarchy import CommonSubsumer, HierarchyFacts, PairSimilarity, Placement
+from cuihop.similarity.hierarchy import CommonSubsumer, HierarchyFacts, PairSimilarity, Placement, SimilarityScale
 from cuihop.similarity.options import INFORMATION_CONTENTS, SIMILARITY_MEASURES
 from cuihop_api.v1 import concept_graph_pb2 as pb
 
@@ -58,6 +60,7 @@ VALUES = [
         pb.Concept,
         Concept("C0000001", "", ("one", "two"), (("T023", "Body Part"),), 0, 7, (Definition("MSH", "…"),), ("MSH",)),
     ),
+    (pb.GetSimilarityScaleResponse, SimilarityScale(7, "Seco", {"Lin": (0.0, 0.5), "path": ()})),
     (pb.Release, Release("2025AB", "0" * 64, ("isa",), ("MSH", "SNOMEDCT_US"), "any", 2**40, 0)),
 ]
 
@@ -72,12 +75,14 @@ REQUESTS: list[tuple[Operation[Any, Any], object]] = [
     (table.DISTANCE, DistanceRequest("C0000001", "C0000002", "up", 3, ("MSH",))),
     (table.DISTANCES, DistancesRequest([("C0000001", "C0000002")], max_hops=0)),
     (table.PATH, PathRequest("C0000001", "C0000002", which=7)),
+    (table.PATHS, PathsRequest("C0000001", "C0000002", "vertical", 3, 0, ("MSH",))),
     (table.NEIGHBOURHOODS, NeighbourhoodsRequest(["C0000001"], None, "down", 4)),
     (table.PACK, PackRequest(["C0000001"], 3)),
     (table.RELEVANCE, RelevanceRequest(a=["C0000001"], b=[], n=0, lam=0.25, weight="Wu-Palmer", within_sabs=("MSH",))),
     (table.RELEVANCES, RelevancesRequest(query=["C0000001"], corpus=[["C0000002"], []], unknown="drop", ic="Seco")),
     (table.SIMILARITIES, SimilaritiesRequest(sets=[(["C0000001"], [])], measure="simUI")),
     (table.PAIR_SIMILARITIES, PairSimilaritiesRequest([("C0000001", "C0000002")], "corpus")),
+    (table.SIMILARITY_SCALE, SimilarityScaleRequest("Seco", ("MSH",))),
     (table.PLACEMENTS, PlacementsRequest(["C0000001"], "Seco", ("MSH",))),
     (table.HIERARCHY, GraphRequest(("MSH", "SNOMEDCT_US"))),
     (table.SEARCH, SearchRequest("brain", 0)),

@@ -73,6 +73,22 @@ def test_a_retired_concept_is_replaced_by_its_successor_visibly(ask: Asker) -> N
     assert ask.relevance(["C9000901"], ["C0042449"])["merged"] == {"C9000901": "C0042449"}
 
 
+def test_all_shortest_paths_are_one_graph(ask: Asker, graph: SnapshotGraph) -> None:
+    ends = "C9000011", "C9000014"
+    expected = graph.paths(*ends)
+    assert expected is not None
+    answer = ask.paths(*ends)
+    assert (answer["hops"], answer["total"], answer["truncated"], answer["merged"]) == (2, 2, False, {})
+    assert answer["concepts"] == [(each.cui, each.hops) for each in expected.concepts]
+    assert answer["edges"] == [(each.child, each.parent, list(each.sabs)) for each in expected.edges]
+    assert [cui for cui, _ in answer["concepts"]] == ["C9000011", "C9000012", "C9000013", "C9000014"]
+    first = ask.paths(*ends, limit=3)
+    assert ([cui for cui, _ in first["concepts"]], first["truncated"]) == (["C9000011", "C9000012", "C9000014"], True)
+    assert ask.paths(*ends, direction="down" if expected.edges[0].child == ends[0] else "up")["hops"] is None
+    retired = ask.paths("C9000901", "C9000901", direction="vertical")
+    assert (retired["concepts"], retired["merged"]) == ([("C0042449", 0)], {"C9000901": "C0042449"})
+
+
 def test_a_batch_with_pairs_without_a_path(ask: Asker) -> None:
     pairs = [("C0006121", "C0018670"), (ISOLATED, "C0018670"), ("C0042449", "C0005847"), (ISOLATED, ISOLATED)]
     assert ask.distances(pairs)["hops"] == [3, None, 1, 0]
@@ -235,6 +251,7 @@ def test_a_concept_at_fault_is_named(ask: Asker, a: str, b: str, reason: str, cu
         lambda: ask.distance(a, b),
         lambda: ask.distances([("C0006121", "C0018670"), (a, b)]),
         lambda: ask.path(a, b),
+        lambda: ask.paths(a, b),
         lambda: ask.neighbourhoods([a, b]),
         lambda: ask.concepts([a, b]),
         lambda: ask.relevance([a], [b]),
@@ -263,6 +280,7 @@ def test_limits_are_named(ask: Asker) -> None:
         (lambda: ask.relevance([cui, "C0006104", ISOLATED], [cui, "C0005847"]), "too many comparisons: found 6"),
         (lambda: ask.search("brain", limit=4), "too many hits: found 4; this service allows 3"),
         (lambda: ask.pack([cui] * 4, 1), "too many pack concepts: found 4"),
+        (lambda: ask.paths(cui, cui, limit=7), "too many neighbours: found 7; this service allows 6"),
     ]
     for call, pattern in refusals:
         with pytest.raises(Refused, match=pattern) as refused:

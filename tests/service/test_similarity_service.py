@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import grpc
+import numpy as np
 import pytest
 import urllib3
 
@@ -17,7 +19,7 @@ from cuihop.collection.concept_tables import ConceptCounts
 from cuihop.errors import GraphUnavailable, InputError, LimitExceeded
 from cuihop.remote.graph import RemoteGraph
 from cuihop.remote.settings import RemoteSettings
-from cuihop.similarity.options import SimilarityOptions
+from cuihop.similarity.options import SIMILARITY_MEASURES, SimilarityOptions
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1.concept_graph_pb2_grpc import ConceptGraphServiceStub
 from cuihop_server import RunningService, running_service
@@ -82,6 +84,32 @@ def test_batches_are_cut_to_the_limits(small: RunningService, scheme: str) -> No
         assert list(graph.hierarchy.set_similarities(sets)) == list(here.set_similarities(sets))
         with pytest.raises(LimitExceeded, match="set concepts"):
             graph.hierarchy.set_similarities([(cuis, [AORTA])])
+
+
+def test_the_scale_is_the_distribution_over_all_pairs(service: RunningService) -> None:
+    """A sample of 2,000 pairs is near what all pairs of concepts with an edge give."""
+    graph = example_graph()
+    pairs = list(
+        permutations([c.cui for c in graph.concepts(graph.hierarchy.identifiers()) if c.parents + c.children], 2)
+    )
+    answer = urllib3.request("GET", f"{service.http}/v1/similarity-scale", fields={"ic": "Seco"}, timeout=30).json()
+    assert (answer["ic"], answer["release"]) == ("Seco", graph.release.digest)
+    assert 1700 < answer["pairs"] < 2000
+    for measure in SIMILARITY_MEASURES:
+        levels = answer["percentiles"][measure]
+        values = np.array(graph.hierarchy.similarities(pairs, SimilarityOptions(measure, "Seco")).values)
+        assert levels == sorted(levels)
+        assert len(levels) == 101
+        assert set(levels) <= set(values.tolist())
+        for percent in (10, 25, 50, 75, 90):
+            below, with_ties = (values < levels[percent]).mean(), (values <= levels[percent]).mean()
+            assert below - 0.05 < percent / 100 < with_ties + 0.05, measure
+    with grpc.insecure_channel(service.grpc.removeprefix("grpc://")) as channel:
+        stub = ConceptGraphServiceStub(channel)
+        same = stub.GetSimilarityScale(pb.GetSimilarityScaleRequest(ic=pb.INFORMATION_CONTENT_SECO), timeout=30)
+    assert [list(each.values) for each in same.percentiles] == list(answer["percentiles"].values())
+    empty = SnapshotGraph.of([], concepts=["C0000001", "C0000002"]).hierarchy.scale(SimilarityOptions())
+    assert (empty.pairs, set(empty.percentiles.values())) == (0, {()})
 
 
 def test_requests_above_the_limits_are_refused(small: RunningService) -> None:

@@ -15,12 +15,14 @@ from cuihop.graph import (
     Direction,
     DistancePack,
     Distances,
+    IsAEdge,
     Neighbour,
     Neighbourhood,
     Path,
     Release,
     Resolution,
     SearchHit,
+    ShortestPaths,
 )
 from cuihop.measures.nearness import IntrinsicContent, Weight
 from cuihop.measures.nn_iou import ConceptOverlap, RelatedConcept
@@ -147,6 +149,33 @@ class PathAnswer(DistanceAnswer):
         steps = zip(path.steps, names[1:], strict=True)
         concepts = PathConcept(path.start, names[0]), *(PathConcept(s.cui, n, s.relation, s.sabs) for s, n in steps)
         return cls(*ends, path.hops, request.direction, request.max_hops, concepts, path.total, path.which)
+
+
+@dataclass(frozen=True, slots=True)
+class PathsAnswer(DistanceAnswer):
+    """All shortest paths between two concepts as one graph, in layers by their hops from the first.
+
+    Attributes:
+        total: number of shortest paths; 10^15 where there are that many or more.
+        concepts: those on a shortest path, with their hops from ``a``; empty if there is no path within the bound.
+        edges: is_a edges between them, each with the source vocabularies that assert it.
+        truncated: true if the limit left concepts out.
+    """
+
+    total: int
+    concepts: tuple[Neighbour, ...]
+    edges: tuple[IsAEdge, ...]
+    truncated: bool
+
+    @classmethod
+    def of(cls, paths: ShortestPaths | None, request: Any) -> PathsAnswer:
+        """The answer of all paths."""
+        hops, graph = (
+            (None, (0, (), (), False))
+            if paths is None
+            else (paths.hops, (paths.total, paths.concepts, paths.edges, paths.truncated))
+        )
+        return cls(request.a, request.b, hops, request.direction, request.max_hops, *graph)
 
 
 @dataclass(frozen=True, slots=True)

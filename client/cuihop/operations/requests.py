@@ -111,6 +111,21 @@ class PathRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class PathsRequest:
+    """Two concepts, and all shortest paths between them."""
+
+    a: Cui
+    b: Other
+    direction: DirectionOfHops = "any"
+    max_hops: MaxHops = None
+    limit: Annotated[
+        Bound | None,
+        About("At most this many concepts; the first path is always there. null: more than allowed is an error."),
+    ] = None
+    within_sabs: Sabs = ()
+
+
+@dataclass(frozen=True, slots=True)
 class NeighbourhoodRequest:
     """A centre and the radius around it."""
 
@@ -231,6 +246,14 @@ class PlacementsRequest:
     """Concepts, and the information content of their places."""
 
     cuis: Cuis
+    ic: AnyContent = "Sanchez"
+    within_sabs: Sabs = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarityScaleRequest:
+    """The information content of a scale of similarity."""
+
     ic: AnyContent = "Sanchez"
     within_sabs: Sabs = ()
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
 from cuihop.operations import answers, requests
+from cuihop.similarity.hierarchy import SimilarityScale
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -90,6 +91,11 @@ PATH = Operation(
     "One shortest path, and the number of them: of several, the first in the order of identifiers by default.",
     requests.PathRequest, answers.PathAnswer, answers.PathAnswer.of, rpc="Path",
 )  # fmt: skip
+PATHS = Operation(
+    "paths", "GET /paths", "distances",
+    "All shortest paths between two concepts as one graph, with the vocabularies that assert each edge.",
+    requests.PathsRequest, answers.PathsAnswer, answers.PathsAnswer.of, rpc="Paths",
+)  # fmt: skip
 NEIGHBOURHOOD = Operation(
     "neighbourhood", "GET /neighbourhood", "distances", "The concepts within some hops of one, nearest first.",
     requests.NeighbourhoodRequest, answers.NeighbourhoodAnswer, answers.NeighbourhoodAnswer.of_first,
@@ -131,6 +137,11 @@ PAIR_SIMILARITIES = Operation(
     "Many pairs of concepts by every measure, with their places and common ancestors.",
     requests.PairSimilaritiesRequest, answers.PairSimilaritiesAnswer, _listed(answers.PairSimilaritiesAnswer),
     rpc="PairSimilarities", size=("pairs",), rows="pairs",
+)  # fmt: skip
+SIMILARITY_SCALE = Operation(
+    "similarity_scale", "GET /similarity-scale", "similarity",
+    "The distribution of each measure of similarity over a fixed sample of random pairs.",
+    requests.SimilarityScaleRequest, SimilarityScale, rpc="GetSimilarityScale",
 )  # fmt: skip
 PLACEMENTS = Operation(
     "placements", "POST /placements", "similarity",
@@ -175,7 +186,8 @@ RELEASE = Operation(
 )  # fmt: skip
 
 OPERATIONS: Sequence[Operation[Any, Any]] = (
-    DISTANCE, DISTANCES, PATH, NEIGHBOURHOOD, NEIGHBOURHOODS, PACK, RELEVANCE, RELEVANCES, SIMILARITY, SIMILARITIES,
-    PAIR_SIMILARITIES, PLACEMENTS, HIERARCHY, SEARCH, ANNOTATE, CONCEPT, CONCEPTS, RESOLUTIONS, RELEASE,
+    DISTANCE, DISTANCES, PATH, PATHS, NEIGHBOURHOOD, NEIGHBOURHOODS, PACK, RELEVANCE, RELEVANCES, SIMILARITY,
+    SIMILARITIES, PAIR_SIMILARITIES, SIMILARITY_SCALE, PLACEMENTS, HIERARCHY, SEARCH, ANNOTATE, CONCEPT, CONCEPTS,
+    RESOLUTIONS, RELEASE,
 )  # fmt: skip
 """All of them, but for the stream of batches."""

@@ -28,10 +28,11 @@ from cuihop.graph import (
     Release,
     Resolution,
     SearchHit,
+    ShortestPaths,
     resolved,
 )
 from cuihop.identifiers import EXPECTED, is_identifier
-from cuihop.operations.answers import SearchAnswer
+from cuihop.operations.answers import PathsAnswer, SearchAnswer
 from cuihop.operations.requests import (
     AnnotateRequest,
     ConceptsRequest,
@@ -40,6 +41,7 @@ from cuihop.operations.requests import (
     NeighbourhoodsRequest,
     PackRequest,
     PathRequest,
+    PathsRequest,
     ResolutionsRequest,
     SearchRequest,
 )
@@ -50,6 +52,7 @@ from cuihop.operations.table import (
     NEIGHBOURHOODS,
     PACK,
     PATH,
+    PATHS,
     RELEASE,
     RESOLUTIONS,
     SEARCH,
@@ -313,6 +316,18 @@ class RemoteGraph(ConceptGraph):
         self.check_identifiers(service, (a, b))
         path: Path | None = self.send(service, PATH, PathRequest(a, b, direction, _wire(bound), which)).value
         return path
+
+    def _paths(
+        self, a: str, b: str, direction: Direction, bound: int | None, limit: int | None
+    ) -> ShortestPaths | None:
+        service = self._service
+        self.check_identifiers(service, (a, b))
+        response = self.send(service, PATHS, PathsRequest(a, b, direction, _wire(bound), _wire(limit)))
+        answer: PathsAnswer = response.value
+        if answer.hops is None:
+            return None
+        graph = answer.total, answer.concepts, answer.edges, answer.truncated
+        return ShortestPaths(*graph, direction, response.merged)
 
     # Neighbourhoods
 

@@ -142,6 +142,22 @@ class Similarities(NumbersOrNone[float]):
         return self.values, self.defined
 
 
+@dataclass(frozen=True, slots=True)
+class SimilarityScale:
+    """The distribution of each measure over a fixed sample of random pairs of concepts that have an is_a edge.
+
+    Attributes:
+        pairs: number of random pairs.
+        ic: the information content used.
+        percentiles: for each measure its values at 0 %, 1 %, …, 100 % of the pairs, in ascending order; empty if it has
+            no value for any pair.
+    """
+
+    pairs: int
+    ic: InformationContent
+    percentiles: Mapping[SimilarityMeasure, tuple[float, ...]]
+
+
 class Hierarchy(ABC):
     """Similarity over the hierarchy of a graph: see `cuihop.similarity` for its conventions.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from threading import Lock
 
 import numpy as np
@@ -19,6 +20,7 @@ from cuihop.similarity.hierarchy import (
     PairSimilarity,
     Placement,
     Similarities,
+    SimilarityScale,
 )
 from cuihop.similarity.options import (
     BY_INFORMATION_CONTENT,
@@ -36,6 +38,8 @@ from cuihop.snapshot.string_table import IdentifierTable
 
 _PAIRS_A_CALL = 4096  # a compiled call cannot be interrupted
 _CORPORA = 4
+_RANDOM_PAIRS = 2000
+_SEED = 20250101
 _NUMBERS = {measure: number for number, measure in enumerate(SIMILARITY_MEASURES)}
 
 
@@ -47,6 +51,7 @@ class BuiltHierarchy:
         self.first = self.tables.first
         self.zeros = np.zeros(self.tables.facts.nodes, dtype=np.float64)
         self._contents: dict[object, Float64] = {}
+        self.scales: dict[object, SimilarityScale] = {}
         self._lock = Lock()
         nodes = self.tables.facts.nodes
         self.scratch = ScratchPool(lambda: HierarchyScratch(nodes))
@@ -190,6 +195,30 @@ class SnapshotHierarchy(Hierarchy):
 
         in_threads(answer, range(0, len(starts), _PAIRS_A_CALL))
         return values
+
+    def scale(self, options: SimilarityOptions) -> SimilarityScale:
+        """The distribution of each measure over random pairs; computed once for an information content.
+
+        The pairs are the same for the same graph: two different concepts of those that have an is_a edge, drawn with a
+        fixed seed. A graph with fewer than two of these has no pair.
+        """
+        key = (options.ic, frozenset(options.counts.items()))
+        if key not in self._built.scales:
+            ancestors, descendants, _ = self.tables.relatives
+            linked = np.flatnonzero((ancestors + descendants > 2)[self.tables.node_of]).astype(np.int32)
+            pairs = np.random.default_rng(_SEED).integers(0, max(len(linked), 1), (_RANDOM_PAIRS, 2))
+            pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+            ends = linked[pairs.reshape(-1)]
+            scale = {}
+            for measure in SIMILARITY_MEASURES:
+                values = self.of_positions(ends, replace(options, measure=measure))
+                values = values[~np.isnan(values)]
+                levels = np.quantile(values, np.linspace(0, 1, 101), method="inverted_cdf") if len(values) else values
+                scale[measure] = tuple(levels.tolist())
+            if len(self._built.scales) >= _CORPORA:
+                self._built.scales.clear()
+            self._built.scales[key] = SimilarityScale(len(pairs), options.ic, scale)
+        return self._built.scales[key]
 
     def _pairs(self, ends: Sequence[str], options: SimilarityOptions) -> list[PairSimilarity]:
         positions, merged = self.positions(ends)

@@ -1084,6 +1084,180 @@ class PathResponse(_message.Message):
 Global___PathResponse: _TypeAlias = PathResponse  # noqa: Y015
 
 @_typing.final
+class PathsRequest(_message.Message):
+    """Request of Paths."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    A_FIELD_NUMBER: _builtins.int
+    B_FIELD_NUMBER: _builtins.int
+    BOUNDS_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    a: _builtins.str
+    """The concept that the paths start from."""
+    b: _builtins.str
+    """The concept that the paths lead to."""
+    limit: _builtins.int
+    """The most concepts; paths beyond it are left out, but for the first. Unset: more than the service's own limit is an
+    error.
+    """
+    @_builtins.property
+    def bounds(self) -> Global___SearchBounds:
+        """Direction and bound."""
+
+    def __init__(
+        self,
+        *,
+        a: _builtins.str = ...,
+        b: _builtins.str = ...,
+        bounds: Global___SearchBounds | None = ...,
+        limit: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "bounds", b"bounds", "limit", b"limit"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "a", b"a", "b", b"b", "bounds", b"bounds", "limit", b"limit"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__limit: _TypeAlias = _typing.Literal["limit"]  # noqa: Y015
+    _WhichOneofArgType__limit: _TypeAlias = _typing.Literal["_limit", b"_limit"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__limit) -> _WhichOneofReturnType__limit | None: ...
+
+Global___PathsRequest: _TypeAlias = PathsRequest  # noqa: Y015
+
+@_typing.final
+class ConceptOfPaths(_message.Message):
+    """A concept on a shortest path."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CUI_FIELD_NUMBER: _builtins.int
+    HOPS_FIELD_NUMBER: _builtins.int
+    cui: _builtins.str
+    """The concept."""
+    hops: _builtins.int
+    """Hops from the first concept."""
+    def __init__(
+        self,
+        *,
+        cui: _builtins.str = ...,
+        hops: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cui", b"cui", "hops", b"hops"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ConceptOfPaths: _TypeAlias = ConceptOfPaths  # noqa: Y015
+
+@_typing.final
+class IsAEdge(_message.Message):
+    """An is_a edge."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHILD_FIELD_NUMBER: _builtins.int
+    PARENT_FIELD_NUMBER: _builtins.int
+    SABS_FIELD_NUMBER: _builtins.int
+    child: _builtins.str
+    """The narrower concept."""
+    parent: _builtins.str
+    """The broader one."""
+    @_builtins.property
+    def sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The source vocabularies (SAB) that assert the edge, sorted."""
+
+    def __init__(
+        self,
+        *,
+        child: _builtins.str = ...,
+        parent: _builtins.str = ...,
+        sabs: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["child", b"child", "parent", b"parent", "sabs", b"sabs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___IsAEdge: _TypeAlias = IsAEdge  # noqa: Y015
+
+@_typing.final
+class PathsResponse(_message.Message):
+    """Response of Paths."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class MergedEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    HOPS_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
+    CONCEPTS_FIELD_NUMBER: _builtins.int
+    EDGES_FIELD_NUMBER: _builtins.int
+    TRUNCATED_FIELD_NUMBER: _builtins.int
+    MERGED_FIELD_NUMBER: _builtins.int
+    PROVENANCE_FIELD_NUMBER: _builtins.int
+    hops: _builtins.int
+    """Hops of each path. Unset: no path within the bound."""
+    total: _builtins.int
+    """Number of shortest paths; 10^15 where there are that many or more."""
+    truncated: _builtins.bool
+    """True if the limit left concepts out."""
+    @_builtins.property
+    def concepts(self) -> _containers.RepeatedCompositeFieldContainer[Global___ConceptOfPaths]:
+        """The concepts on a shortest path, by hops, then by identifier."""
+
+    @_builtins.property
+    def edges(self) -> _containers.RepeatedCompositeFieldContainer[Global___IsAEdge]:
+        """The is_a edges between concepts of neighbouring layers."""
+
+    @_builtins.property
+    def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Retired identifiers of the request, each with its successor."""
+
+    @_builtins.property
+    def provenance(self) -> Global___Provenance:
+        """Source of the answer."""
+
+    def __init__(
+        self,
+        *,
+        hops: _builtins.int | None = ...,
+        total: _builtins.int = ...,
+        concepts: _abc.Iterable[Global___ConceptOfPaths] | None = ...,
+        edges: _abc.Iterable[Global___IsAEdge] | None = ...,
+        truncated: _builtins.bool = ...,
+        merged: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        provenance: Global___Provenance | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_hops", b"_hops", "hops", b"hops", "provenance", b"provenance"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_hops", b"_hops", "concepts", b"concepts", "edges", b"edges", "hops", b"hops", "merged", b"merged", "provenance", b"provenance", "total", b"total", "truncated", b"truncated"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__hops: _TypeAlias = _typing.Literal["hops"]  # noqa: Y015
+    _WhichOneofArgType__hops: _TypeAlias = _typing.Literal["_hops", b"_hops"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hops) -> _WhichOneofReturnType__hops | None: ...
+
+Global___PathsResponse: _TypeAlias = PathsResponse  # noqa: Y015
+
+@_typing.final
 class NeighbourhoodRequest(_message.Message):
     """Request of Neighbourhood."""
 
@@ -2055,6 +2229,100 @@ class PairSimilaritiesResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___PairSimilaritiesResponse: _TypeAlias = PairSimilaritiesResponse  # noqa: Y015
+
+@_typing.final
+class GetSimilarityScaleRequest(_message.Message):
+    """Request of GetSimilarityScale."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    IC_FIELD_NUMBER: _builtins.int
+    WITHIN_SABS_FIELD_NUMBER: _builtins.int
+    ic: Global___InformationContent.ValueType
+    """The information content."""
+    @_builtins.property
+    def within_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """As in SearchBounds: the hierarchy of these edges."""
+
+    def __init__(
+        self,
+        *,
+        ic: Global___InformationContent.ValueType = ...,
+        within_sabs: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ic", b"ic", "within_sabs", b"within_sabs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSimilarityScaleRequest: _TypeAlias = GetSimilarityScaleRequest  # noqa: Y015
+
+@_typing.final
+class MeasurePercentiles(_message.Message):
+    """The distribution of one measure."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEASURE_FIELD_NUMBER: _builtins.int
+    VALUES_FIELD_NUMBER: _builtins.int
+    measure: Global___SimilarityMeasure.ValueType
+    """The measure."""
+    @_builtins.property
+    def values(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """Its values at 0 %, 1 %, ..., 100 % of the random pairs, in ascending order. Empty: it has no value for any."""
+
+    def __init__(
+        self,
+        *,
+        measure: Global___SimilarityMeasure.ValueType = ...,
+        values: _abc.Iterable[_builtins.float] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["measure", b"measure", "values", b"values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MeasurePercentiles: _TypeAlias = MeasurePercentiles  # noqa: Y015
+
+@_typing.final
+class GetSimilarityScaleResponse(_message.Message):
+    """Response of GetSimilarityScale."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAIRS_FIELD_NUMBER: _builtins.int
+    IC_FIELD_NUMBER: _builtins.int
+    PERCENTILES_FIELD_NUMBER: _builtins.int
+    PROVENANCE_FIELD_NUMBER: _builtins.int
+    pairs: _builtins.int
+    """Number of random pairs."""
+    ic: Global___InformationContent.ValueType
+    """The information content used."""
+    @_builtins.property
+    def percentiles(self) -> _containers.RepeatedCompositeFieldContainer[Global___MeasurePercentiles]:
+        """The measures."""
+
+    @_builtins.property
+    def provenance(self) -> Global___Provenance:
+        """Source of the answer."""
+
+    def __init__(
+        self,
+        *,
+        pairs: _builtins.int = ...,
+        ic: Global___InformationContent.ValueType = ...,
+        percentiles: _abc.Iterable[Global___MeasurePercentiles] | None = ...,
+        provenance: Global___Provenance | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["provenance", b"provenance"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ic", b"ic", "pairs", b"pairs", "percentiles", b"percentiles", "provenance", b"provenance"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSimilarityScaleResponse: _TypeAlias = GetSimilarityScaleResponse  # noqa: Y015
 
 @_typing.final
 class PlacementsRequest(_message.Message):

@@ -55,6 +55,11 @@ class ConceptGraphServiceStub:
                 request_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.PathRequest.SerializeToString,
                 response_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.PathResponse.FromString,
                 _registered_method=True)
+        self.Paths = channel.unary_unary(
+                '/cuihop_api.v1.ConceptGraphService/Paths',
+                request_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.PathsRequest.SerializeToString,
+                response_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.PathsResponse.FromString,
+                _registered_method=True)
         self.Neighbourhood = channel.unary_unary(
                 '/cuihop_api.v1.ConceptGraphService/Neighbourhood',
                 request_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.NeighbourhoodRequest.SerializeToString,
@@ -79,6 +84,11 @@ class ConceptGraphServiceStub:
                 '/cuihop_api.v1.ConceptGraphService/PairSimilarities',
                 request_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.PairSimilaritiesRequest.SerializeToString,
                 response_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.PairSimilaritiesResponse.FromString,
+                _registered_method=True)
+        self.GetSimilarityScale = channel.unary_unary(
+                '/cuihop_api.v1.ConceptGraphService/GetSimilarityScale',
+                request_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.GetSimilarityScaleRequest.SerializeToString,
+                response_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.GetSimilarityScaleResponse.FromString,
                 _registered_method=True)
         self.Placements = channel.unary_unary(
                 '/cuihop_api.v1.ConceptGraphService/Placements',
@@ -159,6 +169,14 @@ class ConceptGraphServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Paths(self, request, context):
+        """All shortest paths as one graph.
+        NOT_FOUND, FAILED_PRECONDITION: as Distance.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Neighbourhood(self, request, context):
         """The concepts within a number of hops of each given concept, nearest first.
         NOT_FOUND, FAILED_PRECONDITION: as Distance.
@@ -194,6 +212,13 @@ class ConceptGraphServiceServicer:
     def PairSimilarities(self, request, context):
         """Pairs of concepts by every measure, with their places and common ancestors.
         NOT_FOUND, FAILED_PRECONDITION, UNAVAILABLE: as Similarities.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetSimilarityScale(self, request, context):
+        """The distribution of each measure over a fixed sample of random pairs. UNAVAILABLE: as Similarities.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -284,6 +309,11 @@ def add_ConceptGraphServiceServicer_to_server(servicer, server):
                     request_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.PathRequest.FromString,
                     response_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.PathResponse.SerializeToString,
             ),
+            'Paths': grpc.unary_unary_rpc_method_handler(
+                    servicer.Paths,
+                    request_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.PathsRequest.FromString,
+                    response_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.PathsResponse.SerializeToString,
+            ),
             'Neighbourhood': grpc.unary_unary_rpc_method_handler(
                     servicer.Neighbourhood,
                     request_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.NeighbourhoodRequest.FromString,
@@ -308,6 +338,11 @@ def add_ConceptGraphServiceServicer_to_server(servicer, server):
                     servicer.PairSimilarities,
                     request_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.PairSimilaritiesRequest.FromString,
                     response_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.PairSimilaritiesResponse.SerializeToString,
+            ),
+            'GetSimilarityScale': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetSimilarityScale,
+                    request_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.GetSimilarityScaleRequest.FromString,
+                    response_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.GetSimilarityScaleResponse.SerializeToString,
             ),
             'Placements': grpc.unary_unary_rpc_method_handler(
                     servicer.Placements,
@@ -470,6 +505,33 @@ class ConceptGraphService:
             _registered_method=True)
 
     @staticmethod
+    def Paths(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cuihop_api.v1.ConceptGraphService/Paths',
+            cuihop__api_dot_v1_dot_concept__graph__pb2.PathsRequest.SerializeToString,
+            cuihop__api_dot_v1_dot_concept__graph__pb2.PathsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def Neighbourhood(request,
             target,
             options=(),
@@ -594,6 +656,33 @@ class ConceptGraphService:
             '/cuihop_api.v1.ConceptGraphService/PairSimilarities',
             cuihop__api_dot_v1_dot_concept__graph__pb2.PairSimilaritiesRequest.SerializeToString,
             cuihop__api_dot_v1_dot_concept__graph__pb2.PairSimilaritiesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetSimilarityScale(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cuihop_api.v1.ConceptGraphService/GetSimilarityScale',
+            cuihop__api_dot_v1_dot_concept__graph__pb2.GetSimilarityScaleRequest.SerializeToString,
+            cuihop__api_dot_v1_dot_concept__graph__pb2.GetSimilarityScaleResponse.FromString,
             options,
             channel_credentials,
             insecure,

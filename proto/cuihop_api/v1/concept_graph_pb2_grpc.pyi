@@ -74,6 +74,10 @@ class ConceptGraphServiceStub:
     """One shortest path, and the number of them: of several, the first in the order of identifiers, or the requested one.
     NOT_FOUND, FAILED_PRECONDITION: as Distance.
     """
+    Paths: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.PathsRequest, _concept_graph_pb2.PathsResponse]
+    """All shortest paths as one graph.
+    NOT_FOUND, FAILED_PRECONDITION: as Distance.
+    """
     Neighbourhood: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.NeighbourhoodRequest, _concept_graph_pb2.NeighbourhoodResponse]
     """The concepts within a number of hops of each given concept, nearest first.
     NOT_FOUND, FAILED_PRECONDITION: as Distance.
@@ -94,6 +98,8 @@ class ConceptGraphServiceStub:
     """Pairs of concepts by every measure, with their places and common ancestors.
     NOT_FOUND, FAILED_PRECONDITION, UNAVAILABLE: as Similarities.
     """
+    GetSimilarityScale: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.GetSimilarityScaleRequest, _concept_graph_pb2.GetSimilarityScaleResponse]
+    """The distribution of each measure over a fixed sample of random pairs. UNAVAILABLE: as Similarities."""
     Placements: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.PlacementsRequest, _concept_graph_pb2.PlacementsResponse]
     """The places of concepts in the hierarchy.
     NOT_FOUND, FAILED_PRECONDITION, UNAVAILABLE: as Similarities.
@@ -143,6 +149,10 @@ class ConceptGraphServiceAsyncStub(ConceptGraphServiceStub):
     """One shortest path, and the number of them: of several, the first in the order of identifiers, or the requested one.
     NOT_FOUND, FAILED_PRECONDITION: as Distance.
     """
+    Paths: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.PathsRequest, _concept_graph_pb2.PathsResponse]  # type: ignore[assignment]
+    """All shortest paths as one graph.
+    NOT_FOUND, FAILED_PRECONDITION: as Distance.
+    """
     Neighbourhood: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.NeighbourhoodRequest, _concept_graph_pb2.NeighbourhoodResponse]  # type: ignore[assignment]
     """The concepts within a number of hops of each given concept, nearest first.
     NOT_FOUND, FAILED_PRECONDITION: as Distance.
@@ -163,6 +173,8 @@ class ConceptGraphServiceAsyncStub(ConceptGraphServiceStub):
     """Pairs of concepts by every measure, with their places and common ancestors.
     NOT_FOUND, FAILED_PRECONDITION, UNAVAILABLE: as Similarities.
     """
+    GetSimilarityScale: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.GetSimilarityScaleRequest, _concept_graph_pb2.GetSimilarityScaleResponse]  # type: ignore[assignment]
+    """The distribution of each measure over a fixed sample of random pairs. UNAVAILABLE: as Similarities."""
     Placements: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.PlacementsRequest, _concept_graph_pb2.PlacementsResponse]  # type: ignore[assignment]
     """The places of concepts in the hierarchy.
     NOT_FOUND, FAILED_PRECONDITION, UNAVAILABLE: as Similarities.
@@ -235,6 +247,16 @@ class ConceptGraphServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
+    def Paths(
+        self,
+        request: _concept_graph_pb2.PathsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_concept_graph_pb2.PathsResponse, _abc.Awaitable[_concept_graph_pb2.PathsResponse]]:
+        """All shortest paths as one graph.
+        NOT_FOUND, FAILED_PRECONDITION: as Distance.
+        """
+
+    @_abc_1.abstractmethod
     def Neighbourhood(
         self,
         request: _concept_graph_pb2.NeighbourhoodRequest,
@@ -283,6 +305,14 @@ class ConceptGraphServiceServicer(metaclass=_abc_1.ABCMeta):
         """Pairs of concepts by every measure, with their places and common ancestors.
         NOT_FOUND, FAILED_PRECONDITION, UNAVAILABLE: as Similarities.
         """
+
+    @_abc_1.abstractmethod
+    def GetSimilarityScale(
+        self,
+        request: _concept_graph_pb2.GetSimilarityScaleRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_concept_graph_pb2.GetSimilarityScaleResponse, _abc.Awaitable[_concept_graph_pb2.GetSimilarityScaleResponse]]:
+        """The distribution of each measure over a fixed sample of random pairs. UNAVAILABLE: as Similarities."""
 
     @_abc_1.abstractmethod
     def Placements(

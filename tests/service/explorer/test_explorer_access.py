@@ -28,6 +28,7 @@ VIEWS = {
         f"#/comparison?a={STEM}+{HEAD}+C0003483&b=C0006104+{HEAD}+C9999999&unknown=isolated",
         "#why",
     ),
+    "similarity": (f"#/similarity?a={STEM}&b={HEAD}", "#scale"),
     "captions": ("#/captions", "#privacy"),
     "problem": ("#/concept?cui=C9999999", ".problem"),
 }

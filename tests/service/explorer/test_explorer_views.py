@@ -17,12 +17,12 @@ import cuihop
 from browser import Explorer, opened
 from cuihop import SnapshotGraph
 from cuihop.measures.nn_iou import concept_overlap
-from cuihop.similarity.options import SIMILARITY_MEASURES
+from cuihop.similarity.options import SIMILARITY_MEASURES, SimilarityOptions
 from cuihop_server import RunningService, running_service
 from cuihop_service.explorer import explorer_routes
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.limits import Limits
-from explorer_graph import CHILDREN, FORMULA, FORMULA_NAME, HOSTILE, HOSTILE_NAME, HUB, explorer_graph
+from explorer_graph import BY_NCI, CHILDREN, FORMULA, FORMULA_NAME, HOSTILE, HOSTILE_NAME, HUB, explorer_graph
 from waiting import wait_for
 
 LINE_OF_TEXT = 17
@@ -173,7 +173,7 @@ def test_the_list_tells_semantic_types_and_vocabularies(explorer: Explorer) -> N
     options = explorer.page.get_by_role("option")
     about = options.locator(".about")
     expect(about.nth(1)).to_have_text("Body Part, Organ, or Organ Component · MSH")
-    expect(about.nth(2)).to_have_text("MSH")
+    expect(about.nth(2)).to_have_text("MSH, NCI")
     explorer.shot("type-ahead-details")
     explorer.page.route("**/v1/concepts", lambda route: route.abort())
     field.fill("head")
@@ -455,6 +455,77 @@ def test_all_shortest_paths_are_counted_and_shown_one_after_another(
     expect(explorer[".problem"]).to_contain_text("there are fewer shortest paths; found 3; expected 1 to 2")
     explorer.go(f"#/path?a={STEM}&b=C0006104")
     expect(explorer["#rank"]).to_have_text("the only shortest path")
+
+
+def test_all_shortest_paths_are_one_picture_of_the_chosen_vocabularies(
+    explorer: Explorer, graph: SnapshotGraph, tmp_path: Path
+) -> None:
+    a, b, by_nci, by_msh = "C9000011", "C9000014", BY_NCI, "C9000013"
+    explorer.go(f"#/path?a={a}&b={b}")
+    expect(explorer["#rank"]).to_have_text("1 of 2 shortest paths")
+    paths = graph.paths(a, b)
+    assert paths is not None
+    saved = json.loads(explorer.saved("JSON", tmp_path))["all"]
+    assert [(each["cui"], each["hops"]) for each in saved["concepts"]] == [(c.cui, c.hops) for c in paths.concepts]
+    assert [(each["child"], each["parent"]) for each in saved["edges"]] == [(e.child, e.parent) for e in paths.edges]
+    svg = ET.fromstring(explorer.saved("SVG", tmp_path))  # noqa: S314 - made by the page under test
+    lines = svg.findall("{http://www.w3.org/2000/svg}line")
+    assert (len(lines), len({line.attrib["stroke"] for line in lines})) == (4, 2)
+    assert [line.attrib["stroke-width"] for line in lines].count("3.5") == 2  # the path in the list
+    explorer["#answer .canvas"].focus()
+    for _ in range(4):
+        explorer.page.keyboard.press("ArrowDown")
+    for key in ("ArrowRight", "ArrowDown", "ArrowUp"):
+        explorer.page.keyboard.press(key)
+        if by_msh in (explorer["#chosen"].text_content() or ""):
+            break
+    explorer["#through"].click()
+    expect(explorer["#rank"]).to_have_text("2 of 2 shortest paths")
+    explorer.page.get_by_role("checkbox", name="NCI").uncheck()
+    expect(explorer["#rank"]).to_have_text("the only shortest path")
+    expect(explorer["#steps"]).to_contain_text(by_msh)
+    expect(explorer["#unrestricted"]).to_have_text("With all vocabularies: 2 hops")
+    expect(explorer.page.get_by_role("checkbox", name="MSH")).to_be_disabled()
+    assert explorer.page.url.endswith("&sabs=MSH")
+    explorer.page.get_by_text("The same in Cypher").click()
+    expect(explorer["pre"]).to_contain_text("WHERE any(sab IN e.sabs WHERE sab IN $sabs)")
+    explorer.go(f"#/path?a={a}&b={by_nci}&sabs=MSH")
+    expect(explorer["#answer"]).to_contain_text("No chain of is_a links that MSH asserts connects")
+    expect(explorer["#unrestricted"]).to_have_text("With all vocabularies: 1 hop")
+    explorer.go(f"#/comparison?a={a}&b={by_nci}")
+    for sab in ("NCI", "MSH"):
+        expect(explorer[".hint"].first).to_contain_text(
+            "in both directions" + (", by MSH only" if sab == "MSH" else "")
+        )
+        one = graph if sab == "NCI" else graph.within(["MSH"])
+        assert values(explorer) == (0, cuihop.nn_iou({a}, {by_nci}, one))
+        explorer.page.get_by_role("checkbox", name="NCI").set_checked(sab != "NCI")
+
+
+def test_similarity_has_a_scale_and_general_concepts_are_marked(explorer: Explorer, graph: SnapshotGraph) -> None:
+    explorer.go(f"#/path?a={STEM}&b={HEAD}")
+    (general,) = graph.hierarchy.placements(["C0926510"], ic="Seco")
+    assert general.ic is not None
+    expect(explorer["#steps .general"]).to_have_text(
+        f"△ very general: {general.descendants:,} narrower concepts, information content {general.ic:.2f}"
+    )
+    explorer.page.get_by_role("link", name="Similarity of the two").click()
+    panel = explorer["#similarity"]
+    expect(explorer["#scale"]).to_contain_text("pairs of different concepts")
+    pair, scale = graph.hierarchy.pair(STEM, HEAD), graph.hierarchy.scale(SimilarityOptions())
+    for measure, value in pair.values.items():
+        row = panel.locator(f"[data-measure='{measure}']")
+        assert float(row.locator("[data-value]").get_attribute("data-value") or "nan") == value
+        assert value is not None
+        levels = scale.percentiles[measure][1:]
+        less = sum(level > value if measure == "Jiang-Conrath" else level < value for level in levels)
+        expect(row.locator("meter")).to_have_attribute("value", str(less))
+    expect(panel.locator("[data-measure=hops]")).to_contain_text(str(pair.hops))
+    explorer.page.get_by_text("Seco, by descendants").click()
+    expect(panel).to_contain_text("Information content Seco")
+    assert explorer.page.url.endswith(f"#/similarity?a={STEM}&b={HEAD}&ic=Seco")
+    explorer.page.get_by_role("navigation").get_by_role("link", name="Path").click()
+    expect(explorer["#hops"]).to_contain_text("3 hops")
 
 
 def test_a_missing_path_is_said_in_a_sentence(explorer: Explorer) -> None:
@@ -930,7 +1001,7 @@ def test_pictures_and_tables_are_saved(explorer: Explorer, graph: SnapshotGraph,
     shown = ["".join(text.itertext()) for text in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]  # noqa: S314
     assert shown[0] == f"Path from {FORMULA_NAME} to Brain stem"
     assert f"release 2026AB, {graph.release.digest[:12]}" in shown[1]
-    assert "from and to" in shown
+    assert "the path in the list" in shown
     saved = json.loads(explorer.saved("JSON", tmp_path))
     assert (saved["hops"], saved["release"]) == (path.hops, graph.release.digest)
 

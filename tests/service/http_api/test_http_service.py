@@ -389,7 +389,7 @@ def test_the_openapi_document_is_valid_and_tells_every_operation(call: Caller) -
         "/v1/distance", "/v1/distances", "/v1/distances/stream", "/v1/path", "/v1/neighbourhood", "/v1/neighbourhoods",
         "/v1/pack", "/v1/relevance", "/v1/relevances", "/v1/search", "/v1/concept", "/v1/concepts", "/v1/resolutions",
         "/v1/annotate", "/v1/release", "/v1/similarity", "/v1/similarities", "/v1/pair-similarities", "/v1/placements",
-        "/v1/hierarchy",
+        "/v1/hierarchy", "/v1/paths", "/v1/similarity-scale",
     }  # fmt: skip
     assert [o["operationId"] for each in document["paths"].values() for o in each.values() if "x-grpc" not in o] == [
         "stream_distances", "neighbourhood", "similarity", "concept"
@@ -427,7 +427,7 @@ def test_the_examples_of_the_document_are_answered(call: Caller) -> None:
                 body = {field: schema["properties"][field]["examples"][0] for field in needed}
                 assert call.post(path, body).status == 200, path
             receptions += 1
-    assert receptions == 18
+    assert receptions == 20
 
 
 def test_answers_are_as_the_document_says(call: Caller) -> None:
@@ -435,6 +435,9 @@ def test_answers_are_as_the_document_says(call: Caller) -> None:
         (PATH, table.DISTANCE),
         ("/v1/path?a=C0006121&b=C0018670", table.PATH),
         ("/v1/path?a=C0006121&b=C9000004", table.PATH),
+        ("/v1/paths?a=C9000011&b=C9000014", table.PATHS),
+        ("/v1/paths?a=C0006121&b=C9000004", table.PATHS),
+        ("/v1/similarity-scale?ic=Seco", table.SIMILARITY_SCALE),
         ("/v1/neighbourhood?cui=C0006121&hops=2", table.NEIGHBOURHOOD),
         ("/v1/search?text=brain", table.SEARCH),
         ("/v1/concept?cui=C0006121", table.CONCEPT),

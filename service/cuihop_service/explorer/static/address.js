@@ -10,7 +10,7 @@ export function here() {
 
 /** @param {string} view @param {Record<string, any>} query empty values are left out */
 export function address(view, query = {}) {
-  const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "" && value !== false);
   const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
   return `#/${view}${text ? `?${text}` : ""}`;
 }

@@ -16,8 +16,9 @@ const ASIDE = 24; // a level of a walk from top to bottom
  * @typedef {{id: string, cui: string|null, name: string|null, kind: string, text?: string, note?: string, strong?: boolean,
  *   mark?: string, brief?: boolean}} Node
  * `text` is written in place of name and identifier; `mark` before the name; `brief` leaves the identifier out.
- * @typedef {{from: string, to: string, kind?: string, text?: string, sides?: boolean}} Edge from the narrower concept to the broader one
- * `sides`: the edge goes from side to side, where boxes stand in columns.
+ * @typedef {{from: string, to: string, kind?: string, text?: string, sides?: boolean, shift?: number, strong?: boolean}} Edge from the narrower concept to the broader one
+ * `sides`: the edge goes from side to side, where boxes stand in columns. `shift`: pixels aside from the middle of the
+ * sides, or of top and bottom, for edges beside one another.
  * @typedef {Node & {lines: string[], width: number, height: number, x: number, y: number}} Box
  */
 
@@ -62,6 +63,11 @@ function endOf(cui) {
   let begin = 0;
   while (pen.measureText(begin ? `…${cui.slice(begin)}` : cui).width > WIDEST) begin += 1;
   return begin ? `…${cui.slice(begin)}` : cui;
+}
+
+/** Where an edge with a `shift` leaves the first box, from the middle of that box. @returns {[number, number]} */
+export function attached(one, other, { sides, shift = 0 }) {
+  return sides ? [Math.sign(other.x - one.x) * one.width / 2, shift] : [shift, Math.sign(other.y - one.y) * one.height / 2];
 }
 
 /**

@@ -10,6 +10,7 @@ import { candidates, reported } from "./problems.js";
 import { saveButtons } from "./saving.js";
 import { Problem } from "./service.js";
 import { ownTable } from "./sortable_table.js";
+import { vocabulariesInWords } from "./vocabularies.js";
 import { conceptsOfSimilarity, similarityPanel, similarityRows } from "./similarity_panel.js";
 
 const PAUSE = 250; // ms after the last change
@@ -40,12 +41,13 @@ export function foldOnce(form) {
 
 /** The rule in an address: n, λ and direction. */
 export function ruleIn(query) {
-  return { n: whole(query.get("n"), 1, 0, FARTHEST), lambda: fraction(query.get("lambda"), 0.5), direction: directionIn(query) };
+  return { n: whole(query.get("n"), 1, 0, FARTHEST), lambda: fraction(query.get("lambda"), 0.5), direction: directionIn(query),
+    within_sabs: (query.get("sabs") ?? "").split(",").filter(Boolean) };
 }
 
 /** The fields of a rule in an address. */
-export function ruleInAddress({ n, lambda, direction }) {
-  return { n, lambda, direction: direction === "any" ? "" : direction };
+export function ruleInAddress({ n, lambda, direction, within_sabs: sabs }) {
+  return { n, lambda, direction: direction === "any" ? "" : direction, sabs: sabs.join(",") };
 }
 
 /** Rows of controls for a rule, which they change. @param {() => void} onchange @param {any[]} others beside the direction */
@@ -121,7 +123,7 @@ export class Comparison {
       const sets = { a: current(request.a, merged), b: current(request.b, merged) };
       const held = [...sets.a, ...sets.b].filter((cui) => !isolated.includes(cui));
       const pair = sets.a.length === 1 && sets.b.length === 1 && !isolated.length;
-      const similarity = pair ? await similarityOf(app, sets.a[0], sets.b[0], stop) : null;
+      const similarity = pair ? await similarityOf(app, sets.a[0], sets.b[0], request.within_sabs, stop) : null;
       const named = similarity?.values ? [...new Set([...held, ...conceptsOfSimilarity(similarity)])] : held;
       const names = named.length ? await app.names(named, stop) : new Map();
       const rows = rowsOf(found, sets, names);
@@ -153,9 +155,9 @@ async function relevance(app, request, signal, left = []) {
 }
 
 /** The similarity of a pair; where the service has none, the words for it: the comparison is there without it. */
-async function similarityOf(app, a, b, signal) {
+async function similarityOf(app, a, b, sabs, signal) {
   try {
-    return await app.service.get("v1/similarity", { a, b }, signal);
+    return await app.service.get("v1/similarity", { a, b, within_sabs: sabs }, signal);
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     return { detail: error.detail };
@@ -220,22 +222,23 @@ function showComparison(app, place, { requested, found, sets, names, rows, left,
         `= (${found.shared.length} matched + ${found.lambda} · ${found.related.length} near) / ${found.union} in all`),
       el("div", {}, el("p", { class: "figure second" }, el("span", { id: "iou", "data-value": found.iou }, value(found.iou))),
         el("p", {}, "IoU"))),
-    el("p", { class: "hint" }, `n = ${found.n}, λ = ${found.lambda}, hops ${directionInWords(found.direction)}`),
+    el("p", { class: "hint" }, [`n = ${found.n}, λ = ${found.lambda}, hops ${directionInWords(found.direction)}`,
+      vocabulariesInWords(requested.within_sabs)].filter(Boolean).join(", ")),
     boxes.length > 0 && picture.root,
-    ownTable("Concepts", columnsOf(app, found, names, signal), rows,
+    ownTable("Concepts", columnsOf(app, { ...found, sabs: requested.within_sabs }, names, signal), rows,
       { ...sorting, attributes: (row) => ({ "data-cui": row.cui, "data-kind": row.kind }) }, { id: "why" }),
     similarity?.values && similarityPanel(similarity, names),
     similarity?.detail && el("p", { class: "hint", id: "no-similarity" }, `No similarity: ${similarity.detail}`),
     saveButtons(app, "comparison", "Comparison of two concept sets", {
       picture: boxes.length > 0 ? picture : undefined,
-      caption: () => `nn-IoU ${value(found.nn_iou)}, IoU ${value(found.iou)}; n = ${found.n}, λ = ${found.lambda}, hops ${directionInWords(found.direction)}${left.length ? `; left out: ${cuisOf(left).join(", ")}` : ""}`,
+      caption: () => `nn-IoU ${value(found.nn_iou)}, IoU ${value(found.iou)}; n = ${found.n}, λ = ${found.lambda}, hops ${directionInWords(found.direction)} ${vocabulariesInWords(requested.within_sabs)}${left.length ? `; left out: ${cuisOf(left).join(", ")}` : ""}`,
       json: () => ({ request: requested, answer: found, left_out: cuisOf(left), ...(similarity?.values && { similarity }) }),
       csv: () => [["cui", "name", "in", "how", "witness", "hops", ...(similarity?.values ? ["value"] : [])], ...rows.flatMap((row) => row.witnesses.length
         ? row.witnesses.map((witness) => [row.cui, row.name ?? "", row.side, row.kind, witness.cui, witness.hops])
         : [[row.cui, row.name ?? "", row.side, row.kind, "", ""]]),
       ...(similarity?.values ? similarityRows(similarity).map(([measure, value]) => ["", "", "A, B", measure, "", "", value]) : [])],
     }, signal),
-    cypherPanel(comparisonCypher(sets.a, sets.b, found.n, found.direction)),
+    cypherPanel(comparisonCypher(sets.a, sets.b, found.n, found.direction, requested.within_sabs)),
   );
   if (boxes.length > 0) {
     placed(picture.canvas.clientWidth);
@@ -286,10 +289,10 @@ function reason(app, row, found, names, signal) {
     const path = el("span", { class: "through" });
     const [a, b] = row.side === "A" ? [row.cui, witness.cui] : [witness.cui, row.cui];
     const button = el("button", { type: "button", class: "quiet small", onclick: () => reported(path, signal, async () => {
-      const answer = await app.service.get("v1/path", { a, b, direction: found.direction, max_hops: found.n }, signal);
+      const answer = await app.service.get("v1/path", { a, b, direction: found.direction, max_hops: found.n, within_sabs: found.sabs }, signal);
       fill(path, answer.path === null ? "no path any more" : answer.path.map((step, i) =>
         [i > 0 && (step.relation === "parent" ? " ↑ " : " ↓ "), step.name ?? step.cui]), " ",
-        el("a", { href: address("path", { a, b, direction: found.direction === "any" ? "" : found.direction }) }, "as a picture"));
+        el("a", { href: address("path", { a, b, direction: found.direction === "any" ? "" : found.direction, sabs: found.sabs.join(",") }) }, "as a picture"));
     }) }, "Path");
     return el("li", {}, `${counted(witness.hops, "hop")} from `,
       el("a", { href: conceptAddress(witness.cui) }, names.get(witness.cui) ?? witness.cui), " ", button, " ", path);

@@ -2,6 +2,7 @@
 
 import { el, fill } from "./dom.js";
 import { address, note } from "./address.js";
+import { vocabularyChoice } from "./vocabularies.js";
 import { Comparison, afterPause, foldOnce, ruleControls, ruleIn, ruleInAddress } from "./comparison.js";
 import { conceptChips } from "./concept_chips.js";
 import { orderIn, orderInAddress } from "./sortable_table.js";
@@ -36,7 +37,11 @@ export async function comparisonView(app, place, query, signal) {
         onchange: (event) => {
           requested.unknown = event.target.checked ? "isolated" : "error";
           changed();
-        } }), " Count unknown concepts; they match only themselves")));
+        } }), " Count unknown concepts; they match only themselves")),
+    vocabularyChoice(app.release.sabs, requested.within_sabs, (sabs) => {
+      requested.within_sabs = sabs;
+      changed();
+    }));
   const comparison = new Comparison(app, signal, { order, onorder: keepAddress, oncompared: foldOnce(form) });
   fill(place, el("h1", {}, "Compare two concept sets"), form, comparison.root);
 

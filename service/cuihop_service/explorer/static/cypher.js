@@ -26,6 +26,11 @@ function fewestHops(clauses, kept) {
   return `CALL () {\n${parts.join("\nUNION ALL\n")}\n}\nWITH ${kept}, min(found) AS hops`;
 }
 
+/** The condition that every edge of p is asserted by one of the parameter $sabs. @param {string[]} sabs none for all */
+function assertedBy(sabs) {
+  return sabs.length ? "\nWHERE all(e IN relationships(p) WHERE any(sab IN e.sabs WHERE sab IN $sabs))" : "";
+}
+
 export function conceptCypher(cui) {
   return `${parameters({ cui })}
 MATCH (c:Concept {cui: $cui})
@@ -34,12 +39,12 @@ RETURN c.cui AS cui, c.name AS name, parent.cui AS parent, parent.name AS parent
 ORDER BY parent`;
 }
 
-/** @param {string} direction any, up or down: a vertical path is one of the last two */
-export function pathCypher(a, b, direction, bound, which = 1) {
+/** @param {string} direction any, up or down: a vertical path is one of the last two @param {string[]} sabs none for all */
+export function pathCypher(a, b, direction, bound, which = 1, sabs = []) {
   if (a === b) return `${parameters({ a })}\nMATCH p = (:Concept {cui: $a})\nRETURN p`;
-  return `${parameters({ a, b })}
+  return `${parameters(sabs.length ? { a, b, sabs } : { a, b })}
 MATCH (a:Concept {cui: $a}), (b:Concept {cui: $b})
-MATCH p = allShortestPaths((a)${edges(direction, `..${bound}`)[0]}(b))
+MATCH p = allShortestPaths((a)${edges(direction, `..${bound}`)[0]}(b))${assertedBy(sabs)}
 ${which === 1 ? "WITH p ORDER BY [n IN nodes(p) | n.cui] LIMIT 1"
     : `WITH [n IN nodes(p) | n.cui] AS cuis, collect(p)[0] AS p ORDER BY cuis SKIP ${which - 1} LIMIT 1`}
 RETURN p`;
@@ -60,18 +65,19 @@ RETURN near.cui AS cui, near.name AS name, hops
 ORDER BY hops, cui`;
 }
 
-export function comparisonCypher(a, b, n, direction) {
+/** @param {string[]} sabs none for all */
+export function comparisonCypher(a, b, n, direction, sabs = []) {
   const near = n === 0 ? "" : `
 // which are near one another, and how many hops apart
 ${fewestHops(edges(direction, `..${n}`).map((pattern) => `UNWIND $a AS cui_a
 UNWIND $b AS cui_b
 WITH cui_a, cui_b WHERE cui_a <> cui_b
 MATCH (a:Concept {cui: cui_a}), (b:Concept {cui: cui_b})
-MATCH p = shortestPath((a)${pattern}(b))`), "a, b")}
+MATCH p = shortestPath((a)${pattern}(b))${assertedBy(sabs)}`), "a, b")}
 RETURN a.cui AS cui_a, a.name AS name_a, b.cui AS cui_b, b.name AS name_b, hops
 ORDER BY hops, cui_a, cui_b;
 `;
-  return `${parameters({ a, b })}${near}
+  return `${parameters(sabs.length ? { a, b, sabs } : { a, b })}${near}
 // which are matched
 UNWIND $a AS cui
 WITH cui WHERE cui IN $b

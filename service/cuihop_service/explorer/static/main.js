@@ -9,6 +9,7 @@ import { conceptView } from "./concept_view.js";
 import { pathView } from "./path_view.js";
 import { neighbourhoodView } from "./neighbourhood_view.js";
 import { comparisonView } from "./comparison_view.js";
+import { similarityView } from "./similarity_view.js";
 import { captionView } from "./caption_view.js";
 import { keyView } from "./key_view.js";
 
@@ -22,7 +23,7 @@ import { keyView } from "./key_view.js";
  */
 
 /** @type {Record<string, View>} */
-const VIEWS = { concept: conceptView, path: pathView, neighbourhood: neighbourhoodView, comparison: comparisonView, captions: captionView };
+const VIEWS = { concept: conceptView, path: pathView, neighbourhood: neighbourhoodView, comparison: comparisonView, similarity: similarityView, captions: captionView };
 const SHORT = 12; // digits of a digest that people compare
 const AGREED = 10_000; // ms after which all workers serve the same release
 const MOST_EXCHANGES = 3;
@@ -129,12 +130,12 @@ async function show() {
 
 /** Has the links to the other views begin with the concept that is shown: what was found need not be typed again. */
 function takeAlong(view, query) {
-  const cui = view === "path" ? query.get("a") : view === "comparison" ? null : query.get("cui");
-  const fields = { concept: "cui", path: "a", neighbourhood: "cui" };
+  const cui = view === "path" || view === "similarity" ? query.get("a") : view === "comparison" ? null : query.get("cui");
+  const fields = { concept: "cui", path: "a", neighbourhood: "cui", similarity: "a" };
   for (const [other, field] of Object.entries(fields)) {
     const link = document.querySelector(`nav a[data-view="${other}"]`);
     const fresh = other === "concept" ? address("") : address(other);
-    link.setAttribute("href", cui && other !== view ? address(other, { [field]: cui }) : fresh);
+    link.setAttribute("href", cui && other !== view ? address(other, { [field]: cui, b: field === "a" && query.get("b") }) : fresh);
   }
 }
 

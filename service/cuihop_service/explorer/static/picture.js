@@ -2,7 +2,7 @@
 
 import cytoscape from "./vendor/cytoscape.esm.min.mjs";
 import { el, fill, announce } from "./dom.js";
-import { FONT, FONT_SIZE, LINE } from "./boxes.js";
+import { FONT, FONT_SIZE, LINE, attached } from "./boxes.js";
 import { svgOf } from "./svg.js";
 
 const LARGEST_ZOOM = 1.15; // at first sight
@@ -11,8 +11,11 @@ const STEP = 1.25;
 const MARGIN = 20;
 const LEAST_HEIGHT = 170;
 const MOST_PART = 0.75; // of the window's height
+const TALLEST = 1400; // pixels, of a tall one
 const MOST_SIDE = 16_000; // pixels of a saved picture, which browsers still draw
 const MOST_PIXELS = 100_000_000;
+
+const SABS = Array.from({ length: 8 }, (_, place) => `sab-${place + 1}`); // edges by their vocabulary
 
 /** Colours by kind, from the style sheet, so that one place knows the appearance. */
 export function colours() {
@@ -26,7 +29,10 @@ export function colours() {
     quietLine: read("--picture-quiet-line"),
     text: read("--text"),
     mark: read("--accent"),
-    kinds: Object.fromEntries(kinds.map((kind) => [kind, { fill: read(`--${kind}-fill`), line: read(`--${kind}-line`) }])),
+    kinds: Object.fromEntries([
+      ...kinds.map((kind) => [kind, { fill: read(`--${kind}-fill`), line: read(`--${kind}-line`) }]),
+      ...SABS.map((kind, place) => [kind, { fill: read(`--group-${place + 1}-line`), line: read(`--group-${place + 1}-line`) }]),
+    ]),
   };
 }
 
@@ -62,6 +68,11 @@ function styles() {
         "text-background-padding": "2px", "overlay-opacity": 0,
       },
     },
+    ...SABS.map((kind) => ({
+      selector: `edge[kind = "${kind}"]`,
+      style: { "line-color": of.kinds[kind].line, "target-arrow-color": of.kinds[kind].line, "curve-style": "straight" },
+    })),
+    { selector: "edge[?strong]", style: { width: 3.5, "arrow-scale": 1.1, "z-index": 1, "z-index-compare": "manual" } },
     { selector: 'edge[kind = "aside"]', style: { "line-color": of.quietLine, "target-arrow-color": of.quietLine, width: 0.8, "arrow-scale": 0.7 } },
     { selector: 'edge[kind = "fold"]', style: { "line-style": "dotted", "target-arrow-shape": "none", "line-color": of.quietLine } },
     { selector: 'edge[kind = "near"]', style: { "line-style": "dashed", "target-arrow-shape": "none", "curve-style": "straight" } },
@@ -72,6 +83,10 @@ function styles() {
 /** The points at which an edge begins and ends: in layers at the sides that face one another, else where it meets the box. */
 function ends(edge, at) {
   const [from, to] = [at.get(edge.from), at.get(edge.to)];
+  if (edge.shift !== undefined) {
+    const [start, end] = [attached(from, to, edge), attached(to, from, edge)].map(([x, y]) => `${x}px ${y}px`);
+    return { start, end };
+  }
   if (!edge.sides || from.x === to.x) return { start: "outside-to-node", end: "outside-to-node" };
   return from.x > to.x ? { start: "-50% 0%", end: "50% 0%" } : { start: "50% 0%", end: "-50% 0%" };
 }
@@ -128,10 +143,10 @@ export class Picture {
   /**
    * @param {import("./boxes.js").Box[]} boxes placed
    * @param {import("./boxes.js").Edge[]} edges
-   * @param {{centre?: string|null, frames?: import("./boxes.js").Box[], legend?: {kind: string, text: string, strong?: boolean}[]}} [options]
-   *   `centre` must be seen at first sight; `frames` lie behind the boxes; `legend` says what their kinds mean
+   * @param {{tall?: boolean, centre?: string|null, frames?: import("./boxes.js").Box[], legend?: {kind: string, text: string, strong?: boolean}[]}} [options]
+   *   `tall` lets it be higher than the window; `centre` must be seen at first sight; `frames` lie behind the boxes; `legend` says what their kinds mean
    */
-  draw(boxes, edges, { centre = null, frames = [], legend = [] } = {}) {
+  draw(boxes, edges, { tall = false, centre = null, frames = [], legend = [] } = {}) {
     Object.assign(this, { boxes, edges, frames, legend, centre });
     fill(this.key, legend.map(({ kind, text, strong }) => el("li", {}, el("span", { class: `swatch ${kind}${strong ? " strong" : ""}` }), text)));
     const all = [...frames, ...boxes];
@@ -141,7 +156,7 @@ export class Picture {
     this.cy?.destroy();
     this.bounds = boundsOf(all);
     this.sheet.style.width = this.sheet.style.height = "0"; // the last one may have been larger
-    this.scroller.style.height = `${this.#height()}px`;
+    this.scroller.style.height = `${this.#height(tall ? TALLEST : innerHeight * MOST_PART)}px`;
     this.canvas.style.width = `${this.scroller.clientWidth}px`;
     this.canvas.style.height = `${this.scroller.clientHeight}px`;
     this.cy = cytoscape({
@@ -155,7 +170,7 @@ export class Picture {
         })),
         ...edges.map((edge, place) => ({
           group: "edges",
-          data: { id: `edge ${place}`, source: edge.from, target: edge.to, kind: edge.kind ?? "is_a", text: edge.text ?? "",
+          data: { id: `edge ${place}`, source: edge.from, target: edge.to, kind: edge.kind ?? "is_a", text: edge.text ?? "", strong: edge.strong,
             ...ends(edge, at) },
           selectable: false,
         })),
@@ -224,10 +239,10 @@ export class Picture {
   }
 
   /** As high as the picture is at first sight, within reason. */
-  #height() {
+  #height(most) {
     const { width, height } = this.bounds;
     const zoom = Math.min(LARGEST_ZOOM, Math.max(SMALLEST_ZOOM, (this.scroller.clientWidth - 2 * MARGIN) / width));
-    return Math.round(Math.max(LEAST_HEIGHT, Math.min(innerHeight * MOST_PART, height * zoom + 4 * MARGIN)));
+    return Math.round(Math.max(LEAST_HEIGHT, Math.min(most, height * zoom + 4 * MARGIN)));
   }
 
   /** Lets the sheet be as large as the picture now is, and scrolls to where the picture was moved. */

@@ -61,18 +61,20 @@ export class Service {
 
   /** @param {string} path @param {Record<string, any>} [query] @param {AbortSignal} [signal] */
   get(path, query = {}, signal) {
-    const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
+    const given = Object.entries(query).flatMap(([name, value]) => [value].flat().map((one) => [name, one]))
+      .filter(([, value]) => value !== null && value !== undefined && value !== "");
     const requested = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
-    return this.#ask(requested ? `${path}?${requested}` : path, { method: "GET" }, signal);
+    return this.#ask(requested ? `${path}?${requested}` : path, { method: "GET" }, signal, query.within_sabs?.length > 0);
   }
 
   /** @param {string} path @param {Record<string, any>} body @param {AbortSignal} [signal] */
   post(path, body, signal) {
     const headers = { "Content-Type": "application/json" };
-    return this.#ask(path, { method: "POST", headers, body: JSON.stringify(body) }, signal);
+    return this.#ask(path, { method: "POST", headers, body: JSON.stringify(body) }, signal, body.within_sabs?.length > 0);
   }
 
-  async #ask(path, options, signal) {
+  /** @param {boolean} restricted to vocabularies: the answer has the digest of another graph, not of another release */
+  async #ask(path, options, signal, restricted) {
     const headers = { ...options.headers };
     const sent = key.get();
     if (sent) headers.Authorization = `Bearer ${sent}`;
@@ -111,7 +113,7 @@ export class Service {
       if (problem.reason === "NOT_AUTHENTICATED" && sent === key.get()) this.unknown(problem, sent !== null);
       throw problem;
     }
-    if (answer.release && answer.tier) this.heard(answer);
+    if (answer.release && answer.tier && !restricted) this.heard(answer);
     return answer;
   }
 }

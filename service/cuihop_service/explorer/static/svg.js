@@ -1,6 +1,6 @@
 // A picture as SVG: the same boxes, lines and colours.
 
-import { FONT, FONT_SIZE, LINE, textWidth } from "./boxes.js";
+import { FONT, FONT_SIZE, LINE, attached, textWidth } from "./boxes.js";
 
 const MARGIN = 20;
 const TITLE_SIZE = 16;
@@ -29,9 +29,14 @@ export function svgOf({ boxes, frames, edges, legend }, { title, note }, of) {
   const root = shape("svg", { viewBox: `${round(left)} ${round(top)} ${round(width)} ${round(height)}`,
     width: round(width), height: round(height), "font-family": FONT, "font-size": FONT_SIZE });
   root.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  const tip = shape("marker", { id: "tip", viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 8, markerHeight: 8, orient: "auto" });
-  tip.append(shape("path", { d: "M0 0 8 4 0 8z", fill: of.line }));
-  root.append(tip, shape("rect", { x: round(left), y: round(top), width: round(width), height: round(height), fill: of.background }));
+  const tip = (id, fill) => {
+    const marker = shape("marker", { id, viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 8, markerHeight: 8, orient: "auto",
+      markerUnits: "userSpaceOnUse" });
+    marker.append(shape("path", { d: "M0 0 8 4 0 8z", fill }));
+    return marker;
+  };
+  const own = [...new Set(edges.map(({ kind }) => kind))].filter((kind) => kind?.startsWith("sab-"));
+  root.append(tip("tip", of.line), ...own.map((kind) => tip(`tip-${kind}`, of.kinds[kind].line)), shape("rect", { x: round(left), y: round(top), width: round(width), height: round(height), fill: of.background }));
   root.append(
     words([title], left + MARGIN, top + MARGIN + 6, of.text, { size: TITLE_SIZE, anchor: "start", weight: "bold" }),
     words([note], left + MARGIN, top + MARGIN + 30, of.text, { size: NOTE_SIZE, anchor: "start" }),
@@ -41,13 +46,14 @@ export function svgOf({ boxes, frames, edges, legend }, { title, note }, of) {
     const from = at.get(edge.from);
     const to = at.get(edge.to);
     if (!from || !to) continue;
-    const [x1, y1] = border(from, to, edge.sides);
-    const [x2, y2] = border(to, from, edge.sides);
+    const [x1, y1] = border(from, to, edge);
+    const [x2, y2] = border(to, from, edge);
     const line = shape("line", { x1: round(x1), y1: round(y1), x2: round(x2), y2: round(y2),
-      stroke: edge.kind === "fold" || edge.kind === "aside" ? of.quietLine : of.line, "stroke-width": edge.kind === "aside" ? 0.8 : 1.4 });
+      stroke: (own.includes(edge.kind) ? of.kinds[edge.kind].line : edge.kind === "fold" || edge.kind === "aside" ? of.quietLine : of.line),
+      "stroke-width": edge.strong ? 3.5 : edge.kind === "aside" ? 0.8 : 1.4 });
     if (edge.kind === "fold") line.setAttribute("stroke-dasharray", "2 3");
     else if (edge.kind === "near") line.setAttribute("stroke-dasharray", "6 4");
-    else line.setAttribute("marker-end", "url(#tip)");
+    else line.setAttribute("marker-end", own.includes(edge.kind) ? `url(#tip-${edge.kind})` : "url(#tip)");
     root.append(line);
     if (edge.text) root.append(words([edge.text], (x1 + x2) / 2, (y1 + y2) / 2, of.text, { halo: of.background }));
   }
@@ -91,8 +97,9 @@ function words(lines, x, y, colour, { size = FONT_SIZE, halo = null, anchor = "m
 }
 
 /** The point at which the line from one box to another leaves the first. */
-function border(one, other, sides = false) {
-  if (sides && one.x !== other.x) return [one.x + Math.sign(other.x - one.x) * one.width / 2, one.y];
+function border(one, other, edge) {
+  if (edge.shift !== undefined) return attached(one, other, edge).map((offset, axis) => offset + [one.x, one.y][axis]);
+  if (edge.sides && one.x !== other.x) return [one.x + Math.sign(other.x - one.x) * one.width / 2, one.y];
   const dx = other.x - one.x;
   const dy = other.y - one.y;
   const part = Math.min(1, one.width / 2 / Math.abs(dx || 1e-9), one.height / 2 / Math.abs(dy || 1e-9));
