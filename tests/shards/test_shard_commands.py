@@ -48,8 +48,8 @@ COMMANDS = {
                  "--resamples", "200", "--cards", "cards", "--output", "values.csv", "--json"),
 }  # fmt: skip
 STUDY = ("study", "concepts.csv", "--graph", "g.cuihop", "--unknown", "isolated", "--labels", "labels.csv",
-         "--embeddings", "V=v.npy", "--only", "tables", "--only", "ablation", "--output", "study", "--cards",
-         "--no-plots")  # fmt: skip
+         "--embeddings", "V=v.npy", "--only", "tables", "--only", "ablation", "--output", "study",
+         "--score-cards", "--no-plots")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
