@@ -51,7 +51,7 @@ export function problemPanel(error, again) {
   const problem = /** @type {Problem} */ (error);
   const [title, advice] = inWords(problem);
   const sought = OF_CONCEPTS.includes(problem.reason) ? problem.faults.map((fault) => fault.cui ?? fault.requested).find(Boolean) : "";
-  const retry = sought ? nearestTo(sought, problem.reason !== "CONCEPT_RETIRED") : el("button", { type: "button", onclick: again }, "Try again");
+  const retry = sought ? nearestTo(sought, problem.reason !== "CONCEPT_RETIRED" && !problem.faults.some((fault) => fault.candidates?.length)) : el("button", { type: "button", onclick: again }, "Try again");
   if (problem.reason === "RATE_LIMITED") countDown(retry, Math.max(1, problem.retryAfter));
   return el(
     "section",
