@@ -95,7 +95,7 @@ def test_an_unknown_concept_is_told_where_it_was_asked_for(explorer: Explorer) -
     expect(explorer.field("Search")).to_be_focused()
     explorer.open("#/concept?cui=brain")
     expect(explorer[".problem h2"]).to_have_text("Not an identifier")
-    expect(explorer[".nearest"]).to_contain_text("Brain C0006104")
+    expect(explorer[".problem"].get_by_role("link", name=re.compile("^(Brain|C0006104)$"))).to_be_visible()
     explorer.open("#/nothing")
     expect(explorer["main"]).to_contain_text("There is no such view")
     explorer.open("#/")

@@ -55,6 +55,8 @@ def explorer(browser: Browser, service: RunningService) -> Iterator[Explorer]:
 def test_the_first_page_has_examples_to_begin_with(explorer: Explorer) -> None:
     examples = explorer["#examples"]
     expect(examples.get_by_role("link", name="Brain stem", exact=True)).to_be_visible()
+    files = explorer.page.evaluate("performance.getEntriesByType('resource').map((file) => file.name)")
+    assert not any("vendor" in file for file in files)  # the library of the pictures comes with the first picture
     for link, there in (("Path from", "#steps"), ("Neighbourhood of", "#total"), ("Compare", "#nn-iou")):
         examples.get_by_role("link", name=link).click()
         expect(explorer[there]).to_be_visible()

@@ -14,7 +14,7 @@ export function keyView(place, refused, again) {
     "form",
     { class: "card narrow" },
     el("h1", {}, "This service asks for a key"),
-    el("p", {}, "It goes to this service only, and is kept until this tab is closed."),
+    el("p", {}, "Whoever runs the service gives one. It goes to this service only, and is kept until this tab is closed."),
     refused && el("p", { class: "problem", role: "alert", id: "refused" }, `The key was not accepted: ${refused.detail}.`),
     el("label", { for: "key" }, "API key or token"),
     input,

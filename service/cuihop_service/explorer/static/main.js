@@ -6,11 +6,6 @@ import { Problem, Service, key } from "./service.js";
 import { nearestConcepts } from "./name_list.js";
 import { problemPanel, useNearest } from "./problems.js";
 import { conceptView } from "./concept_view.js";
-import { pathView } from "./path_view.js";
-import { neighbourhoodView } from "./neighbourhood_view.js";
-import { comparisonView } from "./comparison_view.js";
-import { similarityView } from "./similarity_view.js";
-import { captionView } from "./caption_view.js";
 import { keyView } from "./key_view.js";
 
 /**
@@ -22,8 +17,16 @@ import { keyView } from "./key_view.js";
  * @typedef {(app: App, place: HTMLElement, query: URLSearchParams, signal: AbortSignal) => Promise<void>} View
  */
 
+/** The other views come when they are first shown: the library of their pictures weighs more than all else. @type {Record<string, () => Promise<View>>} */
+const VIEWS = {
+  path: () => import("./path_view.js").then((module) => module.pathView),
+  neighbourhood: () => import("./neighbourhood_view.js").then((module) => module.neighbourhoodView),
+  comparison: () => import("./comparison_view.js").then((module) => module.comparisonView),
+  similarity: () => import("./similarity_view.js").then((module) => module.similarityView),
+  captions: () => import("./caption_view.js").then((module) => module.captionView),
+};
 /** @type {Record<string, View>} */
-const VIEWS = { concept: conceptView, path: pathView, neighbourhood: neighbourhoodView, comparison: comparisonView, similarity: similarityView, captions: captionView };
+const loaded = { concept: conceptView };
 const SHORT = 12; // digits of a digest that people compare
 const AGREED = 10_000; // ms after which all workers serve the same release
 const MOST_EXCHANGES = 3;
@@ -108,8 +111,7 @@ async function show() {
     else link.removeAttribute("aria-current");
   }
   takeAlong(view, query);
-  const render = VIEWS[view];
-  if (!render) {
+  if (!loaded[view] && !VIEWS[view]) {
     fill(main, el("section", { class: "problem", role: "alert" }, el("h1", {}, "There is no such view"),
       el("p", {}, el("a", { href: address("") }, "Begin with a search"))));
     return;
@@ -117,7 +119,11 @@ async function show() {
   main.dataset.view = view;
   const focused = document.activeElement;
   try {
-    const done = render(app, main, query, signal);
+    loaded[view] ??= await VIEWS[view]().catch(() => {
+      throw new Problem({ reason: "NO_ANSWER" });
+    });
+    if (signal.aborted) return;
+    const done = loaded[view](app, main, query, signal);
     keepFocus(focused);
     await done;
     if (!signal.aborted && document.activeElement === main) keepFocus(focused); // what had it may have come with the answer

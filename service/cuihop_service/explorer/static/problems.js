@@ -51,7 +51,7 @@ export function problemPanel(error, again) {
   const problem = /** @type {Problem} */ (error);
   const [title, advice] = inWords(problem);
   const sought = OF_CONCEPTS.includes(problem.reason) ? problem.faults.map((fault) => fault.cui ?? fault.requested).find(Boolean) : "";
-  const retry = sought ? nearestTo(sought, problem.faults.some((fault) => fault.candidates?.length)) : el("button", { type: "button", onclick: again }, "Try again");
+  const retry = sought ? nearestTo(sought, problem.reason !== "CONCEPT_RETIRED" && !problem.faults.some((fault) => fault.candidates?.length)) : el("button", { type: "button", onclick: again }, "Try again");
   if (problem.reason === "RATE_LIMITED") countDown(retry, Math.max(1, problem.retryAfter));
   return el(
     "section",
@@ -64,10 +64,10 @@ export function problemPanel(error, again) {
   );
 }
 
-/** Links to concepts that may be meant, if none are known; the field that holds the identifier, or the first, gets the focus. */
-function nearestTo(text, known) {
+/** Links to concepts that may be meant, unless the release itself suggests some; the field that holds the identifier, or the first one, gets the focus. */
+function nearestTo(text, isUnknown) {
   const place = el("span", { class: "nearest" });
-  if (!known) nearest(text).then((concepts) => concepts.length && fill(place, "Nearest: ", concepts.map(({ cui, name }, i) => [i > 0 && ", ",
+  if (isUnknown) nearest(text).then((concepts) => concepts.length && fill(place, "Nearest: ", concepts.map(({ cui, name }, i) => [i > 0 && ", ",
     el("a", { href: conceptAddress(cui) }, name ?? cui), name && [" ", el("code", {}, cui)]]))).catch(() => null);
   setTimeout(() => {
     const fields = [...document.querySelectorAll("main input[role=combobox]")];
