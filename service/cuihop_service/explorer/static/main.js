@@ -5,10 +5,6 @@ import { here, address } from "./address.js";
 import { Problem, Service, key } from "./service.js";
 import { problemPanel } from "./problems.js";
 import { conceptView } from "./concept_view.js";
-import { pathView } from "./path_view.js";
-import { neighbourhoodView } from "./neighbourhood_view.js";
-import { comparisonView } from "./comparison_view.js";
-import { captionView } from "./caption_view.js";
 import { keyView } from "./key_view.js";
 
 /**
@@ -21,7 +17,14 @@ import { keyView } from "./key_view.js";
  */
 
 /** @type {Record<string, View>} */
-const VIEWS = { concept: conceptView, path: pathView, neighbourhood: neighbourhoodView, comparison: comparisonView, captions: captionView };
+const VIEWS = { concept: conceptView };
+/** Views with pictures, whose library is two thirds of all bytes: fetched when one is shown, or after the first view. */
+const LATER = {
+  path: async () => (await import("./path_view.js")).pathView,
+  neighbourhood: async () => (await import("./neighbourhood_view.js")).neighbourhoodView,
+  comparison: async () => (await import("./comparison_view.js")).comparisonView,
+  captions: async () => (await import("./caption_view.js")).captionView,
+};
 const SHORT = 12; // digits of a digest that people compare
 const AGREED = 10_000; // ms after which all workers serve the same release
 const MOST_EXCHANGES = 3;
@@ -105,6 +108,11 @@ async function show() {
     else link.removeAttribute("aria-current");
   }
   takeAlong(view, query);
+  if (!VIEWS[view] && LATER[view]) {
+    const failed = await fetchView(view);
+    if (signal.aborted) return;
+    if (failed) return fill(main, problemPanel(failed, () => location.reload())); // a browser keeps a failure until then
+  }
   const render = VIEWS[view];
   if (!render) {
     fill(main, el("section", { class: "problem", role: "alert" }, el("h1", {}, "There is no such view"),
@@ -122,6 +130,16 @@ async function show() {
     if (signal.aborted) return;
     app.stay = null;
     fill(main, problemPanel(error, show));
+  }
+}
+
+/** Fetches a view. @returns {Promise<Problem|null>} why it is not there */
+async function fetchView(view) {
+  try {
+    VIEWS[view] ??= await LATER[view]();
+    return null;
+  } catch {
+    return new Problem({ reason: "NO_ANSWER" });
   }
 }
 
@@ -206,4 +224,4 @@ addEventListener("keydown", (event) => {
 });
 addEventListener("hashchange", show);
 appearanceChanged();
-begin();
+begin().then(() => Object.keys(LATER).forEach(fetchView));
