@@ -130,7 +130,7 @@ async function show() {
   } catch (error) {
     if (signal.aborted) return;
     app.stay = null;
-    fill(main, problemPanel(error, show));
+    fill(main, problemPanel(error, loaded[view] ? show : () => location.reload())); // a browser keeps a script that failed until then
   }
 }
 

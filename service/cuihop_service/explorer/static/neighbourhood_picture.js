@@ -54,7 +54,10 @@ export async function neighbourhoodPicture(app, { requested, around: centre, nam
   };
   const ownerOf = (id) => id.slice(id.indexOf(" ") + 1);
   const unfold = (id) => open(ownerOf(id), around.unfolded([id]));
-  const expand = (cui) => open(cui, around.unfolded(around.undrawn(cui)));
+  const expand = (cui) => {
+    const ids = around.undrawn(cui);
+    if (ids.length) open(cui, around.unfolded(ids));
+  };
   const families = new Families({ members: (id) => around.members(id), unfold,
     choose: (id, cui) => open(ownerOf(id), around.chosen(id, cui)) }, signal);
   const colour = el("select", { id: "colour-choice", onchange: () => go(to({ colour: colour.value })) },

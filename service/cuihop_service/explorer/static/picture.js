@@ -52,7 +52,7 @@ function styles() {
       selector: `node[kind = "${kind}"]`,
       style: {
         "background-color": fill, "border-color": line,
-        "border-style": kind === "folded" || kind === "unknown" ? "dashed" : "solid",
+        "border-style": kind === "coparents" ? "dotted" : kind === "folded" || kind === "unknown" ? "dashed" : "solid",
       },
     })),
     { selector: "node[?strong]", style: { "border-width": 3 } },
@@ -130,6 +130,12 @@ export class Picture {
       this.key,
     );
     this.scroller.addEventListener("scroll", () => this.#follow());
+    for (const kind of ["touchstart", "touchmove"]) {
+      this.scroller.addEventListener(kind, (event) => {
+        this.swiped = kind === "touchmove";
+        if (this.swiped && event.touches.length === 1) event.stopPropagation(); // one finger scrolls, which Cytoscape would prevent
+      }, { capture: true, passive: true });
+    }
     this.resized = new ResizeObserver(() => this.#settle());
     this.resized.observe(this.scroller);
     this.canvas.addEventListener("keydown", (event) => this.#key(event));
@@ -180,7 +186,6 @@ export class Picture {
       minZoom: 0.05,
       maxZoom: 3,
       autoungrabify: true,
-      userPanningEnabled: !matchMedia("(pointer: coarse)").matches, // a finger scrolls
       boxSelectionEnabled: false,
       selectionType: "single",
     });
@@ -191,6 +196,7 @@ export class Picture {
     this.#settle();
     this.cy.on("dragpan scrollzoom pinchzoom", () => this.#settle());
     this.cy.on("tap", "node", (event) => {
+      if (this.swiped && event.originalEvent?.type === "touchend") return;
       const node = this.#node(event.target.id());
       if (node.kind === "folded") this.onopen(node);
       else this.onselect?.(node);

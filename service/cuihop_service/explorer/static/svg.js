@@ -72,6 +72,7 @@ function frameOf({ kind, strong, x, y, width, height }, of) {
   const frame = shape("rect", { x: round(x - width / 2), y: round(y - height / 2), width: round(width), height: round(height), rx: 6,
     fill, stroke: line, "stroke-width": strong ? 3 : 1.5 });
   if (kind === "folded" || kind === "unknown") frame.setAttribute("stroke-dasharray", "4 3");
+  if (kind === "coparents") frame.setAttribute("stroke-dasharray", "2 2");
   return frame;
 }
 
