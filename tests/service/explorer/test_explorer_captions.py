@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -115,18 +116,42 @@ def test_a_mark_leads_to_its_row_and_a_mention_left_out_no_longer_counts(
     assert value(explorer) == cuihop.nn_iou(graph.annotate(A).cuis, graph.annotate(B).cuis, graph)
 
 
-def test_contexts_are_left_out_by_a_box_and_put_back_one_by_one(explorer: Explorer) -> None:
-    compare(explorer, "No lesion of the brain stem. Possible aorta; her mother had veins.", B)
+def test_negated_uncertain_and_family_mentions_are_marked_counted_apart_and_left_out(
+    explorer: Explorer, graph: SnapshotGraph
+) -> None:
+    text = "No lesion of the brain stem. Possible aorta; her mother had veins. The head is normal."
+    compare(explorer, text, B)
+    expect(explorer["#contexts"]).to_contain_text("1 negated, 1 uncertain, 1 family")
+    assert [kind for _, kind in marks(explorer, "a")] == ["out", "out", "out", "matched"]
+    after = "all => all.map((mark) => getComputedStyle(mark, '::after').content)"
+    written = explorer["#text-a mark"].evaluate_all(after)
+    assert written == ['"negated"', '"uncertain"', '"family"', "none"]  # words in the text, not a colour alone
+    expect(explorer["#caption-a-status"]).to_have_text(
+        "4 mentions of 4 concepts, 1 negated, 1 uncertain, 1 family; 3 left out"
+    )
+    b = graph.annotate(B).cuis
+    both = [cuihop.nn_iou(a, b, graph) for a in ([HEAD], graph.annotate(text).cuis)]
+    expect(explorer["#contexts b"]).to_have_text([f"{one:.4f}" for one in both])
+    assert value(explorer) == both[0]
     explorer["#mentions summary"].click()
+    cut = "all => all.filter((one) => one.scrollWidth > one.clientWidth).length"
+    assert explorer[".scroll"].evaluate_all(cut) == 0
+    explorer.page.get_by_role("button", name="Context").first.click()  # sorts both tables
+    expect(explorer["#mentions tbody"].first.get_by_role("row")).to_have_text(
+        [re.compile(text) for text in ("^veins", "^brain stem", "^aorta", "^head")]
+    )
     for row, context in enumerate(CONTEXTS):
         expect(explorer[f"#mention-a-{row}"]).to_contain_text(f"{context}: {CONTEXTS[context]}")
-        explorer.page.get_by_label(context).check()
-        expect(explorer[f"#mention-a-{row} .kind"]).to_have_text("left out")
-    assert [kind for _, kind in marks(explorer, "a")] == ["out"] * 3
-    expect(explorer["#formula"]).to_have_text("= (0 matched + 0.5 · 0 near) / 3 in all")
-    explorer["#mention-a-2"].get_by_role("button").click()  # a decision about a mention goes before the boxes
+        explorer.page.get_by_label(context).uncheck()
+        expect(explorer[f"#mention-a-{row} .kind"]).not_to_have_text("left out")
+    expect(explorer["#formula"]).to_contain_text("/ 5 in all")
+    assert value(explorer) == both[1]
+    assert "&leave_out=none&mentions=context" in explorer.page.url
+    explorer["#mention-a-2"].get_by_role("button", name="Leave out").click()
+    explorer.page.get_by_label("family").check()
+    explorer["#mention-a-2"].get_by_role("button", name="Put back").click()  # a decision goes before the boxes
     expect(explorer["#mention-a-2 .kind"]).to_have_text("matched")
-    assert explorer.page.url.endswith("&leave_out=negated%2Cuncertain%2Cfamily")
+    explorer.shot("captions-contexts")
 
 
 def test_another_concept_of_a_name_is_chosen_from_a_list(explorer: Explorer, graph: SnapshotGraph) -> None:
@@ -139,6 +164,16 @@ def test_another_concept_of_a_name_is_chosen_from_a_list(explorer: Explorer, gra
     expect(row.get_by_role("link")).to_have_attribute("href", "#/concept?cui=C9000001")
     a = {"C9000001", *graph.annotate(A).cuis} - {HEAD}
     assert value(explorer) == cuihop.nn_iou(a, graph.annotate(B).cuis, graph)
+    row.get_by_role("button", name="Another concept: head").click()
+    expect(explorer.field("Another concept in A")).to_be_focused()
+    explorer.page.keyboard.type("encephalon\n")  # which the text does not say
+    expect(row).to_contain_text("chosen by you")
+    expect(row.get_by_role("link", name="Brain", exact=True)).to_be_visible()
+    expect(row.locator(".kind")).to_have_text("matched")
+    a = {"C0006104", *graph.annotate(A).cuis} - {HEAD}
+    assert value(explorer) == cuihop.nn_iou(a, graph.annotate(B).cuis, graph)
+    row.get_by_label("Concept of “head”").select_option("Head (C9000001)")
+    expect(row.locator(".kind")).to_have_text("alone")
     explorer["#caption-a"].press("Control+Enter")
     expect(row.get_by_label("Concept of “head”")).to_have_value("C9000001")
 
@@ -197,18 +232,18 @@ def test_a_caption_leaves_the_page_in_the_body_of_one_request_only(explorer: Exp
 
     explorer.page.on("request", sent)
     explorer["#caption-a"].fill(f"{NAME}: {A}")
-    explorer.page.get_by_label("negated").check()
+    explorer.page.get_by_label("negated").uncheck()
     explorer.page.get_by_label("Correct spelling").check()
     explorer.page.wait_for_url("**spelling=yes")  # settings alone send no text
     assert bodies == []
     explorer.page.get_by_label("Correct spelling").uncheck()
-    explorer.page.wait_for_url("**leave_out=negated")
+    explorer.page.wait_for_url("**leave_out=uncertain%2Cfamily")
     compare(explorer, f"{NAME}: {A}", B)
     explorer["#n"].fill("2")
     expect(explorer["#answer .hint"]).to_contain_text("n = 2")
     assert bodies == ["v1/annotate"]
     assert not any(NAME in address or "brain" in address for address in addresses)
-    assert explorer.page.url.endswith("#/captions?n=2&lambda=0.5&leave_out=negated")
+    assert explorer.page.url.endswith("#/captions?n=2&lambda=0.5&leave_out=uncertain%2Cfamily")
     for place in (
         "localStorage",
         "sessionStorage",
@@ -225,7 +260,7 @@ def test_a_caption_leaves_the_page_in_the_body_of_one_request_only(explorer: Exp
     explorer.page.reload()
     expect(explorer["#caption-a"]).to_have_value("")
     expect(explorer["#n"]).to_have_value("2")
-    expect(explorer.page.get_by_label("negated")).to_be_checked()
+    expect(explorer.page.get_by_label("negated")).not_to_be_checked()
 
 
 def test_settings_stand_in_the_address_and_hold_for_the_captions(explorer: Explorer) -> None:
@@ -267,7 +302,7 @@ def test_a_long_caption_has_its_mentions_page_by_page(explorer: Explorer) -> Non
     compare(explorer, "head " * 250, "brain")
     assert len(marks(explorer, "a")) == 250
     explorer["#mentions summary"].click()
-    expect(explorer["[id^=mention-a-]"]).to_have_count(100)
+    expect(explorer["tr[id^=mention-a-]"]).to_have_count(100)
     explorer["#text-a mark"].last.click()
     expect(explorer["#mention-a-249"]).to_be_focused()
 

@@ -89,8 +89,13 @@ def test_an_unknown_concept_is_told_where_it_was_asked_for(explorer: Explorer) -
         explorer.open(f"#/{address}")
         expect(explorer[".problem h2"]).to_have_text("Unknown concept")
         expect(explorer[".problem"]).to_contain_text(UNKNOWN)
+        expect(explorer.page.get_by_role("button", name="Try again")).to_have_count(0)  # it would change nothing
+    explorer.open("#/concept?cui=C0018760")  # two digits exchanged
+    expect(explorer[".nearest"]).to_have_text(f"Nearest: Head {HEAD}")
+    expect(explorer.field("Search")).to_be_focused()
     explorer.open("#/concept?cui=brain")
     expect(explorer[".problem h2"]).to_have_text("Not an identifier")
+    expect(explorer[".nearest"]).to_contain_text("Brain C0006104")
     explorer.open("#/nothing")
     expect(explorer["main"]).to_contain_text("There is no such view")
     explorer.open("#/")
@@ -197,6 +202,13 @@ def test_without_the_scope_names_identifiers_still_work(
         explorer.choose("Search", STEM)
         expect(explorer["#card h1"]).to_have_text(STEM)
         expect(explorer["#card"]).to_contain_text("Names are not shown here")
+        expect(explorer["#card .related a"]).to_have_text("C0006104")
+        expect(explorer["#card code:visible:not(pre code)"]).to_have_count(0)  # each identifier stands once
+        explorer.go("#/comparison")
+        explorer.paste("Concepts of image A", f"heart;{STEM}, {HEAD}")
+        expect(explorer["#concepts-of-image-a-status"]).to_contain_text("2 concepts; 1 not understood. Names are not")
+        expect(explorer["#why td[data-label=Concept]"]).to_have_text([STEM, HEAD])
+        expect(explorer["#why td[data-label=Identifier]"]).to_have_count(0)
         explorer.go(f"#/path?a={STEM}&b={HEAD}")
         expect(explorer["#hops"]).to_have_text("3 hops in both directions")
 

@@ -58,6 +58,7 @@ def test_the_first_page_has_examples_to_begin_with(explorer: Explorer) -> None:
         examples.get_by_role("link", name=link).click()
         expect(explorer[there]).to_be_visible()
         explorer.page.go_back()
+    expect(examples).to_contain_text("nn-IoU 0.6667, where IoU is 0.3333, as Brain is near Brain stem")
     examples.get_by_role("link", name="Head", exact=True).click()
     expect(explorer["#card h1"]).to_have_text("Head")
 
@@ -666,6 +667,30 @@ def test_a_file_that_cannot_be_made_says_why_and_is_made_when_asked_again(explor
     expect(explorer[".problem"]).to_have_count(0)
 
 
+def test_a_table_is_sorted_by_its_heads_and_the_address_keeps_order_and_filter(explorer: Explorer) -> None:
+    explorer.go(f"#/neighbourhood?cui={HEAD}&hops=3&direction=vertical&as=table")
+    heads = explorer["thead th"]
+    expect(heads).to_have_text(["Concept", "Identifier", "Hops", "Vocabularies", "Parents", "Children"])  # no type
+    explorer.go(f"#/neighbourhood?cui={HEAD}&hops=2&as=table")
+    first = explorer["tbody tr"].first
+    expect(first).to_contain_text(HOSTILE)  # by hops and name
+    children = explorer.page.get_by_role("button", name="Children")
+    children.press("Enter")
+    expect(explorer["th[aria-sort=ascending]"]).to_have_text("Children ▲")
+    children.press("Enter")
+    expect(first).to_contain_text(f"Disease{HUB}")
+    expect(children).to_be_focused()
+    explorer["#filter"].fill("d")
+    there = ["Disease", "Body part", HOSTILE_NAME]
+    expect(explorer["tbody tr td:first-child"]).to_have_text(there)
+    explorer.page.reload()
+    expect(explorer["tbody tr td:first-child"]).to_have_text(there)
+    expect(explorer["th[aria-sort=descending]"]).to_have_text("Children ▼")
+    explorer.shot("table-sorted")
+    children.click()  # no more sorted
+    assert explorer.page.url.endswith("&filter=d")
+
+
 # Comparison of sets
 
 
@@ -755,11 +780,14 @@ def test_a_comparison_is_kept_in_the_address(explorer: Explorer, browser: Browse
     expect(explorer["#nn-iou"]).to_be_visible()
     explorer["#lambda"].fill("0.75")
     expect(explorer[".hint"]).to_have_text("n = 2, λ = 0.75, hops in both directions")
+    for _ in range(2):
+        explorer["#why"].get_by_role("button", name="Concept").click()
     with opened(browser, service.http + "/") as other:
         other.page.goto(explorer.page.url)
         expect(other["#lambda"]).to_have_value("0.75")
         expect(other["#nn-iou"]).to_be_visible()
         assert values(other) == values(explorer)
+        expect(other["#why td[data-label=Concept]"]).to_have_text(["Head", "Brain stem", "Brain"])
 
 
 def test_unknown_concepts_are_left_out_or_near_nothing_as_asked(

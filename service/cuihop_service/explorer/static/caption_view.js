@@ -5,9 +5,12 @@ import { address, note } from "./address.js";
 import { Comparison, afterPause, ruleControls, ruleIn, ruleInAddress } from "./comparison.js";
 import { COUNTS_AS, mentionTable } from "./mention_table.js";
 import { CONTEXTS, Mention, markedText } from "./mentions.js";
+import { NO_NAMES } from "./names.js";
 import { reported } from "./problems.js";
+import { orderIn, orderInAddress } from "./sortable_table.js";
 
 const SIDES = ["a", "b"];
+const ALL = Object.keys(CONTEXTS); // left out unless the address says otherwise
 const MEANS = { matched: "in both captions", near: "within n hops of the other caption", alone: "not near the other caption", out: "does not count" };
 
 /** Semantic groups of UMLS, and the set of MEDCON. */
@@ -60,7 +63,7 @@ export async function captionView(app, place, query, signal) {
   const captions = (app.captions ??= new Captions());
   const rule = ruleIn(query);
   const options = {
-    leaveOut: chosenOf(query.get("leave_out"), Object.keys(CONTEXTS)),
+    leaveOut: chosenOf(query.get("leave_out") ?? ALL.join(","), ALL),
     groups: chosenOf(query.get("groups"), Object.keys(GROUPS)),
     spelling: query.get("spelling") === "yes",
     every: query.get("every") === "yes",
@@ -70,16 +73,19 @@ export async function captionView(app, place, query, signal) {
   /** @type {ReturnType<typeof mentionTable>[]} */
   let tables = [];
   let asking = new AbortController();
+  let turns = 0; // comparisons asked for: only the values of the last one are shown
   signal.addEventListener("abort", () => asking.abort());
 
   const isIncluded = (mention) => mention.included(options.leaveOut);
-  const comparison = new Comparison(app, signal, (rows) => {
+  const [order, mentionOrder] = [orderIn(query.get("sort")), orderIn(query.get("mentions"))];
+  const [trouble, marked, contexts] = [el("div", {}), el("div", { id: "marked" }), el("p", { id: "contexts", class: "notice", hidden: true })];
+  const leaveOut = () => (options.leaveOut.length === ALL.length ? "" : options.leaveOut.join(",") || "none");
+  const keepAddress = () => note(address("captions", { ...ruleInAddress(rule), leave_out: leaveOut(), sort: orderInAddress(order),
+    mentions: orderInAddress(mentionOrder), groups: options.groups.join(","), spelling: options.spelling ? "yes" : "", every: options.every ? "yes" : "" }));
+  const comparison = new Comparison(app, signal, { order, onorder: keepAddress, oncompared: (rows) => {
     const kinds = new Map(rows.flatMap((row) => row.side.split(", ").map((side) => [`${side.toLowerCase()} ${row.cui}`, row.kind])));
     update((side, mention) => kinds.get(`${side} ${mention.term.cui}`) ?? "");
-  });
-  const [trouble, marked] = [el("div", {}), el("div", { id: "marked" })];
-  const keepAddress = () => note(address("captions", { ...ruleInAddress(rule), leave_out: options.leaveOut.join(","),
-    groups: options.groups.join(","), spelling: options.spelling ? "yes" : "", every: options.every ? "yes" : "" }));
+  } });
   /** Keeps a setting in the address; the texts are sent only after the button was pressed. */
   const settingChanged = (work) => afterPause(() => {
     keepAddress();
@@ -103,7 +109,7 @@ export async function captionView(app, place, query, signal) {
     keepAddress();
     annotate();
   });
-  fill(place, el("h1", {}, "Compare two captions"), form, trouble, marked, comparison.root);
+  fill(place, el("h1", {}, "Compare two captions"), form, trouble, marked, contexts, comparison.root);
 
   function showExample(texts) {
     SIDES.forEach((side, i) => areas[side].set(texts[i]));
@@ -123,9 +129,10 @@ export async function captionView(app, place, query, signal) {
     [mentions, tables] = [{ a: [], b: [] }, []];
     fill(trouble);
     fill(marked);
+    contexts.hidden = true;
     marked.removeAttribute("aria-busy");
     comparison.clear(el("p", { class: "hint" }, app.release.names ? "Paste two captions, or begin with an example."
-      : "Names are not shown here: your key lacks the scope “names”, or this service shows none, and concepts are found by their names."));
+      : `${NO_NAMES}. Concepts are found by their names.`));
   }
 
   async function annotate() {
@@ -144,7 +151,6 @@ export async function captionView(app, place, query, signal) {
       fill(trouble);
       SIDES.forEach((side, i) => {
         mentions[side] = annotations[i].mentions.map((found) => new Mention(found, captions.decision(side, found)));
-        areas[side].report(mentions[side]);
       });
       showMentions(texts);
       await compare();
@@ -153,7 +159,11 @@ export async function captionView(app, place, query, signal) {
   }
 
   function showMentions(texts) {
-    tables = SIDES.map((side) => mentionTable(side, mentions[side], isIncluded, compareLater));
+    const sorting = { order: mentionOrder, onorder: () => {
+      keepAddress();
+      for (const one of tables) one.update();
+    } };
+    tables = SIDES.map((side) => mentionTable(app, side, mentions[side], { isIncluded, onchange: compareLater, ...sorting }));
     const wasOpen = document.getElementById("mentions")?.hasAttribute("open");
     const all = el("details", { id: "mentions", open: wasOpen },
       el("summary", {}, `Mentions: ${grouped(mentions.a.length)} in A, ${grouped(mentions.b.length)} in B. Names, rules and contexts; leave one out, or choose another concept`),
@@ -168,7 +178,8 @@ export async function captionView(app, place, query, signal) {
       tables[i].reveal(mention);
     }))));
     fill(marked, el("div", { class: "columns" }, columns), el("ul", { class: "legend", "aria-label": "Legend of the captions" },
-      Object.entries(MEANS).map(([kind, text]) => el("li", {}, el("mark", { class: kind }, COUNTS_AS[kind]), ` ${text}`))), all);
+      Object.entries(MEANS).map(([kind, text]) => el("li", {}, el("mark", { class: kind }, COUNTS_AS[kind]), ` ${text}`)),
+      el("li", {}, el("mark", { "data-context": "negated" }, "word"), " the text says that it is absent, only possible (uncertain), or about a relative (family)")), all);
   }
 
   /** Shows what each mention counts as. @param {(side: string, mention: Mention) => string} kindOf those that are included */
@@ -179,20 +190,47 @@ export async function captionView(app, place, query, signal) {
         const { term } = mention;
         for (const mark of mention.marks) {
           mark.className = mention.kind;
-          mark.title = `${term.name ?? term.cui} (${term.cui}): ${COUNTS_AS[mention.kind]}`;
+          mark.title = [`${term.name ?? term.cui} (${term.cui}): ${COUNTS_AS[mention.kind]}`, ...mention.found.context].join(", ");
         }
       }
     }
     for (const one of tables) one.update();
   }
 
+  /** The concepts of both captions, of the mentions that count. @param {(mention: Mention) => boolean} counts */
+  function setsOf(counts) {
+    const cuis = (side) => [...new Set(mentions[side].filter(counts).map((mention) => mention.term.cui))];
+    return { a: cuis("a"), b: cuis("b") };
+  }
+
   async function compare() {
-    const cuis = (side) => [...new Set(mentions[side].filter(isIncluded).map((mention) => mention.term.cui))];
-    const sets = { a: cuis("a"), b: cuis("b") };
-    if (sets.a.length || sets.b.length) return comparison.compare({ ...sets, ...rule, unknown: "isolated" });
-    update(() => "");
-    comparison.clear(el("p", { class: "notice", role: "status" }, "No concept counts in either caption."));
-    announce("No concept counts in either caption");
+    SIDES.forEach((side) => areas[side].report(mentions[side], isIncluded));
+    const sets = setsOf(isIncluded);
+    const both = withAndWithout();
+    if (sets.a.length || sets.b.length) await comparison.compare({ ...sets, ...rule, unknown: "isolated" });
+    else {
+      update(() => "");
+      comparison.clear(el("p", { class: "notice", role: "status" }, "No concept counts in either caption."));
+      announce("No concept counts in either caption");
+    }
+    await both;
+  }
+
+  /** Says how much the mentions that are negated, uncertain or about the family change the values. */
+  async function withAndWithout() {
+    const turn = (turns += 1);
+    const named = contextCounts([...mentions.a, ...mentions.b]).join(", ");
+    contexts.hidden = !named;
+    if (!named) return;
+    const values = await Promise.all([ALL, []].map(async (left) => {
+      const sets = setsOf((mention) => mention.included(left));
+      if (!sets.a.length && !sets.b.length) return ["no value, as no concept counts"];
+      const answer = await app.service.post("v1/relevance", { ...sets, ...rule, unknown: "isolated" }, signal);
+      return [el("b", { "data-value": answer.nn_iou }, answer.nn_iou.toFixed(4)), ` (IoU ${answer.iou.toFixed(4)})`];
+    })).catch(() => null); // the comparison says what is wrong
+    if (turn !== turns) return;
+    if (!values) contexts.hidden = true;
+    else fill(contexts, `${named}: nn-IoU without them `, values[0], ", with them ", values[1], ".");
   }
 
   if (captions.requested) return annotate();
@@ -204,6 +242,12 @@ export async function captionView(app, place, query, signal) {
 function chosenOf(text, values) {
   const parts = (text ?? "").split(",");
   return values.filter((value) => parts.includes(value));
+}
+
+/** "2 negated", "1 family". */
+function contextCounts(mentions) {
+  return ALL.map((context) => [mentions.filter(({ found }) => found.context.includes(context)).length, context])
+    .filter(([count]) => count).map(([count, context]) => `${count} ${context}`);
 }
 
 /** A field for a caption. */
@@ -235,9 +279,13 @@ function captionField(side, captions) {
       input.value = text;
       changed();
     },
-    report: (found) => (status.textContent = found.length
-      ? `${counted(found.length, "mention")} of ${counted(new Set(found.map((mention) => mention.term.cui)).size, "concept")}`
-      : "No concept is mentioned by a name of this release"),
+    report: (found, isIncluded) => {
+      const out = found.filter((mention) => !isIncluded(mention));
+      const concepts = new Set(found.map((mention) => mention.term.cui)).size;
+      status.textContent = found.length
+        ? [`${counted(found.length, "mention")} of ${counted(concepts, "concept")}`, ...contextCounts(found)].join(", ") + (out.length ? `; ${out.length} left out` : "")
+        : "No concept is mentioned by a name of this release";
+    },
   };
 }
 
@@ -258,7 +306,7 @@ function optionControls(options, oncompare, onannotate) {
   summarise();
   return [
     el("div", { class: "row" },
-      el("fieldset", { class: "choice" }, el("legend", {}, "Leave out"),
+      el("fieldset", { class: "choice" }, el("legend", {}, "Leave out mentions that are"),
         Object.entries(CONTEXTS).map(([context, meaning]) => el("span", { title: meaning }, among("leaveOut", context, oncompare, context)))),
       flag("spelling", "Correct spelling"), flag("every", "Every match, overlapping ones too")),
     el("details", {}, summary, el("fieldset", { class: "choice" }, el("legend", { class: "unseen" }, "Semantic groups"),

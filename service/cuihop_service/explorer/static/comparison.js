@@ -1,6 +1,6 @@
 // Two concept sets compared: what is matched, what is near and through whom, and the nn-IoU that comes of it.
 
-import { el, fill, announce, counted, table, tableRow } from "./dom.js";
+import { el, fill, announce, counted } from "./dom.js";
 import { address, conceptAddress, direction as directionIn, go, whole } from "./address.js";
 import { box, placedInColumns } from "./boxes.js";
 import { comparisonCypher, cypherPanel } from "./cypher.js";
@@ -9,13 +9,13 @@ import { Picture } from "./picture.js";
 import { candidates, reported } from "./problems.js";
 import { saveButtons } from "./saving.js";
 import { Problem } from "./service.js";
+import { ownTable } from "./sortable_table.js";
 import { vocabulariesInWords } from "./vocabularies.js";
 import { conceptsOfSimilarity, similarityPanel, similarityRows } from "./similarity_panel.js";
 
 const PAUSE = 250; // ms after the last change
 const FARTHEST = 6;
 const NOT_USABLE = ["CONCEPT_NOT_FOUND", "CONCEPT_RETIRED", "INVALID_CUI"];
-const HEADS = ["Concept", "Identifier", "In", "Counts", "Why"];
 const MEANS = { matched: "matched: in A and B", near: "near: within n hops of the other set", alone: "alone: A on the left, B on the right", unknown: "unknown in this release" };
 
 const HOW = { matched: "matched", near: "near", alone: "alone", unknown: "unknown" };
@@ -27,6 +27,15 @@ export function afterPause(work, signal) {
   return () => {
     clearTimeout(timer);
     timer = setTimeout(work, PAUSE);
+  };
+}
+
+/** Folds a form when the first answer is there, on a phone: the value then stands at the top. Not while somebody uses the form. */
+export function foldOnce(form) {
+  let isFirst = matchMedia("(max-width: 40rem)").matches;
+  return () => {
+    if (isFirst && !form.contains(document.activeElement)) form.open = false;
+    isFirst = false;
   };
 }
 
@@ -72,8 +81,13 @@ export class Comparison {
   #trouble = el("div", {});
   #answer = el("div", { id: "answer" });
 
-  /** @param {import("./main.js").App} app @param {AbortSignal} signal of the view @param {(rows: any[]) => void} [oncompared] */
-  constructor(app, signal, oncompared = () => {}) {
+  /**
+   * @param {import("./main.js").App} app @param {AbortSignal} signal of the view
+   * @param {{order?: import("./sortable_table.js").Order, onorder?: () => void, oncompared?: (rows: any[]) => void}} [options] the order of the
+   *   table, which is changed, then `onorder` called
+   */
+  constructor(app, signal, { order = { head: "", down: false }, onorder = () => {}, oncompared = () => {} } = {}) {
+    this.sorting = { order, onorder };
     this.#app = app;
     this.#signal = signal;
     this.oncompared = oncompared;
@@ -114,7 +128,7 @@ export class Comparison {
       const names = named.length ? await app.names(named, stop) : new Map();
       const rows = rowsOf(found, sets, names);
       this.#picture?.destroy();
-      this.#picture = showComparison(app, this.#answer, { requested: request, found, sets, names, rows, left, similarity }, stop);
+      this.#picture = showComparison(app, this.#answer, { requested: request, found, sets, names, rows, left, similarity, sorting: this.sorting }, stop);
       fill(this.#trouble, left.length > 0 && leftOut(left));
       this.oncompared(rows);
     });
@@ -191,13 +205,14 @@ function rowsOf(found, sets, names) {
   return rows.sort((one, other) => order.indexOf(one.kind) - order.indexOf(other.kind));
 }
 
-function showComparison(app, place, { requested, found, sets, names, rows, left, similarity }, signal) {
+function showComparison(app, place, { requested, found, sets, names, rows, left, similarity, sorting }, signal) {
   const picture = new Picture({
     label: `Concepts of A on the left, of B on the right: ${found.shared.length} matched, ${found.related.length} near`,
     onopen: (node) => go(conceptAddress(node.cui)),
   });
   const { boxes, edges, place: placed } = drawn(rows);
   const value = (number) => number.toFixed(4);
+  const rule = [`n = ${found.n}, λ = ${found.lambda}, hops ${directionInWords(found.direction)}`, vocabulariesInWords(requested.within_sabs)].filter(Boolean).join(", ");
   fill(
     place,
     Object.entries(found.merged).map(([old, now]) => el("p", { class: "notice" }, `${old} is retired; ${now} is its successor.`)),
@@ -208,20 +223,15 @@ function showComparison(app, place, { requested, found, sets, names, rows, left,
         `= (${found.shared.length} matched + ${found.lambda} · ${found.related.length} near) / ${found.union} in all`),
       el("div", {}, el("p", { class: "figure second" }, el("span", { id: "iou", "data-value": found.iou }, value(found.iou))),
         el("p", {}, "IoU"))),
-    el("p", { class: "hint" }, [`n = ${found.n}, λ = ${found.lambda}, hops ${directionInWords(found.direction)}`,
-      vocabulariesInWords(requested.within_sabs)].filter(Boolean).join(", ")),
+    el("p", { class: "hint" }, rule),
     boxes.length > 0 && picture.root,
-    table("Concepts", HEADS, rows.map((row) => tableRow(HEADS, [
-      row.kind === "unknown" ? row.cui : el("a", { href: conceptAddress(row.cui) }, row.name ?? row.cui),
-      el("code", {}, row.cui), row.side,
-      el("span", { class: `kind ${row.kind}` }, { matched: "1", near: `λ = ${found.lambda}`, alone: "0", unknown: "0" }[row.kind]),
-      reason(app, row, { ...found, sabs: requested.within_sabs }, names, signal),
-    ], { "data-cui": row.cui, "data-kind": row.kind })), { id: "why" }),
+    ownTable("Concepts", columnsOf(app, { ...found, sabs: requested.within_sabs }, names, signal), rows,
+      { ...sorting, attributes: (row) => ({ "data-cui": row.cui, "data-kind": row.kind }) }, { id: "why" }),
     similarity?.values && similarityPanel(similarity, names),
     similarity?.detail && el("p", { class: "hint", id: "no-similarity" }, `No similarity: ${similarity.detail}`),
     saveButtons(app, "comparison", "Comparison of two concept sets", {
       picture: boxes.length > 0 ? picture : undefined,
-      caption: () => `nn-IoU ${value(found.nn_iou)}, IoU ${value(found.iou)}; n = ${found.n}, λ = ${found.lambda}, hops ${directionInWords(found.direction)} ${vocabulariesInWords(requested.within_sabs)}${left.length ? `; left out: ${cuisOf(left).join(", ")}` : ""}`,
+      caption: () => `nn-IoU ${value(found.nn_iou)}, IoU ${value(found.iou)}; ${rule}${left.length ? `; left out: ${cuisOf(left).join(", ")}` : ""}`,
       json: () => ({ request: requested, answer: found, left_out: cuisOf(left), ...(similarity?.values && { similarity }) }),
       csv: () => [["cui", "name", "in", "how", "witness", "hops", ...(similarity?.values ? ["value"] : [])], ...rows.flatMap((row) => row.witnesses.length
         ? row.witnesses.map((witness) => [row.cui, row.name ?? "", row.side, row.kind, witness.cui, witness.hops])
@@ -237,6 +247,20 @@ function showComparison(app, place, { requested, found, sets, names, rows, left,
   }
   announce(`nn-IoU ${value(found.nn_iou)}, IoU ${value(found.iou)}`);
   return picture;
+}
+
+/** @returns {import("./sortable_table.js").Column[]} */
+function columnsOf(app, found, names, signal) {
+  const counts = { matched: 1, near: found.lambda, alone: 0, unknown: 0 };
+  return [
+    { head: "Concept", cell: (row) => (row.kind === "unknown" ? row.cui : el("a", { href: conceptAddress(row.cui) }, row.name ?? row.cui)),
+      key: (row) => row.name ?? row.cui },
+    { head: "Identifier", cell: (row) => el("code", {}, row.cui), key: (row) => row.name && row.cui },
+    { head: "In", cell: (row) => row.side, key: (row) => row.side },
+    { head: "Counts", cell: (row) => el("span", { class: `kind ${row.kind}` }, row.kind === "near" ? `λ = ${found.lambda}` : counts[row.kind]),
+      key: (row) => counts[row.kind] },
+    { head: "Why", cell: (row) => reason(app, row, found, names, signal) },
+  ];
 }
 
 /** A on the left, what both have in the middle, B on the right; a dashed line for near. */

@@ -3,8 +3,9 @@
 import { el, fill } from "./dom.js";
 import { address, note } from "./address.js";
 import { vocabularyChoice } from "./vocabularies.js";
-import { Comparison, afterPause, ruleControls, ruleIn, ruleInAddress } from "./comparison.js";
+import { Comparison, afterPause, foldOnce, ruleControls, ruleIn, ruleInAddress } from "./comparison.js";
 import { conceptChips } from "./concept_chips.js";
+import { orderIn, orderInAddress } from "./sortable_table.js";
 
 /** @type {import("./main.js").View} */
 export async function comparisonView(app, place, query, signal) {
@@ -15,11 +16,12 @@ export async function comparisonView(app, place, query, signal) {
     unknown: query.get("unknown") === "isolated" ? "isolated" : "error",
   };
   document.title = "Compare two sets – cuihop";
-  const comparison = new Comparison(app, signal);
+  const order = orderIn(query.get("sort"));
+  const keepAddress = () => note(address("comparison", { a: requested.a.join(" "), b: requested.b.join(" "), ...ruleInAddress(requested),
+    unknown: requested.unknown === "error" ? "" : requested.unknown, sort: orderInAddress(order) }));
   /** Asks again, a moment after the last change; the address follows without a step for each. */
   const changed = afterPause(() => {
-    note(address("comparison", { a: requested.a.join(" "), b: requested.b.join(" "), ...ruleInAddress(requested),
-      unknown: requested.unknown === "error" ? "" : requested.unknown }));
+    keepAddress();
     ask();
   }, signal);
   const fields = ["a", "b"].map((side) => conceptChips(app, { label: `Concepts of image ${side.toUpperCase()}`, cuis: requested[side],
@@ -28,23 +30,20 @@ export async function comparisonView(app, place, query, signal) {
       changed();
     }, signal }));
 
-  fill(
-    place,
-    el("h1", {}, "Compare two concept sets"),
-    el("div", { class: "card form" },
-      el("div", { class: "columns" }, fields.map((field) => field.root)),
-      ruleControls(requested, changed,
-        el("label", { class: "inline" }, el("input", { type: "checkbox", id: "isolated", checked: requested.unknown === "isolated",
-          onchange: (event) => {
-            requested.unknown = event.target.checked ? "isolated" : "error";
-            changed();
-          } }), " Count unknown concepts; they match only themselves")),
-      vocabularyChoice(app.release.sabs, requested.within_sabs, (sabs) => {
-        requested.within_sabs = sabs;
-        changed();
-      })),
-    comparison.root,
-  );
+  const form = el("details", { class: "card form", open: true }, el("summary", {}, "Concepts, n and λ"),
+    el("div", { class: "columns" }, fields.map((field) => field.root)),
+    ruleControls(requested, changed,
+      el("label", { class: "inline" }, el("input", { type: "checkbox", id: "isolated", checked: requested.unknown === "isolated",
+        onchange: (event) => {
+          requested.unknown = event.target.checked ? "isolated" : "error";
+          changed();
+        } }), " Count unknown concepts; they match only themselves")),
+    vocabularyChoice(app.release.sabs, requested.within_sabs, (sabs) => {
+      requested.within_sabs = sabs;
+      changed();
+    }));
+  const comparison = new Comparison(app, signal, { order, onorder: keepAddress, oncompared: foldOnce(form) });
+  fill(place, el("h1", {}, "Compare two concept sets"), form, comparison.root);
 
   async function ask() {
     if (requested.a.length || requested.b.length) return comparison.compare(requested);

@@ -1,55 +1,79 @@
-// Concepts as a table: by hops and name, filtered, some rows at a time.
+// Concepts as a table: by hops and name or by another column, filtered, some rows at a time.
 
-import { el, fill, counted, grouped, table, tableRow } from "./dom.js";
+import { el, fill, counted, grouped } from "./dom.js";
 import { address, conceptAddress } from "./address.js";
 import { matching } from "./names.js";
+import { sortableTable, sorted } from "./sortable_table.js";
 
 const ROWS = matchMedia("(max-width: 40rem)").matches ? 20 : 100; // rows are cards there
-const HEADS = ["Concept", "Identifier", "Hops", "Vocabularies", "Semantic types", "Parents", "Children"];
+const OF_RECORDS = ["vocabularies", "semantic-types", "parents", "children"]; // columns that the service is asked for
 
 /**
  * The concepts around a centre, with a filter.
  * @param {import("./main.js").App} app
  * @param {{centre: string, direction: string, total: number, concepts: {cui: string, name: string|null, hops: number}[]}} around
  *   `concepts` in the order of rows; fewer than `total` where the service gives a part
+ * @param {{filter: string, order: import("./sortable_table.js").Order, onchange: (filter: string) => void}} shown the filter and
+ *   the order of an address; `order` is changed, then `onchange` called
  * @param {AbortSignal} signal
  */
-export function conceptTable(app, { centre, direction, total, concepts }, signal) {
+export function conceptTable(app, { centre, direction, total, concepts }, { filter: text, order, onchange }, signal) {
   const status = el("p", { class: "status", role: "status", id: "matches" });
   const more = el("p", {});
   const place = el("div", {});
-  const filter = el("input", { id: "filter", type: "search", autocomplete: "off", spellcheck: "false",
-    "aria-describedby": "matches", placeholder: "part of a name, or an identifier", oninput: () => show(ROWS) });
+  const filter = el("input", { id: "filter", type: "search", autocomplete: "off", spellcheck: "false", value: text,
+    "aria-describedby": "matches", placeholder: app.release.names ? "part of a name, or an identifier" : "beginning of an identifier", oninput: () => {
+      onchange(filter.value);
+      show(ROWS);
+    } });
   /** @type {Map<string, any>} */
   const records = new Map();
+  const record = ({ cui }) => records.get(cui) ?? {};
+  const sabs = (one) => (record(one).sabs ?? []).join(", ");
+  const types = (one) => (record(one).semantic_types ?? []).map((type) => type.name).join(", ");
+  /** The value of a record; dots until it is there. */
+  const late = (one, value) => (records.has(one.cui) ? value : "…");
+  const number = (field) => ({ cell: (one) => late(one, grouped(record(one)[field] ?? 0)), key: (one) => record(one)[field] ?? -1 });
+  const columns = [
+    { head: "Concept", cell: ({ cui, name }) => el("a", { href: conceptAddress(cui) }, name ?? cui), key: ({ cui, name }) => name ?? cui },
+    { head: "Identifier", cell: ({ cui }) => el("code", {}, cui), key: ({ cui, name }) => name && cui },
+    { head: "Hops", cell: ({ cui, name, hops }) => el("a", { href: address("path", { a: centre, b: cui, direction: direction === "any" ? "" : direction }),
+      "aria-label": `${counted(hops, "hop")}: path to ${name ?? cui}` }, hops), key: ({ hops }) => hops },
+    { head: "Vocabularies", cell: (one) => late(one, sabs(one)), key: (one) => late(one, sabs(one)) },
+    { head: "Semantic types", cell: (one) => late(one, types(one)), key: (one) => late(one, types(one)) },
+    { head: "Parents", ...number("parents") },
+    { head: "Children", ...number("children") },
+  ];
 
-  function row({ cui, name, hops }) {
-    const { sabs = [], semantic_types: types = [], parents = null, children = null } = records.get(cui) ?? {};
-    const way = { a: centre, b: cui, direction: direction === "any" ? "" : direction };
-    return tableRow(HEADS, [
-      el("a", { href: conceptAddress(cui) }, name ?? cui), el("code", {}, cui),
-      el("a", { href: address("path", way), "aria-label": `${counted(hops, "hop")}: path to ${name ?? cui}` }, hops), sabs.join(", "),
-      types.map((type) => type.name).join(", "), parents === null ? "…" : grouped(parents), children === null ? "…" : grouped(children),
-    ], { "data-cui": cui });
+  /** Gets the records of some concepts; what is missing stays dots. */
+  async function describe(some) {
+    const missing = some.map(({ cui }) => cui).filter((cui) => !records.has(cui));
+    const before = records.size;
+    for (let first = 0; first < missing.length && !signal.aborted; first += app.release.limits.concepts) {
+      const chunk = missing.slice(first, first + app.release.limits.concepts);
+      const answer = await app.service.post("v1/concepts", { cuis: chunk }, signal).catch(() => null); // the table is there without it
+      if (!answer) break;
+      answer.concepts.forEach((concept, i) => records.set(chunk[i], concept));
+    }
+    return records.size > before && !signal.aborted;
   }
 
   async function show(most) {
-    const found = matching(concepts, filter.value);
-    const first = found.slice(0, most);
+    const matches = matching(concepts, filter.value);
+    const rows = sorted(matches, columns, order).slice(0, most);
     const all = concepts.length < total ? `the nearest ${grouped(concepts.length)} of ${counted(total, "concept")}` : counted(total, "concept");
-    status.textContent = filter.value.trim() ? `${grouped(found.length)} of ${all}` : all;
-    const fillTable = () => fill(place, table("Concepts", HEADS, first.map(row)));
-    fillTable();
-    fill(more, found.length > most && el("button", { type: "button", class: "quiet small", id: "more-rows", onclick: () => {
+    status.textContent = filter.value.trim() ? `${grouped(matches.length)} of ${all}` : all;
+    const focused = place.contains(document.activeElement) ? document.activeElement?.id : "";
+    fill(place, sortableTable("Concepts", columns, rows, { order, attributes: ({ cui }) => ({ "data-cui": cui }), onorder: () => {
+      onchange(filter.value);
+      show(ROWS);
+    } }));
+    if (focused) document.getElementById(focused)?.focus();
+    fill(more, matches.length > most && el("button", { type: "button", class: "quiet small", id: "more-rows", onclick: () => {
       show(most + ROWS);
       document.getElementById("more-rows")?.focus();
-    } }, `${grouped(Math.min(ROWS, found.length - most))} more of ${grouped(found.length - most)}`));
-    const missing = first.map(({ cui }) => cui).filter((cui) => !records.has(cui)).slice(0, app.release.limits.concepts);
-    if (!missing.length) return;
-    const answer = await app.service.post("v1/concepts", { cuis: missing }, signal).catch(() => null); // the table is there without it
-    if (!answer || signal.aborted) return;
-    answer.concepts.forEach((concept, i) => records.set(missing[i], concept));
-    for (const one of first) place.querySelector(`[data-cui="${CSS.escape(one.cui)}"]`)?.replaceWith(row(one));
+    } }, `${grouped(Math.min(ROWS, matches.length - most))} more of ${grouped(matches.length - most)}`));
+    if (await describe(OF_RECORDS.includes(order.head) ? matches : rows)) show(most);
   }
 
   show(ROWS);

@@ -39,29 +39,46 @@ export async function conceptView(app, place, query, signal) {
   });
 }
 
+const BRAIN = "C0006104"; // a parent of the first example
+
 /** Concepts to begin with: general ones of medicine, and dog, cat and car of WordNet 3.0, as far as the release holds them. */
 const EXAMPLES = ["C0006121", "C0018670", "C0024109", "C0018787", "C0032285", "C0040405", "C0012634",
   "02084071-n", "02121620-n", "02958343-n"];
 
 async function showExamples(app, place, signal) {
-  const { resolutions } = await app.service.post("v1/resolutions", { cuis: EXAMPLES }, signal);
-  const cuis = resolutions.filter((found) => found.status === "current").map((found) => found.cui);
+  const { resolutions } = await app.service.post("v1/resolutions", { cuis: [...EXAMPLES, BRAIN] }, signal);
+  const held = resolutions.map((found) => found.status === "current" && found.cui);
+  const brain = held.pop();
+  const cuis = held.filter(Boolean);
   if (!cuis.length && app.release.names) {
     const { hits } = await app.service.get("v1/search", { text: "a", limit: 3 }, signal);
     cuis.push(...hits.map((hit) => hit.cui));
   }
   if (!cuis.length) return;
-  const names = await app.names(cuis, signal);
+  const [a, b] = cuis;
+  const comparison = b ? await exampleOfComparison(app, a, b, brain, signal) : null;
+  const names = await app.names([...cuis, ...(comparison?.b ?? [])], signal);
   const name = (cui) => names.get(cui) ?? cui;
-  const [a, b, c] = cuis;
+  const set = (all) => `{${all.map(name).join(", ")}}`;
   fill(place, el("h2", {}, "Begin with an example"),
     el("ul", { class: "chips" }, cuis.map((cui) => el("li", {}, el("a", { href: conceptAddress(cui) }, name(cui))))),
     el("ul", { class: "related" },
       b && el("li", {}, el("a", { href: address("path", { a, b }) }, `Path from ${name(a)} to ${name(b)}`)),
       el("li", {}, el("a", { href: address("neighbourhood", { cui: a }) }, `Neighbourhood of ${name(a)}`)),
-      c && el("li", {}, el("a", { href: address("comparison", { a: `${a} ${b}`, b: `${a} ${c}` }) },
-        `Compare {${name(a)}, ${name(b)}} with {${name(a)}, ${name(c)}}`))));
+      comparison && el("li", {}, el("a", { href: address("comparison", { a: comparison.a.join(" "), b: comparison.b.join(" ") }) },
+        `Compare ${set(comparison.a)} with ${set(comparison.b)}`),
+      `: nn-IoU ${comparison.nnIou.toFixed(4)}, where IoU is ${comparison.iou.toFixed(4)}, as ${name(comparison.b[0])} is near ${name(a)}`)));
   place.className = "card";
+}
+
+/** Two sets that have one concept in common and others that are one hop apart: they are nearer than IoU says. */
+async function exampleOfComparison(app, first, other, brain, signal) {
+  const { neighbours } = await app.service.get("v1/neighbourhood", { cui: first, hops: 1, direction: "up", limit: 50 }, signal);
+  const parents = neighbours.map(({ cui }) => cui).filter((cui) => cui !== other);
+  if (!parents.length) return null;
+  const [a, b] = [[first, other], [parents.includes(brain) ? brain : parents[0], other]];
+  const { nn_iou: nnIou, iou } = await app.service.post("v1/relevance", { a, b, n: 1, lambda: 0.5, unknown: "error" }, signal);
+  return { a, b, nnIou, iou };
 }
 
 function welcome(app, card, signal) {

@@ -3,13 +3,9 @@
 import { el, fill, announce, grouped } from "./dom.js";
 import { here, address } from "./address.js";
 import { Problem, Service, key } from "./service.js";
-import { problemPanel } from "./problems.js";
+import { nearestConcepts } from "./name_list.js";
+import { problemPanel, useNearest } from "./problems.js";
 import { conceptView } from "./concept_view.js";
-import { pathView } from "./path_view.js";
-import { neighbourhoodView } from "./neighbourhood_view.js";
-import { comparisonView } from "./comparison_view.js";
-import { similarityView } from "./similarity_view.js";
-import { captionView } from "./caption_view.js";
 import { keyView } from "./key_view.js";
 
 /**
@@ -19,8 +15,17 @@ import { keyView } from "./key_view.js";
  * @typedef {(app: App, place: HTMLElement, query: URLSearchParams, signal: AbortSignal) => Promise<void>} View
  */
 
+/** Views; the code of one with pictures, and of the library that draws them, is fetched when it is shown first. @type {Record<string, () => View|Promise<View>>} */
+const VIEWS = {
+  concept: () => conceptView,
+  path: async () => (await import("./path_view.js")).pathView,
+  neighbourhood: async () => (await import("./neighbourhood_view.js")).neighbourhoodView,
+  comparison: async () => (await import("./comparison_view.js")).comparisonView,
+  similarity: async () => (await import("./similarity_view.js")).similarityView,
+  captions: async () => (await import("./caption_view.js")).captionView,
+};
 /** @type {Record<string, View>} */
-const VIEWS = { concept: conceptView, path: pathView, neighbourhood: neighbourhoodView, comparison: comparisonView, similarity: similarityView, captions: captionView };
+const loaded = {};
 const SHORT = 12; // digits of a digest that people compare
 const AGREED = 10_000; // ms after which all workers serve the same release
 const MOST_EXCHANGES = 3;
@@ -80,6 +85,7 @@ async function begin() {
     const release = await app.service.get("v1/release");
     if (release.digest !== app.release?.digest) nameByCui = new Map();
     app.release = release;
+    main.dataset.names = release.names ? "shown" : "hidden";
   } catch (error) {
     if (!(error instanceof Problem && error.reason === "NOT_AUTHENTICATED")) fill(main, problemPanel(error, begin));
     return;
@@ -100,8 +106,8 @@ async function show() {
     else link.removeAttribute("aria-current");
   }
   takeAlong(view, query);
-  const render = VIEWS[view];
-  if (!render) {
+  const load = VIEWS[view];
+  if (!load) {
     fill(main, el("section", { class: "problem", role: "alert" }, el("h1", {}, "There is no such view"),
       el("p", {}, el("a", { href: address("") }, "Begin with a search"))));
     return;
@@ -109,7 +115,9 @@ async function show() {
   main.dataset.view = view;
   const focused = document.activeElement;
   try {
-    const done = render(app, main, query, signal);
+    loaded[view] ??= await load(); // what is there already is shown at once
+    if (signal.aborted) return;
+    const done = loaded[view](app, main, query, signal);
     keepFocus(focused);
     await done;
     if (!signal.aborted && document.activeElement === main) keepFocus(focused); // what had it may have come with the answer
@@ -198,6 +206,7 @@ addEventListener("keydown", (event) => {
     main.querySelector("input, textarea")?.focus();
   }
 });
+useNearest((text) => nearestConcepts(app, text));
 addEventListener("hashchange", show);
 appearanceChanged();
 begin();

@@ -1,82 +1,99 @@
 // The mentions of a text as a table: what matched and how, with a choice among concepts and a way to leave one out.
 
-import { el, fill, grouped, table, tableRow } from "./dom.js";
+import { el, fill, grouped } from "./dom.js";
 import { conceptAddress } from "./address.js";
+import { conceptField } from "./concept_field.js";
 import { CONTEXTS, RULES } from "./mentions.js";
+import { sortableTable, sorted } from "./sortable_table.js";
 
 const ROWS = 100;
-const HEADS = ["Text", "Concept", "Counts as", "Change", "Name matched", "Vocabularies", "Rule", "Context"];
 
 /** Words for what a mention counts as; "" until it is compared. */
 export const COUNTS_AS = { matched: "matched", near: "near", alone: "alone", unknown: "unknown", out: "left out", "": "…" };
 
 /**
- * @param {string} side @param {import("./mentions.js").Mention[]} mentions
- * @param {(mention: import("./mentions.js").Mention) => boolean} isIncluded
- * @param {() => void} onchange called after a decision
+ * @param {import("./main.js").App} app @param {string} side @param {import("./mentions.js").Mention[]} mentions
+ * @param {{isIncluded: (mention: import("./mentions.js").Mention) => boolean, onchange: () => void,
+ *   order: import("./sortable_table.js").Order, onorder: () => void}} options `onchange` is called after a decision, `onorder` after a change of `order`
  * @returns {{root: HTMLElement, update: () => void, reveal: (mention: import("./mentions.js").Mention) => void}}
  *   `update` shows the kinds and decisions of now, `reveal` puts the focus on the row of a mention
  */
-export function mentionTable(side, mentions, isIncluded, onchange) {
-  const rows = new Map();
+export function mentionTable(app, side, mentions, { isIncluded, onchange, order, onorder }) {
+  const label = `Mentions in ${side.toUpperCase()}`;
   const body = el("div", {});
   const more = el("p", {});
+  let most = ROWS;
+  let [changing, field] = [null, null]; // the mention whose concept is looked for, and where
 
-  function rowOf(mention, place) {
-    const { found, decision } = mention;
-    const link = el("a", {});
-    const cui = el("code", {});
-    const terms = mention.terms.map((term) => el("option", { value: term.cui, selected: term === mention.term }, `${term.name ?? term.matched} (${term.cui})`));
-    const choice = terms.length > 1 && el("select", { "aria-label": `Concept of “${found.text}”`, onchange: (event) => {
-      decision.chosen = event.target.value;
+  /** @type {import("./sortable_table.js").Column[]} */
+  const columns = [
+    { head: "Text", cell: ({ found }) => el("bdi", {}, found.text), key: ({ found }) => found.text },
+    { head: "Context", cell: ({ found }) => found.context.map((context) => el("div", {}, el("b", {}, context), ": ", CONTEXTS[context] ?? "")),
+      key: ({ found }) => found.context.join(", ") },
+    { head: "Concept", cell: conceptOf, key: ({ term }) => term.name ?? term.cui },
+    { head: "Counts as", cell: (mention) => [el("span", { class: `kind ${mention.kind}` }, COUNTS_AS[mention.kind]), " ", inclusion(mention)],
+      key: (mention) => COUNTS_AS[mention.kind] },
+    { head: "Name matched", cell: ({ term, found, decision }) => (decision.other ? "chosen by you" : [term.matched, " ", el("small", {}, RULES[found.rule] ?? found.rule)]),
+      key: ({ term }) => term.matched },
+    { head: "Vocabularies", cell: ({ term }) => term.sabs.join(", "), key: ({ term }) => term.sabs.join(", ") },
+  ];
+
+  function inclusion(mention) {
+    const text = isIncluded(mention) ? "Leave out" : "Put back";
+    return el("button", { type: "button", class: "quiet small", id: `${idOf(mention)}-counts`, "aria-label": `${text}: ${mention.found.text}`, onclick: () => {
+      mention.decision.included = !isIncluded(mention);
       onchange();
-    } }, terms);
-    const [matched, sabs, kind] = [el("span", {}), el("span", {}), el("span", {})];
-    const button = el("button", { type: "button", class: "quiet small", onclick: () => {
-      decision.included = !isIncluded(mention);
-      onchange();
-    } });
-    const update = () => {
-      const { term } = mention;
-      link.setAttribute("href", conceptAddress(term.cui));
-      link.textContent = term.name ?? term.cui;
-      cui.textContent = term.cui;
-      matched.textContent = term.matched;
-      sabs.textContent = term.sabs.join(", ");
-      kind.textContent = COUNTS_AS[mention.kind];
-      kind.className = `kind ${mention.kind}`;
-      const included = isIncluded(mention);
-      button.textContent = included ? "Leave out" : "Put back";
-      button.setAttribute("aria-label", `${button.textContent}: ${found.text}`);
-    };
-    const root = tableRow(HEADS, [
-      el("bdi", {}, found.text), [choice && el("div", {}, choice), link, " ", cui], kind, button, matched, sabs, RULES[found.rule] ?? found.rule,
-      found.context.map((context) => el("div", {}, el("b", {}, context), ": ", CONTEXTS[context] ?? "")),
-    ], { id: `mention-${side}-${place}`, tabindex: "-1" });
-    return { root, update };
+    } }, text);
   }
 
-  function show(most) {
-    for (const [place, mention] of mentions.slice(0, most).entries()) if (!rows.has(mention)) rows.set(mention, rowOf(mention, place));
-    fill(body, table(`Mentions in ${side.toUpperCase()}`, HEADS, [...rows.values()].map((row) => row.root)));
+  /** The concept, with a choice among those of the same name, and a field for any other. */
+  function conceptOf(mention) {
+    const { found, decision, term } = mention;
+    const decide = (other) => {
+      Object.assign(decision, other);
+      changing = null;
+      show();
+      onchange();
+    };
+    const terms = mention.terms.map((one) => el("option", { value: one.cui, selected: one === term }, `${one.name ?? one.matched} (${one.cui})`));
+    const choice = terms.length > 1 && el("select", { id: `${idOf(mention)}-choice`, "aria-label": `Concept of “${found.text}”`,
+      onchange: (event) => decide({ chosen: event.target.value, other: undefined }) },
+    decision.other && el("option", { selected: true }, "another"), terms);
+    return [choice && el("div", {}, choice), el("a", { href: conceptAddress(term.cui) }, term.name ?? term.cui), term.name && [" ", el("code", {}, term.cui)], " ",
+      mention === changing ? field.root : el("button", { type: "button", class: "quiet small", id: `${idOf(mention)}-other`, "aria-label": `Another concept: ${found.text}`, onclick: () => {
+        changing = mention;
+        field = conceptField(app, { label: `Another concept in ${side.toUpperCase()}`,
+          onchoose: (cui, name) => decide({ other: { cui, name, matched: "", sabs: [] } }) });
+        show();
+        field.input.focus();
+      } }, "Other …")];
+  }
+
+  function idOf(mention) {
+    return `mention-${side}-${mentions.indexOf(mention)}`;
+  }
+
+  function show() {
+    const focused = body.contains(document.activeElement) ? document.activeElement?.id : "";
+    fill(body, sortableTable(label, columns, sorted(mentions, columns, order).slice(0, most), { order, onorder,
+      attributes: (mention) => ({ id: idOf(mention), tabindex: "-1" }) }));
+    if (focused) document.getElementById(focused)?.focus();
     fill(more, mentions.length > most && el("button", { type: "button", class: "quiet small", id: `more-${side}`, onclick: () => {
-      show(most + ROWS);
+      most += ROWS;
+      show();
       document.getElementById(`more-${side}`)?.focus();
     } }, `${grouped(Math.min(ROWS, mentions.length - most))} more of ${grouped(mentions.length - most)}`));
-    update();
   }
 
-  function update() {
-    for (const row of rows.values()) row.update();
-  }
-
-  show(ROWS);
+  show();
   return {
     root: el("div", {}, body, more),
-    update,
+    update: show,
     reveal: (mention) => {
-      if (!rows.has(mention)) show(Math.ceil((mentions.indexOf(mention) + 1) / ROWS) * ROWS);
-      rows.get(mention).root.focus();
+      const place = sorted(mentions, columns, order).indexOf(mention);
+      if (place >= most) most = Math.ceil((place + 1) / ROWS) * ROWS;
+      show();
+      document.getElementById(idOf(mention))?.focus();
     },
   };
 }

@@ -23,7 +23,8 @@ export const CONTEXTS = {
 
 /** A mention, and whether it counts. */
 export class Mention {
-  /** @param {any} found of the service @param {{chosen?: string, included?: boolean}} decision of the user, which is changed */
+  /** @param {any} found of the service @param {{chosen?: string, other?: any, included?: boolean}} decision of the user, which is changed;
+   * `other` is a concept that has another name */
   constructor(found, decision) {
     this.found = found;
     this.decision = decision;
@@ -35,6 +36,7 @@ export class Mention {
 
   /** The concept that it stands for. */
   get term() {
+    if (this.decision.other) return this.decision.other;
     const of = (cui) => this.terms.find((term) => term.cui === cui);
     return of(this.decision.chosen) ?? of(this.found.cui) ?? this.found;
   }
@@ -71,7 +73,7 @@ function nested(text, spans, begin, end) {
     let next = first + 1;
     while (next < rest.length && rest[next].start < outer.end) next += 1;
     const within = rest.slice(first + 1, next);
-    const mark = el("mark", {}, nested(text, within.map((span) => ({ ...span, end: Math.min(span.end, outer.end) })), outer.start, outer.end));
+    const mark = el("mark", { "data-context": outer.mention.found.context?.join(", ") || null }, nested(text, within.map((span) => ({ ...span, end: Math.min(span.end, outer.end) })), outer.start, outer.end));
     outer.mention.marks.push(mark);
     nodes.push(text.slice(at, outer.start), mark);
     at = outer.end;

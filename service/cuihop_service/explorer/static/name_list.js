@@ -40,6 +40,25 @@ export async function understood(app, text, signal) {
   return meant.flat();
 }
 
+/** Concepts that may be meant by a text that is no identifier of the release: by name, or by an identifier with a slip. */
+export async function nearestConcepts(app, text) {
+  const entries = app.release.identifiers === "cui" && /^C\d{6,8}$/i.test(text) ? await described(app, slips(text.toUpperCase())) : [];
+  const held = entries.filter(({ note }) => !note).slice(0, HITS);
+  if (held.length || !app.release.names) return held;
+  return (await app.service.get("v1/search", { text, limit: HITS })).hits;
+}
+
+/** Identifiers that differ in one slip: two digits exchanged, first; one digit more or less; one other digit. */
+function slips(cui) {
+  const digits = cui.slice(1);
+  const places = [...digits].map((_, i) => i);
+  const exchanged = (i, removed, added) => digits.slice(0, i) + added + digits.slice(i + removed);
+  const every = (removed) => [...places, digits.length].flatMap((i) => [..."0123456789"].map((digit) => exchanged(i, removed, digit)));
+  const near = [...places.map((i) => exchanged(i, 2, digits.slice(i, i + 2).split("").reverse().join(""))),
+    ...(digits.length < 7 ? every(0) : digits.length > 7 ? places.map((i) => exchanged(i, 1, "")) : every(1).filter((other) => other.length === 7))];
+  return [...new Set(near)].filter((other) => other !== digits).map((other) => `C${other}`).filter((other) => /^C\d{7}$/.test(other));
+}
+
 /** The identifiers among the words of some texts. @returns {Promise<Map<string, Entry>>} */
 async function identifiers(app, pieces, signal) {
   const words = new Set(pieces.flatMap((piece) => [piece, bracketed(piece), ...wordsOf(piece)]).filter((word) => word && !/\s/.test(word)));

@@ -1,7 +1,7 @@
 // What lies around a concept: as a picture, or, where that would be too large, as a table.
 
 import { el, fill, counted, radioChoice, announce } from "./dom.js";
-import { address, direction as directionIn, go, whole } from "./address.js";
+import { address, direction as directionIn, go, note, whole } from "./address.js";
 import { conceptField } from "./concept_field.js";
 import { conceptTable } from "./concept_table.js";
 import { cypherPanel, neighbourhoodCypher } from "./cypher.js";
@@ -10,6 +10,7 @@ import { COLOURINGS } from "./groups.js";
 import { neighbourhoodPicture } from "./neighbourhood_picture.js";
 import { reported } from "./problems.js";
 import { rowOfLeftOut, saveButtons } from "./saving.js";
+import { orderIn, orderInAddress } from "./sortable_table.js";
 import { namedNeighbourhood, wholeNeighbourhood } from "./whole_neighbourhood.js";
 
 const FARTHEST = 6;
@@ -25,6 +26,8 @@ export async function neighbourhoodView(app, place, query, signal) {
     open: query.get("open") ?? "",
     all: query.get("all") === "yes" ? "yes" : "",
     as: ["picture", "table"].includes(query.get("as") ?? "") ? query.get("as") : "",
+    filter: query.get("filter") ?? "",
+    sort: query.get("sort") ?? "",
     colour: COLOURINGS.some(([value]) => value === query.get("colour")) ? query.get("colour") : "",
   };
   document.title = "Neighbourhood – cuihop";
@@ -32,7 +35,7 @@ export async function neighbourhoodView(app, place, query, signal) {
     const next = { ...requested, ...changed };
     return address("neighbourhood", { ...next, hops: next.hops === 1 ? "" : next.hops, direction: next.direction === "any" ? "" : next.direction });
   };
-  const fresh = { open: "", as: "" }; // another neighbourhood has other families, and another size
+  const fresh = { open: "", as: "", filter: "" }; // another neighbourhood has other families, and another size
   const centre = conceptField(app, { label: "Around", onchoose: (cui) => go(to({ cui, ...fresh })) });
   const hops = el("select", { id: "hops-choice", onchange: () => go(to({ hops: Number(hops.value), ...fresh })) },
     Array.from({ length: FARTHEST }, (_, i) => el("option", { value: i + 1, selected: i + 1 === requested.hops }, counted(i + 1, "hop"))));
@@ -73,8 +76,13 @@ async function show(app, place, view, signal) {
     el("small", {}, [directionInWords(requested.direction), more].filter(Boolean).join("; ")));
   summarise("");
   const cypher = el("div", {});
+  const order = orderIn(requested.sort);
+  const tableState = { filter: requested.filter, order, onchange: (filter) => {
+    Object.assign(requested, { filter, sort: orderInAddress(order) });
+    note(to({}));
+  } };
   const rendered = as === "table"
-    ? { root: conceptTable(app, { ...around, centre: around.cui, ...await namedNeighbourhood(app, around, signal) }, signal) }
+    ? { root: conceptTable(app, { ...around, centre: around.cui, ...await namedNeighbourhood(app, around, signal) }, tableState, signal) }
     : await neighbourhoodPicture(app, { ...view, ondraw: (note, cuis) => {
       summarise(note);
       fill(cypher, cypherPanel(neighbourhoodCypher(around.cui, requested.hops, requested.direction, cuis)));

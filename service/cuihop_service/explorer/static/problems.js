@@ -24,6 +24,14 @@ const WORDS = {
   INTERNAL: ["A fault in the service", "Please report it, with the number below."],
 };
 
+const OF_CONCEPTS = ["CONCEPT_NOT_FOUND", "CONCEPT_RETIRED", "INVALID_CUI"]; // asking again would change nothing
+
+/** Concepts near an identifier that is not one, which the page sets when it begins. @type {(text: string) => Promise<{cui: string, name: string|null}[]>} */
+let nearest = async () => [];
+export function useNearest(find) {
+  nearest = find;
+}
+
 /** Title and advice for a problem. @param {Problem} problem @returns {[string, string]} */
 export function inWords(problem) {
   return WORDS[problem.reason] ?? ["The service refused the request", ""];
@@ -42,7 +50,8 @@ export function problemPanel(error, again) {
   }
   const problem = /** @type {Problem} */ (error);
   const [title, advice] = inWords(problem);
-  const retry = el("button", { type: "button", onclick: again }, "Try again");
+  const sought = OF_CONCEPTS.includes(problem.reason) ? problem.faults.map((fault) => fault.cui ?? fault.requested).find(Boolean) : "";
+  const retry = sought ? nearestTo(sought) : el("button", { type: "button", onclick: again }, "Try again");
   if (problem.reason === "RATE_LIMITED") countDown(retry, Math.max(1, problem.retryAfter));
   return el(
     "section",
@@ -53,6 +62,19 @@ export function problemPanel(error, again) {
     problem.faults.map(candidates),
     el("p", { class: "row" }, retry, problem.requestId && el("small", {}, `Request ${problem.requestId}`)),
   );
+}
+
+/** Links to concepts that may be meant; the field that holds the identifier, or the first one, gets the focus. */
+function nearestTo(text) {
+  const place = el("span", { class: "nearest" });
+  nearest(text).then((concepts) => concepts.length && fill(place, "Nearest: ", concepts.map(({ cui, name }, i) => [i > 0 && ", ",
+    el("a", { href: conceptAddress(cui) }, name ?? cui), name && [" ", el("code", {}, cui)]]))).catch(() => null);
+  setTimeout(() => {
+    const fields = [...document.querySelectorAll("main input[role=combobox]")];
+    const free = [document.body, document.getElementById("main")].includes(document.activeElement);
+    if (free) (fields.find((field) => field.value.includes(text)) ?? fields[0])?.focus();
+  });
+  return place;
 }
 
 /** What UMLS suggests in place of a retired concept. */
