@@ -110,7 +110,7 @@ def test_every_file_that_a_page_names_is_served() -> None:
     for name in re.findall(r"(?:src|href)=\"(explorer/[^\"]+)\"", STATIC.joinpath("index.html").read_text()):
         assert f"/{name}" in served
     modules = [path.read_text(encoding="utf-8") for path in STATIC.glob("*.js")]
-    imported = {name for text in modules for name in re.findall(r"from \"\./([^\"]+)\"", text)}
+    imported = {name for text in modules for name in re.findall(r"(?:from |import\()\"\./([^\"]+)\"", text)}
     assert {f"/explorer/{name}" for name in imported} <= served
 
 

@@ -212,6 +212,7 @@ function showComparison(app, place, { requested, found, sets, names, rows, left,
   });
   const { boxes, edges, place: placed } = drawn(rows);
   const value = (number) => number.toFixed(4);
+  const rule = [`n = ${found.n}, λ = ${found.lambda}, hops ${directionInWords(found.direction)}`, vocabulariesInWords(requested.within_sabs)].filter(Boolean).join(", ");
   fill(
     place,
     Object.entries(found.merged).map(([old, now]) => el("p", { class: "notice" }, `${old} is retired; ${now} is its successor.`)),
@@ -222,8 +223,7 @@ function showComparison(app, place, { requested, found, sets, names, rows, left,
         `= (${found.shared.length} matched + ${found.lambda} · ${found.related.length} near) / ${found.union} in all`),
       el("div", {}, el("p", { class: "figure second" }, el("span", { id: "iou", "data-value": found.iou }, value(found.iou))),
         el("p", {}, "IoU"))),
-    el("p", { class: "hint" }, [`n = ${found.n}, λ = ${found.lambda}, hops ${directionInWords(found.direction)}`,
-      vocabulariesInWords(requested.within_sabs)].filter(Boolean).join(", ")),
+    el("p", { class: "hint" }, rule),
     boxes.length > 0 && picture.root,
     ownTable("Concepts", columnsOf(app, { ...found, sabs: requested.within_sabs }, names, signal), rows,
       { ...sorting, attributes: (row) => ({ "data-cui": row.cui, "data-kind": row.kind }) }, { id: "why" }),
@@ -231,7 +231,7 @@ function showComparison(app, place, { requested, found, sets, names, rows, left,
     similarity?.detail && el("p", { class: "hint", id: "no-similarity" }, `No similarity: ${similarity.detail}`),
     saveButtons(app, "comparison", "Comparison of two concept sets", {
       picture: boxes.length > 0 ? picture : undefined,
-      caption: () => `nn-IoU ${value(found.nn_iou)}, IoU ${value(found.iou)}; n = ${found.n}, λ = ${found.lambda}, hops ${directionInWords(found.direction)} ${vocabulariesInWords(requested.within_sabs)}${left.length ? `; left out: ${cuisOf(left).join(", ")}` : ""}`,
+      caption: () => `nn-IoU ${value(found.nn_iou)}, IoU ${value(found.iou)}; ${rule}${left.length ? `; left out: ${cuisOf(left).join(", ")}` : ""}`,
       json: () => ({ request: requested, answer: found, left_out: cuisOf(left), ...(similarity?.values && { similarity }) }),
       csv: () => [["cui", "name", "in", "how", "witness", "hops", ...(similarity?.values ? ["value"] : [])], ...rows.flatMap((row) => row.witnesses.length
         ? row.witnesses.map((witness) => [row.cui, row.name ?? "", row.side, row.kind, witness.cui, witness.hops])
