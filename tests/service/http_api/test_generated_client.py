@@ -47,7 +47,7 @@ def generated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple
     with running_service(example_graph(), guard=guard_of(keys_file=file)) as service:
         document = tmp_path / "openapi.json"
         document.write_text(json.dumps(http(service, "/openapi.json").json))
-        remarks = generate(document, tmp_path)
+        generate(document, tmp_path)
         monkeypatch.syspath_prepend(str(tmp_path))
         monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "generator")])  # what the client imports
         yield service, key
