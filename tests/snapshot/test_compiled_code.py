@@ -151,6 +151,22 @@ def test_files_of_two_signatures_are_two_files(tmp_path: Path) -> None:
     assert other.load("float64") is None
 
 
+class _TakenMeanwhile(list[int]):
+    """A list that another thread empties after it was looked at."""
+
+    def __len__(self) -> int:
+        return 1
+
+
+def test_two_threads_end_the_locks_of_what_they_compiled(tmp_path: Path) -> None:
+    from cuihop._kernels.jit import _Files
+
+    files = _Files(tmp_path / "f")
+    files._locked = _TakenMeanwhile()
+    files.unlock()
+    assert list.__len__(files._locked) == 0
+
+
 COMPILED_ONCE = """
 import sys
 import numpy as np

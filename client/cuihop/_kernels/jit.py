@@ -134,9 +134,11 @@ class _Files:
             file.unlink()
 
     def unlock(self) -> None:
-        """End the locks of what has been compiled, or could not be."""
-        while self._locked:
-            fcntl.lockf(_lock_file(self._base.parent), fcntl.LOCK_UN, 1, self._locked.pop())
+        """End the locks of what has been compiled, or could not be; another thread may be ending them."""
+        with contextlib.suppress(IndexError):
+            while True:
+                number = self._locked.pop()
+                fcntl.lockf(_lock_file(self._base.parent), fcntl.LOCK_UN, 1, number)
 
     def _lock(self, number: int) -> None:
         """Wait until no other process compiles this, but not for one that is suspended; without locks, do not wait."""
