@@ -1,5 +1,6 @@
 // The page about the operations: each with its parameters, a form to try it, and the same request for programs.
 
+import "./appearance.js";
 import { el, fill, announce, copyButton, table, tableRow } from "./dom.js";
 import { key } from "./service.js";
 
@@ -302,34 +303,11 @@ async function begin() {
   show();
 }
 
-const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
-const appearance = /** @type {HTMLButtonElement} */ (document.getElementById("theme"));
-const dark = () => (document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : systemIsDark.matches);
-
-function appearanceChanged() {
-  appearance.textContent = dark() ? "Light" : "Dark";
-  appearance.setAttribute("aria-label", dark() ? "Light appearance" : "Dark appearance");
-}
-
-appearance.addEventListener("click", () => {
-  document.documentElement.dataset.theme = dark() ? "light" : "dark";
-  try {
-    localStorage.setItem("cuihop-theme", String(document.documentElement.dataset.theme));
-  } catch {
-    // storage may be forbidden; the choice then holds for this page
-  }
-  appearanceChanged();
-});
-systemIsDark.addEventListener("change", appearanceChanged);
 forget.addEventListener("click", () => {
   key.forget();
   forget.hidden = true;
   announce("The key is forgotten");
   show();
-});
-document.getElementById("skip")?.addEventListener("click", (event) => {
-  event.preventDefault();
-  main.focus();
 });
 addEventListener("hashchange", () => {
   show();
@@ -341,5 +319,4 @@ const narrow = matchMedia("(max-width: 40rem)");
 const unfold = () => (operations.open = !narrow.matches);
 narrow.addEventListener("change", unfold);
 unfold();
-appearanceChanged();
 begin();

@@ -1,5 +1,6 @@
 // Begins the explorer: the release, the views by address, the key, the appearance.
 
+import "./appearance.js";
 import { el, fill, announce, grouped } from "./dom.js";
 import { here, address } from "./address.js";
 import { Problem, Service, key } from "./service.js";
@@ -176,36 +177,6 @@ forget.addEventListener("click", () => {
   begin();
 });
 
-const appearance = /** @type {HTMLButtonElement} */ (document.getElementById("theme"));
-const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
-
-function isDark() {
-  const chosen = document.documentElement.dataset.theme;
-  return chosen ? chosen === "dark" : systemIsDark.matches;
-}
-
-function appearanceChanged() {
-  appearance.textContent = isDark() ? "Light" : "Dark";
-  appearance.setAttribute("aria-label", isDark() ? "Light appearance" : "Dark appearance");
-  dispatchEvent(new Event("appearance"));
-}
-
-appearance.addEventListener("click", () => {
-  const chosen = isDark() ? "light" : "dark";
-  document.documentElement.dataset.theme = chosen;
-  try {
-    localStorage.setItem("cuihop-theme", chosen);
-  } catch {
-    // storage may be forbidden; the choice then holds for this page
-  }
-  appearanceChanged();
-});
-systemIsDark.addEventListener("change", appearanceChanged);
-
-document.getElementById("skip")?.addEventListener("click", (event) => {
-  event.preventDefault();
-  main.focus();
-});
 addEventListener("keydown", (event) => {
   const typing = event.target instanceof HTMLElement && event.target.matches("input, textarea, select");
   if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
@@ -215,5 +186,4 @@ addEventListener("keydown", (event) => {
 });
 useNearest((text) => nearestConcepts(app, text));
 addEventListener("hashchange", show);
-appearanceChanged();
 begin();
