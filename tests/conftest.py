@@ -116,8 +116,8 @@ def _rewrite(path: Path, config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One process more than processors: a quarter of the time, a test waits for a server."""
-    return (os.cpu_count() or 1) + 1
+    """Two processes more than processors: two fifths of the time, a test waits for a server or a program."""
+    return (os.cpu_count() or 1) + 2
 
 
 def _belongs_to_all(item: pytest.Item) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-QUOTED = re.compile(r"`(cuihop(?:\.[A-Za-z_]\w*)+)(?:\(\))?`")
+QUOTED = re.compile(r"`(cuihop(?!\.toml`)(?:\.[A-Za-z_]\w*)+)(?:\(\))?`")
 FILES = [*(ROOT / "client" / "cuihop").rglob("*.py"), *(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
 NAMES = sorted({name for file in FILES for name in QUOTED.findall(file.read_text(encoding="utf-8"))})
 

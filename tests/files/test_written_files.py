@@ -282,7 +282,8 @@ _ALLOWED = {
     "service/cuihop_service/observe/metrics_files.py": "mapped, in the folder of the metrics",
     "service/cuihop_service/observe/metrics_folder.py": "a folder of its own",
     "service/cuihop_service/own_copy.py": "a lock, in its own folder",
-    "service/cuihop_service/start_check.py": "what a service will write, tried in its folders",
+    "service/cuihop_service/folders.py": "what a service will write, tried in its folders",
+    "service/cuihop_service/setup_command.py": "new files, and all or none of them",
     "service/cuihop_service/stores.py": "locks, and the name of a release, in its own folder",
 }  # fmt: skip
 

@@ -418,9 +418,10 @@ def test_tls_with_a_certificate_authority_of_ones_own(files: Path, monkeypatch: 
             for ca_file in (None, files / "other-ca.pem"):
                 with pytest.raises(GraphUnavailable, match=r"no encrypted connection: .*CUIHOP_CA_FILE"):
                     RemoteGraph(RemoteSettings(address, ca_file=ca_file))
-        for address in (f"http://127.0.0.1:{running.http_port}", f"grpc://127.0.0.1:{running.grpc_port}"):
-            with pytest.raises(GraphUnavailable, match="A port with TLS has an address with grpcs:// or https://"):
-                RemoteGraph(RemoteSettings(address, retry_time=0, connect_timeout=2))
+        with pytest.raises(GraphUnavailable, match="A port with TLS has an address with grpcs:// or https://"):
+            RemoteGraph(RemoteSettings(f"grpc://127.0.0.1:{running.grpc_port}", retry_time=0, connect_timeout=2))
+        with pytest.raises(InputError, match=f"this port speaks TLS: https://127.0.0.1:{running.http_port}"):
+            RemoteGraph(RemoteSettings(f"http://127.0.0.1:{running.http_port}", retry_time=0, connect_timeout=2))
 
 
 def test_the_certificate_of_another_host_is_refused(files: Path) -> None:

@@ -58,24 +58,24 @@ def generated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple
 @pytest.mark.slow
 def test_a_generated_client_asks_the_service(generated: tuple[RunningService, str]) -> None:
     service, key = generated
-    client = importlib.import_module(PACKAGE).AuthenticatedClient(base_url=service.http, token=key)
     models = importlib.import_module(f"{PACKAGE}.models")
+    with importlib.import_module(PACKAGE).AuthenticatedClient(base_url=service.http, token=key) as client:
 
-    def asked(operation: str, **values: Any) -> Any:
-        module = next(
-            found
-            for group in ("distances", "relevance", "concepts", "similarity", "release")
-            if (found := _module(f"{PACKAGE}.api.{group}.{operation}"))
-        )
-        return module.sync(client=client, **values)
+        def asked(operation: str, **values: Any) -> Any:
+            module = next(
+                found
+                for group in ("distances", "relevance", "concepts", "similarity", "release")
+                if (found := _module(f"{PACKAGE}.api.{group}.{operation}"))
+            )
+            return module.sync(client=client, **values)
 
-    assert asked("distance", a="C0006121", b="C0018670").hops == 3
-    assert asked("distances", body=models.DistancesRequest(pairs=[["C0006121", "C0018670"]])).hops == [3]
-    assert asked("search", text="brain stem").hits[0].cui == "C0006121"
-    assert asked("release").name == "example"
-    problem = asked("distance", a="brain stem", b="C0018670")
-    assert problem.reason == "INVALID_CUI"
-    assert [each.name for each in problem.faults[0].candidates] == ["Brain stem"]
+        assert asked("distance", a="C0006121", b="C0018670").hops == 3
+        assert asked("distances", body=models.DistancesRequest(pairs=[["C0006121", "C0018670"]])).hops == [3]
+        assert asked("search", text="brain stem").hits[0].cui == "C0006121"
+        assert asked("release").name == "example"
+        problem = asked("distance", a="brain stem", b="C0018670")
+        assert problem.reason == "INVALID_CUI"
+        assert [each.name for each in problem.faults[0].candidates] == ["Brain stem"]
 
 
 def _module(name: str) -> Any:
