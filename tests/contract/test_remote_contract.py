@@ -16,7 +16,7 @@ from example_graph import example_graph
 class TestOverGrpc(ConceptGraphContract):
     scheme = "grpc"
     own_counts = False
-    random_graphs = 15
+    random_graphs = 8
     pairs_a_thread = 8
 
     @pytest.fixture(scope="class")
