@@ -51,7 +51,7 @@ documented() { # PAGE HEADING NUMBER: an indented listing of a section
     awk -v heading="$2" -v number="$3" '
         /^##* / { inside = ($0 == heading) }
         inside && /^    / { if (!listing) { count++; listing = 1 } if (count == number) print substr($0, 5) }
-        !/^    / { listing = 0 }' "$checkout/docs/$1" | grep .
+        !/^    / { listing = 0 }' "$checkout/docs/$1" | grep . || failed "$1 has no listing $3 below $2"
 }
 run() { # WHAT COMMANDS: run them as they stand
     bash -euo pipefail -c "$2" > "$work/out" 2>&1 || { cat "$work/out" >&2; failed "$1"; }
@@ -163,7 +163,7 @@ done
 [ "$(docker compose --profile service ps --format '{{.Name}}' | wc -l)" = 3 ] || failed "compose needs more than .env"
 passed "service and Redis: no root, no capabilities, read-only"
 
-memory=$(documented operations.md "## The image and its memory" 1)
+memory=$(documented operations.md "## Memory" 1)
 run "$memory" "$memory"
 grep -q '^[1-9][0-9]* MB$' "$work/out" || failed "no memory"
 passed "memory of two workers and their supervisor, as documented: $(cat "$work/out")"
@@ -213,7 +213,7 @@ within 10 "not degraded after the database was killed" ready degraded
 curl -sf -H "Authorization: Bearer $key" "http://127.0.0.1:8080$distance" | grep -q '"hops":3,' || failed "no answer without the database"
 passed "without its database it is degraded, and answers"
 
-cp graph.cuihop 2025AB.cuihop
+cp graph.cuihop 2026AB.cuihop
 bulk=$(documented neo4j.md "### From files, with Docker" 1)
 run "$bulk" "export NEO4J_PASSWORD=$password CUIHOP_NEO4J=bolt://localhost:7687
 $bulk"
