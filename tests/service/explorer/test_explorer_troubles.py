@@ -203,6 +203,7 @@ def test_without_the_scope_names_identifiers_still_work(
         expect(explorer["#card h1"]).to_have_text(STEM)
         expect(explorer["#card"]).to_contain_text("Names are not shown here")
         expect(explorer["#card .related a"]).to_have_text("C0006104")
+        expect(explorer["#card .tree strong"]).to_have_text(STEM)
         expect(explorer["#card code:visible:not(pre code)"]).to_have_count(0)  # each identifier stands once
         explorer.go("#/comparison")
         explorer.paste("Concepts of image A", f"heart;{STEM}, {HEAD}")
