@@ -37,5 +37,14 @@ def is_remote_address(address: str) -> bool:
     return _begins_with(address, REMOTE_SCHEMES)
 
 
+def host_in_url(host: str) -> str:
+    """A host as URLs have it: an IPv6 address in brackets.
+
+    >>> host_in_url("::1"), host_in_url("localhost")
+    ('[::1]', 'localhost')
+    """
+    return f"[{host}]" if ":" in host else host
+
+
 def _begins_with(address: str, schemes: tuple[str, ...]) -> bool:
     return (scheme_of(address) or "").lower() in schemes

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
+from cuihop.addresses import host_in_url
 from cuihop.cli.output import note, print_json
 from cuihop.errors import GraphUnavailable
 from cuihop_service.settings import ENVIRONMENT_PREFIX, GROUPS, ServiceSettings, misspelt_variables, read_settings
@@ -47,7 +48,7 @@ def _serve(*, config: ConfigOption = None, **given: Any) -> None:
     http = bound_socket(settings.host, settings.http_port)
 
     def announce(addresses: Addresses) -> None:
-        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        host = host_in_url(settings.host)
         end = "s" if addresses.tls else ""
         note(f"serving http{end}://{host}:{addresses.http_port} and grpc{end}://{host}:{addresses.grpc_port}")
         _warn_without_redis(settings)

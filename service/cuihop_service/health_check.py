@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from cuihop.addresses import host_in_url
 from cuihop.errors import InputError, reason_of
 from cuihop_service.settings import ENVIRONMENT_PREFIX, ServiceSettings, read_settings
 
@@ -70,8 +71,7 @@ def running_on_grpc(settings: ServiceSettings) -> str | None:
     from cuihop_api.v1 import concept_graph_pb2
 
     name = concept_graph_pb2.DESCRIPTOR.services_by_name["ConceptGraphService"].full_name
-    host = _ANY.get(settings.host, settings.host)
-    address = f"[{host}]:{settings.grpc_port}" if ":" in host else f"{host}:{settings.grpc_port}"
+    address = f"{host_in_url(_ANY.get(settings.host, settings.host))}:{settings.grpc_port}"
     with grpc.insecure_channel(address, [("grpc.enable_http_proxy", 0)]) as channel:
         stub: Any = health_pb2_grpc.HealthStub(channel)
         try:

@@ -19,6 +19,7 @@ SCORES = (
     "ID,BERTScore,similarity,BLEURT,AlignScore\n1,0.5,0.9,0.1,0.2\n2,0.5,0.9,0.1,0.2\n3,1,1,1,1\n4,0.5,0.9,-0.1,0\n"
 )
 FEW = ("--resamples", "100")
+CONCEPTS = ("--reference-concepts", "true.csv", "--predicted-concepts", "good=found.csv")
 
 
 @pytest.fixture(scope="module")
@@ -90,11 +91,10 @@ def test_json_means_by_label_and_values_from_elsewhere(run: Run, snapshot: Path)
 def test_concepts_of_another_extractor(run: Run) -> None:
     Path("true.csv").write_text("ID,CUIs\n1,C0042449;C0018670\n2,C0003483\n3,\n4,\n")
     Path("found.csv").write_text("ID,CUIs\n1,C0042449\n2,C0003842\n3,\n4,C0018670\n")
-    files = ("--reference-concepts", "true.csv", "--predicted-concepts", "good=found.csv")
-    done = run("score", "captions", "ref.csv", "good.csv", *files, "--json", *FEW)
+    done = run("score", "captions", "ref.csv", "good.csv", *CONCEPTS, "--json", *FEW)
     assert json.loads(done.out)["systems"][0]["means"] == {"ROUGE-1": 0.75, "concept-F1": pytest.approx(5 / 12)}
     Path("found.csv").write_text("ID,CUIs\n1,C0042449\n2,C0003842\n3,\n5,C0018670\n")
-    refused = run("score", "captions", "ref.csv", "good.csv", *files)
+    refused = run("score", "captions", "ref.csv", "good.csv", *CONCEPTS)
     assert "found.csv, line 5" in refused.err
     assert "found '5'" in refused.err
 
@@ -103,16 +103,7 @@ def test_concepts_of_another_extractor(run: Run) -> None:
 def test_concepts_of_another_vocabulary_are_refused(run: Run, found: str) -> None:
     Path("true.csv").write_text("ID,CUIs\n1,C0042449;C0018670\n2,C0003483\n3,\n4,\n")
     Path("found.csv").write_text(f"ID,CUIs\n1,{found}\n2,\n3,\n4,\n")
-    done = run(
-        "score",
-        "captions",
-        "ref.csv",
-        "good.csv",
-        "--reference-concepts",
-        "true.csv",
-        "--predicted-concepts",
-        "good=found.csv",
-    )
+    done = run("score", "captions", "ref.csv", "good.csv", *CONCEPTS)
     assert (done.code, done.out) == (3, "")
     assert (
         f"found.csv: no predicted concept is a true one, and all are written in another form; found such as '{found}'"
@@ -124,17 +115,7 @@ def test_concepts_of_another_vocabulary_are_refused(run: Run, found: str) -> Non
 def test_a_caption_without_any_right_concept_is_said(run: Run) -> None:
     Path("true.csv").write_text("ID,CUIs\n1,C0042449\n2,\n3,\n4,\n")
     Path("found.csv").write_text("ID,CUIs\n1,C0018670\n2,\n3,\n4,\n")
-    done = run(
-        "score",
-        "captions",
-        "ref.csv",
-        "good.csv",
-        "--reference-concepts",
-        "true.csv",
-        "--predicted-concepts",
-        "good=found.csv",
-        *FEW,
-    )
+    done = run("score", "captions", "ref.csv", "good.csv", *CONCEPTS, *FEW)
     assert done.code == 0
     assert "no predicted concept is a true one of any text or image: are both of the same vocabulary?" in done.out
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -22,14 +21,14 @@ from markdown_it import MarkdownIt
 
 from cuihop.cli.application import application
 from example_graph import example_graph
+from installer import INSTALLER, install_command
 from shared_data import ROOT
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    installer = "uv" if shutil.which("uv") else "pip"
-    subprocess.run([sys.executable, "-m", "build", "--installer", installer, "--wheel", "--outdir", folder, ROOT],
+    subprocess.run([sys.executable, "-m", "build", "--installer", INSTALLER, "--wheel", "--outdir", folder, ROOT],
                    check=True, capture_output=True)  # fmt: skip
     return next(folder.glob("cuihop-*.whl"))
 
@@ -38,11 +37,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def light(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of programs of a clean environment that holds plain ``cuihop``."""
     folder = tmp_path_factory.mktemp("light")
-    uv = shutil.which("uv")
-    venv.create(folder, with_pip=uv is None)
+    venv.create(folder, with_pip=INSTALLER == "pip")
     programs = folder / "bin"
-    install = [uv, "pip", "install", "--python", str(programs / "python")] if uv else [str(programs / "pip"), "install"]
-    subprocess.run([*install, "--quiet", str(wheel)], check=True)
+    subprocess.run([*install_command(programs / "python"), "--quiet", str(wheel)], check=True)
     return programs
 
 
@@ -210,9 +207,7 @@ def test_every_command_shows_its_help_or_names_the_extra_that_brings_it(light: P
 @pytest.mark.parametrize("extra", ["service", "captions"])
 def test_the_command_of_an_error_brings_the_extra_though_no_index_has_cuihop(light: Path, extra: str) -> None:
     """An installer takes the extra from the metadata of the installed wheel."""
-    uv = shutil.which("uv")
-    install = [uv, "pip", "install", "--python", str(light / "python")] if uv else [str(light / "pip"), "install"]
-    done = run(*install, "--dry-run", f"cuihop[{extra}]")
+    done = run(*install_command(light / "python"), "--dry-run", f"cuihop[{extra}]")
     assert done.returncode == 0, done.stderr
     brought = {"service": "fastapi", "captions": "sacrebleu"}[extra]
     assert brought in (done.stdout + done.stderr).lower()

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from installer import INSTALLER
 from shared_data import ROOT
 
 
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sdist")
-    installer = "uv" if shutil.which("uv") else "pip"
-    subprocess.run([sys.executable, "-m", "build", "--installer", installer, "--sdist", "--outdir", folder, ROOT],
+    subprocess.run([sys.executable, "-m", "build", "--installer", INSTALLER, "--sdist", "--outdir", folder, ROOT],
                    check=True, capture_output=True)  # fmt: skip
     (archive,) = folder.glob("cuihop-*.tar.gz")
     (folder / "out").mkdir()

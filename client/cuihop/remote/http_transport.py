@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 import urllib3
 from urllib3 import exceptions
 
+from cuihop.addresses import host_in_url
 from cuihop.answer_fields import NAMES, fields_of, value_of
 from cuihop.errors import InputError, QueryTimedOut
 from cuihop.files.text_lines import quoted
@@ -60,7 +61,7 @@ class HttpTransport:
         self._settings = settings
         self.seen = NewestSeen()
         options: dict[str, Any] = {"maxsize": settings.connections, "block": True, "retries": False}
-        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        host = host_in_url(settings.host)
         self._pool = (
             urllib3.HTTPSConnectionPool(host, settings.port, ssl_context=_context(settings), **options)
             if settings.encrypted

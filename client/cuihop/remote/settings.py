@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import SplitResult, urlsplit
 
-from cuihop.addresses import REMOTE_SCHEMES
+from cuihop.addresses import REMOTE_SCHEMES, host_in_url
 from cuihop.errors import InputError
 
 __all__ = ["RemoteSettings"]
@@ -135,7 +135,7 @@ class RemoteSettings:
     @property
     def authority(self) -> str:
         """Host and port."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return f"{host_in_url(self.host)}:{self.port}"
 
     @property
     def path(self) -> str:

@@ -22,6 +22,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection, reflection_pb2, reflection_pb2_grpc
 
+from cuihop.addresses import host_in_url
 from cuihop.errors import InputError, reason_of
 from cuihop_api.v1 import concept_graph_pb2, concept_graph_pb2_grpc
 from cuihop_service.admission import Admission
@@ -122,7 +123,7 @@ class GrpcServer:
 
     def listen(self, host: str, port: int, tls: TlsFiles | None = None) -> int:
         """Take a port, 0 for any free one, and return it; `InputError` if it is taken, or for a bad certificate."""
-        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        address = f"{host_in_url(host)}:{port}"
         try:
             if tls is None:
                 self.port = self._server.add_insecure_port(address)

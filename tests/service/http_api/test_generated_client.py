@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import pytest
 from cuihop_server import RunningService, running_service
 from example_graph import example_graph
 from guarded_service import guard_of, http, new_key_in
+from installer import install_command
 
 PACKAGE = "generated_cuihop_client"
 GENERATOR = "openapi-python-client==0.29.1"
@@ -25,9 +25,8 @@ GENERATOR = "openapi-python-client==0.29.1"
 
 def generate(document: Path, folder: Path) -> None:
     """Write the client; only lines of JSON, which the generator does not know, may be left out."""
-    packages, uv = folder / "generator", shutil.which("uv")
-    install = [uv, "pip", "install", "--python", sys.executable] if uv else [sys.executable, "-m", "pip", "install"]
-    subprocess.run([*install, "--quiet", "--target", str(packages), GENERATOR], check=True)
+    packages = folder / "generator"
+    subprocess.run([*install_command(), "--quiet", "--target", str(packages), GENERATOR], check=True)
     options = folder / "options.json"
     options.write_text(json.dumps({"package_name_override": PACKAGE, "post_hooks": []}))
     command = [sys.executable, "-m", "openapi_python_client", "generate", "--path", str(document), "--meta", "none"]

@@ -1,4 +1,4 @@
-// Concepts as boxes: what is written in them, how large they are, and where those of a path and a comparison stand.
+// Concepts as boxes: what is written in them, how large they are, and where those of a comparison stand.
 
 export const FONT_SIZE = 13;
 export const LINE = 17;
@@ -9,8 +9,6 @@ const AROUND = 12;
 const UNDER = 14;
 const COLUMNS_APART = 200;
 const COLUMNS_CLOSE = 70; // where there is little room
-const BETWEEN = 34; // boxes of a walk
-const ASIDE = 24; // a level of a walk from top to bottom
 
 /**
  * @typedef {{id: string, cui: string|null, name: string|null, kind: string, text?: string, note?: string, strong?: boolean,
@@ -68,29 +66,6 @@ function endOf(cui) {
 /** Where an edge with a `shift` leaves the first box, from the middle of that box. @returns {[number, number]} */
 export function attached(one, other, { sides, shift = 0 }) {
   return sides ? [Math.sign(other.x - one.x) * one.width / 2, shift] : [shift, Math.sign(other.y - one.y) * one.height / 2];
-}
-
-/**
- * A walk: from left to right, a level higher for each hop to a parent; where it would not fit, from top to bottom, a
- * step further to the left for each hop to a parent.
- * @param {Box[]} boxes @param {number[]} levels @param {number} room width that there is
- */
-export function placedAsWalk(boxes, levels, room) {
-  const tallest = Math.max(...boxes.map((one) => one.height));
-  const across = boxes.reduce((sum, one) => sum + one.width + BETWEEN, 0);
-  if (across > room) {
-    boxes.forEach((one, place) => {
-      one.x = -levels[place] * ASIDE;
-      one.y = place * (tallest + BETWEEN);
-    });
-    return;
-  }
-  let x = 0;
-  boxes.forEach((one, place) => {
-    x += place === 0 ? 0 : (boxes[place - 1].width + one.width) / 2 + BETWEEN;
-    one.x = x;
-    one.y = -levels[place] * (tallest + 30);
-  });
 }
 
 /**

@@ -22,7 +22,7 @@ let tab = "curl";
 
 /** A text with code between grave accents. */
 function prose(text = "") {
-  return text.split(/`+([^`]+)`+/).map((piece, place) => (place % 2 ? el("code", {}, piece) : piece));
+  return text.split(/`+([^`]+)`+/).map((piece, index) => (index % 2 ? el("code", {}, piece) : piece));
 }
 
 function resolved(schema) {
@@ -80,21 +80,21 @@ function inMessage(value, form) {
     const names = Object.keys(form.fields ?? {});
     if (!names.length || each === null) return each;
     if (Array.isArray(each) && names.length === 1) return { [names[0]]: inMessage(each, form.fields[names[0]]) };
-    const pairs = Array.isArray(each) ? each.map((part, place) => [names[place], part]) : Object.entries(each);
-    return Object.fromEntries(pairs.map(([name, part]) => [name, inMessage(part, form.fields[name] ?? {})]));
+    const pairs = Array.isArray(each) ? each.map((item, index) => [names[index], item]) : Object.entries(each);
+    return Object.fromEntries(pairs.map(([name, item]) => [name, inMessage(item, form.fields[name] ?? {})]));
   };
   return form.repeated && Array.isArray(value) ? value.map(one) : one(value);
 }
 
 function message(values, fields) {
-  const whole = {};
+  const result = {};
   for (const [name, value] of Object.entries(values)) {
     const form = fields[name];
     if (!form || value === null) continue;
-    const place = form.in ? (whole[form.in] ??= {}) : whole;
-    place[name] = inMessage(value, form);
+    const target = form.in ? (result[form.in] ??= {}) : result;
+    target[name] = inMessage(value, form);
   }
-  return whole;
+  return result;
 }
 
 /** The headers of a request as both Python and JavaScript write them; the key is read from a variable. */
@@ -167,12 +167,12 @@ function programs(current) {
 function parameterField({ name, schema, required, description }) {
   const id = `parameter-${name}`;
   const choices = schema.enum ?? resolved(schema).enum;
-  const whole = schema.type === "integer" || schema.anyOf?.some((each) => each.type === "integer");
+  const isNumber = schema.type === "integer" || schema.anyOf?.some((each) => each.type === "integer");
   const start = required ? example(schema, "heart") : "";
   const shared = { id, name, required, "aria-describedby": `${id}-about` };
   const input = choices
     ? el("select", shared, choices.map((each) => el("option", { value: each, selected: each === schema.default }, each)))
-    : el("input", { ...shared, type: whole ? "number" : "text", value: start, autocomplete: "off", spellcheck: "false",
+    : el("input", { ...shared, type: isNumber ? "number" : "text", value: start, autocomplete: "off", spellcheck: "false",
       placeholder: schema.default !== undefined && String(schema.default) ? String(schema.default) : null });
   return el("div", {}, el("label", { for: id }, name, " ", el("small", {}, required ? "required" : choices ? "" : typeOf(schema))), input,
     el("p", { class: "hint", id: `${id}-about` }, prose(description ?? schema.description)));
@@ -243,7 +243,7 @@ function operationView({ id, method, path, about }) {
 }
 
 /** Sends a request, and shows the answer as it came. */
-async function send({ method, url, type, text }, place, secret) {
+async function send({ method, url, type, text }, target, secret) {
   const headers = type ? { "Content-Type": type } : {};
   if (key.get()) headers.Authorization = `Bearer ${key.get()}`;
   const began = performance.now();
@@ -254,13 +254,13 @@ async function send({ method, url, type, text }, place, secret) {
     const values = parsed(came); // lines of JSON, or no JSON at all, are shown as they came
     const content = values ? JSON.stringify(values, null, 2) : came;
     const cut = content.length > SHOWN;
-    fill(place, el("section", { class: response.ok ? "card" : "problem" }, el("h2", {}, "Answer ", el("small", { id: "status" }, took)),
+    fill(target, el("section", { class: response.ok ? "card" : "problem" }, el("h2", {}, "Answer ", el("small", { id: "status" }, took)),
       el("pre", { tabindex: "0", "aria-label": "Answer" }, cut ? `${content.slice(0, SHOWN)}…` : content),
       cut && el("p", { class: "hint" }, "The rest is not shown.")));
     announce(`Answered: ${took}`);
     if (response.status === 401) secret.focus();
   } catch {
-    fill(place, el("p", { class: "problem", role: "alert" }, "The service does not answer."));
+    fill(target, el("p", { class: "problem", role: "alert" }, "The service does not answer."));
   }
 }
 
