@@ -207,7 +207,7 @@ def test_a_query_that_takes_too_long_ends_in_time(opened: Opened) -> None:
 
 
 ROWS = "UNWIND range(1, 1000000) AS a UNWIND range(1, 1000) AS b RETURN sum(a * b) AS s"
-EXPRESSION = "RETURN reduce(s = 0, x IN range(1, 5000000) | s + reduce(t = 0, y IN range(1, 60) | t + y)) AS s"
+EXPRESSION = "RETURN reduce(s = 0, x IN range(1, 1500000) | s + reduce(t = 0, y IN range(1, 60) | t + y)) AS s"
 
 
 def running(curators: Curators) -> int:
