@@ -12,7 +12,7 @@ export async function comparisonView(app, place, query, signal) {
   const requested = {
     a: inAddress(query.get("a"), app.release.identifiers),
     b: inAddress(query.get("b"), app.release.identifiers),
-    ...ruleIn(query),
+    ...ruleIn(query, app.release.sabs),
     unknown: query.get("unknown") === "isolated" ? "isolated" : "error",
   };
   document.title = "Compare two sets – cuihop";
