@@ -4,13 +4,12 @@ import { el, fill, announce, counted } from "./dom.js";
 import { address, conceptAddress, direction as directionIn, go, whole } from "./address.js";
 import { box, placedInColumns } from "./boxes.js";
 import { comparisonCypher, cypherPanel } from "./cypher.js";
-import { directionChoice, directionInWords } from "./directions.js";
 import { Picture } from "./picture.js";
 import { candidates, reported, successors } from "./problems.js";
+import { directionChoice, directionInWords, vocabulariesIn, vocabulariesInWords } from "./restrictions.js";
 import { saveButtons } from "./saving.js";
 import { Problem } from "./service.js";
 import { ownTable } from "./sortable_table.js";
-import { vocabulariesIn, vocabulariesInWords } from "./vocabularies.js";
 
 const PAUSE = 250; // ms after the last change
 const FARTHEST = 6;

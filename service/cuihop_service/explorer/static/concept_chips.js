@@ -65,7 +65,7 @@ export function conceptChips(app, { label, cuis = [], most = Infinity, onchange,
   function show() {
     list.hidden = entries.length === 0;
     fill(list, entries.map(chip));
-    field.input.placeholder = most < Infinity && entries.length ? "another" : hint;
+    field.input.placeholder = entries.length ? "another" : hint;
     const open = entries.length - chosen().length;
     const without = app.release.names || !open ? "" : `. ${NO_NAMES}`;
     const parts = [(most === Infinity || open || chosen().length > most) && counted(chosen().length, "concept"), open && `${open} not understood${without}`,

@@ -11,17 +11,14 @@ const SABS = 4; // vocabularies named in the list
 const LIST = /[,;|\t\n]/; // what stands between names
 const OTHERWISE = { form: "another form", spelling: "spelt otherwise", part: "some of the words" }; // kinds of matches
 
-/**
- * @typedef {{cui: string, name: string|null, note: string}} Choice
- * @typedef {{root: HTMLElement, input: HTMLInputElement, status: HTMLElement}} ConceptField
- */
+/** @typedef {{cui: string, name: string|null, note: string}} Choice */
 
 /**
  * @param {import("./main.js").App} app
  * @param {{label: string, hint?: string, large?: boolean, chips?: HTMLElement, onlist?: (text: string) => void,
  *   onchoose: (cui: string, name: string|null) => void}} options what is chosen leaves the text empty; `chips`
  *   stand within the field, and `onlist` then gets what was pasted, or typed and left
- * @returns {ConceptField}
+ * @returns {{root: HTMLElement, input: HTMLInputElement, status: HTMLElement}}
  */
 export function conceptField(app, { label, hint, large = false, chips, onlist, onchoose }) {
   const id = label.toLowerCase().replaceAll(" ", "-"); // the same when the view is shown again: the focus stays

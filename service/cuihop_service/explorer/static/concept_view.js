@@ -214,36 +214,24 @@ function savings(app, concept, title, signal) {
 /** What the vocabularies say it is; each with the one that says so. Text, whatever it looks like. */
 function definitions(all) {
   if (!all.length) return null;
-  const list = el("dl", { class: "definitions" });
   const heading = el("h2", { tabindex: "-1" }, counted(all.length, "definition"));
-  const show = (most) => {
-    fill(list, all.slice(0, most).map(({ sab, text }) => [el("dt", {}, sab), el("dd", {}, text)]));
-    if (all.length > most) {
-      const more = el("button", { type: "button", class: "quiet small" }, counted(all.length - most, "more definition"));
-      more.addEventListener("click", () => {
-        show(all.length);
-        heading.focus(); // the button is gone
-      });
-      list.append(el("dd", {}, more));
-    }
-  };
-  show(DEFINITIONS);
-  return el("section", { "aria-label": "Definitions" }, heading, list);
+  const show = (few) => el("dl", { class: "definitions" }, few.map(({ sab, text }) => [el("dt", {}, sab), el("dd", {}, text)]));
+  return el("section", { "aria-label": "Definitions" }, heading,
+    firstOf(el("div", {}), all, DEFINITIONS, show, (left) => counted(left, "more definition"), () => heading.focus())); // the button is gone
 }
 
 function synonyms(all) {
-  if (!all.length) return null;
-  const list = el("p", { class: "synonyms" });
-  const show = (most) => {
-    fill(list, el("b", {}, "Also: "), all.slice(0, most).join(" · "));
-    if (all.length > most) {
-      const more = el("button", { type: "button", class: "quiet small", onclick: () => show(all.length) },
-        `${grouped(all.length - most)} more`);
-      list.append(" ", more);
-    }
-  };
-  show(SYNONYMS);
-  return list;
+  const show = (few) => [el("b", {}, "Also: "), few.join(" · "), " "];
+  return all.length > 0 && firstOf(el("p", { class: "synonyms" }), all, SYNONYMS, show, (left) => `${grouped(left)} more`);
+}
+
+/** Fills a place with what shows the first ones, and a button for all. */
+function firstOf(place, all, most, show, text, onmore = () => {}) {
+  fill(place, show(all.slice(0, most)), all.length > most && el("button", { type: "button", class: "quiet small", onclick: () => {
+    fill(place, show(all));
+    onmore();
+  } }, text(all.length - most)));
+  return place;
 }
 
 /** Parents or children by name, page by page. @param {(cui: string) => HTMLElement} sources what stands behind each */

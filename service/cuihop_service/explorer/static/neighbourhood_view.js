@@ -5,10 +5,10 @@ import { address, direction as directionIn, go, note, whole } from "./address.js
 import { conceptChips } from "./concept_chips.js";
 import { conceptTable } from "./concept_table.js";
 import { cypherPanel, neighbourhoodCypher } from "./cypher.js";
-import { directionChoice, directionInWords } from "./directions.js";
 import { COLOURINGS } from "./groups.js";
 import { neighbourhoodPicture } from "./neighbourhood_picture.js";
 import { reported } from "./problems.js";
+import { directionChoice, directionInWords } from "./restrictions.js";
 import { rowOfLeftOut, saveButtons } from "./saving.js";
 import { orderIn, orderInAddress } from "./sortable_table.js";
 import { namedNeighbourhood, wholeNeighbourhood } from "./whole_neighbourhood.js";

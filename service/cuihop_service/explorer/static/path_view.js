@@ -5,13 +5,12 @@ import { address, conceptAddress, direction as directionIn, go, whole } from "./
 import { box } from "./boxes.js";
 import { pairFields } from "./concept_chips.js";
 import { cypherPanel, pathCypher } from "./cypher.js";
-import { directionChoice, directionInWords } from "./directions.js";
 import { PathLayers, colourNumbers, placedInLayers } from "./layers.js";
 import { Picture } from "./picture.js";
 import { reported, successors } from "./problems.js";
+import { directionChoice, directionInWords, vocabulariesIn, vocabulariesInWords, vocabularyChoice } from "./restrictions.js";
 import { saveButtons } from "./saving.js";
 import { Problem } from "./service.js";
-import { vocabulariesIn, vocabulariesInWords, vocabularyChoice } from "./vocabularies.js";
 
 const WAYS = { parent: "↑ is a", child: "↓ has child" };
 const FARTHEST = 255;

@@ -4,9 +4,9 @@ import { el, fill, announce, counted, grouped, radioChoice } from "./dom.js";
 import { address, conceptAddress, go, note } from "./address.js";
 import { pairFields } from "./concept_chips.js";
 import { reported, successors } from "./problems.js";
+import { vocabulariesIn, vocabulariesInWords, vocabularyChoice } from "./restrictions.js";
 import { saveButtons } from "./saving.js";
 import { orderIn, orderInAddress, ownTable } from "./sortable_table.js";
-import { vocabulariesIn, vocabulariesInWords, vocabularyChoice } from "./vocabularies.js";
 
 const CONTENTS = [["Sanchez", "Sánchez, by leaves"], ["Seco", "Seco, by descendants"]];
 const SORTED = ["measures", "ancestors", "concepts"]; // tables

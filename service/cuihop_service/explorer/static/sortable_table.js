@@ -23,7 +23,7 @@ export function orderInAddress({ head, down }) {
 const slug = (head) => head.toLowerCase().replaceAll(" ", "-");
 
 /** Rows in an order; rows without a value come last, those of equal values stay as they are. @param {Column[]} columns @param {Order} order */
-export function sorted(rows, columns, order) {
+function sorted(rows, columns, order) {
   const key = columns.find(({ head }) => slug(head) === order.head)?.key;
   if (!key) return rows;
   const isNone = (value) => value === null || value === undefined || value === "";
