@@ -117,6 +117,10 @@ class Explorer:
     def field(self, label: str) -> Locator:
         return self.page.get_by_role("combobox", name=label)
 
+    def chips(self, label: str) -> Locator:
+        """The concepts that a field holds."""
+        return self.page.get_by_role("list", name=f"Chosen: {label}").get_by_role("listitem")
+
     def choose(self, label: str, text: str) -> None:
         """Type, and take the first concept that is offered."""
         field = self.field(label)

@@ -25,7 +25,7 @@ SEARCHES: Mapping[Direction, tuple[Direction, ...]] = {
 _LONGEST_SAB = 64
 
 MOST_TEXTS = 1_000
-"""The texts among which names in place of identifiers are looked for: see `concepts_named`."""
+"""The most texts that are searched as names: see `concepts_named`."""
 
 _MOST_NAMES, _MOST_NAMED, _LONGEST_NAME = 3, 5, 64
 
@@ -142,10 +142,10 @@ def vertical_path(graph: ConceptGraph, a: str, b: str, *, max_hops: int | None, 
 def concepts_named(
     texts: Iterable[str], search: Callable[[str, int], Iterable[SearchHit]]
 ) -> dict[str, tuple[tuple[str, str, str], ...]]:
-    """Concepts for texts that stand in the place of identifiers, and may be names: see `ConceptError.named`.
+    """Concepts for texts that were sent as identifiers, and may be names: see `ConceptError.named`.
 
-    Only the first few such texts are searched for, with a few hits each, so that a long request with many faults costs
-    no more than one with a few.
+    Only the first few such texts are searched for, with a few hits each: a request with many of them costs no more
+    than one with a few.
 
     Args:
         search: the hits of a search for a text, at most the given number.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
@@ -642,19 +642,11 @@ class ConceptGraph(ABC):
         first = self._path(a, b, direction, bound, 1)
         if first is None:
             return None
-        search, end = direction, first.cuis[-1]
+        search = direction
         if direction == "vertical" and first.steps:
             search = "up" if first.steps[0].relation == "parent" else "down"
         hops = {cui: i for i, cui in enumerate(first.cuis)}
-        following: dict[str, list[str]] = {end: []}
-
-        def onward(cui: str, so_far: int) -> list[str]:
-            if cui not in following:
-                near = self.neighbours([cui], direction=search)[0].cuis
-                left = self.distances([(n, end) for n in near], direction=search, max_hops=first.hops - so_far - 1)
-                following[cui] = sorted(n for n, distance in zip(near, left, strict=True) if distance is not None)
-            return following[cui]
-
+        onward = self._onward(first, search)
         truncated = False
         pending = list(first.cuis)
         for cui in pending:  # which grows
@@ -668,10 +660,30 @@ class ConceptGraph(ABC):
                     continue
                 hops |= {new: hops[cui] + i for i, new in enumerate(branch, 1)}
                 pending += branch
-        single = [(cui, self._path(cui, node, search, 1, 1)) for cui in hops for node in following[cui] if node in hops]
+        pairs = [(cui, node) for cui in hops for node in onward(cui, hops[cui]) if node in hops]
+        steps = zip(pairs, self._steps(pairs, search), strict=True)
         concepts = sorted(starmap(Neighbour, hops.items()), key=lambda each: (each.hops, each.cui))
-        edges = sorted(IsAEdge.of(cui, path.steps[0]) for cui, path in single if path is not None)
+        edges = sorted(IsAEdge.of(cui, step) for (cui, _), step in steps)
         return ShortestPaths(first.total, tuple(concepts), tuple(edges), truncated, direction, first.merged)
+
+    def _onward(self, first: Path, direction: Direction) -> Callable[[str, int], list[str]]:
+        """The next concepts on shortest paths: of a concept on one, and its hops from the start, in their order."""
+        end = first.cuis[-1]
+        following: dict[str, list[str]] = {end: []}
+
+        def onward(cui: str, so_far: int) -> list[str]:
+            if cui not in following:
+                near = self.neighbours([cui], direction=direction)[0].cuis
+                left = self.distances([(n, end) for n in near], direction=direction, max_hops=first.hops - so_far - 1)
+                following[cui] = sorted(n for n, distance in zip(near, left, strict=True) if distance is not None)
+            return following[cui]
+
+        return onward
+
+    def _steps(self, pairs: Sequence[tuple[str, str]], direction: Direction) -> Sequence[Step]:
+        """The hop of each pair of concepts that are one hop apart."""
+        paths = [self._path(a, b, direction, 1, 1) for a, b in pairs]
+        return [path.steps[0] for path in paths if path is not None]
 
     def neighbours(
         self,

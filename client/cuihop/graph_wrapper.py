@@ -17,6 +17,7 @@ from cuihop.graph import (
     Release,
     Resolution,
     SearchHit,
+    ShortestPaths,
     resolved,
 )
 from cuihop.similarity.hierarchy import Hierarchy
@@ -56,6 +57,11 @@ class GraphWrapper(ConceptGraph):
 
     def _path(self, a: str, b: str, direction: Direction, bound: int | None, which: int) -> Path | None:
         return self.graph.path(a, b, direction=direction, max_hops=bound, which=which)
+
+    def _paths(
+        self, a: str, b: str, direction: Direction, bound: int | None, limit: int | None
+    ) -> ShortestPaths | None:
+        return self.graph.paths(a, b, direction=direction, max_hops=bound, limit=limit)
 
     def _neighbours(
         self, cuis: Sequence[str], direction: Direction, bound: int | None, limit: int | None

@@ -6,7 +6,8 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from itertools import pairwise, product
+from unittest.mock import patch
 
 import networkx as nx
 import pytest
@@ -16,6 +17,7 @@ from cuihop.adapter_rules import SEARCHES
 from cuihop.adapters.graph_export import to_networkx, to_pandas
 from cuihop.errors import GraphUnavailable, InputError, QueryTimedOut, SchemaMismatch
 from cuihop.graph import DIRECTIONS
+from cuihop.graph_wrapper import GraphWithNames
 from cuihop.neo4j_graph import cypher
 from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 from cuihop.neo4j_graph.graph import Neo4jGraph
@@ -168,7 +170,7 @@ def test_more_shortest_paths_than_can_be_listed_are_counted_and_ranked(neo4j_ser
     edges.remove((layers[5][1], layers[6][3]))
     edges += [(layers[2][0], f"C9{i:06d}") for i in range(500)]  # a hub that leads nowhere
     snapshot = SnapshotGraph.of(edges, name="many paths")
-    with stored_graph(neo4j_server, snapshot) as graph:
+    with stored_graph(neo4j_server, snapshot) as graph, patch.object(graph, "_rows", wraps=graph._rows) as asked:
         begin = time.monotonic()
         for a, b, direction in [
             (layers[0][0], layers[6][3], "up"),
@@ -187,6 +189,13 @@ def test_more_shortest_paths_than_can_be_listed_are_counted_and_ranked(neo4j_ser
                 expected = sorted(nx.all_shortest_paths(oracle, a, b))
                 assert (list(path.cuis), path.total) == (expected[0], len(expected))
         assert time.monotonic() - begin < 60
+        for a, b, most in [(layers[0][0], layers[2][1], 5), (layers[0][0], layers[6][3], 60)]:  # listed; by layers
+            for direction, limit, one in product(DIRECTIONS[:2], (None, 20), (graph, GraphWithNames(graph, {}))):
+                before = asked.call_count
+                assert one.paths(a, b, direction=direction, limit=limit) == snapshot.paths(
+                    a, b, direction=direction, limit=limit
+                )
+                assert asked.call_count - before <= most  # of up to 40 concepts and 300 edges
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)

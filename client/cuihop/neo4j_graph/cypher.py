@@ -164,9 +164,9 @@ RETURN DISTINCT c.cui AS cui, n.cui AS next
 """)
 
 STEPS: LiteralString = """
-UNWIND range(0, size($cuis) - 2) AS i
-MATCH (x:StoredConcept {release: $release, cui: $cuis[i]})
-MATCH (y:StoredConcept {release: $release, cui: $cuis[i + 1]})
+UNWIND range(0, size($cuis) - 1) AS i
+MATCH (x:StoredConcept {release: $release, cui: $cuis[i][0]})
+MATCH (y:StoredConcept {release: $release, cui: $cuis[i][1]})
 OPTIONAL MATCH (x)-[up:IS_A]->(y)
 OPTIONAL MATCH (x)<-[down:IS_A]-(y)
 WITH i, up, down ORDER BY i

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from itertools import chain
+from functools import partial
+from itertools import chain, pairwise
 from threading import Lock
 from typing import Any, LiteralString, TypeVar
 
@@ -206,7 +208,9 @@ class Neo4jGraph(ConceptGraph):
         every = {"release": self._number, "sabs": self._within_sabs}
         return self._read(lambda tx: tx.run(text, {**every, **parameters}).values())
 
-    def _rows_of(self, text: LiteralString, cuis: Iterable[str], size: int, **parameters: Any) -> Iterator[list[Any]]:
+    def _rows_of(
+        self, text: LiteralString, cuis: Iterable[object], size: int, **parameters: Any
+    ) -> Iterator[list[Any]]:
         """The rows of a query on ``$cuis``, asked in chunks of this size."""
         for chunk in _chunks(list(cuis), size):
             yield from self._rows(text, cuis=chunk, **parameters)
@@ -307,35 +311,47 @@ class Neo4jGraph(ConceptGraph):
             return None
         if cuis is None:
             raise fewer_paths(which, total)
-        return Path(start, self._steps(cuis, direction), direction, merged, total, which)
+        return Path(start, tuple(self._steps([*pairwise(cuis)], direction)), direction, merged, total, which)
 
     def _ranked_path(
         self, start: str, end: str, direction: Direction, bound: int | None, which: int
     ) -> tuple[Sequence[str] | None, int]:
         """The shortest path of a rank, if there are as many, and their number."""
-        if start == end:
-            paths: list[tuple[str, ...]] = [(start,)]
-        else:
-            text = cypher.SHORTEST_PATHS[direction, cypher.rung(bound), self._restricted]
-            rows = [tuple(row[0]) for row in self._rows(text, start=start, end=end, most=_LISTED_PATHS)]
-            if rows and bound is not None and len(rows[0]) - 1 > bound:
-                return None, 0
-            if len(rows) == _LISTED_PATHS:
-                return self._counted_path(start, end, direction, which)
-            paths = sorted(set(rows))  # a hop of a cycle of two stands in two rows
+        rows = self._listed_paths(start, end, direction, bound)
+        if rows and bound is not None and len(rows[0]) - 1 > bound:
+            return None, 0
+        if len(rows) == _LISTED_PATHS:
+            layers = self._layers(start, end, direction)
+            return ranked_path(
+                layers, lambda cuis, after: self._hops_between(cuis, after, direction), which, MOST_PATHS
+            )
+        paths = sorted(set(rows))  # a hop of a cycle of two stands in two rows
         return (paths[which - 1] if which <= len(paths) else None), len(paths)
 
-    def _counted_path(self, start: str, end: str, direction: Direction, which: int) -> tuple[Sequence[str] | None, int]:
-        """The same where there are too many paths to list."""
-        layers = shortest_path_layers(
-            start,
-            end,
-            lambda cuis: self._next_level(cuis, direction),
-            lambda cuis: self._next_level(cuis, BACKWARDS[direction]),
-        )
-        if layers is None:
-            return None, 0
-        return ranked_path(layers, lambda cuis, after: self._hops_between(cuis, after, direction), which, MOST_PATHS)
+    def _listed_paths(self, start: str, end: str, direction: Direction, bound: int | None) -> list[tuple[str, ...]]:
+        """The shortest paths, `_LISTED_PATHS` at most, perhaps a little longer than the bound."""
+        if start == end:
+            return [(start,)]
+        text = cypher.SHORTEST_PATHS[direction, cypher.rung(bound), self._restricted]
+        return [tuple(row[0]) for row in self._rows(text, start=start, end=end, most=_LISTED_PATHS)]
+
+    def _layers(self, start: str, end: str, direction: Direction) -> list[set[str]]:
+        """The concepts on shortest paths, by their hops from the start, of two concepts that have one."""
+        levels = [partial(self._next_level, direction=way) for way in (direction, BACKWARDS[direction])]
+        return shortest_path_layers(start, end, *levels) or []
+
+    def _onward(self, first: Path, direction: Direction) -> Callable[[str, int], list[str]]:
+        start, end = first.cuis[0], first.cuis[-1]
+        paths = self._listed_paths(start, end, direction, first.hops)
+        if len(paths) < _LISTED_PATHS:
+            hops = {hop for path in paths for hop in pairwise(path)}
+        else:
+            layers = pairwise(self._layers(start, end, direction))
+            hops = {hop for here, after in layers for hop in self._hops_between(here, after, direction)}
+        following: dict[str, list[str]] = defaultdict(list)
+        for here, there in sorted(hops):
+            following[here].append(there)
+        return lambda cui, _: following[cui]
 
     def _hops_between(
         self, cuis: Iterable[str], after: Iterable[str], direction: Direction
@@ -348,12 +364,10 @@ class Neo4jGraph(ConceptGraph):
         text = cypher.NEXT_LEVEL[direction, None, self._restricted]
         return set(chain.from_iterable(level for (level,) in self._rows_of(text, cuis, _CONCEPTS_A_TRANSACTION)))
 
-    def _steps(self, cuis: Sequence[str], direction: Direction) -> tuple[Step, ...]:
-        if len(cuis) == 1:
-            return ()
+    def _steps(self, pairs: Sequence[tuple[str, str]], direction: Direction) -> Sequence[Step]:
         steps = []
-        for cui, row in zip(cuis[1:], self._rows(cypher.STEPS, cuis=cuis), strict=True):
-            is_parent, up_sabs, down_sabs = row
+        rows = self._rows_of(cypher.STEPS, pairs, _CONCEPTS_A_TRANSACTION)
+        for (_, cui), (is_parent, up_sabs, down_sabs) in zip(pairs, rows, strict=True):
             if self._within_sabs:
                 up_sabs, down_sabs = (
                     [s for s in sabs or () if s in self._within_sabs] for sabs in (up_sabs, down_sabs)
@@ -362,7 +376,7 @@ class Neo4jGraph(ConceptGraph):
             to_parent = is_parent and direction != "down"
             sabs = up_sabs if to_parent else down_sabs
             steps.append(Step(cui, "parent" if to_parent else "child", tuple(sabs or ())))
-        return tuple(steps)
+        return steps
 
     # Neighbourhoods
 

@@ -1,4 +1,4 @@
-"""Faults that Pydantic finds in a request, in words of our own; for the service and for the tools of agents."""
+"""Errors that Pydantic lists of a request, in plain words; for the service and for the tools of agents."""
 
 from __future__ import annotations
 
@@ -64,19 +64,16 @@ def expectation(error: Mapping[str, Any]) -> str:
     'at most 9'
     """
     kind, context = error["type"], error.get("ctx", {})
-    if text := _KINDS.get(kind):
-        return text
+    if kind in _KINDS:
+        return _KINDS[kind].format_map(context)
     if kind == "literal_error":
         return str(context["expected"]).replace("'", "")
-    if kind in _BOUNDS:
-        words, name = _BOUNDS[kind]
-        return words.format(f"{context[name]:,}" if kind in _COUNTED else context[name])
     if kind == "value_error":
-        return str(context.get("error", error["msg"]))
-    return str(error["msg"]).removeprefix("Input should be ").removeprefix("Value error, ")
+        return str(context["error"])
+    return str(error["msg"]).removeprefix("Input should be ")
 
 
-_NUMBER, _LIST, _OBJECT = "a whole number", 'a list, as in ["…", "…"]', 'an object, as in {"…": …}'
+_NUMBER, _LIST, _OBJECT = "a whole number", 'a list, as in ["…", "…"]', 'an object, as in {{"…": …}}'
 _KINDS: Mapping[str, str] = {
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float", "int_parsing_size"), _NUMBER),
     **dict.fromkeys(("float_type", "float_parsing", "finite_number"), "a number"),
@@ -85,16 +82,14 @@ _KINDS: Mapping[str, str] = {
     "string_type": 'a text, as in "…"',
     **dict.fromkeys(("list_type", "tuple_type"), _LIST),
     **dict.fromkeys(("model_type", "model_attributes_type", "dict_type"), _OBJECT),
+    "greater_than": "more than {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than": "less than {lt}",
+    "less_than_equal": "at most {le}",
+    "too_short": "at least {min_length:,} items",
+    "too_long": "at most {max_length:,} items",
+    "string_too_short": "at least {min_length:,} characters",
+    "string_too_long": "at most {max_length:,} characters",
+    "string_pattern_mismatch": "a text of the form {pattern}",
 }
-_BOUNDS: Mapping[str, tuple[str, str]] = {
-    "greater_than": ("more than {}", "gt"),
-    "greater_than_equal": ("at least {}", "ge"),
-    "less_than": ("less than {}", "lt"),
-    "less_than_equal": ("at most {}", "le"),
-    "too_short": ("at least {} items", "min_length"),
-    "too_long": ("at most {} items", "max_length"),
-    "string_too_short": ("at least {} characters", "min_length"),
-    "string_too_long": ("at most {} characters", "max_length"),
-    "string_pattern_mismatch": ("a text of the form {}", "pattern"),
-}
-_COUNTED = frozenset({"too_short", "too_long", "string_too_short", "string_too_long"})
+"""Kind of an error → what was expected, with the values of its context."""

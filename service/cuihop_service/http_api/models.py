@@ -250,14 +250,14 @@ def _summary(kind: type) -> str:
 
 
 class SuggestedConcept(BaseModel):
-    """A concept in place of an identifier at fault."""
+    """A concept that an unusable identifier may stand for."""
 
     relation: str = Field(
-        description="For a retired identifier, the relation that UMLS states. For a name in place of an identifier, "
-        f"how it matches. {described(MATCHES)}."
+        description="For a retired identifier, the relation that UMLS states. For a name that was sent as an "
+        f"identifier, how it matches. {described(MATCHES)}."
     )
     cui: str
-    name: str | None = Field(None, description="Name of the concept, where a name stood in place of an identifier.")
+    name: str | None = Field(None, description="Name of the concept, if a name was sent as an identifier.")
 
 
 class FaultBody(BaseModel):

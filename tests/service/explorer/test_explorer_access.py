@@ -20,6 +20,7 @@ STEM, HEAD = "C0006121", "C0018670"
 VIEWS = {
     "start": ("#/", "#main .facts"),
     "concept": (f"#/concept?cui={STEM}", "#card .sabs:not(:empty)"),
+    "tree": (f"#/concept?cui=C8100005&siblings={HUB}", "#lineage .sibling"),
     "path": (f"#/path?a={STEM}&b={HEAD}", "#steps"),
     "neighbourhood": (f"#/neighbourhood?cui={HEAD}&hops=3&as=picture&colour=vocabulary", "#total"),
     "table": (f"#/neighbourhood?cui={HUB}", "[data-cui]"),
@@ -79,6 +80,10 @@ def test_axe_finds_no_violation_in_any_view(browser: Browser, service: RunningSe
             view_text(explorer, view)
             explorer["details"].evaluate_all("all => all.forEach((one) => (one.open = true))")
             found |= violations(explorer, view)
+        explorer.go("#/path")
+        explorer.paste("From", "head; artreies")
+        expect(explorer.chips("From").get_by_role("button", name="Arteries")).to_be_visible()
+        found |= violations(explorer, "chips")
         explorer.open()
         explorer.field("Search").fill("brain")
         explorer.field("Search").press("ArrowDown")
@@ -89,7 +94,7 @@ def test_axe_finds_no_violation_in_any_view(browser: Browser, service: RunningSe
         explorer.open()
         expect(explorer["#key"]).to_be_visible()
         found |= violations(explorer, "key")
-    assert len(found) == 2 * (len(VIEWS) + 2)
+    assert len(found) == 2 * (len(VIEWS) + 3)
     assert found == {view: [] for view in found}
 
 
@@ -101,6 +106,17 @@ def test_everything_is_reached_by_keyboard_alone(browser: Browser, service: Runn
         keys.type("head")
         expect(explorer.page.get_by_role("option").first).to_be_visible()
         keys.press("Enter")
+        expect(explorer["#card h1"]).to_have_text("Head")
+        tab_to(explorer, "Compare with…")
+        keys.press("Enter")
+        expect(explorer.field("Concepts of image B")).to_be_focused()
+        keys.type("brain stem")
+        expect(explorer.page.get_by_role("option").first).to_be_visible()
+        keys.press("Enter")
+        expect(explorer["#nn-iou"]).to_have_text("0.0000")
+        keys.press("Backspace")  # the chip goes
+        expect(explorer.chips("Concepts of image B")).to_have_count(0)
+        explorer.page.go_back()
         expect(explorer["#card h1"]).to_have_text("Head")
         tab_to(explorer, "Path to…")
         keys.press("Enter")

@@ -16,7 +16,7 @@ const COLUMNS_CLOSE = 70; // where there is little room
  * `text` is written in place of name and identifier; `mark` before the name; `brief` leaves the identifier out.
  * @typedef {{from: string, to: string, kind?: string, text?: string, sides?: boolean, shift?: number, strong?: boolean}} Edge from the narrower concept to the broader one
  * `sides`: the edge goes from side to side, where boxes stand in columns. `shift`: pixels aside from the middle of the
- * sides, or of top and bottom, for edges beside one another.
+ * sides, or of top and bottom, for parallel edges.
  * @typedef {Node & {lines: string[], width: number, height: number, x: number, y: number}} Box
  */
 
@@ -63,7 +63,14 @@ function endOf(cui) {
   return begin ? `…${cui.slice(begin)}` : cui;
 }
 
-/** Where an edge with a `shift` leaves the first box, from the middle of that box. @returns {[number, number]} */
+/** The rectangle around boxes. */
+export function boundsOf(boxes) {
+  const [left, top] = [Math.min(...boxes.map((one) => one.x - one.width / 2)), Math.min(...boxes.map((one) => one.y - one.height / 2))];
+  return { left, top, width: Math.max(...boxes.map((one) => one.x + one.width / 2)) - left,
+    height: Math.max(...boxes.map((one) => one.y + one.height / 2)) - top };
+}
+
+/** The point at which an edge with a `shift` leaves the first box, from the middle of that box. @returns {[number, number]} */
 export function attached(one, other, { sides, shift = 0 }) {
   return sides ? [Math.sign(other.x - one.x) * one.width / 2, shift] : [shift, Math.sign(other.y - one.y) * one.height / 2];
 }

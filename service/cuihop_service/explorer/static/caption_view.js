@@ -61,7 +61,7 @@ export class Captions {
 export async function captionView(app, place, query, signal) {
   document.title = "Compare two captions – cuihop";
   const captions = (app.captions ??= new Captions());
-  const rule = ruleIn(query);
+  const rule = ruleIn(query, app.release.sabs);
   const options = {
     leaveOut: chosenOf(query.get("leave_out") ?? ALL.join(","), ALL),
     groups: chosenOf(query.get("groups"), Object.keys(GROUPS)),
@@ -159,7 +159,7 @@ export async function captionView(app, place, query, signal) {
   }
 
   function showMentions(texts) {
-    const sorting = { order: mentionOrder, onorder: () => {
+    const sorting = { signal, order: mentionOrder, onorder: () => {
       keepAddress();
       for (const one of tables) one.update();
     } };
@@ -306,7 +306,7 @@ function optionControls(options, oncompare, onannotate) {
   summarise();
   return [
     el("div", { class: "row" },
-      el("fieldset", { class: "choice" }, el("legend", {}, "Leave out mentions that are"),
+      el("fieldset", { class: "choice" }, el("legend", { title: "cuihop annotate keeps them unless --leave-out names them" }, "Leave out mentions that are"),
         Object.entries(CONTEXTS).map(([context, meaning]) => el("span", { title: meaning }, among("leaveOut", context, oncompare, context)))),
       flag("spelling", "Correct spelling"), flag("every", "Every match, overlapping ones too")),
     el("details", {}, summary, el("fieldset", { class: "choice" }, el("legend", { class: "unseen" }, "Semantic groups"),

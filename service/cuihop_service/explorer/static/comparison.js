@@ -4,21 +4,17 @@ import { el, fill, announce, counted } from "./dom.js";
 import { address, conceptAddress, direction as directionIn, go, whole } from "./address.js";
 import { box, placedInColumns } from "./boxes.js";
 import { comparisonCypher, cypherPanel } from "./cypher.js";
-import { directionChoice, directionInWords } from "./directions.js";
 import { Picture } from "./picture.js";
-import { candidates, reported } from "./problems.js";
+import { candidates, reported, successors } from "./problems.js";
+import { directionChoice, directionInWords, vocabulariesIn, vocabulariesInWords } from "./restrictions.js";
 import { saveButtons } from "./saving.js";
 import { Problem } from "./service.js";
 import { ownTable } from "./sortable_table.js";
-import { vocabulariesInWords } from "./vocabularies.js";
-import { conceptsOfSimilarity, similarityPanel, similarityRows } from "./similarity_panel.js";
 
 const PAUSE = 250; // ms after the last change
 const FARTHEST = 6;
 const NOT_USABLE = ["CONCEPT_NOT_FOUND", "CONCEPT_RETIRED", "INVALID_CUI"];
 const MEANS = { matched: "matched: in A and B", near: "near: within n hops of the other set", alone: "alone: A on the left, B on the right", unknown: "unknown in this release" };
-
-const HOW = { matched: "matched", near: "near", alone: "alone", unknown: "unknown" };
 
 /** Calls `work` a moment after the last change, until the view is left. */
 export function afterPause(work, signal) {
@@ -39,10 +35,10 @@ export function foldOnce(form) {
   };
 }
 
-/** The rule in an address: n, λ and direction. */
-export function ruleIn(query) {
+/** The rule in an address: n, λ, direction and vocabularies of the release. */
+export function ruleIn(query, sabs) {
   return { n: whole(query.get("n"), 1, 0, FARTHEST), lambda: fraction(query.get("lambda"), 0.5), direction: directionIn(query),
-    within_sabs: (query.get("sabs") ?? "").split(",").filter(Boolean) };
+    within_sabs: vocabulariesIn(query, sabs) };
 }
 
 /** The fields of a rule in an address. */
@@ -122,13 +118,10 @@ export class Comparison {
       const { merged, isolated } = found;
       const sets = { a: current(request.a, merged), b: current(request.b, merged) };
       const held = [...sets.a, ...sets.b].filter((cui) => !isolated.includes(cui));
-      const pair = sets.a.length === 1 && sets.b.length === 1 && !isolated.length;
-      const similarity = pair ? await similarityOf(app, sets.a[0], sets.b[0], request.within_sabs, stop) : null;
-      const named = similarity?.values ? [...new Set([...held, ...conceptsOfSimilarity(similarity)])] : held;
-      const names = named.length ? await app.names(named, stop) : new Map();
+      const names = held.length ? await app.names(held, stop) : new Map();
       const rows = rowsOf(found, sets, names);
       this.#picture?.destroy();
-      this.#picture = showComparison(app, this.#answer, { requested: request, found, sets, names, rows, left, similarity, sorting: this.sorting }, stop);
+      this.#picture = showComparison(app, this.#answer, { requested: request, found, sets, names, rows, left, sorting: this.sorting }, stop);
       fill(this.#trouble, left.length > 0 && leftOut(left));
       this.oncompared(rows);
     });
@@ -151,16 +144,6 @@ async function relevance(app, request, signal, left = []) {
     if (!fewer || !a.length && !b.length) throw error;
     Object.assign(request, { a, b });
     return relevance(app, request, signal, [...left, ...error.faults]); // one kind of fault comes at a time
-  }
-}
-
-/** The similarity of a pair; where the service has none, the words for it: the comparison is there without it. */
-async function similarityOf(app, a, b, sabs, signal) {
-  try {
-    return await app.service.get("v1/similarity", { a, b, within_sabs: sabs }, signal);
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    return { detail: error.detail };
   }
 }
 
@@ -201,11 +184,11 @@ function rowsOf(found, sets, names) {
         witnesses: near.get(`${side} ${cui}`)?.witnesses ?? [] });
     }
   }
-  const order = Object.keys(HOW);
+  const order = Object.keys(MEANS);
   return rows.sort((one, other) => order.indexOf(one.kind) - order.indexOf(other.kind));
 }
 
-function showComparison(app, place, { requested, found, sets, names, rows, left, similarity, sorting }, signal) {
+function showComparison(app, place, { requested, found, sets, names, rows, left, sorting }, signal) {
   const picture = new Picture({
     label: `Concepts of A on the left, of B on the right: ${found.shared.length} matched, ${found.related.length} near`,
     onopen: (node) => go(conceptAddress(node.cui)),
@@ -215,7 +198,7 @@ function showComparison(app, place, { requested, found, sets, names, rows, left,
   const rule = [`n = ${found.n}, λ = ${found.lambda}, hops ${directionInWords(found.direction)}`, vocabulariesInWords(requested.within_sabs)].filter(Boolean).join(", ");
   fill(
     place,
-    Object.entries(found.merged).map(([old, now]) => el("p", { class: "notice" }, `${old} is retired; ${now} is its successor.`)),
+    successors(found.merged),
     el("section", { class: "card figures" },
       el("div", {}, el("p", { class: "figure" }, el("span", { id: "nn-iou", "data-value": found.nn_iou }, value(found.nn_iou))),
         el("p", {}, "nn-IoU")),
@@ -225,18 +208,17 @@ function showComparison(app, place, { requested, found, sets, names, rows, left,
         el("p", {}, "IoU"))),
     el("p", { class: "hint" }, rule),
     boxes.length > 0 && picture.root,
-    ownTable("Concepts", columnsOf(app, { ...found, sabs: requested.within_sabs }, names, signal), rows,
-      { ...sorting, attributes: (row) => ({ "data-cui": row.cui, "data-kind": row.kind }) }, { id: "why" }),
-    similarity?.values && similarityPanel(similarity, names),
-    similarity?.detail && el("p", { class: "hint", id: "no-similarity" }, `No similarity: ${similarity.detail}`),
+    ownTable("Concepts", columnsOf(app, { ...found, sabs: requested.within_sabs }, names, signal), () => rows,
+      { ...sorting, attributes: (row) => ({ "data-cui": row.cui, "data-kind": row.kind }) }, { id: "why" }).root,
+    sets.a.length === 1 && sets.b.length === 1 && !found.isolated.length && el("p", {},
+      el("a", { href: address("similarity", { a: sets.a[0], b: sets.b[0], sabs: requested.within_sabs.join(",") }) }, "Similarity of the two, by every measure")),
     saveButtons(app, "comparison", "Comparison of two concept sets", {
       picture: boxes.length > 0 ? picture : undefined,
       caption: () => `nn-IoU ${value(found.nn_iou)}, IoU ${value(found.iou)}; ${rule}${left.length ? `; left out: ${cuisOf(left).join(", ")}` : ""}`,
-      json: () => ({ request: requested, answer: found, left_out: cuisOf(left), ...(similarity?.values && { similarity }) }),
-      csv: () => [["cui", "name", "in", "how", "witness", "hops", ...(similarity?.values ? ["value"] : [])], ...rows.flatMap((row) => row.witnesses.length
+      json: () => ({ request: requested, answer: found, left_out: cuisOf(left) }),
+      csv: () => [["cui", "name", "in", "how", "witness", "hops"], ...rows.flatMap((row) => row.witnesses.length
         ? row.witnesses.map((witness) => [row.cui, row.name ?? "", row.side, row.kind, witness.cui, witness.hops])
-        : [[row.cui, row.name ?? "", row.side, row.kind, "", ""]]),
-      ...(similarity?.values ? similarityRows(similarity).map(([measure, value]) => ["", "", "A, B", measure, "", "", value]) : [])],
+        : [[row.cui, row.name ?? "", row.side, row.kind, "", ""]])],
     }, signal),
     cypherPanel(comparisonCypher(sets.a, sets.b, found.n, found.direction, requested.within_sabs)),
   );
@@ -265,7 +247,7 @@ function columnsOf(app, found, names, signal) {
 
 /** A on the left, what both have in the middle, B on the right; a dashed line for near. */
 function drawn(rows) {
-  const boxes = rows.map((row) => box({ id: `${row.side} ${row.cui}`, cui: row.cui, name: row.name, kind: row.kind, note: HOW[row.kind] }));
+  const boxes = rows.map((row) => box({ id: `${row.side} ${row.cui}`, cui: row.cui, name: row.name, kind: row.kind, note: row.kind }));
   const column = (side) => boxes.filter((one, i) => rows[i].side === side);
   const idOf = new Map(rows.flatMap((row) => row.side.split(", ").map((side) => [`${side} ${row.cui}`, `${row.side} ${row.cui}`])));
   const edges = new Map();

@@ -2,9 +2,9 @@
 
 import { el, fill } from "./dom.js";
 import { address, note } from "./address.js";
-import { vocabularyChoice } from "./vocabularies.js";
 import { Comparison, afterPause, foldOnce, ruleControls, ruleIn, ruleInAddress } from "./comparison.js";
 import { conceptChips } from "./concept_chips.js";
+import { vocabularyChoice } from "./restrictions.js";
 import { orderIn, orderInAddress } from "./sortable_table.js";
 
 /** @type {import("./main.js").View} */
@@ -12,7 +12,7 @@ export async function comparisonView(app, place, query, signal) {
   const requested = {
     a: inAddress(query.get("a"), app.release.identifiers),
     b: inAddress(query.get("b"), app.release.identifiers),
-    ...ruleIn(query),
+    ...ruleIn(query, app.release.sabs),
     unknown: query.get("unknown") === "isolated" ? "isolated" : "error",
   };
   document.title = "Compare two sets – cuihop";
@@ -50,7 +50,7 @@ export async function comparisonView(app, place, query, signal) {
     comparison.clear(el("p", { class: "hint" }, app.release.names ? "Give the concepts of two images: names, identifiers, or rows of a concept file, one by one or as a pasted list."
       : "Give the concepts of two images: identifiers, or rows of a concept file."));
   }
-  if (!requested.a.length && !requested.b.length) fields[0].input.focus();
+  if (!requested.a.length || !requested.b.length) fields[requested.a.length ? 1 : 0].input.focus();
   await ask();
 }
 

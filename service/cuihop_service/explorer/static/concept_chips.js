@@ -1,50 +1,56 @@
-// A field for several concepts: each is a chip. Names are typed with suggestions, or pasted as a list.
+// A field for concepts: each is a chip. Names are typed with suggestions, or pasted as a list.
 
 import { el, fill, announce, counted } from "./dom.js";
 import { conceptField } from "./concept_field.js";
-import { described, understood } from "./name_list.js";
+import { described, understood, withNearest } from "./name_list.js";
 import { NO_NAMES } from "./names.js";
 import { inWords } from "./problems.js";
 import { Problem, isCancelled } from "./service.js";
 
 /**
  * @param {import("./main.js").App} app
- * @param {{label: string, cuis?: string[], most?: number, hint?: string, onchange: (cuis: string[]) => void, signal: AbortSignal}} options
- *   `cuis` are there from the beginning; with `most` 1 a concept takes the place of the one before; `onchange` is called
- *   with the identifiers after each change by the user, retired and unknown ones too
- * @returns {{root: HTMLElement, input: HTMLInputElement, cuis: () => string[], set: (cuis: string[]) => void,
- *   add: (text: string) => Promise<void>}} `set` changes the chips without calling `onchange`; `add` takes a list as if pasted
+ * @param {{label: string, cuis?: string[], most?: number,
+ *   onchange: (cuis: string[], entries: import("./name_list.js").Entry[]) => void, signal: AbortSignal}} options
+ *   `cuis` are there from the beginning; `onchange` is called after each change by the user with the identifiers, retired
+ *   and unknown ones too. With `most` new concepts take the place of those before, and `onchange` is not called while there
+ *   are more, or one is not understood
+ * @returns {{root: HTMLElement, input: HTMLInputElement}}
  */
-export function conceptChips(app, { label, cuis = [], most = Infinity, hint, onchange, signal }) {
+export function conceptChips(app, { label, cuis = [], most = Infinity, onchange, signal }) {
   const list = el("ul", { class: "held", "aria-label": `Chosen: ${label}`, hidden: true });
   const field = conceptField(app, { label, chips: list, onlist: add,
-    hint: hint ?? (app.release.names ? "names or identifiers, or a list of them" : "identifiers"),
+    hint: most < Infinity ? undefined : app.release.names ? "names or identifiers, or a list of them" : "identifiers",
     onchoose: (cui, name) => take([{ cui, name, note: "", text: cui, hits: [] }]) });
-  /** @type {import("./name_list.js").Entry[]} */
+  /** @type {(import("./name_list.js").Entry & {settled?: boolean})[]} `settled`: `onchange` knows it */
   let entries = [];
   const chosen = () => entries.map((entry) => entry.cui).filter(Boolean);
+  let reported = cuis.join(" ");
+  const hint = field.input.placeholder;
 
   /** Adds entries, each concept once. */
   function take(more) {
-    const all = most === 1 && more.length ? more : [...entries, ...more];
     const seen = new Set();
     const key = (entry) => entry.cui || ` ${entry.text}`;
-    change(all.filter((entry) => !seen.has(key(entry)) && seen.add(key(entry))).slice(-most));
+    change([...entries, ...more].filter((entry) => !seen.has(key(entry)) && seen.add(key(entry))));
   }
 
   function change(next) {
-    const before = chosen().join(" ");
-    entries = next;
+    const replaces = most < Infinity && next.some((entry) => entry.cui && !entry.settled);
+    entries = replaces ? next.filter((entry) => !entry.settled) : next;
     show();
     announce(`${counted(chosen().length, "concept")}: ${label}`);
-    if (chosen().join(" ") !== before) onchange(chosen());
+    const open = most < Infinity && (entries.length > most || entries.some((entry) => !entry.cui));
+    if (open || chosen().join(" ") === reported) return;
+    reported = chosen().join(" ");
+    for (const entry of entries) entry.settled = true;
+    onchange(chosen(), entries);
   }
 
   async function add(text) {
     list.setAttribute("aria-busy", "true");
     field.status.textContent = "Looking the names up …";
     try {
-      const more = await understood(app, text, signal);
+      const more = await withNearest(app, await understood(app, text, signal));
       field.status.textContent = "";
       take(more);
     } catch (error) {
@@ -59,9 +65,12 @@ export function conceptChips(app, { label, cuis = [], most = Infinity, hint, onc
   function show() {
     list.hidden = entries.length === 0;
     fill(list, entries.map(chip));
+    field.input.placeholder = entries.length ? "another" : hint;
     const open = entries.length - chosen().length;
     const without = app.release.names || !open ? "" : `. ${NO_NAMES}`;
-    field.status.textContent = entries.length ? `${counted(chosen().length, "concept")}${open ? `; ${open} not understood${without}` : ""}` : "";
+    const parts = [(most === Infinity || open || chosen().length > most) && counted(chosen().length, "concept"), open && `${open} not understood${without}`,
+      chosen().length > most && `${most} at most: remove the others`];
+    field.status.textContent = entries.length ? parts.filter(Boolean).join("; ") : "";
   }
 
   function chip(entry) {
@@ -82,22 +91,27 @@ export function conceptChips(app, { label, cuis = [], most = Infinity, hint, onc
       el("button", { type: "button", class: "remove", "aria-label": `Remove ${named}`, onclick: () => replace([], (i) => Math.min(i, entries.length - 1)) }, "×"));
   }
 
-  function set(next) {
-    entries = next.map((cui) => ({ cui, name: null, note: "", text: cui, hits: [] }));
-    show();
-    if (!entries.length) return;
-    described(app, next, signal).then((found) => { // the chips are there without it
-      const of = new Map(found.map((entry) => [entry.cui, entry]));
-      entries = entries.map((entry) => of.get(entry.cui) ?? entry);
-      show();
-    }).catch(() => null);
-  }
-
   field.input.addEventListener("keydown", (event) => {
     if (event.key !== "Backspace" || field.input.value || !entries.length) return;
     event.preventDefault();
     change(entries.slice(0, -1));
   });
-  set(cuis);
-  return { root: field.root, input: field.input, cuis: chosen, set, add };
+  entries = cuis.map((cui) => ({ cui, name: null, note: "", text: cui, hits: [], settled: true }));
+  show();
+  if (cuis.length) described(app, cuis, signal).then((all) => withNearest(app, all)).then((all) => { // the chips are there without it
+    const of = new Map(all.map((entry) => [entry.cui, { ...entry, settled: true }]));
+    entries = entries.map((entry) => of.get(entry.cui) ?? entry);
+    show();
+  }).catch(() => null);
+  return { root: field.root, input: field.input };
+}
+
+/**
+ * Two fields for a pair of concepts. A list of two, pasted into either, fills both.
+ * @param {import("./main.js").App} app @param {string[]} labels @param {{a: string, b: string}} pair
+ * @param {(changed: {a?: string, b?: string}) => void} onchange @param {AbortSignal} signal
+ */
+export function pairFields(app, labels, pair, onchange, signal) {
+  return ["a", "b"].map((side, i) => conceptChips(app, { label: labels[i], cuis: [pair[side]].filter(Boolean), most: 2, signal,
+    onchange: ([one = "", other]) => onchange(other ? { a: one, b: other } : { [side]: one }) }));
 }

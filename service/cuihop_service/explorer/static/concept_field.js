@@ -1,4 +1,4 @@
-// A field for one concept, with type-ahead: the combobox pattern of the ARIA Authoring Practices.
+// A field for concepts, with type-ahead: the combobox pattern of the ARIA Authoring Practices.
 
 import { el, fill, counted } from "./dom.js";
 import { Problem, isCancelled } from "./service.js";
@@ -11,18 +11,14 @@ const SABS = 4; // vocabularies named in the list
 const LIST = /[,;|\t\n]/; // what stands between names
 const OTHERWISE = { form: "another form", spelling: "spelt otherwise", part: "some of the words" }; // kinds of matches
 
-/**
- * @typedef {{cui: string, name: string|null, note: string}} Choice
- * @typedef {{root: HTMLElement, input: HTMLInputElement, status: HTMLElement, cui: string,
- *   show: (cui: string, name: string|null) => void}} ConceptField
- */
+/** @typedef {{cui: string, name: string|null, note: string}} Choice */
 
 /**
  * @param {import("./main.js").App} app
  * @param {{label: string, hint?: string, large?: boolean, chips?: HTMLElement, onlist?: (text: string) => void,
- *   onchoose: (cui: string, name: string|null) => void}} options `chips` stand within the field; what is chosen then leaves
- *   the text empty, and `onlist` gets what was pasted, or typed and left
- * @returns {ConceptField}
+ *   onchoose: (cui: string, name: string|null) => void}} options what is chosen leaves the text empty; `chips`
+ *   stand within the field, and `onlist` then gets what was pasted, or typed and left
+ * @returns {{root: HTMLElement, input: HTMLInputElement, status: HTMLElement}}
  */
 export function conceptField(app, { label, hint, large = false, chips, onlist, onchoose }) {
   const id = label.toLowerCase().replaceAll(" ", "-"); // the same when the view is shown again: the focus stays
@@ -50,15 +46,6 @@ export function conceptField(app, { label, hint, large = false, chips, onlist, o
   let timer = 0;
   /** @type {AbortController|null} */
   let asking = null;
-  const field = { root, input, status, cui: "", show };
-
-  function show(cui, name) {
-    field.cui = cui;
-    input.value = name ? `${name} (${cui})` : cui;
-    status.textContent = "";
-    close();
-  }
-
   function empty() {
     input.value = "";
     status.textContent = "";
@@ -86,8 +73,7 @@ export function conceptField(app, { label, hint, large = false, chips, onlist, o
 
   function choose(place) {
     const { cui, name } = choices[place];
-    if (chips) empty();
-    else show(cui, name);
+    empty();
     onchoose(cui, name);
   }
 
@@ -146,7 +132,6 @@ export function conceptField(app, { label, hint, large = false, chips, onlist, o
   }
 
   input.addEventListener("input", () => {
-    field.cui = "";
     asking?.abort(); // its answer would be one to another text
     wantsFirst = false;
     clearTimeout(timer);
@@ -164,24 +149,19 @@ export function conceptField(app, { label, hint, large = false, chips, onlist, o
       const current = active >= 0 || input.value.trim() === listed; // else the list is that of a text typed before
       if (chips && active < 0 && LIST.test(input.value)) handOver(input.value);
       else if (last >= 0 && current) choose(Math.max(0, active));
-      else if (field.cui) onchoose(field.cui);
       else if (input.value.trim()) {
         clearTimeout(timer);
         ask();
         wantsFirst = true;
       }
     } else if (event.key === "Escape") {
-      if (list.hidden) {
-        input.value = "";
-        field.cui = "";
-        status.textContent = "";
-      }
-      close();
+      if (list.hidden) empty();
+      else close();
     }
   });
   input.addEventListener("focus", () => input.select());
   input.addEventListener("blur", () => {
-    if (chips && input.value.trim() && document.activeElement !== input) handOver(input.value); // not of the whole window
+    if (chips && input.value.trim() && document.activeElement !== input) handOver(input.value); // of the field, not of the window
     else close();
   });
   if (chips) {
@@ -192,7 +172,7 @@ export function conceptField(app, { label, hint, large = false, chips, onlist, o
       handOver(`${input.value} ${text}`);
     });
   }
-  return field;
+  return { root, input, status };
 }
 
 function counts(found) {

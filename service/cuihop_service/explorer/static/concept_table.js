@@ -1,9 +1,9 @@
-// Concepts as a table: by hops and name or by another column, filtered, some rows at a time.
+// Concepts as a table: by hops and name or by another column, filtered, a page of rows at a time.
 
 import { el, fill, counted, grouped } from "./dom.js";
 import { address, conceptAddress } from "./address.js";
 import { matching } from "./names.js";
-import { sortableTable, sorted } from "./sortable_table.js";
+import { ownTable } from "./sortable_table.js";
 
 const ROWS = matchMedia("(max-width: 40rem)").matches ? 20 : 100; // rows are cards there
 const OF_RECORDS = ["vocabularies", "semantic-types", "parents", "children"]; // columns that the service is asked for
@@ -19,12 +19,10 @@ const OF_RECORDS = ["vocabularies", "semantic-types", "parents", "children"]; //
  */
 export function conceptTable(app, { centre, direction, total, concepts }, { filter: text, order, onchange }, signal) {
   const status = el("p", { class: "status", role: "status", id: "matches" });
-  const more = el("p", {});
-  const place = el("div", {});
   const filter = el("input", { id: "filter", type: "search", autocomplete: "off", spellcheck: "false", value: text,
     "aria-describedby": "matches", placeholder: app.release.names ? "part of a name, or an identifier" : "beginning of an identifier", oninput: () => {
       onchange(filter.value);
-      show(ROWS);
+      table.show(null);
     } });
   /** @type {Map<string, any>} */
   const records = new Map();
@@ -58,24 +56,11 @@ export function conceptTable(app, { centre, direction, total, concepts }, { filt
     return records.size > before && !signal.aborted;
   }
 
-  async function show(most) {
-    const matches = matching(concepts, filter.value);
-    const rows = sorted(matches, columns, order).slice(0, most);
-    const all = concepts.length < total ? `the nearest ${grouped(concepts.length)} of ${counted(total, "concept")}` : counted(total, "concept");
-    status.textContent = filter.value.trim() ? `${grouped(matches.length)} of ${all}` : all;
-    const focused = place.contains(document.activeElement) ? document.activeElement?.id : "";
-    fill(place, sortableTable("Concepts", columns, rows, { order, attributes: ({ cui }) => ({ "data-cui": cui }), onorder: () => {
-      onchange(filter.value);
-      show(ROWS);
-    } }));
-    if (focused) document.getElementById(focused)?.focus();
-    fill(more, matches.length > most && el("button", { type: "button", class: "quiet small", id: "more-rows", onclick: () => {
-      show(most + ROWS);
-      document.getElementById("more-rows")?.focus();
-    } }, `${grouped(Math.min(ROWS, matches.length - most))} more of ${grouped(matches.length - most)}`));
-    if (await describe(OF_RECORDS.includes(order.head) ? matches : rows)) show(most);
-  }
-
-  show(ROWS);
-  return el("section", { "aria-label": "Table" }, el("div", { class: "field" }, el("label", { for: "filter" }, "Filter"), filter, status), place, more);
+  const table = ownTable("Concepts", columns, () => matching(concepts, filter.value), { order, page: ROWS,
+    attributes: ({ cui }) => ({ "data-cui": cui }), onorder: () => onchange(filter.value), onshow: async (matches, rows) => {
+      const all = concepts.length < total ? `the nearest ${grouped(concepts.length)} of ${counted(total, "concept")}` : counted(total, "concept");
+      status.textContent = filter.value.trim() ? `${grouped(matches.length)} of ${all}` : all;
+      if (await describe(OF_RECORDS.includes(order.head) ? matches : rows)) table.show();
+    } });
+  return el("section", { "aria-label": "Table" }, el("div", { class: "field" }, el("label", { for: "filter" }, "Filter"), filter, status), table.root);
 }

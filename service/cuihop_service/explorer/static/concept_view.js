@@ -35,7 +35,7 @@ export async function conceptView(app, place, query, signal) {
   await reported(card, signal, async () => {
     const concept = await app.service.get("v1/concept", { cui }, signal);
     heading.remove(); // the card has one of its own
-    showCard(app, card, cui, concept, signal);
+    showCard(app, card, query, concept, signal);
   });
 }
 
@@ -93,6 +93,7 @@ function welcome(app, card, signal) {
       entry("Path", "path", "How far one concept is from another, and the way there."),
       entry("Neighbourhood", "neighbourhood", "What lies around a concept; large ones come as a table."),
       entry("Compare sets", "comparison", "Which concepts make two images similar."),
+      entry("Similarity", "similarity", "How similar two concepts are by nine measures, on a scale of random pairs."),
       entry("Compare captions", "captions", "The concepts that two texts mention, marked in them, and their nn-IoU."),
     ),
     examples,
@@ -123,7 +124,8 @@ function fact(name, value) {
   return [el("dt", {}, name), el("dd", {}, value)];
 }
 
-function showCard(app, card, requested, concept, signal) {
+function showCard(app, card, query, concept, signal) {
+  const requested = query.get("cui");
   const title = concept.name ?? concept.cui;
   document.title = `${title} – cuihop`;
   const parents = el("ul", { class: "related" });
@@ -138,12 +140,12 @@ function showCard(app, card, requested, concept, signal) {
       el("h1", {}, title),
       el("p", { class: "row" }, el("code", { class: "cui" }, concept.cui),
         copyButton("Copy identifier", concept.cui), concept.name && copyButton("Copy name", concept.name),
-        copyButton("Copy link", location.href)),
+        copyButton("Copy link", () => location.href)),
       concept.names_hidden && el("p", { class: "notice" }, `${NO_NAMES}.`),
       el("p", { class: "row" },
         button("Compare with…", "comparison", { a: concept.cui }), button("Path to…", "path", { a: concept.cui }),
         button("Similarity to…", "similarity", { a: concept.cui }), button("Neighbourhood", "neighbourhood", { cui: concept.cui })),
-      el("div", { class: "beside" },
+      el("div", { class: "halves" },
         el("div", {},
           concept.semantic_types.length > 0 && el("ul", { class: "chips", "aria-label": "Semantic types" },
             concept.semantic_types.map((type) => el("li", {}, type.name, " ", el("small", {}, type.tui)))),
@@ -154,7 +156,7 @@ function showCard(app, card, requested, concept, signal) {
           el("section", { "aria-label": "Parents" },
             el("h2", {}, counted(concept.parents, "parent"), el("small", {}, " broader")), parents)),
         el("div", {},
-          lineage(app, concept, signal),
+          lineage(app, concept, query, signal),
           el("section", { "aria-label": "Children" },
             el("h2", {}, counted(concept.children, "child", "children"), el("small", {}, " narrower")), children))),
     ),
@@ -162,8 +164,20 @@ function showCard(app, card, requested, concept, signal) {
     savings(app, concept, title, signal),
   );
   announce(`${title}, ${counted(concept.parents, "parent")}, ${counted(concept.children, "child", "children")}`);
-  listOf(app, parents, concept, "up", signal, true);
-  listOf(app, children, concept, "down", signal, false);
+  let [queue, failed] = [Promise.resolve(), false];
+  /** Says later which vocabularies assert an edge, one after the other: nobody waits for them. None after one that failed. */
+  const sources = (child, parent) => {
+    const place = el("small", { class: "sabs" });
+    queue = queue.then(() => failed || reported(place, signal, async () => {
+      failed = true;
+      const step = await app.service.get("v1/path", { a: child, b: parent, direction: "up", max_hops: 1 }, signal);
+      failed = false;
+      place.textContent = (step.path?.[1]?.sabs ?? []).join(", ");
+    }));
+    return place;
+  };
+  listOf(app, parents, concept, "up", (cui) => sources(concept.cui, cui), signal);
+  listOf(app, children, concept, "down", (cui) => sources(cui, concept.cui), signal);
 }
 
 /** The concept with all its parents and children as files. */
@@ -200,54 +214,34 @@ function savings(app, concept, title, signal) {
 /** What the vocabularies say it is; each with the one that says so. Text, whatever it looks like. */
 function definitions(all) {
   if (!all.length) return null;
-  const list = el("dl", { class: "definitions" });
   const heading = el("h2", { tabindex: "-1" }, counted(all.length, "definition"));
-  const show = (most) => {
-    fill(list, all.slice(0, most).map(({ sab, text }) => [el("dt", {}, sab), el("dd", {}, text)]));
-    if (all.length > most) {
-      const more = el("button", { type: "button", class: "quiet small" }, counted(all.length - most, "more definition"));
-      more.addEventListener("click", () => {
-        show(all.length);
-        heading.focus(); // the button is gone
-      });
-      list.append(el("dd", {}, more));
-    }
-  };
-  show(DEFINITIONS);
-  return el("section", { "aria-label": "Definitions" }, heading, list);
+  const show = (few) => el("dl", { class: "definitions" }, few.map(({ sab, text }) => [el("dt", {}, sab), el("dd", {}, text)]));
+  return el("section", { "aria-label": "Definitions" }, heading,
+    firstOf(el("div", {}), all, DEFINITIONS, show, (left) => counted(left, "more definition"), () => heading.focus())); // the button is gone
 }
 
 function synonyms(all) {
-  if (!all.length) return null;
-  const list = el("p", { class: "synonyms" });
-  const show = (most) => {
-    fill(list, el("b", {}, "Also: "), all.slice(0, most).join(" · "));
-    if (all.length > most) {
-      const more = el("button", { type: "button", class: "quiet small", onclick: () => show(all.length) },
-        `${grouped(all.length - most)} more`);
-      list.append(" ", more);
-    }
-  };
-  show(SYNONYMS);
-  return list;
+  const show = (few) => [el("b", {}, "Also: "), few.join(" · "), " "];
+  return all.length > 0 && firstOf(el("p", { class: "synonyms" }), all, SYNONYMS, show, (left) => `${grouped(left)} more`);
 }
 
-/** Parents or children by name, page by page; for parents also the vocabularies that assert them. */
-function listOf(app, list, concept, direction, signal, withSources) {
+/** Fills a place with what shows the first ones, and a button for all. */
+function firstOf(place, all, most, show, text, onmore = () => {}) {
+  fill(place, show(all.slice(0, most)), all.length > most && el("button", { type: "button", class: "quiet small", onclick: () => {
+    fill(place, show(all));
+    onmore();
+  } }, text(all.length - most)));
+  return place;
+}
+
+/** Parents or children by name, page by page. @param {(cui: string) => HTMLElement} sources what stands behind each */
+function listOf(app, list, concept, direction, sources, signal) {
   if ((direction === "up" ? concept.parents : concept.children) === 0) return;
   fill(list, el("li", { class: "waiting" }, "Loading …"));
   reported(list, signal, async () => {
     const all = await namedNeighbourhood(app, { cui: concept.cui, hops: 1, direction }, signal);
-    let queue = Promise.resolve();
     fill(list);
-    pageByPage(list, all.concepts, all.total, ({ cui, name }) => {
-      const sources = el("small", { class: "sabs" });
-      const item = el("li", {}, el("a", { href: conceptAddress(cui) }, name ?? cui), " ", el("code", {}, cui), " ", sources);
-      if (withSources) queue = queue.then(() => reported(sources, signal, async () => { // one after the other: nobody waits for them
-        const step = await app.service.get("v1/path", { a: concept.cui, b: cui, direction: "up", max_hops: 1 }, signal);
-        sources.textContent = (step.path?.[1]?.sabs ?? []).join(", ");
-      }));
-      return item;
-    });
+    pageByPage(list, all.concepts, all.total, ({ cui, name }) =>
+      el("li", {}, el("a", { href: conceptAddress(cui) }, name ?? cui), " ", el("code", {}, cui), " ", sources(cui)));
   });
 }

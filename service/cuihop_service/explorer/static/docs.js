@@ -1,8 +1,9 @@
 // The page about the operations: each with its parameters, a form to try it, and the same request for programs.
 
 import "./appearance.js";
-import { el, fill, announce, copyButton, table, tableRow } from "./dom.js";
+import { el, fill, announce, copyButton } from "./dom.js";
 import { key } from "./service.js";
+import { sortableTable } from "./sortable_table.js";
 
 const SHOWN = 20_000; // characters of an answer
 const GRPC_PORT = 50051; // by default
@@ -179,11 +180,10 @@ function parameterField({ name, schema, required, description }) {
 }
 
 function fieldsTable(label, schema, asked = false) {
-  const columns = ["Name", "Type", "Meaning"];
   const needed = (name) => schema.required?.includes(name) ?? false;
   const fields = Object.entries(schema.properties ?? {}).sort(([one], [other]) => Number(needed(other)) - Number(needed(one)));
-  return table(label, columns, fields.map(([name, each]) => tableRow(columns, [
-    el("code", {}, name), typeOf(each), [asked && needed(name) && "Required. ", prose(each.description)]])));
+  return sortableTable(label, [{ head: "Name", cell: ([name]) => el("code", {}, name) }, { head: "Type", cell: ([, each]) => typeOf(each) },
+    { head: "Meaning", cell: ([name, each]) => [asked && needed(name) && "Required. ", prose(each.description)] }], fields);
 }
 
 /** The values of the form: those of the query, or the body. A number is a number, and a list has commas. */
@@ -265,13 +265,13 @@ async function send({ method, url, type, text }, target, secret) {
 }
 
 function startView() {
-  const columns = ["Operation", "Request", "Answer"];
   fill(main, el("h1", {}, "The service for programs"),
     el("p", {}, "Every operation as an HTTP request, with a form to try it. Most are procedures of gRPC, too, which has reflection. ",
       "In Python, ", el("code", {}, "cuihop.connect"), " gives a graph that asks this service; ",
       el("a", { href: "openapi.json" }, "openapi.json"), " describes it for generators of clients."),
-    table("Operations", columns, all.map(({ id, method, path, about }) => tableRow(columns, [
-      el("a", { href: `#${id}` }, id), el("code", {}, `${method} ${path}`), prose((about.description ?? "").split("\n")[0])]))));
+    sortableTable("Operations", [{ head: "Operation", cell: ({ id }) => el("a", { href: `#${id}` }, id) },
+      { head: "Request", cell: ({ method, path }) => el("code", {}, `${method} ${path}`) },
+      { head: "Answer", cell: ({ about }) => prose((about.description ?? "").split("\n")[0]) }], all));
   document.title = "cuihop for programs";
 }
 

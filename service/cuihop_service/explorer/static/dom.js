@@ -50,24 +50,6 @@ export function counted(number, one, many = `${one}s`) {
   return `${grouped(number)} ${number === 1 ? one : many}`;
 }
 
-/**
- * A table. If the screen is narrow each row is a card with the heads as labels, so that nothing is cut.
- * @param {string} label @param {string[]} heads @param {HTMLElement[]} rows see `tableRow` @param {Record<string, any>} [given]
- */
-export function table(label, heads, rows, given = {}) {
-  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
-    el("table", { role: "table", ...given },
-      el("thead", { role: "rowgroup" }, el("tr", { role: "row" },
-        heads.map((head) => el("th", { role: "columnheader", scope: "col" }, head)))),
-      el("tbody", { role: "rowgroup" }, rows)));
-}
-
-/** A row of `table`, with one cell for each head. */
-export function tableRow(heads, cells, given = {}) {
-  return el("tr", { role: "row", ...given },
-    cells.map((cell, place) => el("td", { role: "cell", "data-label": heads[place] }, el("div", {}, cell))));
-}
-
 /** A choice among few: radio buttons. @param {[string, string][]} choices value and text of each */
 export function radioChoice(name, legend, choices, chosen, onchoose) {
   return el(

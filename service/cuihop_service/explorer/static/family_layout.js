@@ -1,6 +1,6 @@
-// Places of the boxes of a neighbourhood: a column for each level, so that along every edge of the tree the broader
+// Positions of the boxes of a neighbourhood: a column for each level. Along every edge of the tree the broader
 // concept stands left of the narrower one. What the centre reaches straight up or down stands in its band. A lane begins
-// at each turn of a way: below the band with what is narrower than a broader concept (siblings), above it with what is
+// at each turn of a path: below the band with what is narrower than a broader concept (siblings), above it with what is
 // broader than a narrower one. The ends of a family share a frame.
 
 import { LINE, box, textWidth } from "./boxes.js";
@@ -17,7 +17,7 @@ const MOST_LEVELS = 400; // as many as concepts are drawn
 const LONGEST = 30; // letters of a name in a title
 
 /**
- * Places the boxes. Concepts beyond which nothing is drawn, and which hang on one concept the same way, share a frame
+ * Places the boxes. Concepts beyond which nothing is drawn, and which hang on one concept in one direction, share a frame
  * of several columns, and one edge leads to the frame.
  * @param {import("./boxes.js").Box[]} boxes in the order in which they stand from top to bottom
  * @param {import("./boxes.js").Edge[]} edges of a tree
@@ -45,8 +45,8 @@ export function placedInFamilies(boxes, edges, centre, room) {
 }
 
 /**
- * What hangs on a concept one way: boxes with what hangs on them the same way, and frames. What hangs on those the
- * other way is added to `turned` as lanes.
+ * What hangs on a concept in one direction: boxes with what hangs on them in it, and frames. What hangs on those in the
+ * other direction is added to `turned` as lanes.
  * @returns {{one: import("./boxes.js").Box, level: number, upwards: boolean, units: any[]}[]}
  */
 function unitsOf(plan, { one: { id }, beside }, cameBy, upwards, above, turned, inLane = false) {
@@ -91,7 +91,7 @@ function titled(lane) {
   return lane;
 }
 
-/** Where columns begin and end, from left to right. */
+/** The left and right side of each column, by its level. */
 function sidesOf(widths, apart) {
   const half = widths.get(0) / 2;
   const sides = new Map([[0, { left: -half, right: half }]]);
@@ -131,7 +131,7 @@ function place(units, sides, middle) {
   }
 }
 
-/** Places lanes one below the other, each followed by those that begin in it. */
+/** Positions lanes one below the other, each followed by those that begin in it. */
 function stack(plan, lanes, sides, from) {
   let top = from;
   for (const lane of lanes) {

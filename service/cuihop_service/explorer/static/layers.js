@@ -1,10 +1,11 @@
-// All shortest paths between two concepts: a layer for each hop, what is folded in it, and where the boxes stand.
+// All shortest paths between two concepts: a layer for each hop, what is folded in it, and the positions of the boxes.
 
 const ALIKE = 6; // concepts with the same edges, at least, that are folded
 const COLOURS = 7; // vocabularies with a colour of their own
 const BETWEEN = 12; // boxes of a layer
 const LAYERS_APART = 46;
 const COLUMNS_APART = 54;
+const WIDER = 1.25; // than the room: a row of that width can still be read
 const SWEEPS = 4;
 
 export class PathLayers {
@@ -61,16 +62,16 @@ export function colourNumbers(edges) {
 }
 
 /**
- * Places boxes by layer: from left to right if there is room, else from top to bottom, a large layer in several rows.
+ * Positions boxes by layer: from left to right if they fit, else from top to bottom, a large layer in several rows.
  * @param {import("./boxes.js").Box[][]} layers @param {(box: any) => string[]} near identifiers of boxes with an edge to it
- * @param {number} room width that there is
+ * @param {number} room width of the picture
  * @returns {boolean} whether from left to right
  */
 export function placedInLayers(layers, near, room) {
   ordered(layers, near);
   const widths = layers.map((boxes) => Math.max(...boxes.map((one) => one.width)));
   const across = widths.reduce((sum, width) => sum + width + COLUMNS_APART, -COLUMNS_APART);
-  if (across <= room) {
+  if (across <= room * WIDER) {
     let x = 0;
     layers.forEach((boxes, layer) => {
       let y = -boxes.reduce((sum, one) => sum + one.height + BETWEEN, -BETWEEN) / 2;
@@ -98,7 +99,7 @@ export function placedInLayers(layers, near, room) {
   return false;
 }
 
-/** Orders each layer by the mean place of what its boxes have an edge to, a few times down and up: fewer edges cross. */
+/** Orders each layer by the mean position of what its boxes have an edge to, a few times down and up: fewer edges cross. */
 function ordered(layers, near) {
   const place = new Map();
   const note = (boxes) => boxes.forEach((one, rank) => place.set(one.id, (rank + 0.5) / boxes.length));

@@ -1,14 +1,14 @@
 // All broader concepts of a concept as a tree, from the roots down to it; what else is below them is folded and counted.
 
 import { el, fill, counted, grouped } from "./dom.js";
-import { conceptAddress } from "./address.js";
+import { address, conceptAddress, note as keep } from "./address.js";
 import { byName } from "./names.js";
 import { reported } from "./problems.js";
 import { namedNeighbourhood, wholeNeighbourhood } from "./whole_neighbourhood.js";
 
 const MOST = 200; // broader concepts: the nearest
 const FAR = 255; // hops
-const OPEN = 60; // rows; of a longer tree only the way to the concept is open at first
+const OPEN = 60; // rows; of a longer tree only the path to the concept is open at first
 const PAGE = 25;
 
 /**
@@ -17,20 +17,26 @@ const PAGE = 25;
  *   unfold?: (open: boolean) => void}} Row
  */
 
-/** The tree of a concept as a section, filled when the service has answered. */
-export function lineage(app, concept, signal) {
+/** The tree of a concept as a section, filled when the service has answered. What the user opens or folds is kept in the address. */
+export function lineage(app, concept, query, signal) {
+  const [turned, listed] = ["turned", "siblings"].map((name) => new Set((query.get(name) ?? "").split(" ").filter(Boolean)));
+  const keepIn = (set, cui, isKept) => {
+    if (isKept === set.has(cui)) return;
+    set[isKept ? "add" : "delete"](cui);
+    keep(address("concept", { cui: query.get("cui"), turned: [...turned].join(" "), siblings: [...listed].join(" ") }));
+  };
   const place = el("div", {}, el("p", { class: "waiting" }, "Loading …"));
   reported(place, signal, async () => {
     const limit = Math.min(MOST, app.release.limits.neighbours, app.release.limits.pack_concepts - 1);
     const { total, concepts, edges } = await wholeNeighbourhood(app, { cui: concept.cui, hops: FAR, direction: "up", limit }, signal);
     const { rows, first, count, children } = treeOf(concept.cui, concepts, edges ?? []);
-    const listed = concepts.length - 1;
+    const held = concepts.length - 1;
     const trouble = el("div", {});
     fill(place,
       el("p", { class: "status" }, total === 0 ? "A root: nothing is broader." : [
-        listed < total ? `The nearest ${grouped(listed)} of ${counted(total, "broader concept")}; the roots are further up.`
-          : counted(total, "broader concept"),
-        count > OPEN && ` Of ${grouped(count)} rows one way to this concept is open.`]),
+        held < total ? `The nearest ${grouped(held)} of ${counted(total, "broader concept")}; the roots are further up.`
+          : `${counted(total, "broader concept")}.`,
+        count > OPEN && ` Of ${grouped(count)} rows one path to this concept is open.`]),
       trouble,
       el("ul", { class: "tree" }, rows.map(itemOf)));
 
@@ -42,14 +48,16 @@ export function lineage(app, concept, signal) {
       const list = el("ul", { hidden: true });
       const twig = el("button", { type: "button", class: "quiet small twig", "aria-expanded": "false",
         "aria-label": `From ${name} down to this concept`, onclick: () => row.unfold(list.hidden) }, "▸");
+      const isOpenFirst = count <= OPEN || row.leads;
       row.unfold = (open) => {
+        keepIn(turned, one.cui, open !== isOpenFirst);
         list.hidden = !open;
         twig.setAttribute("aria-expanded", String(open));
         twig.textContent = open ? "▾" : "▸";
         if (open && !list.childElementCount) fill(list, row.rows.map(itemOf));
       };
       const others = again || itself ? 0 : one.children - children.get(one.cui).length;
-      const note = [one.parents === 0 ? "root" : !row.above && listed === total ? "in a cycle" : "", itself && again ? "again" : ""].filter(Boolean);
+      const note = [one.parents === 0 ? "root" : !row.above && held === total ? "in a cycle" : "", itself && again ? "again" : ""].filter(Boolean);
       row.item = el("li", {},
         row.rows.length ? twig : el("span", { class: "leaf", "aria-hidden": "true" }, itself ? "●" : "·"),
         itself ? el("strong", { "aria-current": "true", tabindex: "-1" }, name) : el("a", { href: conceptAddress(one.cui) }, name), " ",
@@ -58,7 +66,7 @@ export function lineage(app, concept, signal) {
           onclick: () => look(first.get(one.cui)) }, "shown above"),
         others > 0 && siblings(row, list, others, one.hops === 1 ? counted(others, "sibling") : counted(others, "more child", "more children")),
         list);
-      if (row.rows.length && (count <= OPEN || row.leads)) row.unfold(true);
+      if (row.rows.length && isOpenFirst !== turned.has(one.cui)) row.unfold(true);
       return row.item;
     }
 
@@ -71,6 +79,7 @@ export function lineage(app, concept, signal) {
           fill(trouble);
           const before = list.querySelectorAll(":scope > :is(.sibling, .more)");
           button.setAttribute("aria-expanded", String(!before.length));
+          keepIn(listed, cui, !before.length);
           if (before.length) return void before.forEach((item) => item.remove());
           row.unfold(true);
           const all = await namedNeighbourhood(app, { cui, hops: 1, direction: "down" }, signal);
@@ -78,6 +87,7 @@ export function lineage(app, concept, signal) {
             el("span", { class: "leaf", "aria-hidden": "true" }, "·"), el("a", { href: conceptAddress(child.cui) }, child.name ?? child.cui), " ",
             el("code", {}, child.cui)));
         }) }, text);
+      if (listed.has(cui)) setTimeout(() => button.click());
       return button;
     }
   });

@@ -1,10 +1,10 @@
 // The mentions of a text as a table: what matched and how, with a choice among concepts and a way to leave one out.
 
-import { el, fill, grouped } from "./dom.js";
+import { el } from "./dom.js";
 import { conceptAddress } from "./address.js";
-import { conceptField } from "./concept_field.js";
+import { conceptChips } from "./concept_chips.js";
 import { CONTEXTS, RULES } from "./mentions.js";
-import { sortableTable, sorted } from "./sortable_table.js";
+import { ownTable } from "./sortable_table.js";
 
 const ROWS = 100;
 
@@ -14,15 +14,12 @@ export const COUNTS_AS = { matched: "matched", near: "near", alone: "alone", unk
 /**
  * @param {import("./main.js").App} app @param {string} side @param {import("./mentions.js").Mention[]} mentions
  * @param {{isIncluded: (mention: import("./mentions.js").Mention) => boolean, onchange: () => void,
- *   order: import("./sortable_table.js").Order, onorder: () => void}} options `onchange` is called after a decision, `onorder` after a change of `order`
+ *   order: import("./sortable_table.js").Order, onorder: () => void, signal: AbortSignal}} options `onchange` is called after a decision, `onorder` after a change of `order`
  * @returns {{root: HTMLElement, update: () => void, reveal: (mention: import("./mentions.js").Mention) => void}}
  *   `update` shows the kinds and decisions of now, `reveal` puts the focus on the row of a mention
  */
-export function mentionTable(app, side, mentions, { isIncluded, onchange, order, onorder }) {
+export function mentionTable(app, side, mentions, { isIncluded, onchange, order, onorder, signal }) {
   const label = `Mentions in ${side.toUpperCase()}`;
-  const body = el("div", {});
-  const more = el("p", {});
-  let most = ROWS;
   let [changing, field] = [null, null]; // the mention whose concept is looked for, and where
 
   /** @type {import("./sortable_table.js").Column[]} */
@@ -52,7 +49,7 @@ export function mentionTable(app, side, mentions, { isIncluded, onchange, order,
     const decide = (other) => {
       Object.assign(decision, other);
       changing = null;
-      show();
+      table.show();
       onchange();
     };
     const terms = mention.terms.map((one) => el("option", { value: one.cui, selected: one === term }, `${one.name ?? one.matched} (${one.cui})`));
@@ -62,9 +59,9 @@ export function mentionTable(app, side, mentions, { isIncluded, onchange, order,
     return [choice && el("div", {}, choice), el("a", { href: conceptAddress(term.cui) }, term.name ?? term.cui), term.name && [" ", el("code", {}, term.cui)], " ",
       mention === changing ? field.root : el("button", { type: "button", class: "quiet small", id: `${idOf(mention)}-other`, "aria-label": `Another concept: ${found.text}`, onclick: () => {
         changing = mention;
-        field = conceptField(app, { label: `Another concept in ${side.toUpperCase()}`,
-          onchoose: (cui, name) => decide({ other: { cui, name, matched: "", sabs: [] } }) });
-        show();
+        field = conceptChips(app, { label: `Another concept in ${side.toUpperCase()}`, most: 1, signal,
+          onchange: ([cui], [{ name }]) => decide({ other: { cui, name, matched: "", sabs: [] } }) });
+        table.show();
         field.input.focus();
       } }, "Other …")];
   }
@@ -73,26 +70,12 @@ export function mentionTable(app, side, mentions, { isIncluded, onchange, order,
     return `mention-${side}-${mentions.indexOf(mention)}`;
   }
 
-  function show() {
-    const focused = body.contains(document.activeElement) ? document.activeElement?.id : "";
-    fill(body, sortableTable(label, columns, sorted(mentions, columns, order).slice(0, most), { order, onorder,
-      attributes: (mention) => ({ id: idOf(mention), tabindex: "-1" }) }));
-    if (focused) document.getElementById(focused)?.focus();
-    fill(more, mentions.length > most && el("button", { type: "button", class: "quiet small", id: `more-${side}`, onclick: () => {
-      most += ROWS;
-      show();
-      document.getElementById(`more-${side}`)?.focus();
-    } }, `${grouped(Math.min(ROWS, mentions.length - most))} more of ${grouped(mentions.length - most)}`));
-  }
-
-  show();
+  const table = ownTable(label, columns, () => mentions, { order, onorder, page: ROWS, attributes: (mention) => ({ id: idOf(mention), tabindex: "-1" }) });
   return {
-    root: el("div", {}, body, more),
-    update: show,
+    root: table.root,
+    update: () => table.show(),
     reveal: (mention) => {
-      const place = sorted(mentions, columns, order).indexOf(mention);
-      if (place >= most) most = Math.ceil((place + 1) / ROWS) * ROWS;
-      show();
+      table.show(mention);
       document.getElementById(idOf(mention))?.focus();
     },
   };

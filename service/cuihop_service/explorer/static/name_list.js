@@ -3,9 +3,10 @@
 const TOGETHER = 4; // searches at a time
 const HITS = 5; // as many concepts of one name are offered
 const NEAREST = 3;
+const ABSENT = "not in this release";
 
 /**
- * What one part of a text means: a concept, or none yet and those that come nearest.
+ * The meaning of a piece of a text: a concept, or none yet and the nearest ones.
  * @typedef {{cui: string, name: string|null, note: string, text: string, hits: {cui: string, name: string|null}[]}} Entry
  *   `cui` is empty if the text is not understood; `note` says why, or what is particular
  */
@@ -20,7 +21,7 @@ export async function described(app, cuis, signal) {
     const names = successors.length ? await app.names(successors, signal).catch(() => new Map()) : new Map();
     chunk.forEach((cui, i) => {
       const { status, cui: current, candidates } = resolutions[i];
-      const note = { current: "", merged: `retired; now ${current}`, retired: "retired" }[status] ?? "not in this release";
+      const note = { current: "", merged: `retired; now ${current}`, retired: "retired" }[status] ?? ABSENT;
       entries.push({ cui, text: cui, note, name: names.get(current) ?? null,
         hits: candidates.map((one) => ({ cui: one.cui, name: names.get(one.cui) ?? null })) });
     });
@@ -48,6 +49,13 @@ export async function nearestConcepts(app, text) {
   return (await app.service.get("v1/search", { text, limit: HITS })).hits;
 }
 
+/** The entries, with the nearest concepts of identifiers that the release does not hold; of the first few of them. @returns {Promise<Entry[]>} */
+export async function withNearest(app, entries) {
+  const absent = entries.filter(({ note, hits }) => note === ABSENT && !hits.length).slice(0, TOGETHER);
+  const nearest = await Promise.all(absent.map(({ cui }) => nearestConcepts(app, cui).catch(() => [])));
+  return entries.map((entry) => (absent.includes(entry) ? { ...entry, hits: nearest[absent.indexOf(entry)].slice(0, NEAREST) } : entry));
+}
+
 /** Identifiers that differ in one slip: two digits exchanged, first; one digit more or less; one other digit. */
 function slips(cui) {
   const digits = cui.slice(1);
@@ -59,14 +67,14 @@ function slips(cui) {
   return [...new Set(near)].filter((other) => other !== digits).map((other) => `C${other}`).filter((other) => /^C\d{7}$/.test(other));
 }
 
-/** The identifiers among the words of some texts. @returns {Promise<Map<string, Entry>>} */
+/** The identifiers among the words of texts. @returns {Promise<Map<string, Entry>>} */
 async function identifiers(app, pieces, signal) {
   const words = new Set(pieces.flatMap((piece) => [piece, bracketed(piece), ...wordsOf(piece)]).filter((word) => word && !/\s/.test(word)));
   const cuis = app.release.identifiers === "cui";
   const isCui = (word) => /^C\d{7}$/i.test(word);
   const requested = [...words].filter((word) => !cuis || isCui(word));
   const entries = await described(app, requested.map((word) => (cuis ? word.toUpperCase() : word)), signal);
-  const isHeld = (entry) => cuis || entry.note !== "not in this release" || !app.release.names;
+  const isHeld = (entry) => cuis || entry.note !== ABSENT || !app.release.names;
   return new Map(requested.map((word, i) => [word, entries[i]]).filter(([, entry]) => isHeld(entry)));
 }
 
@@ -112,7 +120,7 @@ function trimmed(text) {
   return text.trim().replace(/^'+|'+$/g, "");
 }
 
-/** The answers to some questions in their order, few of them asked at a time. */
+/** The answers to questions in their order, `TOGETHER` asked at a time. */
 async function inTurn(items, ask) {
   const answers = [];
   for (let first = 0; first < items.length; first += TOGETHER) {

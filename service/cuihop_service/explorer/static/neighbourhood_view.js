@@ -2,13 +2,13 @@
 
 import { el, fill, counted, radioChoice, announce } from "./dom.js";
 import { address, direction as directionIn, go, note, whole } from "./address.js";
-import { conceptField } from "./concept_field.js";
+import { conceptChips } from "./concept_chips.js";
 import { conceptTable } from "./concept_table.js";
 import { cypherPanel, neighbourhoodCypher } from "./cypher.js";
-import { directionChoice, directionInWords } from "./directions.js";
 import { COLOURINGS } from "./groups.js";
 import { neighbourhoodPicture } from "./neighbourhood_picture.js";
 import { reported } from "./problems.js";
+import { directionChoice, directionInWords } from "./restrictions.js";
 import { rowOfLeftOut, saveButtons } from "./saving.js";
 import { orderIn, orderInAddress } from "./sortable_table.js";
 import { namedNeighbourhood, wholeNeighbourhood } from "./whole_neighbourhood.js";
@@ -37,7 +37,8 @@ export async function neighbourhoodView(app, place, query, signal) {
     return address("neighbourhood", { ...next, hops: next.hops === 1 ? "" : next.hops, direction: next.direction === "any" ? "" : next.direction });
   };
   const fresh = { open: "", as: "", filter: "" }; // another neighbourhood has other families, and another size
-  const centre = conceptField(app, { label: "Around", onchoose: (cui) => go(to({ cui, ...fresh })) });
+  const centre = conceptChips(app, { label: "Around", cuis: [requested.cui].filter(Boolean), most: 1, signal,
+    onchange: ([cui = ""]) => go(to({ cui, ...fresh })) });
   const hops = el("select", { id: "hops-choice", onchange: () => go(to({ hops: Number(hops.value), ...fresh })) },
     Array.from({ length: FARTHEST }, (_, i) => el("option", { value: i + 1, selected: i + 1 === requested.hops }, counted(i + 1, "hop"))));
   const answer = el("div", { id: "answer" });
@@ -55,13 +56,11 @@ export async function neighbourhoodView(app, place, query, signal) {
     centre.input.focus();
     return;
   }
-  centre.show(requested.cui, null);
   fill(answer, el("p", { class: "waiting" }, "Loading …"));
   await reported(answer, signal, async () => {
     const { cui, total } = await app.service.get("v1/neighbourhood",
       { cui: requested.cui, hops: requested.hops, direction: requested.direction, limit: 0 }, signal);
     const name = (await app.names([cui], signal)).get(cui) ?? null;
-    if (centre.input.value === requested.cui) centre.show(requested.cui, name);
     document.title = `Around ${name ?? cui} – cuihop`;
     await show(app, answer, { requested, read, to, around: { ...requested, cui }, name: name ?? cui, total }, signal);
   });

@@ -1,19 +1,17 @@
-// How far one concept is from another: all shortest paths in one picture, and one of them as a list beside it.
+// How far one concept is from another: all shortest paths in one picture, and one of them as a list.
 
 import { el, fill, counted, grouped, announce } from "./dom.js";
 import { address, conceptAddress, direction as directionIn, go, whole } from "./address.js";
 import { box } from "./boxes.js";
-import { conceptField } from "./concept_field.js";
+import { pairFields } from "./concept_chips.js";
 import { cypherPanel, pathCypher } from "./cypher.js";
-import { directionChoice, directionInWords } from "./directions.js";
 import { PathLayers, colourNumbers, placedInLayers } from "./layers.js";
 import { Picture } from "./picture.js";
-import { reported } from "./problems.js";
+import { reported, successors } from "./problems.js";
+import { directionChoice, directionInWords, vocabulariesIn, vocabulariesInWords, vocabularyChoice } from "./restrictions.js";
 import { saveButtons } from "./saving.js";
 import { Problem } from "./service.js";
-import { vocabulariesIn, vocabulariesInWords, vocabularyChoice } from "./vocabularies.js";
 
-const WIDER = 1.25; // than the page: a picture of that width can still be read
 const WAYS = { parent: "↑ is a", child: "↓ has child" };
 const FARTHEST = 255;
 const MOST_PATHS = 1e15; // the service counts no further
@@ -37,8 +35,7 @@ export async function pathView(app, place, query, signal) {
     go(address("path", { ...next, direction: next.direction === "any" ? "" : next.direction, which: next.which === 1 ? "" : next.which,
       sabs: next.sabs.join(",") }));
   };
-  const from = conceptField(app, { label: "From", onchoose: (a) => show({ a }) });
-  const to = conceptField(app, { label: "To", onchoose: (b) => show({ b }) });
+  const [from, to] = pairFields(app, ["From", "To"], requested, show, signal);
   const bound = el("input", { id: "bound", type: "number", min: 0, max: FARTHEST, value: requested.max_hops ?? "", placeholder: "any",
     onchange: () => show({ max_hops: bound.value === "" ? null : whole(bound.value, null, 0, FARTHEST) }) });
   const before = place.querySelector("#answer[data-of='path']"); // stays until the next answer is there: a switch changes little
@@ -56,12 +53,9 @@ export async function pathView(app, place, query, signal) {
       vocabularyChoice(app.release.sabs, requested.sabs, (sabs) => show({ sabs }))),
     answer,
   );
-  if (requested.a) from.show(requested.a, null);
-  if (requested.b) to.show(requested.b, null);
   if (!requested.a || !requested.b) {
     fill(answer);
     (requested.a ? to : from).input.focus();
-    for (const [field, cui] of [[from, requested.a], [to, requested.b]]) if (cui) await nameIn(app, field, cui, signal);
     return;
   }
   if (!before) fill(answer, el("p", { class: "waiting" }, "Loading …"));
@@ -77,21 +71,12 @@ export async function pathView(app, place, query, signal) {
     const ends = [a, b].map((cui) => found.merged[cui] ?? cui);
     const cuis = [...ends, ...all.concepts.map(({ cui }) => cui)];
     const [names, general] = await Promise.all([app.names(cuis, signal), generalOf(app, cuis, signal)]);
-    for (const [field, cui, current] of [[from, a, ends[0]], [to, b, ends[1]]]) {
-      if (field.input.value === cui) field.show(cui, names.get(current) ?? null);
-    }
     showPaths(app, answer, { found, all, unrestricted, a: ends[0], b: ends[1], names, general, sabs, show }, signal);
   });
   if (!signal.aborted) answer.removeAttribute("aria-busy");
 }
 
-/** Shows the name of the concept that is chosen already. */
-async function nameIn(app, field, cui, signal) {
-  const concept = await app.service.get("v1/concept", { cui }, signal).catch(() => null);
-  if (concept && field.cui === cui) field.show(cui, concept.name);
-}
-
-/** Places of the very general concepts in the hierarchy of all vocabularies; none if the service keeps no index. */
+/** The placements of very general concepts in the hierarchy of all vocabularies; empty if the service keeps no index. */
 async function generalOf(app, cuis, signal) {
   try {
     const { placements } = await app.service.post("v1/placements", { cuis: [...new Set(cuis)], ic: "Seco" }, signal);
@@ -109,8 +94,6 @@ function showPaths(app, place, { found, all, unrestricted, a, b, names, general,
   document.title = `${title}: ${name(a)} – ${name(b)}`;
   const conditions = [directionInWords(found.direction), vocabulariesInWords(sabs)].filter(Boolean).join(", ");
   announce(`${title}, ${conditions}`);
-  const merged = Object.entries(found.merged).map(([old, now]) =>
-    el("p", { class: "notice" }, `${old} is retired; ${now} is its successor.`));
   const heading = [
     el("p", { class: "figure", id: "hops" }, title, " ", found.hops !== null && el("small", {}, conditions)),
     unrestricted && el("p", { class: "hint", id: "unrestricted" },
@@ -120,9 +103,9 @@ function showPaths(app, place, { found, all, unrestricted, a, b, names, general,
     el("a", { href: address("similarity", { a, b, sabs: sabs.join(",") }) }, "Similarity of the two"),
     el("a", { href: address("neighbourhood", { cui: a }) }, `Neighbourhood of ${name(a)}`));
   if (found.path === null) {
-    fill(place, merged, el("section", { class: "card" }, heading,
+    fill(place, successors(found.merged), el("section", { class: "card" }, heading,
       el("p", {}, `No chain of is_a links ${sabs.length ? `that ${sabs.join(" or ")} asserts ` : ""}connects ${name(a)} and ${name(b)}${within}`,
-        found.direction === "any" ? "." : `, ${directionInWords(found.direction)}. Either way there may be one.`), elsewhere));
+        found.direction === "any" ? "." : `, ${directionInWords(found.direction)}. With hops in both directions there may be one.`), elsewhere));
     return;
   }
   const rank = found.total === 1 ? "the only shortest path" : `${grouped(found.which)} of ${found.total >= MOST_PATHS ? "at least " : ""}${grouped(found.total)} shortest paths`;
@@ -144,7 +127,7 @@ function showPaths(app, place, { found, all, unrestricted, a, b, names, general,
   const marked = all.concepts.some(({ cui }) => mark(cui));
   fill(
     place,
-    merged,
+    successors(found.merged),
     el("div", { class: "paths" },
       el("section", { class: "card" },
         heading,
@@ -160,10 +143,10 @@ function showPaths(app, place, { found, all, unrestricted, a, b, names, general,
           i > 0 && el("small", { class: "sabs" }, step.sabs.join(", ")),
           mark(step.cui) && el("small", { class: "general" }, generality(general.get(step.cui)))))),
         elsewhere),
-      el("div", {}, picture.root, chosen,
+      el("div", {}, picture.root,
         marked && el("p", { class: "hint", id: "general" },
           `△ very general: an information content (Seco) below ${GENERAL}. A path through such a concept says little.`),
-        all.truncated && el("p", { class: "hint" }, `The picture has the first ${grouped(all.concepts.length)} concepts only.`))),
+        all.truncated && el("p", { class: "hint" }, `The picture has the first ${grouped(all.concepts.length)} concepts only.`), chosen)),
     saveButtons(app, `path-${a}-${b}${found.which === 1 ? "" : `-${found.which}`}`, `Path from ${name(a)} to ${name(b)}`, {
       picture,
       caption: () => `${counted(found.hops, "hop")} ${conditions}, ${rank}`,
@@ -205,7 +188,7 @@ function drawn(picture, { edges }, layers, { path, names, mark }) {
       near.get(to).push(from);
     }
     const byLayer = path.map((_, hops) => boxes.filter((one) => layers.hops.get(one.id) === hops));
-    const sides = placedInLayers(byLayer, (one) => near.get(one.id), picture.canvas.clientWidth * WIDER);
+    const sides = placedInLayers(byLayer, (one) => near.get(one.id), picture.canvas.clientWidth);
     const parallel = [...lines.values()].flatMap(({ from, to, sabs, strong }) => {
       const colours = [...new Set([...sabs].map((sab) => numbers.get(sab)))].sort();
       return (colours.length ? colours : [null]).map((number, i) => ({ from, to, strong, sides,

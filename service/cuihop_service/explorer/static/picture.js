@@ -2,7 +2,7 @@
 
 import cytoscape from "./vendor/cytoscape.esm.min.mjs";
 import { el, fill, announce } from "./dom.js";
-import { FONT, FONT_SIZE, LINE, attached } from "./boxes.js";
+import { FONT, FONT_SIZE, LINE, attached, boundsOf } from "./boxes.js";
 import { svgOf } from "./svg.js";
 
 const LARGEST_ZOOM = 1.15; // at first sight
@@ -91,13 +91,6 @@ function ends(edge, at) {
   return from.x > to.x ? { start: "-50% 0%", end: "50% 0%" } : { start: "50% 0%", end: "-50% 0%" };
 }
 
-/** The rectangle around boxes. */
-function boundsOf(boxes) {
-  const [left, top] = [Math.min(...boxes.map((one) => one.x - one.width / 2)), Math.min(...boxes.map((one) => one.y - one.height / 2))];
-  return { left, top, width: Math.max(...boxes.map((one) => one.x + one.width / 2)) - left,
-    height: Math.max(...boxes.map((one) => one.y + one.height / 2)) - top };
-}
-
 export class Picture {
   /**
    * A picture to be drawn later: see `draw`.
@@ -111,7 +104,7 @@ export class Picture {
       class: "canvas", tabindex: "0", role: "application", "aria-label": label,
       "aria-roledescription": "picture of concepts",
     });
-    // The page scrolls a sheet as large as the picture; the canvas stays in sight, and draws the part that is to be seen.
+    // The page scrolls a sheet as large as the picture; the canvas stays in sight, and draws what is to be seen.
     this.sheet = el("div", {}, this.canvas);
     this.scroller = el("div", { class: "scroller" }, this.sheet);
     this.larger = el("small", { hidden: true }, "Larger than its window: scroll or drag it.");
@@ -269,7 +262,7 @@ export class Picture {
     this.#follow();
   }
 
-  /** Draws the part to which the page has scrolled; a small picture in the middle. */
+  /** Draws what the page has scrolled to; a small picture in the middle. */
   #follow() {
     const { cy, scroller, bounds } = this;
     if (!cy) return;

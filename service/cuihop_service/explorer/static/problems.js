@@ -72,12 +72,17 @@ function nearestTo(text, isUnknown) {
   setTimeout(() => {
     const fields = [...document.querySelectorAll("main input[role=combobox]")];
     const free = [document.body, document.getElementById("main")].includes(document.activeElement);
-    if (free) (fields.find((field) => field.value.includes(text)) ?? fields[0])?.focus();
+    if (free) (fields.find((field) => field.closest(".field").textContent.includes(text)) ?? fields[0])?.focus();
   });
   return place;
 }
 
-/** What the release suggests in place of a retired concept, or of a name. */
+/** Notices of the retired concepts in a request. @param {Record<string, string>} merged */
+export function successors(merged) {
+  return Object.entries(merged).map(([old, now]) => el("p", { class: "notice" }, `${old} is retired; ${now} is its successor.`));
+}
+
+/** What the release suggests for a retired concept, or for a name. */
 export function candidates(fault) {
   if (!fault.candidates?.length) return null;
   return el(

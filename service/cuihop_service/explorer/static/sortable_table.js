@@ -1,13 +1,13 @@
 // A table whose heads sort it. Columns that are empty are left out.
 
-import { el, fill, announce } from "./dom.js";
+import { el, fill, announce, grouped } from "./dom.js";
 
 const alphabet = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
 
 /**
  * @typedef {{head: string, cell: (row: any) => any, key?: (row: any) => string|number|null|undefined}} Column
  *   `key` is the value that rows are sorted by; without it the head does not sort. A column without any key is left out
- * @typedef {{head: string, down: boolean}} Order an empty head is the order in which the rows were given
+ * @typedef {{head: string, down: boolean}} Order an empty head is the first order of the rows
  */
 
 /** The order in an address: "concept", "-semantic-types". @returns {Order} */
@@ -23,7 +23,7 @@ export function orderInAddress({ head, down }) {
 const slug = (head) => head.toLowerCase().replaceAll(" ", "-");
 
 /** Rows in an order; rows without a value come last, those of equal values stay as they are. @param {Column[]} columns @param {Order} order */
-export function sorted(rows, columns, order) {
+function sorted(rows, columns, order) {
   const key = columns.find(({ head }) => slug(head) === order.head)?.key;
   if (!key) return rows;
   const isNone = (value) => value === null || value === undefined || value === "";
@@ -37,12 +37,13 @@ export function sorted(rows, columns, order) {
 }
 
 /**
+ * A table. If the screen is narrow each row is a card with the heads as labels, so that nothing is cut.
  * @param {string} label @param {Column[]} columns @param {any[]} rows in their order
- * @param {{order: Order, onorder: () => void, attributes?: (row: any) => Record<string, any>}} options `onorder` is called after
+ * @param {{order?: Order, onorder?: () => void, attributes?: (row: any) => Record<string, any>}} [options] `onorder` is called after
  *   a head has changed `order`, and shows the table again; a head is sorted upwards, then downwards, then no more
  * @param {Record<string, any>} [given] attributes of the table
  */
-export function sortableTable(label, columns, rows, { order, onorder, attributes = () => ({}) }, given = {}) {
+export function sortableTable(label, columns, rows, { order = orderIn(""), onorder = () => {}, attributes = () => ({}) } = {}, given = {}) {
   const filled = columns.filter(({ key }) => !key || rows.length === 0 || rows.some((row) => !["", null].includes(key(row) ?? null)));
   const name = slug(label);
   const heads = filled.map(({ head, key }) => {
@@ -64,13 +65,35 @@ export function sortableTable(label, columns, rows, { order, onorder, attributes
       el("tbody", { role: "rowgroup" }, rows.map(line))));
 }
 
-/** A table with all of its rows, which sorts itself. @param {() => void} onorder called after a change of `order` */
-export function ownTable(label, columns, rows, { order, onorder, attributes }, given = {}) {
-  const place = el("div", {});
-  const show = () => fill(place, sortableTable(label, columns, sorted(rows, columns, order), { order, attributes, onorder: () => {
-    show();
-    onorder();
-  } }, given));
+/**
+ * A table that sorts itself, `page` rows at a time with a button for more.
+ * @param {string} label @param {Column[]} columns @param {() => any[]} rows of now, in their first order
+ * @param {{order: Order, onorder?: () => void, attributes?: (row: any) => Record<string, any>, page?: number,
+ *   onshow?: (rows: any[], visible: any[]) => void}} options `onorder` is called after a change of `order`, `onshow` with all rows and those on the page
+ * @returns {{root: HTMLElement, show: (row?: any) => void}} `show` shows the rows again, up to one of them; the first page for null
+ */
+export function ownTable(label, columns, rows, { order, onorder = () => {}, attributes, page = Infinity, onshow = () => {} }, given = {}) {
+  const [place, rest] = [el("div", {}), el("p", {})];
+  const id = `more-${slug(label)}`;
+  let most = page;
+  const show = (row) => {
+    const all = sorted(rows(), columns, order);
+    if (row === null) most = page;
+    else if (row) while (all.indexOf(row) >= most) most += page;
+    const focused = place.contains(document.activeElement) ? document.activeElement?.id : "";
+    const visible = all.slice(0, most);
+    fill(place, sortableTable(label, columns, visible, { order, attributes, onorder: () => {
+      show(null);
+      onorder();
+    } }, given));
+    if (focused) document.getElementById(focused)?.focus();
+    fill(rest, all.length > most && el("button", { type: "button", class: "quiet small", id, onclick: () => {
+      most += page;
+      show();
+      document.getElementById(id)?.focus();
+    } }, `${grouped(Math.min(page, all.length - most))} more of ${grouped(all.length - most)}`));
+    onshow(all, visible);
+  };
   show();
-  return place;
+  return { root: el("div", {}, place, rest), show };
 }

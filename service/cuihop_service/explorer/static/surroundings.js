@@ -171,9 +171,9 @@ export class Surroundings {
   }
 
   /**
-   * One edge for each concept, which leads to the centre: of the shortest ways through what is shown one straight up or
-   * down, else one over a broader concept, and of several the first in the order of identifiers. A concept whose shortest ways are all folded hangs where it can,
-   * and one beyond the hops on the concept that was expanded.
+   * One edge for each concept, which leads to the centre: of the shortest paths through what is shown one straight up or
+   * down, else one over a broader concept; the first in the order of identifiers if there are more. A concept whose shortest paths are all folded
+   * hangs on any other drawn concept, and one beyond the hops on the concept that was expanded.
    * @returns {Set<import("./boxes.js").Edge>}
    */
   tree() {

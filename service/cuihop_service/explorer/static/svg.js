@@ -1,6 +1,6 @@
 // A picture as SVG: the same boxes, lines and colours.
 
-import { FONT, FONT_SIZE, LINE, attached, textWidth } from "./boxes.js";
+import { FONT, FONT_SIZE, LINE, attached, boundsOf, textWidth } from "./boxes.js";
 
 const MARGIN = 20;
 const TITLE_SIZE = 16;
@@ -18,11 +18,11 @@ const ENTRY = 22; // height of an entry of the legend
  */
 export function svgOf({ boxes, frames, edges, legend }, { title, note }, of) {
   const all = [...frames, ...boxes];
-  const left = Math.min(...all.map((one) => one.x - one.width / 2)) - MARGIN;
-  const top = Math.min(...all.map((one) => one.y - one.height / 2)) - MARGIN - HEADING;
+  const bounds = boundsOf(all);
+  const [left, top] = [bounds.left - MARGIN, bounds.top - MARGIN - HEADING];
   const written = [textWidth(title, TITLE_SIZE) * 1.08, textWidth(note, NOTE_SIZE), ...legend.map(({ text }) => textWidth(text) + ENTRY)];
-  const right = Math.max(...all.map((one) => one.x + one.width / 2), left + MARGIN + Math.max(...written)) + MARGIN;
-  const below = Math.max(...all.map((one) => one.y + one.height / 2)) + MARGIN;
+  const right = Math.max(bounds.left + bounds.width, left + MARGIN + Math.max(...written)) + MARGIN;
+  const below = bounds.top + bounds.height + MARGIN;
   const width = right - left;
   const height = below + (legend.length ? legend.length * ENTRY + MARGIN : 0) - top;
   const at = new Map(all.map((one) => [one.id, one]));

@@ -1,6 +1,19 @@
-// Vocabularies switched on and off: only the is_a edges that one of them asserts count.
+// What a search may use: the direction of its hops, and the vocabularies of which one has to assert each is_a edge.
 
-import { el } from "./dom.js";
+import { el, radioChoice } from "./dom.js";
+
+const CHOICES = [["any", "in both directions"], ["up", "up, to broader"], ["down", "down, to narrower"],
+  ["vertical", "all up or all down"]];
+
+/** Words for a direction, as in "3 hops, in both directions". */
+export function directionInWords(direction) {
+  return { any: "in both directions", up: "up only", down: "down only", vertical: "all up or all down" }[direction] ?? direction;
+}
+
+/** @param {string} chosen @param {(direction: string) => void} onchoose */
+export function directionChoice(chosen, onchoose) {
+  return radioChoice("direction", "Direction", CHOICES, chosen, onchoose);
+}
 
 /** The vocabularies in an address that the release has; none for all. */
 export function vocabulariesIn(query, all) {
