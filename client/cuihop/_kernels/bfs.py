@@ -368,7 +368,7 @@ def pack(
 
 @compiled
 def _sort(columns: Int32, hops: UInt8, begin: int, end: int) -> None:
-    """Sort a short row by column (Shell 1959, gaps by Knuth): to compile `numpy.argsort` takes several times as long."""
+    """Sort a short row by column (Shell 1959, gaps by Knuth): `numpy.argsort` compiles for longer."""
     gap = 1
     while gap < (end - begin) // 3:
         gap = 3 * gap + 1
