@@ -66,7 +66,7 @@ def test_a_row_that_might_not_fit_is_left_to_the_next_call(first: int) -> None:
 
 
 def test_short_rows_ascend_and_an_index_changes_no_pack() -> None:
-    """Rows of few among many concepts are sorted. So many concepts are searched within 3 hops, index or not."""
+    """Rows of few among many concepts are sorted. A thousand concepts are searched within 3 hops, index or not."""
     draw = np.random.default_rng(1)
     names = [f"C{i:07d}" for i in draw.permutation(1500).tolist()]
     graph = SnapshotGraph.of(pair for i in range(0, 1500, 150) for pair in pairwise(names[i : i + 150]))  # ten chains
