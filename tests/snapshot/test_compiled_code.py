@@ -54,6 +54,36 @@ def test_code_that_cannot_be_read_is_compiled_again(tmp_path: Path, content: byt
     assert run(PROGRAM, NUMBA_CACHE_DIR=tmp_path).split() == read
 
 
+FIRST_EVALUATION = """
+import cuihop
+import numba.core.event
+from cuihop.relevance import random_ranking
+from example_graph import example_graph
+
+class Compiled(numba.core.event.Listener):
+    def on_start(self, event):
+        function = event.data["dispatcher"].py_func
+        print(f"{function.__module__}.{function.__qualname__}")
+    def on_end(self, event):
+        pass
+
+graph = example_graph()
+numba.core.event.register("numba:compile", Compiled())
+images = {f"i{k}": ["C0006121", "C0018670", "C0003483"][: 1 + k % 3] for k in range(30)}
+cuihop.evaluate(images, random_ranking(images, 5), graph)
+"""
+
+
+@pytest.mark.slow
+def test_a_first_evaluation_compiles_each_kernel_once_and_no_text(tmp_path: Path) -> None:
+    """A kernel is compiled again for each type of its arguments; an array assigned to a slice compiles `str`."""
+    lines = run(FIRST_EVALUATION, NUMBA_CACHE_DIR=tmp_path, PYTHONPATH=Path(__file__).parents[1]).splitlines()
+    own = [line for line in lines if line.startswith("cuihop._kernels") and not line.endswith(".signed")]
+    assert own
+    assert len(own) == len(set(own))
+    assert not [line for line in lines if "unicode" in line or "quicksort" in line]
+
+
 CALLER = """
 import numpy as np
 from cuihop._kernels.jit import compiled

@@ -65,6 +65,24 @@ def test_a_row_that_might_not_fit_is_left_to_the_next_call(first: int) -> None:
         assert ends[:rows].tolist() == [wanted * row for row in range(1, rows + 1)]
 
 
+def test_short_rows_ascend_and_an_index_changes_no_pack() -> None:
+    """Rows of few among many concepts are sorted. A thousand concepts are searched within 3 hops, index or not."""
+    draw = np.random.default_rng(1)
+    names = [f"C{i:07d}" for i in draw.permutation(1500).tolist()]
+    graph = SnapshotGraph.of(pair for i in range(0, 1500, 150) for pair in pairwise(names[i : i + 150]))  # ten chains
+    positions = draw.permutation(1500)
+    requested = [names[i] for i in positions.tolist()]
+    apart = np.abs(positions[:, None] - positions)
+    rows, columns = np.nonzero((apart <= 3) & (positions[:, None] // 150 == positions // 150))
+    expected = [rows.tolist(), columns.tolist(), apart[rows, columns].tolist()]
+    for index in (None, build_index(graph)):
+        if index is not None:
+            graph.use_index(index)
+        pack = graph.pack(requested, hops=3)
+        of_rows = np.repeat(np.arange(1500), np.diff(pack.indptr))
+        assert [of_rows.tolist(), pack.indices.tolist(), pack.hops.tolist()] == expected
+
+
 def test_distances_beyond_what_a_byte_holds_are_beyond_the_bound() -> None:
     chain = [f"C{i:07d}" for i in range(400)]
     graph = SnapshotGraph.of([(chain[i], chain[i + 1]) for i in range(399)])

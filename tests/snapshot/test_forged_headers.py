@@ -272,7 +272,7 @@ def rewritten(raw: bytes, name: str, values: Callable[[np.ndarray[Any, Any]], No
     content = bytearray(raw)
     array = np.frombuffer(content, section["dtype"], int(np.prod(section["shape"])), section["offset"])
     values(array)
-    section["xxh3"] = xxhash.xxh3_64_intdigest(array.tobytes())
+    section["xxh3"] = xxhash.xxh3_64_intdigest(array.tobytes(), xxhash.xxh3_64_intdigest(name.encode()))
     return forged(bytes(content), header)
 
 
@@ -370,12 +370,17 @@ def test_edges_that_are_not_those_of_the_digest_are_refused_where_all_is_verifie
     raw = (files / "graph.cuihop").read_bytes()
     header, _ = parts(raw)
     sections = {section["name"]: section for section in header["sections"]}
-    for one, other in (("up", "down"),):  # the graph upside down, with every checksum right
-        for part in ("indptr", "indices"):
-            a, b = sections[f"{one}_{part}"], sections[f"{other}_{part}"]
-            a["name"], b["name"] = b["name"], a["name"]
+    for part in ("indptr", "indices"):  # the graph upside down
+        a, b = sections[f"up_{part}"], sections[f"down_{part}"]
+        a["name"], b["name"] = b["name"], a["name"]
     path = tmp_path / "x.cuihop"
-    path.write_bytes(forged(raw, header))
+    content = forged(raw, header)
+    path.write_bytes(content)
+    with pytest.raises(SnapshotError, match="fails its checksum"):  # that of a section counts under its name alone
+        SnapshotGraph.open(path).verify()
+    for name in ("up_indptr", "up_indices", "down_indptr", "down_indices"):
+        content = rewritten(content, name, lambda array: None)
+    path.write_bytes(content)  # with every checksum right
     with pytest.raises(SnapshotError, match="not those of its digest"):
         SnapshotGraph.open(path).verify()
     info = [sys.executable, "-m", "cuihop", "info", str(path), "--verify"]

@@ -8,23 +8,26 @@ import random
 import sqlite3
 import subprocess
 import sys
+from itertools import pairwise
 from math import ceil, log2
 from pathlib import Path
 
 import networkx as nx
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
+from cuihop._kernels import name_index as kernels
 from cuihop.adapters.graph_export import to_networkx
 from cuihop.errors import DamageWarning, OlderSnapshot, SnapshotError
 from cuihop.graph import SearchHit
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import NAME_INDEX
 from cuihop.snapshot.name_index import NameIndex
-from cuihop.snapshot.name_index_builder import concept_weights
-from cuihop.snapshot.string_table import folded
+from cuihop.snapshot.name_index_builder import concept_weights, read_only
+from cuihop.snapshot.string_table import StringTable, folded
 from cuihop.snapshot.word_forms import STOP_WORDS, form_of, form_prefixes, name_forms, respaced
 from example_graph import example_graph
 from neo4j_server import open_release
@@ -209,6 +212,22 @@ def test_the_index_is_no_part_of_the_digest() -> None:
     graph = example_graph()
     assert set(NAME_INDEX) <= set(graph.sections)
     assert without_index(graph).release.digest == graph.release.digest
+
+
+def test_many_words_and_long_ones_are_numbered_as_by_python() -> None:
+    """More words, letters and words of one name than the tables of words hold at first."""
+    texts = [f"word{n} Common{n % 7}" for n in range(5000)]
+    texts += ["x" * 40_000, " ".join(f"y{n}" for n in range(9000)), "", "Sjögren word1", "ä" * 9000]
+    names, beyond = StringTable.of(texts), [n for n, text in enumerate(texts) if not text.isascii()]
+    in_letters = StringTable.of([folded(texts[n]) for n in beyond])
+    begins, numbers, offsets, blob = kernels.words_of(
+        read_only(names.offsets), read_only(names.blob), read_only(np.array(beyond, dtype=np.int32)),
+        read_only(in_letters.offsets), read_only(in_letters.blob),
+    )  # fmt: skip
+    words = list(StringTable(offsets, blob).slice(0, len(offsets) - 1))
+    split = [folded(text).split() for text in texts]
+    assert words == list(dict.fromkeys(word for of_name in split for word in of_name))
+    assert [[words[n] for n in numbers[a:b]] for a, b in pairwise(begins.tolist())] == split
 
 
 def test_names_without_a_letter_or_digit_are_never_found() -> None:

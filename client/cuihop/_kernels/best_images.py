@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cuihop._kernels.jit import compiled
+from cuihop._kernels.jit import compiled, signed
 from cuihop._kernels.shared import nn_iou_of_counts
 from cuihop.resources.arrays import Float64, Int32, Int64, UInt8
 
@@ -136,7 +136,8 @@ def lower_bound(counts: Counts, corpus: Corpus, sets: Int32, gains: Float64, ima
     """Lower bound of the last gain among the best, from the gains of ``sets``; -1 without any. The heap is scratch."""
     gains.fill(-1.0)
     images.fill(NOBODY)
-    for other in sets:
+    for k in range(sets.size):
+        other = signed(sets[k])  # each type of number would be compiled by itself
         enter(other, gain_of(other, counts, corpus), corpus, gains, images)
     return float(gains[0])
 
@@ -173,7 +174,7 @@ def complete(counts: Counts, corpus: Corpus, gains: Float64, images: Int32) -> N
     """Fill the rest of the heap with images without any gain, in the order of their names, and sort it."""
     image = 0
     while image < corpus.set_of.size and gains[0] < 0.0:
-        if gain_of(corpus.set_of[image], counts, corpus) == 0.0:
+        if gain_of(signed(corpus.set_of[image]), counts, corpus) == 0.0:
             gains[0] = 0.0
             images[0] = image
             _sink(gains, images, gains.size)

@@ -23,6 +23,8 @@ PATH_EPOCHS = 2
 NO_PATH = -1
 UNKNOWN = -2
 
+_SPARSE = 32  # columns for each distance of a row that is sorted
+
 
 @compiled
 def meeting(
@@ -326,7 +328,7 @@ def pack(
     hops: UInt8,
     row_ends: Int64,
 ) -> int:
-    """Distances up to ``bound`` from each centre to the nodes that have a column in ``local`` (-1: none).
+    """Distances up to ``bound`` from each centre to the nodes that have a column in ``local``, from 0 on (-1: none).
 
     Fills ``columns`` and ``hops`` row by row, each row ascending by column, and ``row_ends``. Stops before a row
     that might not fit. Returns the number of rows done.
@@ -335,7 +337,7 @@ def pack(
     for node in range(local.size):
         if local[node] >= 0:
             most += 1
-    filled = 0
+    filled = int(np.int64(0))  # for a literal, its callees would be compiled again
     for row in range(centres.size):
         if filled + most > columns.size:
             return row
@@ -347,8 +349,35 @@ def pack(
                 columns[filled] = column
                 hops[filled] = levels[i]
                 filled += 1
-        order = np.argsort(columns[begin:filled])
-        columns[begin:filled] = columns[begin:filled][order]
-        hops[begin:filled] = hops[begin:filled][order]
+        if _SPARSE * (filled - begin) < most:
+            _sort(columns, hops, begin, filled)
+        else:  # a hop for each column, in place of the columns, then those that have one
+            for column in range(most):
+                columns[begin + column] = -1
+            for i in range(count):
+                if local[queue[i]] >= 0:
+                    columns[begin + local[queue[i]]] = levels[i]
+            filled = begin
+            for column in range(most):
+                hop = columns[begin + column]
+                columns[filled], hops[filled] = column, hop
+                filled += hop >= 0
         row_ends[row] = filled
     return centres.size
+
+
+@compiled
+def _sort(columns: Int32, hops: UInt8, begin: int, end: int) -> None:
+    """Sort a short row by column (Shell 1959, gaps by Knuth): `numpy.argsort` compiles for longer."""
+    gap = 1
+    while gap < (end - begin) // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(begin + gap, end):
+            column, hop = columns[i], hops[i]
+            k = i - gap
+            while k >= begin and columns[k] > column:
+                columns[k + gap], hops[k + gap] = columns[k], hops[k]
+                k -= gap
+            columns[k + gap], hops[k + gap] = column, hop
+        gap //= 3

@@ -22,7 +22,8 @@ def positions(keys: UInt64, requested: UInt64, rows: Int32) -> None:
     batched = requested.size // _TOGETHER * _TOGETHER
     low = np.zeros(_TOGETHER, dtype=np.int64)
     for first in range(0, batched, _TOGETHER):
-        low[:] = 0
+        for i in range(_TOGETHER):
+            low[i] = 0
         length = keys.size
         while length > 1:
             half = length >> 1
@@ -32,8 +33,7 @@ def positions(keys: UInt64, requested: UInt64, rows: Int32) -> None:
         for i in range(_TOGETHER):
             rows[first + i] = low[i] if keys[low[i]] == requested[first + i] else NOWHERE
     for i in range(batched, requested.size):
-        row = min(np.searchsorted(keys, requested[i]), keys.size - 1)
-        rows[i] = row if keys[row] == requested[i] else NOWHERE
+        rows[i] = two_positions(keys, requested[i], requested[i])[0]
 
 
 @compiled

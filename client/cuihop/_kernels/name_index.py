@@ -40,71 +40,93 @@ def words_of(
     numbers = np.empty((blob.size + folded_blob.size + names) // 2 + 1, dtype=np.int32)
     table = np.full(_FIRST_TABLE, -1, dtype=np.int32)
     hashes = np.empty(_FIRST_TABLE, dtype=np.uint64)  # of each word
-    starts = np.empty(_FIRST_TABLE, dtype=np.int64)
+    starts = np.zeros(_FIRST_TABLE, dtype=np.int64)
     texts = np.empty(_FIRST_TEXT, dtype=np.uint8)
-    words = 0
-    filled = 0
-    count = 0
-    f = 0
-    for row in range(names):
-        is_folded = f < folded_rows.size and folded_rows[f] == row
-        i = folded_offsets[f] if is_folded else offsets[row]
-        end = folded_offsets[f + 1] if is_folded else offsets[row + 1]
-        if is_folded:
-            f += 1
-        while True:
-            # The word is written to the end of the texts, and remains there if it is new.
-            length = 0
-            key = np.uint64(14695981039346656037)
-            while i < end:
-                byte = FOLD[folded_blob[i]] if is_folded else FOLD[blob[i]]
-                i += 1
-                if byte == 0:
-                    if length:
-                        break
-                    continue
-                if filled + length == texts.size:
-                    more = np.empty(2 * texts.size, dtype=np.uint8)
-                    more[: texts.size] = texts
-                    texts = more
-                texts[filled + length] = byte
-                length += 1
-                key = (key ^ np.uint64(byte)) * np.uint64(1099511628211)
-            if length == 0:
+    words, row, f = 0, 0, 0
+    while row < names:
+        words, row, f = _some_words(
+            offsets, blob, folded_rows, folded_offsets, folded_blob, begins, numbers, table, hashes, starts, texts,
+            words, row, f,
+        )  # fmt: skip
+        if row < names:
+            begin, end = offsets[row], offsets[row + 1]
+            if f < folded_rows.size and folded_rows[f] == row:
+                begin, end = folded_offsets[f], folded_offsets[f + 1]
+            while 2 * (words + end - begin + 2) > table.size:
+                table, hashes, starts = _twice(table, hashes, starts, words)
+            more = np.empty(2 * texts.size + end - begin, dtype=np.uint8)
+            more[: starts[words]] = texts[: starts[words]]
+            texts = more
+    return begins, numbers[: begins[names]], starts[: words + 1].copy(), texts[: starts[words]].copy()
+
+
+@compiled
+def _some_words(
+    offsets: Int64, blob: UInt8, folded_rows: Int32, folded_offsets: Int64, folded_blob: UInt8,
+    begins: Int64, numbers: Int32, table: Int32, hashes: UInt64, starts: Int64, texts: UInt8,
+    words: int, row: int, f: int,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Split names from ``row`` on, up to one whose words may not fit into the tables.
+
+    Apart from `words_of`, because a loop that may replace an array counts its references at each step.
+    """
+    while row < offsets.size - 1:
+        count = begins[row]
+        if f < folded_rows.size and folded_rows[f] == row:
+            begin, end = folded_offsets[f], folded_offsets[f + 1]
+            if 2 * (words + end - begin + 2) > table.size or starts[words] + end - begin > texts.size:
                 break
-            key ^= key >> np.uint64(29)
-            slot = np.int64(key & np.uint64(table.size - 1))
-            number = -1
-            while table[slot] >= 0:
-                other = table[slot]
-                if hashes[other] == key:
-                    begin = starts[other]
-                    size = (starts[other + 1] if other + 1 < words else filled) - begin
-                    same = size == length
-                    k = 0
-                    while same and k < length:
-                        same = texts[begin + k] == texts[filled + k]
-                        k += 1
-                    if same:
-                        number = other
-                        break
-                slot = (slot + 1) & (table.size - 1)
-            if number < 0:
-                number = words
-                table[slot] = number
-                hashes[number] = key
-                starts[number] = filled
-                words += 1
-                filled += length
-                if 2 * words > table.size:
-                    table, hashes, starts = _twice(table, hashes, starts, words)
-            numbers[count] = number
-            count += 1
-        begins[row + 1] = count
-    word_offsets = np.empty(words + 1, dtype=np.int64)
-    word_offsets[:words] = starts[:words]
-    word_offsets[words] = filled
-    return begins, numbers[:count], word_offsets, texts[:filled].copy()
+            words, count = _split(folded_blob, begin, end, numbers, table, hashes, starts, texts, words, count)
+            f += 1
+        else:
+            begin, end = offsets[row], offsets[row + 1]
+            if 2 * (words + end - begin + 2) > table.size or starts[words] + end - begin > texts.size:
+                break
+            words, count = _split(blob, begin, end, numbers, table, hashes, starts, texts, words, count)
+        row += 1
+        begins[row] = count
+    return words, row, f
+
+
+@compiled
+def _split(
+    blob: UInt8, i: int, end: int, numbers: Int32, table: Int32, hashes: UInt64, starts: Int64, texts: UInt8,
+    words: int, count: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Number the words of one name; new ones are entered."""
+    while True:
+        while i < end and FOLD[blob[i]] == 0:
+            i += 1
+        if i >= end:
+            return words, count
+        begin = i
+        key = np.uint64(14695981039346656037)
+        while i < end:
+            byte = FOLD[blob[i]]
+            if byte == 0:
+                break
+            key = (key ^ np.uint64(byte)) * np.uint64(1099511628211)
+            i += 1
+        key ^= key >> np.uint64(29)
+        slot = np.int64(key & np.uint64(table.size - 1))
+        while table[slot] >= 0:
+            other = table[slot]
+            if hashes[other] == key and starts[other + 1] - starts[other] == i - begin:
+                k = 0
+                while k < i - begin and texts[starts[other] + k] == FOLD[blob[begin + k]]:
+                    k += 1
+                if k == i - begin:
+                    break
+            slot = (slot + 1) & (table.size - 1)
+        if table[slot] < 0:
+            table[slot] = words
+            hashes[words] = key
+            for k in range(i - begin):
+                texts[starts[words] + k] = FOLD[blob[begin + k]]
+            starts[words + 1] = starts[words] + i - begin
+            words += 1
+        numbers[count] = table[slot]
+        count += 1
 
 
 @compiled
@@ -115,7 +137,7 @@ def _twice(table: Int32, hashes: UInt64, starts: Int64, words: int) -> tuple[Int
     new_hashes = np.empty(size, dtype=np.uint64)
     new_starts = np.empty(size, dtype=np.int64)
     new_hashes[:words] = hashes[:words]
-    new_starts[:words] = starts[:words]
+    new_starts[: words + 1] = starts[: words + 1]
     for word in range(words):
         slot = np.int64(new_hashes[word] & np.uint64(size - 1))
         while new_table[slot] >= 0:

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop._kernels.best_images import Corpus, Counters, Counts, best, gain_of, lower_bound
-from cuihop._kernels.jit import compiled
+from cuihop._kernels.jit import compiled, signed
 from cuihop.resources.arrays import Float64, Int32, Int64, UInt8
 
 ROW = -1
@@ -224,7 +224,7 @@ def look_up(row: int, level: int, counts: Counts, block: Block, corpus: Corpus, 
     """Look up the gains of the targets of one query."""
     for line in range(block.target_indptr[row], block.target_indptr[row + 1]):
         for rank in range(block.targets.shape[1]):
-            other = block.targets[line, rank]
+            other = signed(block.targets[line, rank])
             if other >= 0:
                 results.target_gains[level, line, rank] = gain_of(other, counts, corpus)
 

@@ -89,125 +89,144 @@ def tokens_of(
     keys = np.empty((text.size // 4 + 64, 3), dtype=np.uint64)
     count = 0
     for row in range(bounds.size - 1):
-        begin, stop = bounds[row], bounds[row + 1]
-        first = count
-        marks = 0
-        last_state, last_plain, last_letters = _BASIS, False, 0
-        i = begin
-        dashes, others = 0, 0  # between the last token and here
-        after_apostrophe = False  # directly, and the apostrophe directly after a token
-        ended = -1  # end of the last token
+        filled = -1
+        while filled < 0:
+            filled = _tokens_of_one(
+                bounds[row], bounds[row + 1], text, classes, folds, several, unknown, columns, keys, count
+            )
+            if filled < 0:
+                more_columns = np.empty((2 * columns.shape[0], TOKEN_COLUMNS), dtype=np.int32)
+                more_columns[:count] = columns[:count]
+                columns = more_columns
+                more_keys = np.empty((2 * keys.shape[0], 3), dtype=np.uint64)
+                more_keys[:count] = keys[:count]
+                keys = more_keys
+        count = filled
+        token_bounds[row + 1] = count
+    return token_bounds, columns[:count].copy(), keys[:count].copy()
+
+
+@compiled
+def _tokens_of_one(
+    begin: int, stop: int, text: UInt32, classes: UInt8, folds: UInt32, several: UInt32, unknown: UInt8,
+    columns: Int32, keys: UInt64, count: int,
+) -> int:  # fmt: skip
+    """Add the tokens of one text to ``count`` others. Returns their number, or -1 if the arrays are too short.
+
+    Apart from `tokens_of`, because a loop that may replace an array counts its references at each step.
+    """
+    first = count
+    marks = 0
+    last_state, last_plain, last_letters = _BASIS, False, 0
+    i = begin
+    dashes, others = 0, 0  # between the last token and here
+    after_apostrophe = False  # directly, and the apostrophe directly after a token
+    ended = -1  # end of the last token
+    while i < stop:
+        code = text[i]
+        cls = classes[code]
+        kind = cls & KIND
+        if kind == UNKNOWN:
+            unknown[0] = 1
+            i += 1
+            continue
+        if kind == SEPARATOR or kind == DASH or kind == APOSTROPHE or kind == IGNORED:
+            if kind == DASH:
+                dashes += 1
+            elif kind != IGNORED:
+                others += 1
+                if code == 44:
+                    if i + 1 < stop and classes[text[i + 1]] & SPACE:
+                        marks |= COMMA
+                elif code == 40 or code == 91 or code == 123:
+                    marks |= OPEN
+                elif code == 41 or code == 93 or code == 125:
+                    marks |= CLOSE
+                elif code == 59 or code == 58:
+                    marks |= BREAK
+                elif code == 46 or code == 33 or code == 63:
+                    if i + 1 == stop or classes[text[i + 1]] & SPACE:
+                        marks |= BREAK
+                elif code == 10:
+                    k = i + 1
+                    while k < stop and classes[text[k]] & SPACE and text[k] != 10:
+                        k += 1
+                    if k < stop and text[k] == 10:
+                        marks |= BREAK
+            after_apostrophe = kind == APOSTROPHE and i == ended
+            i += 1
+            continue
+        # A token.
+        if count == columns.shape[0]:
+            return -1
+        hyphen = count > first and dashes == 1 and others == 0
+        state, joined, cased = _BASIS, last_state, _BASIS
+        letters, alphabetic, capitals = 0, 0, 0
+        plain = False
+        start = i
+        end = i
+        before_last = np.uint64(0)
         while i < stop:
             code = text[i]
             cls = classes[code]
             kind = cls & KIND
-            if kind == UNKNOWN:
-                unknown[0] = 1
-                i += 1
-                continue
-            if kind == SEPARATOR or kind == DASH or kind == APOSTROPHE or kind == IGNORED:
-                if kind == DASH:
-                    dashes += 1
-                elif kind != IGNORED:
-                    others += 1
-                    if code == 44:
-                        if i + 1 < stop and classes[text[i + 1]] & SPACE:
-                            marks |= COMMA
-                    elif code == 40 or code == 91 or code == 123:
-                        marks |= OPEN
-                    elif code == 41 or code == 93 or code == 125:
-                        marks |= CLOSE
-                    elif code == 59 or code == 58:
-                        marks |= BREAK
-                    elif code == 46 or code == 33 or code == 63:
-                        if i + 1 == stop or classes[text[i + 1]] & SPACE:
-                            marks |= BREAK
-                    elif code == 10:
-                        k = i + 1
-                        while k < stop and classes[text[k]] & SPACE and text[k] != 10:
-                            k += 1
-                        if k < stop and text[k] == 10:
-                            marks |= BREAK
-                after_apostrophe = kind == APOSTROPHE and i == ended
-                i += 1
-                continue
-            # A token.
-            if count == columns.shape[0]:
-                more_columns = np.empty((2 * count, TOKEN_COLUMNS), dtype=np.int32)
-                more_columns[:count] = columns
-                columns = more_columns
-                more_keys = np.empty((2 * count, 3), dtype=np.uint64)
-                more_keys[:count] = keys
-                keys = more_keys
-            hyphen = count > first and dashes == 1 and others == 0
-            state, joined, cased = _BASIS, last_state, _BASIS
-            letters, alphabetic, capitals = 0, 0, 0
-            plain = False
-            start = i
-            end = i
-            before_last = np.uint64(0)
-            while i < stop:
-                code = text[i]
-                cls = classes[code]
-                kind = cls & KIND
-                if kind == LETTER:
-                    letter = np.uint64(folds[code])
+            if kind == LETTER:
+                letter = np.uint64(folds[code])
+                state = (state ^ letter) * _PRIME
+                if hyphen:
+                    joined = (joined ^ letter) * _PRIME
+                letters += 1
+            elif kind == SEVERAL:
+                at = folds[code]
+                for k in range(at + 1, at + 1 + several[at]):
+                    letter = np.uint64(several[k])
                     state = (state ^ letter) * _PRIME
-                    if hyphen:
-                        joined = (joined ^ letter) * _PRIME
+                    joined = (joined ^ letter) * _PRIME
                     letters += 1
-                elif kind == SEVERAL:
-                    at = folds[code]
-                    for k in range(at + 1, at + 1 + several[at]):
-                        letter = np.uint64(several[k])
-                        state = (state ^ letter) * _PRIME
-                        joined = (joined ^ letter) * _PRIME
-                        letters += 1
-                elif kind == IGNORED:
-                    i += 1
-                    continue
-                else:
-                    break
-                if cls & (CAPITAL | NO_LETTER):
-                    if cls & CAPITAL:
-                        capitals += 1
-                    if cls & NO_LETTER:
-                        plain = True
-                        alphabetic -= 1
-                alphabetic += 1
-                before_last = cased
-                cased = (cased ^ np.uint64(code)) * _PRIME
+            elif kind == IGNORED:
                 i += 1
-                end = i
-            if after_apostrophe and letters == 1 and (text[start] == 115 or text[start] == 83):
-                after_apostrophe = False  # a possessive
-                ended = end
-                dashes, others = 0, 1
                 continue
-            after_apostrophe = False
-            if capitals >= 2 and end - start > 2 and text[end - 1] == 115 and classes[text[end - 2]] & CAPITAL:
-                cased = before_last  # the plural of an acronym
-            of_form = not plain and _SHORTEST <= letters <= _LONGEST
-            keys[count, WORD] = _mixed(state, not of_form)
-            keys[count, JOINED] = np.uint64(0)
-            if hyphen:
-                total = letters + last_letters
-                either = plain or last_plain
-                keys[count, JOINED] = _mixed(joined, either or not _SHORTEST <= total <= _LONGEST)
-            keys[count, CASED] = _mixed(cased, True)
-            columns[count, START] = start - begin
-            columns[count, END] = end - begin
-            columns[count, CAPITALS] = capitals
-            columns[count, LETTERS] = alphabetic
-            columns[count, GAP] = marks | (HYPHEN if hyphen else 0)
-            columns[count, IN_TEXT] = 1
-            count += 1
+            else:
+                break
+            if cls & (CAPITAL | NO_LETTER):
+                if cls & CAPITAL:
+                    capitals += 1
+                if cls & NO_LETTER:
+                    plain = True
+                    alphabetic -= 1
+            alphabetic += 1
+            before_last = cased
+            cased = (cased ^ np.uint64(code)) * _PRIME
+            i += 1
+            end = i
+        if after_apostrophe and letters == 1 and (text[start] == 115 or text[start] == 83):
+            after_apostrophe = False  # a possessive
             ended = end
-            last_state, last_plain, last_letters = state, plain, letters
-            marks = 0
-            dashes, others = 0, 0
-        token_bounds[row + 1] = count
-    return token_bounds, columns[:count].copy(), keys[:count].copy()
+            dashes, others = 0, 1
+            continue
+        after_apostrophe = False
+        if capitals >= 2 and end - start > 2 and text[end - 1] == 115 and classes[text[end - 2]] & CAPITAL:
+            cased = before_last  # the plural of an acronym
+        of_form = not plain and _SHORTEST <= letters <= _LONGEST
+        keys[count, WORD] = _mixed(state, not of_form)
+        keys[count, JOINED] = np.uint64(0)
+        if hyphen:
+            total = letters + last_letters
+            either = plain or last_plain
+            keys[count, JOINED] = _mixed(joined, either or not _SHORTEST <= total <= _LONGEST)
+        keys[count, CASED] = _mixed(cased, True)
+        columns[count, START] = start - begin
+        columns[count, END] = end - begin
+        columns[count, CAPITALS] = capitals
+        columns[count, LETTERS] = alphabetic
+        columns[count, GAP] = marks | (HYPHEN if hyphen else 0)
+        columns[count, IN_TEXT] = 1
+        count += 1
+        ended = end
+        last_state, last_plain, last_letters = state, plain, letters
+        marks = 0
+        dashes, others = 0, 0
+    return count
 
 
 @compiled

@@ -21,6 +21,8 @@ NEAR = 3
 TOGETHER = 64
 """Fewest centres that are searched together beyond `NEAR` hops."""
 
+_FEW = 1024
+"""Nodes from which on a search up to `NEAR` hops is faster than the index, which reads each pair."""
 
 _CENTRES_A_CALL = 256
 _FIRST_CENTRES = 4  # in the first compiled call: one search of a large graph takes a tenth of a second
@@ -136,7 +138,7 @@ def packed(
         results[first] = [(counts, columns.astype(np.int32), hops[within])]
 
     together = bound > NEAR and bound < _BEYOND and len(positions) >= TOGETHER
-    if tables is not None:
+    if tables is not None and (bound > NEAR or len(positions) < _FEW):
         in_threads(partial(read, tables), firsts)
     else:
         local = np.full(len(indptr) - 1, -1, dtype=np.int32)

@@ -10,7 +10,8 @@ Layout, all numbers little-endian::
     32  header    JSON, UTF-8: {"meta": {…}, "sections": [{"name", "dtype", "shape", "offset", "bytes", "xxh3"}, …]}
     …   sections  each begins at a multiple of 64 bytes
 
-Opening checks the header and the length. Each section is checked on first use: its checksum, and the range of its
+The checksum of a section is the XXH3-64 of its bytes, with that of its name as the seed. Opening checks the header and
+the length. Each section is checked on first use: its checksum, and the range of its
 values. A file that is overwritten while it is mapped is detected by its size and time.
 """
 
@@ -88,7 +89,7 @@ class Sections:
     """The named arrays of a snapshot, in a mapped file or in memory.
 
     Args:
-        checksums: the XXH3-64 of each array's bytes; an array without one is not checked.
+        checksums: of each array; an array without one is not checked.
         origin: name in messages.
     """
 
@@ -178,7 +179,7 @@ class Sections:
                 return
             if self._file is not None and self._file.truncated():
                 raise self._overwritten()
-            if _checksum(array) != expected:
+            if _checksum(name, array) != expected:
                 raise SnapshotError(f"{self.origin}: section {name!r} fails its checksum; the file is damaged")
             if self._layout is not None:
                 self._layout.check(name, self._arrays, self._lengths, self.origin)
@@ -198,7 +199,7 @@ class Sections:
                 raise self._overwritten()
             state = file.state()
             used = [name for name in self._checksums if name not in self._unchecked]
-            if any(_checksum(self._arrays[name]) != self._checksums[name] for name in used):
+            if any(_checksum(name, self._arrays[name]) != self._checksums[name] for name in used):
                 raise self._overwritten()
             file.accept(state)
 
@@ -261,8 +262,9 @@ def _raw(array: npt.NDArray[Any]) -> memoryview:
     return flat.view(np.uint8).data if flat.size else memoryview(b"")
 
 
-def _checksum(array: npt.NDArray[Any]) -> int:
-    return xxhash.xxh3_64_intdigest(_raw(array))
+def _checksum(name: str, array: npt.NDArray[Any]) -> int:
+    """The checksum of a section: one under the name of another fails it, too."""
+    return xxhash.xxh3_64_intdigest(_raw(array), xxhash.xxh3_64_intdigest(name.encode()))
 
 
 def write_sections(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -283,7 +285,7 @@ def write_sections(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt
                 "shape": list(array.shape),
                 "offset": offset,
                 "bytes": array.nbytes,
-                "xxh3": _checksum(array),
+                "xxh3": _checksum(name, array),
             }
         )
         offset = _aligned(offset + array.nbytes)

@@ -45,7 +45,7 @@ from cuihop.snapshot.distance_packs import NEAR, TOGETHER, packed, united
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.hierarchy import BuiltHierarchy, SnapshotHierarchy
 from cuihop.snapshot.layout import NAME_INDEX, SNAPSHOT, TERM_TABLE
-from cuihop.snapshot.name_index import NameIndex, check_name_index, name_search
+from cuihop.snapshot.name_index import NameIndex, name_search
 from cuihop.snapshot.scratch import Scratch, ScratchPool
 from cuihop.snapshot.string_table import MANY, IdentifierTable, check_distinct, folded_query
 from cuihop.snapshot.term_table import TermTable, term_table
@@ -226,8 +226,6 @@ class SnapshotGraph(ConceptGraph):
         """
         checked = self._sections.verify()
         check_digest(self._sections)
-        if NAME_INDEX[0] in self._sections:
-            check_name_index(self._sections)
         if TERM_TABLE[0] in self._sections:
             TermTable(self._sections)
         return checked
@@ -245,7 +243,7 @@ class SnapshotGraph(ConceptGraph):
                 self._sections[name]
         check_digest(self._sections)
         self._engines.labels("any", None)
-        self._name_index = name_search(self._sections, thoroughly=True)
+        self._name_index = name_search(self._sections)
         if TERM_TABLE[0] in self._sections:
             self._annotation()
 

@@ -42,7 +42,7 @@ _SECTION = {"name": str, "dtype": str, "shape": [int], "offset": int, "bytes": i
 
 @dataclass(frozen=True)
 class StoredSection:
-    """Position of an array in the file, and the XXH3-64 of its bytes."""
+    """Position of an array in the file, and its checksum."""
 
     name: str
     dtype: npt.DTypeLike

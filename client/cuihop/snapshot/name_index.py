@@ -33,7 +33,7 @@ from cuihop.graph import MatchKind
 from cuihop.resources.arrays import Int32, Int64
 from cuihop.snapshot.file import Sections, opened_part, with_part
 from cuihop.snapshot.layout import NAME_INDEX
-from cuihop.snapshot.name_index_builder import name_index_sections, name_merits, tier_bounds
+from cuihop.snapshot.name_index_builder import name_index_sections, tier_bounds
 from cuihop.snapshot.spelling import Spelling
 from cuihop.snapshot.string_table import StringTable, folded
 from cuihop.snapshot.word_forms import (
@@ -271,18 +271,8 @@ def _intersection(others: Int32, numbers: Int32, low: int, high: int) -> Int32:
     return seen
 
 
-def check_name_index(sections: Sections) -> None:
-    """Check that the names of a snapshot are numbered by merit, which checksums do not show.
-
-    Raises:
-        SnapshotError: they are not.
-    """
-    if not np.array_equal(sections["search_rows"], name_merits(sections)):
-        raise SnapshotError(f"{sections.origin}: section 'search_rows' is not that of these names; the file is damaged")
-
-
-def name_search(sections: Sections, *, thoroughly: bool = False) -> NameIndex | None:
-    """The search of a snapshot, ``thoroughly`` checked beyond checksums; ``None`` where it has no names.
+def name_search(sections: Sections) -> NameIndex | None:
+    """The search of a snapshot; ``None`` where it has no names.
 
     A snapshot of an earlier cuihop has no index, or an older one: it is built in memory, with a warning. So is that of
     a damaged index, with the same answers.
@@ -295,8 +285,6 @@ def name_search(sections: Sections, *, thoroughly: bool = False) -> NameIndex | 
             sections["search_forms"]
         ):
             raise SnapshotError(f"{sections.origin}: section 'search_indptr' does not fit the others; it is damaged")
-        if thoroughly:
-            check_name_index(sections)
         return sections
 
     missing = "the index of names is missing, or that of an earlier cuihop, and is built again in memory"

@@ -21,7 +21,7 @@ Arrays = Mapping[str, npt.NDArray[Any]] | Sections
 _TIERS = (1 << 16, 1 << 20)
 _MOST_ANCESTORS = 256  # of a concept, counted
 _CONCEPTS_A_CALL = 1 << 16  # a compiled call cannot be interrupted
-_MOST_THREADS = 4  # each has 8 bytes for each concept
+_MOST_THREADS = 4  # each has 16 bytes for each concept
 _ROWS_A_SORT = 1 << 22
 
 
@@ -110,23 +110,24 @@ def counted_descendants(arrays: Arrays) -> Int32:
     A concept counts for the nearest 256 of its ancestors: most have fewer in the hierarchies of vocabularies, and
     where all relations are taken, some have most of the graph above them.
     """
-    from cuihop._kernels.csr import count_descendants
+    from cuihop._kernels.csr import COUNT, count_descendants
 
     indptr, indices = read_only(arrays["up_indptr"]), read_only(arrays["up_indices"])
     concepts = len(indptr) - 1
     local, of_threads = threading.local(), []
 
     def count(first: int) -> None:
-        if not hasattr(local, "counts"):
-            local.counts, local.mark = np.zeros(concepts, dtype=np.int32), np.full(concepts, -1, dtype=np.int32)
-            of_threads.append(local.counts)
+        if not hasattr(local, "records"):
+            local.records = np.zeros((concepts, 4), dtype=np.int32)
+            local.records[:, 0], local.records[:, 1], local.records[:, 2] = indptr[:-1], indptr[1:], -1
+            of_threads.append(local.records)
         last = min(first + _CONCEPTS_A_CALL, concepts)
-        count_descendants(indptr, indices, _MOST_ANCESTORS, first, last, local.counts, local.mark)
+        count_descendants(indices, _MOST_ANCESTORS, first, last, local.records)
 
     in_threads(count, range(0, concepts, _CONCEPTS_A_CALL), min(_MOST_THREADS, cores()))
     total: Int32 = np.zeros(concepts, dtype=np.int32)
-    for counts in of_threads:
-        total += counts
+    for records in of_threads:
+        total += records[:, COUNT]
     return total
 
 

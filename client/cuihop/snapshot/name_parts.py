@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from cuihop.errors import DamageWarning, InputError, OlderSnapshot, OutputError
@@ -26,7 +25,7 @@ class NamePart:
 
 
 NAME_PARTS: Sequence[NamePart] = (
-    NamePart("index of names", partial(name_search, thoroughly=True), with_name_index),
+    NamePart("index of names", name_search, with_name_index),
     NamePart("table of names", term_table, with_term_table),
 )
 """The index of names, for search, and the table of names, for annotation."""

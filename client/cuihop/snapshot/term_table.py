@@ -27,7 +27,7 @@ import numpy.typing as npt
 from cuihop.annotation.characters import coded
 from cuihop.annotation.tokens import Tokeniser, word_hashes
 from cuihop.errors import LimitExceeded, SnapshotError
-from cuihop.resources.arrays import Bool, Int32, Int64, UInt8, UInt32, UInt64, bounds_of
+from cuihop.resources.arrays import Bool, Int32, Int64, UInt8, UInt32, UInt64, ascending, bounds_of
 from cuihop.resources.cores import in_order
 from cuihop.snapshot.file import Sections, opened_part, with_part
 from cuihop.snapshot.layout import SUPPRESSED_NAME, TERM_TABLE
@@ -145,7 +145,7 @@ def _sequences(arrays: Arrays) -> _Sequences:
             tokens.bounds, tokens.places, tokens.keys, _brackets(bounds, text), *tables,
             caseless[first : first + len(bounds) - 1],
         )  # fmt: skip
-        return hashes, rows + np.int32(first), rules, np.unique(prefixes), words
+        return hashes, rows + np.int32(first), rules, ascending(prefixes), words
 
     blocks = deque(in_order(block, range(-(-(len(offsets) - 1) // _NAMES_A_BLOCK))))
     count = sum(len(chunk[0]) for chunk in blocks)

@@ -204,7 +204,10 @@ PULLED_FROM = "pulled_from"
 
 def _add_lines(digest: hashlib._Hash, identifiers: npt.NDArray[np.bytes_]) -> None:
     for first in range(0, len(identifiers), _HASHED_TOGETHER):
-        digest.update(b"\n".join([*identifiers[first : first + _HASHED_TOGETHER].tolist(), b""]))
+        block = np.ascontiguousarray(identifiers[first : first + _HASHED_TOGETHER])
+        rows = np.full((len(block), block.dtype.itemsize + 1), ord("\n"), dtype=np.uint8)
+        rows[:, :-1] = block.view(np.uint8).reshape(len(block), -1)
+        digest.update(rows[rows != 0])  # without what pads shorter ones
 
 
 def sections_of(
