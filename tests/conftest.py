@@ -36,6 +36,7 @@ from command_server import forked_programs
 from cuihop.resources.compilation import seconds_of_compilation
 from cuihop_tools.neo4j_server import LocalServer
 from dask_servers import dask_servers
+from demonstration import demonstration
 from examples import register_profiles
 from interpreted_ranx import ranx
 from neo4j_server import killable_neo4j, neo4j_server
@@ -46,6 +47,7 @@ from shared_data import FOLDER, MISSING, ROOT, shared, wordnet
 __all__ = [
     "browser",
     "dask_servers",
+    "demonstration",
     "forked_programs",
     "killable_neo4j",
     "killable_redis",

@@ -5,12 +5,13 @@ from __future__ import annotations
 import shutil
 import sys
 from pathlib import Path
+from typing import Literal
 
-INSTALLER = "uv" if shutil.which("uv") else "pip"
+INSTALLER: Literal["uv", "pip"] = "uv" if shutil.which("uv") else "pip"
 
 
 def install_command(python: str | Path = sys.executable) -> list[str]:
     """The beginning of a command that installs into the environment of this interpreter."""
     if INSTALLER == "uv":
         return ["uv", "pip", "install", "--python", str(python)]
-    return [str(python), "-m", "pip", "install"]
+    return [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-compile"]

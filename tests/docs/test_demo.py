@@ -14,36 +14,16 @@ import pytest
 
 from cuihop import SnapshotGraph
 from cuihop_loader.demo_files import EXAMPLE_FILES
+from demonstration import OF_THE_TOUR, Demonstration, linked
 from made_examples import FOLDER, files
 from program_run import Run
 
 pytestmark = pytest.mark.xdist_group("demo")  # one process makes the demonstration, for all of them
-OF_THE_TOUR = ["per-query.csv", "pleural-effusion.svg", "served.csv"]
-
-
-def run(*arguments: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "cuihop", *arguments], cwd=folder, capture_output=True, text=True, check=False,
-        env=os.environ | variables,
-    )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def demonstration(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """Output and folder of the tour, run as by ``make``: its folder is not on the path of the shell."""
-    folder = tmp_path_factory.mktemp("demo")
-    (folder / "examples").mkdir()
-    (folder / "examples" / "mine.txt").write_text("kept")
-    (folder / "examples" / "qrels.txt").write_text("replaced")
-    done = run("demo", "--tour", folder=folder, PATH=os.defpath)
-    assert done.returncode == 0, done.stderr
-    assert "warning" not in done.stderr
-    return done.stdout, folder / "examples"
 
 
 @pytest.mark.core
-def test_the_tour_runs_to_its_end_and_leaves_other_files(demonstration: tuple[str, Path]) -> None:
-    out, folder = demonstration
+def test_the_tour_runs_to_its_end_and_leaves_other_files(demonstration: Demonstration) -> None:
+    out, folder = demonstration.out, demonstration.folder
     assert "That was the main job" in out
     assert f"First, in this shell: export PATH={Path(sys.executable).parent}:$PATH" in out
     names = [name.rstrip("/") for name, *_ in EXAMPLE_FILES]
@@ -52,14 +32,14 @@ def test_the_tour_runs_to_its_end_and_leaves_other_files(demonstration: tuple[st
     assert (folder / "qrels.txt").read_bytes() == (FOLDER / "qrels.txt").read_bytes()
 
 
-def test_the_load_report_of_the_tour_is_short(demonstration: tuple[str, Path]) -> None:
-    report = demonstration[0].split("$ cuihop load")[1].split("\n2. ")[0].splitlines()[1:]
+def test_the_load_report_of_the_tour_is_short(demonstration: Demonstration) -> None:
+    report = demonstration.out.split("$ cuihop load")[1].split("\n2. ")[0].splitlines()[1:]
     assert 3 <= len(report) <= 8
     assert re.search(r"is_a edges +28,837", "\n".join(report))
 
 
-def test_it_ends_with_a_picture_and_the_address_of_the_explorer(demonstration: tuple[str, Path]) -> None:
-    out, folder = demonstration
+def test_it_ends_with_a_picture_and_the_address_of_the_explorer(demonstration: Demonstration) -> None:
+    out, folder = demonstration.out, demonstration.folder
     words = " ".join(re.sub("<[^>]+>", " ", (folder / "pleural-effusion.svg").read_text(encoding="utf-8")).split())
     for name in ("Pleural effusion", "Abnormal pleura morphology", "Chylothorax", "Edema", "C0032227"):
         assert name in words
@@ -67,8 +47,8 @@ def test_it_ends_with_a_picture_and_the_address_of_the_explorer(demonstration: t
     assert "cuihop serve --graph examples/graph.cuihop, then open http://127.0.0.1:8080/" in " ".join(out.split())
 
 
-def test_pleural_effusion_and_pneumothorax_meet_in_the_pleura(demonstration: tuple[str, Path], program: Run) -> None:
-    answer = program("path", "C0032227", "C0032326", "--graph", demonstration[1] / "graph.cuihop", "--json").out
+def test_pleural_effusion_and_pneumothorax_meet_in_the_pleura(demonstration: Demonstration, program: Run) -> None:
+    answer = program("path", "C0032227", "C0032326", "--graph", demonstration.folder / "graph.cuihop", "--json").out
     assert [(step["cui"], step["name"]) for step in json.loads(answer)["path"]] == [
         ("C0032227", "Pleural effusion"),
         ("C4025726", "Abnormal pleura morphology"),
@@ -76,23 +56,23 @@ def test_pleural_effusion_and_pneumothorax_meet_in_the_pleura(demonstration: tup
     ]
 
 
-def test_near_findings_count_half(demonstration: tuple[str, Path]) -> None:
-    out, _ = demonstration
+def test_near_findings_count_half(demonstration: Demonstration) -> None:
+    out = demonstration.out
     # One concept shared, two near, three in all: IoU 1/3, nn-IoU (1 + 0.5 * 2) / 3.
     assert "0.3333" in out
     assert "0.6667" in out
 
 
-def test_the_service_gives_the_figures_of_the_snapshot(demonstration: tuple[str, Path]) -> None:
-    out, folder = demonstration
+def test_the_service_gives_the_figures_of_the_snapshot(demonstration: Demonstration) -> None:
+    out, folder = demonstration.out, demonstration.folder
     assert "serving http://127.0.0.1:" in out
     assert (folder / "served.csv").read_text() == (folder / "per-query.csv").read_text()
 
 
 def test_system_b_is_better_by_near_concepts_and_no_other_by_equal_ones(
-    demonstration: tuple[str, Path], program: Run
+    demonstration: Demonstration, program: Run
 ) -> None:
-    folder = demonstration[1]
+    folder = demonstration.folder
     answer = program(
         "compare", folder / "run-a.csv", folder / "run-b.csv", "--concepts", folder / "concepts.csv", "--graph",
         folder / "graph.cuihop", "--measure", "nn-CUI@10", "--measure", "CUI@10", "--resamples", "1000", "--json",
@@ -103,14 +83,39 @@ def test_system_b_is_better_by_near_concepts_and_no_other_by_equal_ones(
     assert answer.err == ""
 
 
-@pytest.mark.parametrize("command", [command for *_, command in EXAMPLE_FILES])
+@pytest.fixture(scope="module")
+def examples(demonstration: Demonstration, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example files, and what the commands of the table write."""
+    return linked(demonstration.folder, tmp_path_factory.mktemp("table") / "examples")
+
+
+@pytest.mark.slow
+def test_the_command_without_a_tour_writes_the_same_files_and_lists_them(
+    demonstration: Demonstration, tmp_path: Path, program: Run
+) -> None:
+    done = program("demo", "--output", tmp_path)
+    assert (done.code, "warning" in done.err) == (0, False)
+    for name, *_ in EXAMPLE_FILES:
+        assert name in done.out
+        for path in (tmp_path / name).rglob("*") if name.endswith("/") else [tmp_path / name]:
+            of_the_tour = demonstration.folder / path.relative_to(tmp_path)
+            if path.suffix == ".cuihop":  # it names the file that was loaded
+                assert SnapshotGraph.open(path).release.digest == SnapshotGraph.open(of_the_tour).release.digest
+            else:
+                assert path.read_bytes() == of_the_tour.read_bytes()
+
+
+BY_THE_TOUR = "cuihop load hpo.obo --output hpo.cuihop"  # its first step
+
+
+@pytest.mark.parametrize("command", [command for *_, command in EXAMPLE_FILES if command != BY_THE_TOUR])
 @pytest.mark.slow
 def test_every_command_of_the_table_runs_without_a_warning(
-    command: str, demonstration: tuple[str, Path], sooner_in: dict[str, str]
+    command: str, examples: Path, sooner_in: dict[str, str]
 ) -> None:
     if "spans.csv" in command:
-        _run_in(demonstration[1], "cuihop annotate captions.csv --output found.csv --spans spans.csv", sooner_in)
-    _run_in(demonstration[1], command, sooner_in)
+        _run_in(examples, "cuihop annotate captions.csv --output found.csv --spans spans.csv", sooner_in)
+    _run_in(examples, command, sooner_in)
 
 
 @pytest.fixture
@@ -126,9 +131,9 @@ def _run_in(folder: Path, command: str, variables: dict[str, str]) -> None:
     assert (done.returncode, warnings) == (0, []), done.stderr  # one cross-reference of the HPO is malformed
 
 
-def test_the_release_has_the_terms_of_the_ontology_that_name_a_concept(demonstration: tuple[str, Path]) -> None:
+def test_the_release_has_the_terms_of_the_ontology_that_name_a_concept(demonstration: Demonstration) -> None:
     def read(role: str) -> list[list[str]]:
-        text = (demonstration[1] / "umls" / f"{role}.RRF").read_text(encoding="utf-8")
+        text = (demonstration.folder / "umls" / f"{role}.RRF").read_text(encoding="utf-8")
         return [line.split("|") for line in text.splitlines()]
 
     parents = {row[4] for row in read("MRREL") if row[0] == "C0032227" and row[3] == "PAR"}
@@ -144,8 +149,8 @@ def test_the_release_has_the_terms_of_the_ontology_that_name_a_concept(demonstra
 
 
 @pytest.mark.slow
-def test_the_invented_files_are_those_that_their_program_makes(demonstration: tuple[str, Path]) -> None:
-    with SnapshotGraph.open(demonstration[1] / "graph.cuihop") as graph:
+def test_the_invented_files_are_those_that_their_program_makes(demonstration: Demonstration) -> None:
+    with SnapshotGraph.open(demonstration.folder / "graph.cuihop") as graph:
         made = files(graph)
     assert made == {path.name: path.read_text(encoding="utf-8") for path in FOLDER.iterdir()}
     assert sum(map(len, made.values())) < 130_000

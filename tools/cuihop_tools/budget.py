@@ -6,11 +6,12 @@ number in the same commit, with a line of reason. Compiled kernels apart, ten pa
 
 from __future__ import annotations
 
-import ast
 import sys
 import tomllib
 from collections import Counter
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import CodeType
 
 _BUDGET = "tools/budget.toml"
 _SOURCES = {"cuihop": "client", "cuihop_loader": "graph_loader", "cuihop_service": "service", "cuihop_tools": "tools"}
@@ -46,16 +47,16 @@ def excesses(root: Path) -> list[str]:
 
 def long_signatures(root: Path) -> list[str]:
     """The functions that are shipped with ten parameters or more, a sentence each."""
-    folders = ("client", "graph_loader", "service")
-    paths = sorted(path for folder in folders for path in (root / folder).rglob("*.py") if "_kernels" not in path.parts)
-    problems = []
-    for path in paths:
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                names = {each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
-                if (count := len(names - {"self", "cls"})) >= 10:
-                    problems.append(f"{path.relative_to(root)}:{node.lineno}: {node.name} has {count} parameters")
-    return problems
+    long = []
+    for path in sorted(path for name in ("client", "graph_loader", "service") for path in (root / name).rglob("*.py")):
+        module = SourceFileLoader(path.stem, str(path))  # which reads the compiled file, if it is current
+        codes = [] if "_kernels" in path.parts else [module.get_code(path.stem)]
+        for code in filter(None, codes):
+            codes += [each for each in code.co_consts if isinstance(each, CodeType)]
+            names = {*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]}
+            if (count := len(names - {"self", "cls"})) >= 10:
+                long.append(f"{path.relative_to(root)}:{code.co_firstlineno}: {code.co_name} has {count} parameters")
+    return long
 
 
 def main() -> int:
