@@ -103,16 +103,6 @@ def server_jars() -> Path:
     return folder
 
 
-def _class_paths(jars: Path) -> tuple[str, ...]:
-    """Java options that name the jars.
-
-    The signed ones stand with Java's own classes, whose signatures it does not check: that would take seconds.
-    """
-    signed = set(jars.glob("eclipse-collections*.jar"))
-    others = sorted(set(jars.glob("*.jar")) - signed)
-    return f"-Xbootclasspath/a:{os.pathsep.join(map(str, sorted(signed)))}", "-cp", os.pathsep.join(map(str, others))
-
-
 def _pom() -> str:
     dependencies = "".join(
         f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{VERSION}</version>"
@@ -214,16 +204,13 @@ class LocalServer:
         elif main == _SERVER and not set(SHORT_LIVED) <= set(self._java_options) and os.access(archive.parent, os.W_OK):
             # Without a warning for each class that is left out: they would hide why a server ended.
             options += [f"-XX:ArchiveClassesAtExit={self.home / archive.name}", "-Xlog:cds*=error"]
+        # Signed jars stand with Java's own classes: elsewhere it checks their signatures at each start, for seconds.
+        signed = set(self._jars.glob("eclipse-collections*.jar"))
+        paths = [os.pathsep.join(map(str, sorted(jars))) for jars in (signed, {*self._jars.glob("*.jar")} - signed)]
         return [
-            "java",
-            f"-Xmx{heap}",
-            "-XX:+ExitOnOutOfMemoryError",
-            *self._java_options,
-            *options,
-            *_class_paths(self._jars),
-            main,
-            *arguments,
-        ]
+            "java", f"-Xmx{heap}", "-XX:+ExitOnOutOfMemoryError", *self._java_options, *options,
+            f"-Xbootclasspath/a:{paths[0]}", "-cp", paths[1], main, *arguments,
+        ]  # fmt: skip
 
     def admin(self, *arguments: str) -> str:
         """Run ``neo4j-admin`` with the arguments; return its output.
