@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -40,6 +41,7 @@ def graph() -> SnapshotGraph:
     return SnapshotGraph.of([(f"C{a:07d}", f"C{b:07d}") for a, b in edges])
 
 
+@cache
 def images(count: int = IMAGES) -> dict[str, frozenset[str]]:
     """Images with one to four concepts; few share their set."""
     generator = np.random.default_rng(2)

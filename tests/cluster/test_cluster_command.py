@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -36,6 +37,15 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def dask_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskServers]:
+    """A scheduler with a worker, which all commands use one after the other."""
+    require_dask()
+    with DaskServers(tmp_path_factory.mktemp("dask")) as servers:
+        servers.start_worker()
+        yield servers
+
+
 def evaluation(inputs: Path, collection: str = "few") -> list[object]:
     return ["--concepts", inputs / f"{collection}.csv", "--graph", inputs / "graph.cuihop", "--unknown", "isolated"]
 
@@ -44,7 +54,6 @@ def evaluation(inputs: Path, collection: str = "few") -> list[object]:
 def test_a_cluster_gives_the_output_of_one_process(
     command: str, inputs: Path, program: Run, dask_servers: DaskServers, tmp_path: Path
 ) -> None:
-    dask_servers.start_worker()
     cluster = ["--cluster", dask_servers.scheduler_file, "--cluster-folder", tmp_path / "shared"]
     found = []
     for name, options in (("here", []), ("there", cluster)):

@@ -52,6 +52,15 @@ def local() -> Iterator[DaskCluster]:
         yield cluster
 
 
+@pytest.fixture(scope="module")
+def one_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskServers]:
+    """A scheduler with a worker that no test ends."""
+    require_dask()
+    with DaskServers(tmp_path_factory.mktemp("dask")) as servers:
+        servers.start_worker("--no-nanny", settings=TESTS)
+        yield servers
+
+
 @pytest.fixture
 def three(dask_servers: DaskServers) -> DaskServers:
     """Two workers with a nanny, which starts them again, and one without."""
@@ -179,9 +188,9 @@ def test_a_block_that_ends_every_worker_fails_the_job_by_a_number(dask_servers: 
     assert re.match(r"(block|one of the blocks)( \d,)* 2\b", str(error.value))
 
 
-def test_the_arrays_of_a_work_do_not_pass_through_the_scheduler(dask_servers: DaskServers, tmp_path: Path) -> None:
-    dask_servers.start_worker(settings=TESTS)
-    with bolt_proxy(dask_servers.address) as relay:
+@pytest.mark.slow
+def test_the_arrays_of_a_work_do_not_pass_through_the_scheduler(one_worker: DaskServers, tmp_path: Path) -> None:
+    with bolt_proxy(one_worker.address) as relay:
         address = relay.address.replace("bolt", "tcp")
         with open_cluster(address, tmp_path) as cluster:
             work = Troubled(nothing, blocks=200, ballast=50_000_000)
@@ -189,13 +198,11 @@ def test_the_arrays_of_a_work_do_not_pass_through_the_scheduler(dask_servers: Da
         assert relay.bytes_of_clients < 500_000
 
 
-def test_a_worker_that_does_not_see_the_folder_is_named_with_the_path(
-    dask_servers: DaskServers, tmp_path: Path
-) -> None:
-    dask_servers.start_worker(settings=TESTS)
+@pytest.mark.slow
+def test_a_worker_that_does_not_see_the_folder_is_named_with_the_path(one_worker: DaskServers) -> None:
     folder = Path("/proc/self/cwd") / "only-here"  # of each process another folder
     problem = f"{folder}.*: not readable on {socket.gethostname()}: No such file"
-    with open_cluster(dask_servers.address, folder) as cluster, pytest.raises(ClusterError, match=problem):
+    with open_cluster(one_worker.address, folder) as cluster, pytest.raises(ClusterError, match=problem):
         list(cluster.results(Troubled(nothing), range(6)))
     folder.rmdir()
 

@@ -17,7 +17,7 @@ class TestOverGrpc(ConceptGraphContract):
     scheme = "grpc"
     own_counts = False
     random_graphs = 8
-    pairs_a_thread = 8
+    pairs_a_thread = 4
 
     @pytest.fixture(scope="class")
     @classmethod

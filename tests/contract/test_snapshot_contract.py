@@ -37,6 +37,9 @@ class TestSnapshotFile(ConceptGraphContract):
 class TestIndexedSnapshot(ConceptGraphContract):
     """Distances read from labels. Few roots, so that on small graphs too the hubs have something to do."""
 
+    random_graphs = 50  # for each number of roots
+    pairs_a_thread = 5
+
     @pytest.fixture(scope="class", params=[0, 1, 16])
     @classmethod
     def adapt(cls, request: pytest.FixtureRequest) -> Adapt:

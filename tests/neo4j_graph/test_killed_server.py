@@ -91,7 +91,7 @@ def indexed_service(server: LocalServer, folder: Path) -> User:
 def bare_service(server: LocalServer, folder: Path) -> User:
     """The program without an index, where the server is frozen, too."""
     folder.mkdir()
-    with program(server.address, folder, "--index-folder", str(folder), "--index", "off") as running:
+    with program(server.address, folder, "--index-folder", str(folder), "--index", "off", "--workers", "1") as running:
 
         def wait_until_unavailable() -> None:
             wait_for(lambda: running.health()[1]["status"] == "unavailable", SOON)

@@ -23,6 +23,7 @@ PAIRS = st.lists(st.tuples(st.sampled_from(CONCEPTS), st.sampled_from(CONCEPTS))
 
 
 @pytest.mark.slow
+@settings(max_examples=examples(30))
 @given(edges=PAIRS, counts=st.dictionaries(st.sampled_from(CONCEPTS), st.integers(0, 5), max_size=5))
 def test_every_measure_is_its_definition(edges: list[tuple[str, str]], counts: dict[str, float]) -> None:
     edges = [(a, b) for a, b in edges if a != b]

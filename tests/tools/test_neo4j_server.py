@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -41,6 +43,13 @@ def test_a_server_that_does_not_start_shows_its_log(tmp_path_factory: pytest.Tem
     with pytest.raises(GraphUnavailable, match=r"ended while starting:\n--- console.log(.|\n)*pagecache"):
         server.start(patience=60)
     assert server.pid is None
+
+
+def test_java_checks_no_signature_of_a_jar_when_the_server_starts(tmp_path_factory: pytest.TempPathFactory) -> None:
+    command = new_server(tmp_path_factory)._java("1g", "Main")
+    for jar in command[command.index("-cp") + 1].split(os.pathsep):
+        with ZipFile(jar) as content:
+            assert not [name for name in content.namelist() if name.startswith("META-INF/") and name.endswith(".SF")]
 
 
 def test_the_password_is_random_kept_for_the_owner_only_and_not_in_the_configuration(neo4j_server: LocalServer) -> None:

@@ -73,7 +73,7 @@ def _jar_folder() -> Path:
 
 def _class_archive() -> Path:
     """Classes of the server in Java's own form, beside the jars: a start takes two thirds of the processor time."""
-    return _jar_folder().parent / "classes.jsa"
+    return _jar_folder().parent / "server-classes.jsa"
 
 
 def server_jars() -> Path:
@@ -204,17 +204,13 @@ class LocalServer:
         elif main == _SERVER and not set(SHORT_LIVED) <= set(self._java_options) and os.access(archive.parent, os.W_OK):
             # Without a warning for each class that is left out: they would hide why a server ended.
             options += [f"-XX:ArchiveClassesAtExit={self.home / archive.name}", "-Xlog:cds*=error"]
+        # Signed jars stand with Java's own classes: elsewhere it checks their signatures at each start, for seconds.
+        signed = set(self._jars.glob("eclipse-collections*.jar"))
+        paths = [os.pathsep.join(map(str, sorted(jars))) for jars in (signed, {*self._jars.glob("*.jar")} - signed)]
         return [
-            "java",
-            f"-Xmx{heap}",
-            "-XX:+ExitOnOutOfMemoryError",
-            *self._java_options,
-            *options,
-            "-cp",
-            f"{self._jars}/*",
-            main,
-            *arguments,
-        ]
+            "java", f"-Xmx{heap}", "-XX:+ExitOnOutOfMemoryError", *self._java_options, *options,
+            f"-Xbootclasspath/a:{paths[0]}", "-cp", paths[1], main, *arguments,
+        ]  # fmt: skip
 
     def admin(self, *arguments: str) -> str:
         """Run ``neo4j-admin`` with the arguments; return its output.
