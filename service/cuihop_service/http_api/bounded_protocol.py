@@ -1,8 +1,5 @@
 """uvicorn's HTTP protocol with bounds that it lacks, and with the name in the caller's certificate.
 
-Requests that `QuickDistance` answers are answered as soon as their head has been read: neither a task nor a turn of the
-event loop stands between, and head and body go out in one piece.
-
 The class relies on private attributes of uvicorn's protocol: pyproject.toml bounds uvicorn's version.
 """
 
@@ -10,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 import httptools
@@ -19,13 +16,11 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from cuihop.errors import GraphUnavailable, InputError
 from cuihop_service.guard.address_limits import HEAD_SECONDS, AddressCount, network_of
-from cuihop_service.http_api.middleware import STREAMS
+from cuihop_service.http_api.middleware import STREAMS, with_security_headers
 from cuihop_service.http_api.problems import other_response, problem_response
-from cuihop_service.http_api.quick_distance import PATH, QuickDistance, RawResponse
 from cuihop_service.http_api.responder import SUBJECT, usable_request_id
 from cuihop_service.observe.logs import FROM_ADDRESS
 
-_QUICK = f"{PATH}?".encode()
 _VERSIONS = ("1.0", "1.1")
 
 _CROWDED = GraphUnavailable("too many connections: close some, or try again in a moment")
@@ -42,7 +37,6 @@ class BoundedHttp(HttpToolsProtocol):
 
     Args:
         connections, heads: counts of all connections on the port, and of those that have not sent a whole head.
-        quick: answers plain requests for one distance; None leaves all to the application.
         begun: called when the connection is there, before it is counted.
     """
 
@@ -66,12 +60,10 @@ class BoundedHttp(HttpToolsProtocol):
         *,
         connections: AddressCount,
         heads: AddressCount,
-        quick: QuickDistance | None = None,
         begun: Callable[[], None] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self._quick = quick
         self._begun = begun
         self._connections_held = connections
         self._heads_held = heads
@@ -85,7 +77,6 @@ class BoundedHttp(HttpToolsProtocol):
         self._in_head = True
         self._in_body = False
         self._moved = False
-        self._at_once = False
         self._refusal: Response | None = None
         self._head = self._unfinished = self._headers = self._body = 0
         self._since = self._last = self.loop.time()
@@ -143,7 +134,6 @@ class BoundedHttp(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Start a request."""
         self._in_head = self._moved = True
-        self._at_once = False
         self._head = self._unfinished = self._headers = 0
         super().on_message_begin()
         cast("dict[str, Any]", self.scope)[SUBJECT] = self._subject
@@ -160,7 +150,7 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Answer a plain request, or hand the request to the application."""
+        """Hand the request to the application."""
         self._in_head, self._in_body, self._moved, self._body = False, True, True, 0
         if self._holds_head:
             self._holds_head = False
@@ -168,11 +158,6 @@ class BoundedHttp(HttpToolsProtocol):
         if self._late_timer is not None:
             self._late_timer.cancel()
             self._late_timer = None
-        if self.url.startswith(_QUICK) and (response := self._quick_response()) is not None:
-            self._at_once = True
-            self.transport.write(self._head_and_body(response))
-            self.on_response_complete()
-            return
         self._check_head()
         super().on_headers_complete()
 
@@ -189,8 +174,7 @@ class BoundedHttp(HttpToolsProtocol):
         if self._late_timer is not None:
             self._late_timer.cancel()
             self._late_timer = None
-        if not self._at_once:
-            super().on_message_complete()
+        super().on_message_complete()
 
     def pause_writing(self) -> None:
         """Start the time that a slow reader is given."""
@@ -203,25 +187,6 @@ class BoundedHttp(HttpToolsProtocol):
             self._answer_timer.cancel()
             self._answer_timer = None
         super().resume_writing()
-
-    def _quick_response(self) -> RawResponse | None:
-        """The response to a plain request; None where earlier answers come first, or the application answers it."""
-        parser = self.parser
-        if self._quick is None or self.flow.write_paused or self.transport.is_closing():
-            return None
-        if self.cycle is not None and not self.cycle.response_complete:
-            return None
-        if parser.get_method() != b"GET" or parser.get_http_version() != "1.1" or not parser.should_keep_alive():
-            return None
-        return self._quick.response(self.url[len(_QUICK) :], cast("dict[str, Any]", self.scope))
-
-    def _head_and_body(self, response: RawResponse) -> bytes:
-        """The bytes of a response."""
-        pieces = [STATUS_LINE[response.status]]
-        for name, value in (*self.server_state.default_headers, *response.headers):
-            pieces += (name, b": ", value, b"\r\n")
-        pieces += (b"\r\n", response.body)
-        return b"".join(pieces)
 
     def _check_head(self) -> None:
         """Refuse another version of HTTP, and a head without exactly one ``Host``."""
@@ -273,8 +238,7 @@ class BoundedHttp(HttpToolsProtocol):
         elif under_way is not None and under_way.response_started:
             self.transport.abort()
         else:
-            response.headers["Connection"] = "close"
-            self.transport.write(self._head_and_body(RawResponse.of(response)))
+            self.transport.write(message_of(response, self.server_state.default_headers))
             self.transport.close()
 
     def _malformed(self, problem: str) -> Response:
@@ -293,6 +257,13 @@ class BoundedHttp(HttpToolsProtocol):
 
     def _request_id(self) -> str:
         return usable_request_id(dict(self.headers or ()).get(b"x-request-id", b"").decode("latin-1"))
+
+
+def message_of(response: Response, headers: Iterable[tuple[bytes, bytes]] = ()) -> bytes:
+    """The bytes of a response that ends its connection, with more headers."""
+    all_headers = (*headers, *with_security_headers(response.raw_headers), (b"connection", b"close"))
+    lines = [b": ".join(header) + b"\r\n" for header in all_headers]
+    return b"".join([STATUS_LINE[response.status_code], *lines, b"\r\n", bytes(response.body)])
 
 
 def subject_of(certificate: Mapping[str, Any]) -> str | None:
