@@ -15,6 +15,8 @@ import urllib3
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from pydantic import BaseModel
 from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message
 
 from cuihop.operations import table
@@ -127,11 +129,11 @@ async def status_by_asgi(app: ASGIApp, query: bytes) -> int:
 
 def test_plain_distances_reach_no_route_on_any_server(service: RunningService) -> None:
     app = application(service.core, service.admission)
-    app.router.routes.clear()
+    app.router.routes[:] = [Route("/v1/distance", lambda request: Response(status_code=418))]
     pair = b"a=C0006121&b=C0018670"
     for query in (pair, pair + b"&direction=up", pair + b"&max_hops=3", pair + b"&direction=any&max_hops=1"):
         assert asyncio.run(status_by_asgi(app, query)) == 200
-    assert asyncio.run(status_by_asgi(app, b"%61=C0006121&b=C0018670")) == 404
+    assert asyncio.run(status_by_asgi(app, b"%61=C0006121&b=C0018670")) == 418
 
 
 @pytest.mark.parametrize(
