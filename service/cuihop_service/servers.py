@@ -25,7 +25,8 @@ from cuihop_service.guard.address_limits import HEAD_SECONDS, AddressCount, Addr
 from cuihop_service.http_api.application import application
 from cuihop_service.http_api.bounded_protocol import BoundedHttp, message_of
 from cuihop_service.http_api.problems import other_response
-from cuihop_service.http_api.responder import usable_request_id
+from cuihop_service.http_api.quick_distance import QuickDistance
+from cuihop_service.http_api.responder import Responder, usable_request_id
 
 _log = logging.getLogger("cuihop.service")
 
@@ -74,9 +75,11 @@ class Servers:
         self._http_task: asyncio.Task[None] | None = None
         self._tls: _TlsListener | None = None
         held, heads = limits.connection_count(connections), limits.head_count(connections)
-        protocol = partial(BoundedHttp, connections=held, heads=heads)
+        app = application(core, admission, more_routes=more_routes, hosts=hosts)
+        quick = QuickDistance(app, Responder(core, admission), hosts)
+        protocol = partial(BoundedHttp, connections=held, heads=heads, quick=quick)
         config = uvicorn.Config(
-            application(core, admission, more_routes=more_routes, hosts=hosts),
+            app,
             http=protocol,  # type: ignore[arg-type]
             ws="none",
             lifespan="off",

@@ -27,8 +27,12 @@ from cuihop_service.http_api.problems import fault_response, problem_response
 from cuihop_service.http_api.responder import PRIVATE_HEADERS, SUBJECT, Responder, usable_request_id, written
 from cuihop_service.request_context import Answer, ReleaseSession, RequestContext
 
-_PATH = "/v1/distance"
+PATH = "/v1/distance"
+"""Path of the request that takes the short way."""
+
 Headers: TypeAlias = list[tuple[bytes, bytes]]
+QuickResponse: TypeAlias = tuple[int, Headers, bytes]
+"""Status, headers and body."""
 
 _log = logging.getLogger("cuihop.service")
 
@@ -113,8 +117,8 @@ class QuickDistance:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See the ASGI specification."""
-        if scope["type"] == "http" and scope["path"] == _PATH and scope["method"] == "GET":
-            response = self._response(scope)
+        if scope["type"] == "http" and scope["path"] == PATH and scope["method"] == "GET":
+            response = self.response(scope)
             if response is not None:
                 status, headers, body = response
                 await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -122,7 +126,7 @@ class QuickDistance:
                 return
         await self._app(scope, receive, send)
 
-    def _response(self, scope: Scope) -> tuple[int, Headers, bytes] | None:
+    def response(self, scope: Scope) -> QuickResponse | None:
         """Status, headers and body; None where the request is not plain, or the guard waits."""
         responder = self._responder
         if not responder.core.is_quick():
@@ -158,7 +162,7 @@ class QuickDistance:
             answer = responder.core.distance(
                 question.a, question.b, direction=question.direction, max_hops=question.max_hops, context=context
             )
-            tag = responder.tag(_PATH, text, answer.digest, context.caller)
+            tag = responder.tag(PATH, text, answer.digest, context.caller)
             return answer
 
         try:
