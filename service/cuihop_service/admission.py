@@ -123,12 +123,12 @@ class Observers(Observer):
 
     def __init__(self, *observers: Observer) -> None:
         self._observers = observers
-        self._started = [observer.started for observer in observers]
+        self._started = [None if type(o).started is Observer.started else o.started for o in observers]
         self._finished = [observer.finished for observer in reversed(observers)]
 
     def started(self, info: RequestInfo) -> Sequence[Any]:
-        """Call each, and collect their tokens."""
-        return [_logged(started, info) for started in self._started]
+        """Call each that notes it, and collect their tokens."""
+        return [None if started is None else _logged(started, info) for started in self._started]
 
     def finished(self, outcome: RequestOutcome, token: Any) -> None:
         """Call each with its own token."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator, Sequence
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 import orjson
 
+_PAIRS = re.compile(rb'"pairs": ?(?=\[\[")')
 _LENGTH = 8
 _LOW_DIGITS = 10_000
 
@@ -40,13 +42,25 @@ class KeyedPairs(Sequence[tuple[str, str]]):
         True
         """
         try:
-            text = orjson.dumps(pairs)
-            rows = np.frombuffer(text[1:-1] + b",", dtype=_IN_JSON)
+            return cls.in_json(orjson.dumps(pairs))
         except (TypeError, ValueError):
             return None
-        # The JSON of such pairs has one form, so that all are checked at once.
+
+    @classmethod
+    def in_json(cls, text: bytes) -> KeyedPairs | None:
+        """The pairs of a list in JSON, with a space after each comma or none; None as in `of`."""
+        spaced = b" " in text
+        if spaced:
+            text = text.replace(b", ", b",")
+        if len(text) % _IN_JSON.itemsize != 1:
+            return None
+        rows = np.frombuffer(text[1:-1] + b",", dtype=_IN_JSON)
+        # Such pairs have one form, so that all are checked at once.
         framed = (rows["begin"] == b'["') & (rows["between"] == b'","') & (rows["end"] == b'"],')
         if not framed.all() or text.count(b'"') != 4 * len(rows) or b"\\" in text or not text.isascii():
+            return None
+        comma_within = spaced and text.count(b",") != 2 * len(rows) - 1
+        if comma_within or np.frombuffer(text, np.uint8).min() < ord(" "):
             return None
         return cls(np.column_stack((rows["a"], rows["b"])).ravel().astype(np.uint64))
 
@@ -80,6 +94,27 @@ class KeyedPairs(Sequence[tuple[str, str]]):
     def __iter__(self) -> Iterator[tuple[str, str]]:
         texts = [text.decode("ascii") for text in self.keys.astype(">u8").view(f"S{_LENGTH}").tolist()]
         return zip(texts[::2], texts[1::2], strict=True)
+
+
+def parsed_batch(body: bytes) -> Any:
+    """A batch from its JSON, its pairs as `KeyedPairs` without an object for each; None where they have another form.
+
+    >>> parsed_batch(b'{"pairs":[["C0006121","C0018670"]],"max_hops":3}')["max_hops"]
+    3
+    """
+    match = _PAIRS.search(body)
+    if match is None or b"\\" in body or body.count(b'"pairs"') != 1:
+        return None
+    first = match.end()
+    last = body.find(b'"]]', first) + 3
+    pairs = KeyedPairs.in_json(body[first:last])
+    if pairs is None:
+        return None
+    try:
+        batch = orjson.loads(body[:first] + b"[]" + body[last:])
+    except ValueError:
+        return None
+    return {**batch, "pairs": pairs} if isinstance(batch, dict) and batch.get("pairs") == [] else None
 
 
 @functools.cache

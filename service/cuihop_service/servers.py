@@ -23,9 +23,9 @@ from cuihop_service.core import ConceptService
 from cuihop_service.grpc_api.server import GrpcServer, TlsFiles
 from cuihop_service.guard.address_limits import HEAD_SECONDS, AddressCount, AddressLimits, network_of
 from cuihop_service.http_api.application import application
-from cuihop_service.http_api.bounded_protocol import BoundedHttp
+from cuihop_service.http_api.bounded_protocol import BoundedHttp, message_of
 from cuihop_service.http_api.problems import other_response
-from cuihop_service.http_api.quick_distance import QuickDistance, RawResponse
+from cuihop_service.http_api.quick_distance import QuickDistance
 from cuihop_service.http_api.responder import Responder, usable_request_id
 
 _log = logging.getLogger("cuihop.service")
@@ -75,10 +75,11 @@ class Servers:
         self._http_task: asyncio.Task[None] | None = None
         self._tls: _TlsListener | None = None
         held, heads = limits.connection_count(connections), limits.head_count(connections)
-        quick = QuickDistance(Responder(core, admission), hosts=hosts)
+        app = application(core, admission, more_routes=more_routes, hosts=hosts)
+        quick = QuickDistance(app, Responder(core, admission), hosts)
         protocol = partial(BoundedHttp, connections=held, heads=heads, quick=quick)
         config = uvicorn.Config(
-            application(core, admission, more_routes=more_routes, hosts=hosts),
+            app,
             http=protocol,  # type: ignore[arg-type]
             ws="none",
             lifespan="off",
@@ -229,9 +230,8 @@ async def _refused_plain_http(accepted: socket.socket) -> bool:
         host = _HOST.search(await loop.sock_recv(accepted, 65_536))
         name = host[1].decode() if host else ":".join(map(str, accepted.getsockname()[:2]))
         detail = f"this port speaks TLS: https://{name}"
-        answer = RawResponse.of(other_response(400, "INVALID_INPUT", detail, usable_request_id("")))
-        lines = [b"HTTP/1.1 400 Bad Request", b"connection: close", *map(b": ".join, answer.headers), b"", answer.body]
-        await asyncio.wait_for(loop.sock_sendall(accepted, b"\r\n".join(lines)), HEAD_SECONDS)
+        answer = message_of(other_response(400, "INVALID_INPUT", detail, usable_request_id("")))
+        await asyncio.wait_for(loop.sock_sendall(accepted, answer), HEAD_SECONDS)
         accepted.shutdown(socket.SHUT_WR)
     except BaseException:
         loop.remove_reader(accepted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -243,8 +244,10 @@ def _checked(scores: Mapping[str, Mapping[str, float]]) -> _Scored:
             if not isinstance(name, str):
                 raise InputError("not a name", found=repr(name), expected="texts as names of queries and documents")
     listed = list(chain.from_iterable(documents.values() for documents in scores.values()))
-    plain = set(map(type, listed)) <= {float}
-    values = np.array(listed if plain else [_number(score) for score in listed], dtype=np.float64)
+    try:
+        values = np.frombuffer(array("d", listed), dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        values = np.array([_number(score) for score in listed], dtype=np.float64)
     lengths = np.fromiter(map(len, scores.values()), dtype=np.int64, count=len(scores))
     if not np.isfinite(values).all():
         wrong = int(np.flatnonzero(~np.isfinite(values))[0])
@@ -272,7 +275,9 @@ def _descending(scored: _Scored, ties: Ties) -> Int64:
     starts = np.cumsum(lengths) - lengths
     owners = np.repeat(np.arange(len(lengths)), lengths)
     width = int(lengths.max(initial=0))
-    if width * len(lengths) <= _SPARSEST * len(values):
+    if width * len(lengths) == len(values):
+        order = (np.argsort(-values.reshape(len(lengths), width), axis=1) + starts[:, np.newaxis]).ravel()
+    elif width * len(lengths) <= _SPARSEST * len(values):
         inside = np.arange(width) < lengths[:, np.newaxis]
         table = np.full(inside.shape, np.inf)
         table[inside] = -values

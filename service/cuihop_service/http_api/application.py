@@ -28,6 +28,7 @@ from cuihop_service.http_api.problems import (
     other_response,
     problem_response,
 )
+from cuihop_service.http_api.quick_distance import QuickDistance
 from cuihop_service.http_api.responder import Responder, request_id_of, request_info
 from cuihop_service.http_api.routes import ANNOTATE_PATH, routes
 from cuihop_service.observe.metrics import Metrics
@@ -124,6 +125,7 @@ def application(
     if "*" not in hosts:
         app.add_middleware(AllowedHosts, hosts=hosts)
     app.add_middleware(AnswerHeaders)
+    app.add_middleware(QuickDistance, responder=responder, hosts=hosts)
     return app
 
 

@@ -74,7 +74,7 @@ class _PairsOrSets(RequestBody):
 
 def _as_keys(pairs: Any, validate: ValidatorFunctionWrapHandler) -> Any:
     """Pairs as keys in one step if all identifiers have eight characters; otherwise the validation of the schema."""
-    keyed = KeyedPairs.of(pairs)
+    keyed = pairs if isinstance(pairs, KeyedPairs) else KeyedPairs.of(pairs)
     return validate(pairs) if keyed is None else keyed
 
 

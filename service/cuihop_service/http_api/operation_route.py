@@ -10,12 +10,17 @@ from typing import Any, get_args
 import orjson
 from fastapi import Request
 from fastapi.routing import APIRoute
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from cuihop.errors import InputError
 from cuihop.files.text_lines import shortened
 from cuihop.operations.invalid_values import in_json, meant
+from cuihop.operations.table import DISTANCES
+from cuihop_service.keyed_pairs import parsed_batch
 
+_JSON = "application/json"
 _WHOLE_NUMBER = re.compile("-?[0-9]{1,20}", re.ASCII)
 
 
@@ -32,7 +37,9 @@ class CheckedRoute(APIRoute):
         async def checked(request: Request) -> Response:
             if request.scope["query_string"]:
                 _check_query(request, parameters)
-            return await handler(self.request_class(request.scope, request.receive))
+            if not isinstance(request, self.request_class):
+                request = self.request_class(request.scope, request.receive)
+            return await handler(request)
 
         return checked
 
@@ -41,20 +48,52 @@ class _OrjsonRequest(Request):
     """A request whose JSON orjson reads."""
 
     async def json(self) -> Any:
-        """The body; read by the standard library where orjson refuses it, for the same errors as the framework's."""
+        """The body."""
         if not hasattr(self, "_json"):
-            body = await self.body()
-            try:
-                self._json = orjson.loads(body)
-            except ValueError:
-                self._json = json.loads(body)
+            self._json = parsed(await self.body())
         return self._json
 
 
+def parsed(body: bytes) -> Any:
+    """A body; read by the standard library where orjson refuses it, for the same errors as the framework's."""
+    try:
+        return orjson.loads(body)
+    except ValueError:
+        return json.loads(body)
+
+
 class OperationRoute(CheckedRoute):
-    """A checked route that reads JSON with orjson, which makes numbers of more than 64 bits inexact."""
+    """A checked route that reads JSON with orjson, which makes numbers of more than 64 bits inexact.
+
+    A batch of distances in plain form goes to its function without the framework, which takes longer than a thousand
+    distances. Any other is left to the framework, which also words the errors.
+    """
 
     request_class = _OrjsonRequest
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """See FastAPI."""
+        handler = super().get_route_handler()
+        if self.name != DISTANCES.name or self.body_field is None:
+            return handler
+        model: Any = self.body_field.field_info.annotation
+
+        async def batch(request: Request) -> Response:
+            request = _OrjsonRequest(request.scope, request.receive)
+            if request.headers.get("content-type") == _JSON and not request.scope["query_string"]:
+                try:
+                    plain = parsed_batch(await request.body())
+                except Exception as error:  # as the framework has it
+                    raise HTTPException(400, "There was an error parsing the body") from error
+                try:
+                    body = model.model_validate(plain)  # None is not valid either
+                except ValidationError:
+                    return await handler(request)
+                response: Response = await self.endpoint(request=request, body=body)
+                return response
+            return await handler(request)
+
+        return batch
 
 
 def _types(annotation: object) -> set[object]:

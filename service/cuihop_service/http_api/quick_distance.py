@@ -1,24 +1,23 @@
-"""``GET /v1/distance`` without the framework: the most frequent request takes the shortest way.
+"""``GET /v1/distance`` without the framework: the most frequent request takes the shortest way, on any ASGI server.
 
-Only a request in plain form is answered here. Anything else in the query string, from an unknown parameter to an
-escaped character or what may be a name in place of an identifier, or in the head, from a time limit to a tag, is left
-to the documented route, which also words the errors.
+Only a request in plain form is answered here. Anything else in the query string, from an unknown parameter or another
+order to an escaped character or what may be a name in place of an identifier, or in the head, from a time limit to a
+tag, is left to the documented route, which also words the errors.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from typing import TypeAlias
 from urllib.parse import parse_qsl
 
-from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cuihop.answer_fields import fields_of
 from cuihop.errors import CuihopError
-from cuihop.graph import DIRECTIONS
+from cuihop.graph import DIRECTIONS, checked_direction
 from cuihop.operations.answers import DistanceAnswer
 from cuihop.operations.requests import DistanceRequest
 from cuihop.remote.activation import ACTIVATION_HEADER, Activation
@@ -31,9 +30,14 @@ from cuihop_service.request_context import Answer, ReleaseSession, RequestContex
 PATH = "/v1/distance"
 """Path of the request that takes the short way."""
 
+Headers: TypeAlias = list[tuple[bytes, bytes]]
+QuickResponse: TypeAlias = tuple[int, Headers, bytes]
+"""Status, headers and body."""
+
 _log = logging.getLogger("cuihop.service")
 
-_PLAIN = re.compile(r"[A-Za-z:._-]{0,32}[0-9]{3}[A-Za-z0-9:._-]{0,29}")  # no name: see `may_be_name`
+_PLAIN = "([A-Za-z:._-]{0,32}[0-9]{3}[A-Za-z0-9:._-]{0,29})"  # no name: see `may_be_name`
+_QUERY = re.compile(f"a={_PLAIN}&b={_PLAIN}(?:&direction=({'|'.join(DIRECTIONS)}))?(?:&max_hops=([0-9]{{1,9}}))?")
 _FOR_THE_ROUTE = frozenset(
     {
         *(b"if-none-match", b"x-timeout-seconds", b"traceparent", b"origin"),
@@ -47,31 +51,21 @@ _HEADERS = (
     *((name.lower().encode(), value.encode()) for name, value in PRIVATE_HEADERS.items()),
     *SECURITY_HEADERS,
 )
-_MOST_DIGITS = 9  # the documented route accepts up to ten
 
 
 def plain_query(query: str) -> DistanceRequest | None:
-    """The request in a plain query string; None for any other.
+    """The request in a plain query string, its parameters in their own order; None for any other.
 
     >>> plain_query("a=C0006121&b=C0018670&max_hops=3")
     DistanceRequest(a='C0006121', b='C0018670', direction='any', max_hops=3, within_sabs=())
     >>> plain_query("a=C0006121&b=C0018670&max_hops=-3") is None
     True
     """
-    fields: dict[str, Any] = {}
-    for part in query.split("&"):
-        name, _, value = part.partition("=")
-        if name in fields:
-            return None
-        if name == "max_hops":
-            if not (value.isascii() and value.isdigit()) or len(value) > _MOST_DIGITS:
-                return None
-            fields[name] = int(value)
-        elif _PLAIN.fullmatch(value) is not None if name in {"a", "b"} else name == "direction" and value in DIRECTIONS:
-            fields[name] = value
-        else:
-            return None
-    return DistanceRequest(**fields) if "a" in fields and "b" in fields else None
+    match = _QUERY.fullmatch(query)
+    if match is None:
+        return None
+    a, b, direction, bound = match.groups()
+    return DistanceRequest(a, b, checked_direction(direction or "any"), None if bound is None else int(bound))
 
 
 def plain_head(
@@ -108,37 +102,36 @@ def plain_head(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class RawResponse:
-    """A response, ready to be written, with ``content-length`` among its headers; names are in lower case."""
-
-    status: int
-    headers: Sequence[tuple[bytes, bytes]]
-    body: bytes
-
-    @classmethod
-    def of(cls, response: Response) -> RawResponse:
-        """The framework's response, with its body in memory."""
-        return cls(response.status_code, with_security_headers(response.raw_headers), bytes(response.body))
-
-
 class QuickDistance:
-    """Answers plain requests for one distance, where the index answers at once.
+    """Middleware that answers plain requests for one distance, where the index answers at once.
 
     Args:
         responder: of the same core and admission as the documented route's, so that tags are the same.
+        hosts: the values of ``Host`` that are answered; ``*`` is any.
     """
 
-    def __init__(self, responder: Responder, *, hosts: Sequence[str]) -> None:
+    def __init__(self, app: ASGIApp, responder: Responder, hosts: Sequence[str]) -> None:
+        self._app = app
         self._responder = responder
         self._hosts = frozenset(host.encode() for host in hosts)
 
-    def response(self, query: bytes, scope: Mapping[str, Any]) -> RawResponse | None:
-        """The response, without a turn of the event loop; None where the request is not plain, or the guard waits."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See the ASGI specification."""
+        if scope["type"] == "http" and scope["path"] == PATH and scope["method"] == "GET":
+            response = self.response(scope)
+            if response is not None:
+                status, headers, body = response
+                await send({"type": "http.response.start", "status": status, "headers": headers})
+                await send({"type": "http.response.body", "body": body})
+                return
+        await self._app(scope, receive, send)
+
+    def response(self, scope: Scope) -> QuickResponse | None:
+        """Status, headers and body; None where the request is not plain, or the guard waits."""
         responder = self._responder
         if not responder.core.is_quick():
             return None
-        text = query.decode("latin-1")
+        text = scope["query_string"].decode("latin-1")
         question = plain_query(text)
         head = None if question is None else plain_head(scope["headers"], self._hosts)
         if question is None or head is None:
@@ -174,22 +167,27 @@ class QuickDistance:
 
         try:
             answer = responder.admission.at_once(info, job)
-        except CuihopError as error:
-            refused = RawResponse.of(problem_response(error, info.request_id))
-            return replace(refused, headers=[*refused.headers, *_activation_header(session)])
-        except Exception:
-            _log.exception("an answer failed")
-            return RawResponse.of(fault_response(info.request_id))
+        except Exception as error:
+            if isinstance(error, CuihopError):
+                refusal = problem_response(error, info.request_id)
+            else:
+                _log.exception("an answer failed")
+                refusal = fault_response(info.request_id)
+            headers = with_security_headers(refusal.raw_headers) + _activation_header(session)
+            return refusal.status_code, headers, bytes(refusal.body)
         body = written(answer, fields_of(DistanceAnswer.of_hops(answer.value, question)))
-        headers = (
-            (b"x-request-id", info.request_id.encode("latin-1")),
-            (b"etag", tag.encode("latin-1")),
-            (b"content-length", b"%d" % len(body)),
-            *_HEADERS,
-            *_activation_header(session),
+        return (
+            200,
+            [
+                (b"x-request-id", info.request_id.encode("latin-1")),
+                (b"etag", tag.encode("latin-1")),
+                (b"content-length", b"%d" % len(body)),
+                *_HEADERS,
+                *_activation_header(session),
+            ],
+            body,
         )
-        return RawResponse(200, headers, body)
 
 
-def _activation_header(session: ReleaseSession) -> Sequence[tuple[bytes, bytes]]:
-    return () if session.served is None else ((_ACTIVATION, str(session.served).encode()),)
+def _activation_header(session: ReleaseSession) -> Headers:
+    return [] if session.served is None else [(_ACTIVATION, str(session.served).encode())]

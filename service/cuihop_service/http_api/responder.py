@@ -19,6 +19,7 @@ from cuihop.remote.activation import ACTIVATION_HEADER
 from cuihop_service.admission import Admission, RequestInfo
 from cuihop_service.callers import Caller, Scope
 from cuihop_service.core import ConceptService
+from cuihop_service.http_api.operation_route import parsed
 from cuihop_service.request_context import Answer, Cancelled, ReleaseSession, RequestContext
 
 T = TypeVar("T")
@@ -92,8 +93,8 @@ class Responder:
             return None if tags == "*" else written(answer, fields(answer.value)), tag
 
         if content is None and request.method != "GET":
-            body = await request.json()  # parsed before
-            content = lambda: body  # noqa: E731 - half of it would be a signature
+            body = await request.body()  # read before
+            content = lambda: parsed(body)  # noqa: E731 - half of it would be a signature
         info = self.request_info(request, operation, size=size, scope=scope, quick=quick, content=content)
         answer, tag = await until_gone(request, self.admission.answer(info, body_and_tag), quick=quick)
         headers = {"X-Request-Id": info.request_id}

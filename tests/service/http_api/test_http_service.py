@@ -7,7 +7,7 @@ import gzip
 import json
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from typing import Any
 
 import pytest
@@ -15,10 +15,13 @@ import urllib3
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from pydantic import BaseModel
 from starlette.requests import Request
-from starlette.types import Message
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message
 
 from cuihop.operations import table
 from cuihop_server import RunningService, running_service
+from cuihop_service.http_api.application import application
 from cuihop_service.http_api.models import AnswerBody, ProblemBody, answer_model
 from cuihop_service.http_api.quick_distance import plain_head, plain_query
 from cuihop_service.http_api.responder import until_gone
@@ -86,7 +89,9 @@ def test_an_answer_can_be_kept_and_asked_again(call: Caller) -> None:
     "query",
     [
         "a=C0006121&b=C0018670",
+        "a=C0006121&b=C0018670&direction=up&max_hops=2",
         "a=C0006121&b=C0018670&max_hops=2&direction=up",
+        "a=C9000901&b=C0018670&direction=down",
         "direction=down&b=C0018670&a=C9000901",
         f"a=C0006121&b={UNKNOWN}",
         "a=brain&b=C9000902",
@@ -103,6 +108,32 @@ def test_the_short_way_gives_the_answers_of_the_documented_route(call: Caller, q
     }
     if tag is not None:
         assert call.get(f"/v1/distance?{query}", if_none_match=tag).status == 304
+
+
+async def status_by_asgi(app: ASGIApp, query: bytes) -> int:
+    """Status of the answer of an application without its server."""
+    sent: list[MutableMapping[str, Any]] = []
+    scope = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
+             "path": "/v1/distance", "raw_path": b"/v1/distance", "root_path": "", "query_string": query,
+             "headers": [(b"host", b"localhost")], "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2)}  # fmt: skip
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    return int(sent[0]["status"])
+
+
+def test_plain_distances_reach_no_route_on_any_server(service: RunningService) -> None:
+    app = application(service.core, service.admission)
+    app.router.routes[:] = [Route("/v1/distance", lambda request: Response(status_code=418))]
+    pair = b"a=C0006121&b=C0018670"
+    for query in (pair, pair + b"&direction=up", pair + b"&max_hops=3", pair + b"&direction=any&max_hops=1"):
+        assert asyncio.run(status_by_asgi(app, query)) == 200
+    assert asyncio.run(status_by_asgi(app, b"%61=C0006121&b=C0018670")) == 418
 
 
 @pytest.mark.parametrize(

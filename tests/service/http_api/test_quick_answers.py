@@ -25,7 +25,7 @@ from cuihop_service.admission import RequestInfo
 from cuihop_service.callers import ANONYMOUS, Caller, Rate
 from cuihop_service.guard.configured_guard import ConfiguredGuard
 from cuihop_service.guard.rates import Rates, SharedRates
-from cuihop_service.keyed_pairs import KeyedPairs
+from cuihop_service.keyed_pairs import KeyedPairs, parsed_batch
 from cuihop_service.worker import spare_collector
 from example_graph import ISOLATED, UNKNOWN, example_graph
 from waiting import wait_until_still
@@ -108,6 +108,46 @@ def test_pairs_as_keys_are_the_same_pairs(pairs: list[tuple[str, str]]) -> None:
         assert list(keyed) == pairs
         assert [keyed[i] for i in range(len(pairs))] == pairs
         assert list(keyed[1:]) == pairs[1:]
+
+
+SPACES = st.sampled_from(["", " ", "  ", "\n"])
+
+
+@given(
+    pairs=st.lists(st.tuples(CUIS, CUIS) | st.tuples(IDENTIFIERS, IDENTIFIERS), max_size=6),
+    others=st.dictionaries(
+        st.sampled_from(["max_hops", "pairs", "within_sabs"]), st.none() | st.lists(CUIS), max_size=2
+    ),
+    comma=SPACES,
+    colon=SPACES,
+    cut=st.integers(-3, 3),
+)
+def test_a_batch_in_plain_form_is_read_as_json(
+    pairs: list[tuple[str, str]], others: dict[str, Any], comma: str, colon: str, cut: int
+) -> None:
+    """Keys that stand twice, other fields, spaces, and bodies that are cut or go on."""
+    fields = [("pairs", pairs), *others.items(), ("x", {"pairs": pairs} if cut == 2 else "a, b")]
+    texts = [f"{json.dumps(n)}:{colon}{json.dumps(v, separators=(',' + comma, ':' + colon))}" for n, v in fields]
+    body = ("{" + ",".join(texts) + "}" + "]" * (cut == 3)).encode()
+    body = body[: cut or None] if cut < 0 else body
+    batch = parsed_batch(body)
+    if batch is None:
+        return
+    expected = json.loads(body)
+    assert list(batch) == list(expected)
+    assert [list(pair) for pair in batch.pop("pairs")] == expected.pop("pairs")
+    assert batch == expected
+
+
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+def test_batches_as_clients_write_them_are_in_plain_form(separators: tuple[str, str]) -> None:
+    pairs = [["C0006121", "C0018670"], ["C0042449", "C0005847"]]
+    body = json.dumps({"direction": "up", "pairs": pairs, "max_hops": 3}, separators=separators)
+    batch = parsed_batch(body.encode())
+    assert batch is not None
+    assert [list(pair) for pair in batch["pairs"]] == pairs
+    for other in ("C00061\t1", "C00, 121", "C00,6121", "C0006121\\n", "C000612é"):
+        assert parsed_batch(body.replace("C0006121", other).encode()) is None or other == "C00,6121"
 
 
 @given(
