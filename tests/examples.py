@@ -1,6 +1,6 @@
 """The number of examples that a property is tried on: a dial, not a constant of each test.
 
-``make test`` tries 25, ``make test-all`` 60, and ``--hypothesis-profile=nightly`` thousands, which differ from night
+``make test`` tries 25, ``make test-all`` 100, and ``--hypothesis-profile=nightly`` thousands, which differ from night
 to night; the others are the same in every run, so that a failure is a change's.
 """
 
@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 
 __all__ = ["examples", "is_nightly", "register_profiles"]
 
-_COUNTS = {"default": 25, "all": 60, "nightly": 5_000}
+_COUNTS = {"default": 25, "all": 100, "nightly": 5_000}
 
 
 def register_profiles() -> None:

@@ -25,7 +25,7 @@ from cuihop.errors import SnapshotError, SnapshotTooNew
 from cuihop.graph import DIRECTIONS
 from cuihop.identifiers import EXPECTED
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 LARGEST_POSITION = (1 << 31) - 1
 """Most concepts, neighbours or names of a snapshot: their positions are int32."""
 
@@ -77,8 +77,13 @@ def read_header(view: Any, size: int, origin: str) -> tuple[dict[str, Any], list
         raise SnapshotError(f"{origin}: not a cuihop snapshot; found {magic!r} at its start, expected {_MAGIC!r}")
     if version > FORMAT_VERSION:
         raise SnapshotTooNew(
-            f"{origin}: made by a newer cuihop: snapshot format {version}, and this one reads up to {FORMAT_VERSION}. "
+            f"{origin}: made by a newer cuihop: snapshot format {version}, and this one reads {FORMAT_VERSION}. "
             "Upgrade cuihop, or build the snapshot again with this version."
+        )
+    if 0 < version < FORMAT_VERSION:
+        raise SnapshotError(
+            f"{origin}: made by an older cuihop: snapshot format {version}, and this one reads {FORMAT_VERSION}. "
+            "Build it again with this version."
         )
     if version != FORMAT_VERSION:
         raise _damaged(origin, f"format {version}")
