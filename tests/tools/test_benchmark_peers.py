@@ -36,7 +36,7 @@ class Processor:
 
 
 def failures(peers: ModuleType, ours: Iterable[float], theirs: Iterable[float], recorded: float | None) -> list[str]:
-    """What is said of a task that takes such times, its first, which compiles, included."""
+    """The failures of a task that takes these times, of which the first is not measured."""
     mine, other = Processor(ours), Processor(theirs)
     task = peers.Task("a task", "peer", mine.work, other.work, 0.5, (mine.clock, other.clock))
     found: list[str] = peers.compare(iter([task]), recorded and {("a task", "peer"): recorded}, peers.Measurement())
