@@ -104,7 +104,7 @@ MODULES = (
     ),
     Module(
         "How long does a Neo4j server take?", "neo4j_store",
-        ("--concepts", "500", "--rows", "5000", "--heap", "1g", "--only", "online"),
+        ("--concepts", "500", "--rows", "5000", "--heap", "1g", "--short-lived", "--only", "online"),
     ),
 )  # fmt: skip
 
