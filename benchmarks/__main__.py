@@ -70,7 +70,7 @@ MODULES = (
            ("--concepts", "2000", "--rows", "20000", "--entries", "2000")),
     Module(
         "How many requests a second does the service answer?", "service",
-        ("--concepts", "2000", "--rows", "20000", "--seconds", "1", "--rounds", "1", "--only", "4 c", "--workers", "1"),
+        ("--concepts", "2000", "--rows", "20000", "--seconds", "1", "--rounds", "1", "--only", "4 c", "--workers"),
     ),
     Module("What does authentication cost?", "guard", ("--calls", "500")),
     Module("How long does a whole evaluation take?", "rocov2"),
@@ -92,7 +92,7 @@ MODULES = (
         ("--images", "1000", "--kills", "0"),
     ),
     Module("What does a measure take, beside plain Python and the usual tools?", "measures",
-        ("--most", "100", "--queries", "100", "--tools", "cuihop", "pytrec_eval", "scikit-learn")),
+        ("--most", "100", "--queries", "100", "--tools", "cuihop", "pytrec_eval")),
     Module(
         "How long does similarity take?", "similarity",
         ("--terms", "300", "--subset", "30", "--pairs", "100", "--peers", "nxontology", "NetworkX", "semsimian", "wn"),
