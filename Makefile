@@ -33,6 +33,7 @@ DOCKER ?= docker
 IMAGE ?= cuihop
 
 MODELS := .cache/caption-models
+MODELS_INSTALL = $(if $(UV),$(UV) pip install --python $(MODELS)/bin/python,$(MODELS)/bin/python -m pip install) --quiet
 
 NEO4J_DATA ?= .cache/neo4j
 NEO4J_PORT ?= 7687
@@ -108,11 +109,11 @@ model-environment: $(MODELS)/.ready
 # transformers 5, and beside it 4.49, that of the organisers' programs, for the packages that need it. AlignScore asks for
 # NumPy 1 without needing it.
 $(MODELS)/.ready: tests/adapters/model_packages.txt
-	@echo "Setting up $(MODELS) with pip: some minutes and 6 GB"
+	@echo "Setting up $(MODELS): some minutes and 6 GB"
 	@$(PYTHON) -m venv --clear $(MODELS)
-	@$(MODELS)/bin/python -m pip install --quiet --requirement tests/adapters/model_packages.txt
-	@$(MODELS)/bin/python -m pip install --quiet --no-deps alignscore-speedofmagic==0.1.4
-	@$(MODELS)/bin/python -m pip install --quiet --no-deps --target $(MODELS)/transformers-4 \
+	@$(MODELS_INSTALL) --requirement tests/adapters/model_packages.txt
+	@$(MODELS_INSTALL) --no-deps alignscore-speedofmagic==0.1.4
+	@$(MODELS_INSTALL) --no-deps --target $(MODELS)/transformers-4 \
 	    transformers==4.49.0 tokenizers==0.21.4 huggingface-hub==0.36.0
 	@touch $@
 

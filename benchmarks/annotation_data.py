@@ -28,7 +28,7 @@ DISEASES = ("DOID", "MONDO")
 """Vocabularies of diseases."""
 _CONSO = "rrf_open/MRCONSO.RRF.gz"
 _DOID = "hierarchies/doid_2016-09-01.obo.gz"
-_AT_SCALE = ("NCBITaxon", "CHEBI", "MONDO", "UBERON", "EFO", "CL")
+_AT_SCALE = ("CL", "EFO", "UBERON", "MONDO", "CHEBI", "NCBITaxon")
 _UMLS = re.compile(r"UMLS_CUI:(C\d{7})")
 _SYNONYM = re.compile(r'synonym: "(.*)" EXACT ')
 

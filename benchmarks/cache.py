@@ -32,7 +32,6 @@ from measurement import Measurement, arguments_of, require, resident_megabytes
 
 Pairs = list[tuple[str, str]]
 BATCH = 1_000
-FILLED = 200_000
 
 
 def made_graph(concepts: int, rows: int) -> tuple[SnapshotGraph, Pairs, Pairs]:
@@ -64,11 +63,11 @@ def micros(call: Callable[[], object], count: int, repeats: int = 5) -> float:
     return float(np.median(spent))
 
 
-def memory_of_an_entry() -> float:
+def memory_of_an_entry(entries: int) -> float:
     """Bytes, measured at the process while its heap is fresh; with the key, and after twice as many were evicted."""
     before = resident_megabytes()
-    memory = LocalCache(FILLED)
-    memory.store((f"C{i:07d}|C{i * 7 % 9_999_991:07d}", i % 12) for i in range(3 * FILLED))
+    memory = LocalCache(entries)
+    memory.store((f"C{i:07d}|C{i * 7 % 9_999_991:07d}", i % 12) for i in range(3 * entries))
     return (resident_megabytes() - before) * 1e6 / len(memory)
 
 
@@ -101,8 +100,9 @@ def main() -> None:
     parser = arguments_of(__doc__)
     parser.add_argument("--concepts", type=int, default=1_000_000)
     parser.add_argument("--rows", type=int, default=20_000_000)
+    parser.add_argument("--entries", type=int, default=200_000, help="of a cache whose memory is measured")
     options = parser.parse_args()
-    entry_bytes = memory_of_an_entry()
+    entry_bytes = memory_of_an_entry(options.entries)
     graph, far, near = made_graph(options.concepts, options.rows)
     print(f"{graph.release.concepts:,} concepts, {graph.release.edges:,} edges, {platform.machine()}, "
           f"Python {platform.python_version()}, cachetools {version('cachetools')}, "
@@ -151,12 +151,12 @@ def main() -> None:
     if program is not None:
         with running_redis(program) as addresses:
             for place, address in zip(("Unix socket", "TCP loopback"), addresses, strict=True):
-                through_redis(graph, far, address, place, row)
+                through_redis(graph, far, address, place, options.entries, row)
     results.save(options.json)
 
 
 def through_redis(
-    graph: SnapshotGraph, pairs: Pairs, address: str, place: str, row: Callable[[str, float, str], None]
+    graph: SnapshotGraph, pairs: Pairs, address: str, place: str, entries: int, row: Callable[[str, float, str], None]
 ) -> None:
     """What the shared level takes."""
     shared = RedisCache(address, timeout=1.0)
@@ -175,9 +175,9 @@ def through_redis(
     row(f"Redis by {place}, writing a batch of 1,000", micros(lambda: shared.store("f" * 64, answers), BATCH), unit)
     client.flushall()
     before = client.info("memory")["used_memory"]
-    for first in range(0, FILLED, BATCH):
+    for first in range(0, entries, BATCH):
         shared.store("f" * 64, {f"C{i:07d}|C{i * 7 % 9_999_991:07d}": 5 for i in range(first, first + BATCH)})
-    row(f"memory of an entry in Redis ({place})", (client.info("memory")["used_memory"] - before) / FILLED, "bytes")
+    row(f"memory of an entry in Redis ({place})", (client.info("memory")["used_memory"] - before) / entries, "bytes")
     require(not shared.statistics.errors, "Redis answered throughout")
     shared.close()
     client.close()

@@ -34,26 +34,29 @@ _MOST_FOR_A_PEER = 200
 _GRAPH = ("any_indptr", "any_indices", "cuis")  # what a search reads
 
 
+def random_pairs(graph: SnapshotGraph, rng: np.random.Generator, count: int) -> Pairs:
+    """So many pairs of concepts, but for the component of two."""
+    pick = rng.integers(2, graph.release.concepts, (2, count)) + 1
+    return [(f"C{a:07d}", f"C{b:07d}") for a, b in zip(*pick.tolist(), strict=True)]
+
+
 def kinds_of_pairs(graph: SnapshotGraph, count: int) -> dict[str, Pairs]:
     """So many pairs of each kind, by name."""
     rng = np.random.default_rng(7)
-    concepts = graph.release.concepts
-    cuis = [f"C{number:07d}" for number in range(1, concepts + 1)]
-    pick = rng.integers(2, concepts, (2, count))
-    random_pairs = [(cuis[a], cuis[b]) for a, b in zip(*pick.tolist(), strict=True)]
+    drawn = random_pairs(graph, rng, count)
     near = []
-    for cui, steps in zip((a for a, _ in random_pairs), rng.integers(2, 5, count).tolist(), strict=True):
+    for cui, steps in zip((a for a, _ in drawn), rng.integers(2, 5, count).tolist(), strict=True):
         here = cui
         for _ in range(steps):
             around = graph.neighbours([here], hops=1, limit=64)[0]
             here = around[int(rng.integers(0, len(around)))].cui
         near.append((cui, here))
-    hubs = [cuis[place] for place in np.argsort(-np.diff(graph.sections["down_indptr"]))[:20].tolist()]
+    hubs = [f"C{1 + row:07d}" for row in np.argsort(-np.diff(graph.sections["down_indptr"]))[:20].tolist()]
     return {
-        "random": random_pairs,
+        "random": drawn,
         "near": near,
-        "no path": [(a, "C0000001") for a, _ in random_pairs],
-        "one a hub": [(a, hubs[i % len(hubs)]) for i, (a, _) in enumerate(random_pairs)],
+        "no path": [(a, "C0000001") for a, _ in drawn],
+        "one a hub": [(a, hubs[i % len(hubs)]) for i, (a, _) in enumerate(drawn)],
     }
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from cuihop import SnapshotGraph
 from cuihop.snapshot.index_builder import build_index, check_index
 from distance_peers import LIBRARIES, networkit_graph
-from distances import kinds_of_pairs
+from distances import random_pairs
 from made_hierarchy import edges_of, made_hierarchy
 from measurement import Measurement, arguments_of, require, timed
 
@@ -51,7 +51,7 @@ _FIGURES = {
 def measured(concepts: int) -> dict[str, float | None]:
     """One row of the table."""
     graph = made_hierarchy(concepts)
-    pairs = kinds_of_pairs(graph, _PAIRS)["random"]
+    pairs = random_pairs(graph, np.random.default_rng(7), _PAIRS)
     rows = graph.sections
     edges = edges_of(graph)
     before = time.perf_counter()

@@ -214,12 +214,13 @@ def job(tool: str, queries: int) -> dict[str, float]:
     return {"prepared": prepared, "evaluated": timed(evaluate), "peak": peak_megabytes()}
 
 
-def ndcg_tools(counts: list[int], results: Measurement) -> None:
+def ndcg_tools(counts: list[int], tools: list[str], results: Measurement) -> None:
     """The tools, at some numbers of queries."""
     print(f"\nnDCG@10 and nDCG@30 of {DOCUMENTS} judged documents a query")
     print(f"{'queries':>8}  {'by':30}{'prepared s':>12}{'evaluated s':>13}{'both':>10}{'':>8}{'peak MB':>9}")
     for queries in counts:
-        for tool, (package, _) in TOOLS.items():
+        for tool in tools:
+            package = TOOLS[tool][0]
             command = [sys.executable, __file__, "--job", tool, "--queries", str(queries)]
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
             figures = json.loads(done.stdout.splitlines()[-1])
@@ -242,6 +243,7 @@ def main() -> None:
     parser.add_argument("--images", choices=("test", "train"), default="test")
     parser.add_argument("--most", type=int, help="so many of the images, for a quick look")
     parser.add_argument("--queries", type=int, nargs="+", default=[1_000, 10_000])
+    parser.add_argument("--tools", nargs="+", choices=TOOLS, default=list(TOOLS))
     parser.add_argument("--job", choices=TOOLS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.job:
@@ -249,7 +251,7 @@ def main() -> None:
         return
     results = Measurement(("networkx", *(package for package, _ in TOOLS.values() if package != "cuihop")))
     cost_of_a_query(options.data, options.images, options.most, results)
-    ndcg_tools(options.queries, results)
+    ndcg_tools(options.queries, options.tools, results)
     results.save(options.json)
 
 

@@ -20,7 +20,7 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -34,7 +34,7 @@ from cuihop.snapshot.layout import SNAPSHOT
 from cuihop_loader import LoadOptions, load
 from cuihop_loader.neo4j_bulk import finish_bulk, write_bulk_files
 from cuihop_loader.neo4j_online import load_online
-from cuihop_tools.neo4j_server import VERSION, LocalServer
+from cuihop_tools.neo4j_server import SHORT_LIVED, VERSION, LocalServer
 from cuihop_tools.synthetic_release import SyntheticRelease, write
 from measurement import Measurement, arguments_of
 
@@ -56,10 +56,10 @@ def made(folder: Path, concepts: int, rows: int, release: str) -> Sections:
 
 
 @contextlib.contextmanager
-def served(home: Path, heap: str) -> Iterator[Neo4jConnection]:
+def served(home: Path, heap: str, java_options: Sequence[str] = ()) -> Iterator[Neo4jConnection]:
     """A server, and a connection to it."""
     with (
-        LocalServer(home, heap=heap, page_cache="1g") as server,
+        LocalServer(home, heap=heap, page_cache="1g", java_options=java_options) as server,
         Neo4jConnection(Neo4jSettings(server.address, server.user, server.password)) as connection,
     ):
         yield connection
@@ -226,6 +226,7 @@ def main() -> None:
     parser.add_argument("--concepts", type=int, default=1_000_000)
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--heap", default="4g")
+    parser.add_argument("--short-lived", action="store_const", const=SHORT_LIVED, default=(), help="for a quick look")
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--only", choices=PARTS, action="append")
     options = parser.parse_args()
@@ -239,7 +240,7 @@ def main() -> None:
               f"Python {platform.python_version()}", flush=True)  # fmt: skip
         chosen = options.only or PARTS
         if set(chosen) & set(PARTS[:5]):
-            with served(folder / "server", options.heap) as connection:
+            with served(folder / "server", options.heap, options.short_lived) as connection:
                 if "online" in chosen:
                     online(connection, made(folder, *size, "one"))
                     with timed("switched to it, from nothing"):

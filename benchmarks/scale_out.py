@@ -153,10 +153,11 @@ def compare(folder: Path, arguments: argparse.Namespace, results: Measurement) -
     (folder / "shards").mkdir()
     values = in_shards(job, folder / "shards")
     line(f"{_SHARDS} shards in turn, all cores, merged", values, time.perf_counter() - before)
-    before = time.perf_counter()
-    (folder / "dask").mkdir()
-    values = with_kills(job, arguments.kills, folder / "dask")
-    line(f"three workers, {arguments.kills} killed by SIGKILL", values, time.perf_counter() - before)
+    if arguments.kills:
+        before = time.perf_counter()
+        (folder / "dask").mkdir()
+        values = with_kills(job, arguments.kills, folder / "dask")
+        line(f"three workers, {arguments.kills} killed by SIGKILL", values, time.perf_counter() - before)
     efficiency = one / two / 2
     print(f"Two processes: {one / two:.2f} times as fast, efficiency {efficiency:.2f}; started in {start:.1f} s")
     results.add("efficiency of two processes", "cuihop", efficiency, "of 1")

@@ -2,7 +2,7 @@
 
 ::
 
-    python benchmarks/service.py [--concepts N] [--rows N] [--seconds N] [--rounds N]
+    python benchmarks/service.py [--concepts N] [--rows N] [--seconds N] [--rounds N] [--only TEXT] [--workers N …]
 
 Needs ``wrk`` (Debian's package) for the load over HTTP. The service and `service_nothing.py` are both up, and each kind
 of load goes to one and the other in turn, several times; a line has the medians. The load comes from the same machine
@@ -11,6 +11,7 @@ and takes its share of the cores.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import os
 import re
@@ -265,6 +266,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="", metavar="TEXT", help="the loads whose names contain this")
+    parser.add_argument("--workers", type=int, nargs="*", default=[1, 2], help="of services that are measured alone")
     asked = parser.parse_args()
     if shutil.which("wrk") is None:
         print("wrk is not installed: nothing measured")
@@ -275,12 +278,13 @@ def main() -> None:
         graph, pairs = made_graph(asked.concepts, asked.rows)
         graph.save(snapshot)
         print(f"{graph.release.concepts:,} concepts, {graph.release.edges:,} edges; near pairs; one worker", flush=True)
-        measure(pairs, snapshot, folder, asked.seconds, asked.rounds)
+        measure(pairs, snapshot, folder, asked)
     RESULTS.save(asked.json)
 
 
-def measure(pairs: Pairs, snapshot: Path, folder: Path, seconds: int, rounds: int) -> None:
+def measure(pairs: Pairs, snapshot: Path, folder: Path, asked: argparse.Namespace) -> None:
     """The tables."""
+    seconds, rounds = asked.seconds, asked.rounds
     single, batch = scripts(folder, pairs)
     here = str(Path(__file__).parent)
     own, bare, other = free_ports(2), free_ports(2), free_ports(1)[0]
@@ -319,6 +323,8 @@ def measure(pairs: Pairs, snapshot: Path, folder: Path, seconds: int, rounds: in
             ("HTTP, 16 connections", single, 16),
             ("HTTP, batches of 1,000, 4 connections", batch, 4),
         ):
+            if asked.only not in name:
+                continue
             ask = partial(over_http, script=script, connections=connections, seconds=seconds)
             loads = {server: watched(partial(ask, ports[0]), pid, seconds) for server, (pid, ports) in servers.items()}
             in_turn(name, loads, rounds)
@@ -333,10 +339,12 @@ def measure(pairs: Pairs, snapshot: Path, folder: Path, seconds: int, rounds: in
             ("gRPC, batches of 1,000, packed, 1 caller", batches, "Distances", 1),
             ("gRPC, batches of 1,000, packed, 4 callers", batches, "Distances", 4),
         ):
+            if asked.only not in name:
+                continue
             call = partial(over_grpc, requests=requests, method=method, callers=callers, seconds=seconds)
             loads = {server: watched(partial(call, ports[1]), pid, seconds) for server, (pid, ports) in servers.items()}
             in_turn(name, loads, rounds)
-    for workers in (1, 2):
+    for workers in asked.workers:
         with serving(snapshot, own[0], own[1], workers=workers) as process:
             told = over_http(own[0], single, 16, seconds), over_http(own[0], batch, 4, seconds)
             sizes = memory(process)

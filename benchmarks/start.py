@@ -2,11 +2,11 @@
 
 ::
 
-    python benchmarks/start.py [--concepts 1000000] [--repeats 7] [--json FILE]
+    python benchmarks/start.py [--concepts 1000000] [--repeats 7] [--warm] [--json FILE]
 
 Each line is a process of its own, from its start to its end; the graph is a made hierarchy in a snapshot, in the page
-cache. "First" means that no machine code is kept yet, "then" that it is, as it is for every later process. The best of
-some runs; processor time counts all threads.
+cache. "First" means that no machine code is kept yet, "then" that it is, as it is for every later process; ``--warm``
+leaves out the first. The best of some runs; processor time counts all threads.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _EVALUATION = (
 )
 
 
-def run(command: list[str], cache: Path, repeats: int) -> tuple[float, float]:
+def run(command: list[str], cache: Path | None, repeats: int) -> tuple[float, float]:
     """Seconds from start to end, and of processor time; the best."""
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
+    environment = os.environ | ({"NUMBA_CACHE_DIR": str(cache)} if cache else {})
     walls, works = [], []
     for _ in range(repeats):
         used, before = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
@@ -50,6 +50,7 @@ def main() -> None:
     parser = arguments_of(__doc__)
     parser.add_argument("--concepts", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--warm", action="store_true", help="with the compiled code of this checkout")
     options = parser.parse_args()
     results = Measurement(("typer",))
     with tempfile.TemporaryDirectory() as made:
@@ -72,12 +73,13 @@ def main() -> None:
         commands["cuihop distance"] = [str(program), "distance", "--graph", snapshot, "C0000010", "C0000500"]
         print(f"{options.concepts:,} concepts{'':8}{'first s':>10}{'then s':>10}{'processor s':>13}")
         for number, (what, command) in enumerate(commands.items()):
-            cache = folder / f"cache{number}"
-            first, _ = run(command, cache, 1)
+            cache = None if options.warm else folder / f"cache{number}"
+            first = run(command, cache, 1)[0] if cache else float("nan")
             then, work = run(command, cache, options.repeats)
             print(f"{what:26}{first:10.3f}{then:10.3f}{work:13.3f}", flush=True)
             subject = "cuihop" if "numpy" not in what and "numba" not in what and what != "python" else what
-            results.add(f"{what}, first", subject, first, "s")
+            if cache:
+                results.add(f"{what}, first", subject, first, "s")
             results.add(f"{what}, then", subject, then, "s")
             results.add(f"{what}, processor time", subject, work, "s")
     results.save(options.json)

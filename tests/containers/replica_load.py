@@ -1,15 +1,16 @@
 """Callers of the replicas of docker-compose.yml, and the releases that they compare answers with.
 
-`replica_load.py write FOLDER` writes the releases as snapshots. `replica_load.py ask KEY NUMBER...` asks all the time,
-by HTTP and gRPC, until it gets SIGTERM. The numbers are those of the releases that are active meanwhile, in their
-order. Then it prints what was counted, and ends with 1 where a request failed, where an answer was not that of the
-release which it names, or where a caller got an older release after a newer one or did not get the last one.
+`replica_load.py write FOLDER` writes the releases as snapshots. `replica_load.py ask KEY NUMBER...` asks again and
+again, by HTTP and gRPC, until it gets SIGTERM. The numbers are those of the releases that are active meanwhile, in
+their order. Then it prints what was counted, and ends with 1 where a request failed, where an answer was not that of
+the release which it names, or where a caller got an older release after a newer one or did not get the last one.
 """
 
 from __future__ import annotations
 
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,27 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # the helpers of the tests
 from replica_callers import RELEASES, GrpcCaller, HttpCaller, LibraryCaller, load_by
 
 _HTTP, _GRPC = 8080, 50051
+_PAUSE = 0.1  # seconds before each request of a caller, of which there are seven: the tests need the cores meanwhile
+
+
+class Paced:
+    """A caller that pauses."""
+
+    def __init__(self, caller: Any) -> None:
+        self._caller = caller
+        self.close = caller.close
+
+    def ask(self, turn: int) -> Any:
+        time.sleep(_PAUSE)
+        return self._caller.ask(turn)
 
 
 def ask(key: str, order: list[str]) -> int:
     makers: dict[str, list[Callable[[], Any]]] = {
-        "HTTP": [lambda: HttpCaller(_HTTP, key)] * 3,
-        "gRPC": [lambda: GrpcCaller(_GRPC, key)] * 2,
-        "library, HTTP": [lambda: LibraryCaller(f"http://127.0.0.1:{_HTTP}", key)],
-        "library, gRPC": [lambda: LibraryCaller(f"grpc://127.0.0.1:{_GRPC}", key)],
+        "HTTP": [lambda: Paced(HttpCaller(_HTTP, key))] * 3,
+        "gRPC": [lambda: Paced(GrpcCaller(_GRPC, key))] * 2,
+        "library, HTTP": [lambda: Paced(LibraryCaller(f"http://127.0.0.1:{_HTTP}", key))],
+        "library, gRPC": [lambda: Paced(LibraryCaller(f"grpc://127.0.0.1:{_GRPC}", key))],
     }
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # before the threads: it is for sigwait
     with load_by(makers) as load:
