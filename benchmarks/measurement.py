@@ -38,6 +38,7 @@ class Measurement:
         self.figures: list[Figure] = []
         self.packages = ("numpy", "numba", *packages)
         self._begun = datetime.now(UTC)
+        self._command = " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
 
     def add(self, question: str, subject: str, value: float, unit: str) -> None:
         """One more. A subject whose name begins with ``cuihop`` is ours; a unit that ends in ``/s`` is a rate."""
@@ -56,7 +57,7 @@ class Measurement:
     def document(self) -> dict[str, Any]:
         """What is kept: the figures, and what is needed to repeat them."""
         return {
-            "command": " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]]),
+            "command": self._command,
             "date": self._begun.isoformat(timespec="seconds"),
             "machine": machine(),
             "versions": {"python": platform.python_version()} | {name: version(name) for name in self.packages},
