@@ -24,6 +24,7 @@ from cuihop import SnapshotGraph
 from cuihop.errors import CuihopError, DamageWarning, SnapshotError, SnapshotTooNew
 from cuihop.snapshot.distance_index import DistanceIndex, index_path
 from cuihop.snapshot.index_builder import build_index
+from cuihop.snapshot.layout import FORMAT_VERSION
 from example_graph import example_graph, sourced_graph
 from examples import is_nightly
 
@@ -38,7 +39,7 @@ def parts(raw: bytes) -> tuple[dict[str, Any], bytes]:
     return header, raw[end:]
 
 
-def forged(raw: bytes, header: Any, *, version: int = 1) -> bytes:
+def forged(raw: bytes, header: Any, *, version: int = FORMAT_VERSION) -> bytes:
     """The file with another header and its checksum; the sections stay in place where there is room before them."""
     old = 32 + struct.unpack_from("<I", raw, 12)[0]
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
@@ -224,14 +225,22 @@ def test_headers_that_are_no_description_are_refused(files: Path, tmp_path: Path
         SnapshotGraph.open(path)
 
 
-@pytest.mark.parametrize("version", [0, 2, 2**32 - 1])
-def test_another_format_is_told_from_a_newer_one(files: Path, tmp_path: Path, version: int) -> None:
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        (0, "damaged"),
+        (FORMAT_VERSION - 1, "made by an older cuihop: .* Build it again"),
+        (FORMAT_VERSION + 1, "made by a newer cuihop"),
+        (2**32 - 1, "made by a newer cuihop"),
+    ],
+)
+def test_another_format_is_told_from_a_newer_one(files: Path, tmp_path: Path, version: int, expected: str) -> None:
     raw = (files / "graph.cuihop").read_bytes()
     path = tmp_path / "x.cuihop"
     path.write_bytes(forged(raw, parts(raw)[0], version=version))
-    with pytest.raises(SnapshotError, match="made by a newer cuihop" if version else "damaged") as error:
+    with pytest.raises(SnapshotError, match=expected) as error:
         SnapshotGraph.open(path)
-    assert isinstance(error.value, SnapshotTooNew) == (version > 0)
+    assert isinstance(error.value, SnapshotTooNew) == (version > FORMAT_VERSION)
 
 
 @pytest.mark.parametrize("version", [0, 2])
@@ -249,7 +258,7 @@ def test_an_index_of_another_version_is_an_error(files: Path, tmp_path: Path, ve
 def test_a_file_of_nothing_but_its_beginning_is_refused(files: Path, tmp_path: Path, length: int) -> None:
     """The bound itself: a head of 32 bytes and a header of none, with its checksum."""
     path = tmp_path / "x.cuihop"
-    empty = HEAD.pack(b"\x89CUIHOP\n", 1, 0, xxhash.xxh3_64_intdigest(b""), length)
+    empty = HEAD.pack(b"\x89CUIHOP\n", FORMAT_VERSION, 0, xxhash.xxh3_64_intdigest(b""), length)
     path.write_bytes((empty + b" ")[:length])
     with pytest.raises(SnapshotError, match="expected a header" if length < 32 else "the header is not that"):
         SnapshotGraph.open(path)
@@ -259,7 +268,7 @@ def test_a_header_longer_than_the_file_is_refused_and_takes_no_memory(files: Pat
     path = tmp_path / "x.cuihop"
     for claimed in (9, 2**31, 2**32 - 1):
         path.write_bytes(
-            HEAD.pack(b"\x89CUIHOP\n", 1, claimed, xxhash.xxh3_64_intdigest(b"12345678"), 40) + b"12345678"
+            HEAD.pack(b"\x89CUIHOP\n", FORMAT_VERSION, claimed, xxhash.xxh3_64_intdigest(b"12345678"), 40) + b"12345678"
         )
         with pytest.raises(SnapshotError, match=f"a header of {claimed:,} bytes in a file of 40"):
             SnapshotGraph.open(path)

@@ -21,7 +21,7 @@ from cuihop import NeighbourDictionary, SnapshotGraph
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui, SnapshotError, SnapshotTooNew
 from cuihop.graph import DIRECTIONS, Direction
 from cuihop.snapshot.file import Sections, write_sections
-from cuihop.snapshot.layout import NEIGHBOUR_DICTIONARY
+from cuihop.snapshot.layout import FORMAT_VERSION, NEIGHBOUR_DICTIONARY
 from example_graph import UNKNOWN, example_graph
 from examples import examples
 
@@ -181,7 +181,7 @@ def forged(path: Path, change: Callable[[dict[str, object]], None]) -> None:
     text = json.dumps(header).encode()
     first = min(section["offset"] for section in header["sections"])
     assert 32 + len(text) <= first
-    head = struct.pack("<8sIIQQ", raw[:8], 1, len(text), xxhash.xxh3_64_intdigest(text), len(raw))
+    head = struct.pack("<8sIIQQ", raw[:8], FORMAT_VERSION, len(text), xxhash.xxh3_64_intdigest(text), len(raw))
     path.write_bytes((head + text).ljust(first, b"\0") + raw[first:])
 
 
