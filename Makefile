@@ -1,10 +1,10 @@
 # make demo    set everything up, write the example files, and tour the main job with them
 # make test    set everything up and run the tests of every package, and of the servers a core: seven minutes
-# make test-all  every test, on more examples: 21 minutes
+# make test-all  every test, on more examples: 19 minutes
 # make check   lint, formatting, types, import rules, plain language, the budget of lines, the reference, figures on pages
 # make bench   the measurements of benchmarks/: an hour or so; `make bench ONLY=evaluation` makes one part anew;
 #              then the figures on the pages are written from the results
-# make bench-smoke  each of them with little to do, to see that they run
+# make bench-smoke  each of them with little to do, to see that they run, and that cuihop is as fast beside other tools as recorded
 # make docs     the documentation as web pages, in build/docs; works without a network
 # make reference  docs/reference written anew from the code: commands, settings, HTTP, gRPC, Python
 # make links    every link to elsewhere is followed; needs the network
