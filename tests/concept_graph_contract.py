@@ -562,6 +562,7 @@ class ConceptGraphContract(HierarchyContract):
             with pytest.raises(InputError, match="has no names"):
                 graph.annotate_many([])
 
+    @pytest.mark.slow
     def test_any_texts_are_annotated_as_by_the_snapshot(self, example: ConceptGraph) -> None:
         offline = example_graph()
 

@@ -161,6 +161,7 @@ def test_a_status_without_a_cuihop_problem_names_the_address(
     assert str(failed.error) == "https://h: what was found"
 
 
+@pytest.mark.slow
 def test_the_error_of_a_batch_names_the_identifiers_at_fault_of_all_blocks(refusing: RunningService) -> None:
     GUARD.error = None
     offline = example_graph()
