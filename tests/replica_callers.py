@@ -286,14 +286,14 @@ def _follows(digests: Sequence[str], order: Sequence[str]) -> bool:
 
 
 @contextmanager
-def load_by(makers: Mapping[str, Sequence[Callable[[], Any]]]) -> Iterator[Load]:
-    """Callers that ask all the time while the block runs."""
+def load_by(makers: Mapping[str, Sequence[Callable[[], Any]]], *, pause: float = 0.0) -> Iterator[Load]:
+    """Callers that ask all the time while the block runs, or with a pause, in seconds, before each request."""
     load, over = Load(), threading.Event()
 
     def run(way: str, name: str, make: Callable[[], Any]) -> None:
         caller, digests, seconds = None, load.digests[name], load.seconds[way]
         turn = 0
-        while not over.is_set():
+        while not over.wait(pause):
             begun = time.perf_counter()
             try:
                 caller = caller or make()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import signal
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,27 +22,15 @@ _HTTP, _GRPC = 8080, 50051
 _PAUSE = 0.1  # seconds before each request of a caller, of which there are seven: the tests need the cores meanwhile
 
 
-class Paced:
-    """A caller that pauses."""
-
-    def __init__(self, caller: Any) -> None:
-        self._caller = caller
-        self.close = caller.close
-
-    def ask(self, turn: int) -> Any:
-        time.sleep(_PAUSE)
-        return self._caller.ask(turn)
-
-
 def ask(key: str, order: list[str]) -> int:
     makers: dict[str, list[Callable[[], Any]]] = {
-        "HTTP": [lambda: Paced(HttpCaller(_HTTP, key))] * 3,
-        "gRPC": [lambda: Paced(GrpcCaller(_GRPC, key))] * 2,
-        "library, HTTP": [lambda: Paced(LibraryCaller(f"http://127.0.0.1:{_HTTP}", key))],
-        "library, gRPC": [lambda: Paced(LibraryCaller(f"grpc://127.0.0.1:{_GRPC}", key))],
+        "HTTP": [lambda: HttpCaller(_HTTP, key)] * 3,
+        "gRPC": [lambda: GrpcCaller(_GRPC, key)] * 2,
+        "library, HTTP": [lambda: LibraryCaller(f"http://127.0.0.1:{_HTTP}", key)],
+        "library, gRPC": [lambda: LibraryCaller(f"grpc://127.0.0.1:{_GRPC}", key)],
     }
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # before the threads: it is for sigwait
-    with load_by(makers) as load:
+    with load_by(makers, pause=_PAUSE) as load:
         signal.sigwait({signal.SIGTERM})
     behind = [caller for caller, digests in load.digests.items() if not digests or digests[-1] != order[-1]]
     older = load.out_of_order(order)

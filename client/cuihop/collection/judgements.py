@@ -161,8 +161,8 @@ class Judgements(ReadMapping[Mapping[str, int]]):
             )
         flat = list(chain.from_iterable(documents.values() for documents in judgements.values()))
         plain = set(map(type, flat)) <= {int}
-        distinct = set(flat) if plain else {_SMALLEST_GRADE - 1}
-        if max(distinct, default=0) > LARGEST_GRADE or min(distinct, default=0) < _SMALLEST_GRADE:
+        distinct = set(flat) if plain else set()
+        if not plain or max(distinct, default=0) > LARGEST_GRADE or min(distinct, default=0) < _SMALLEST_GRADE:
             _check_grades(judgements)
         if not judgements:
             raise InputError("there is no query with judgements", expected="at least one")

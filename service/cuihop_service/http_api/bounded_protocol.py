@@ -21,7 +21,7 @@ from cuihop.errors import GraphUnavailable, InputError
 from cuihop_service.guard.address_limits import HEAD_SECONDS, AddressCount, network_of
 from cuihop_service.http_api.middleware import STREAMS, with_security_headers
 from cuihop_service.http_api.problems import other_response, problem_response
-from cuihop_service.http_api.quick_distance import PATH, QuickDistance, QuickResponse
+from cuihop_service.http_api.quick_distance import ASKED, PATH, QuickDistance, QuickResponse
 from cuihop_service.http_api.responder import SUBJECT, usable_request_id
 from cuihop_service.observe.logs import FROM_ADDRESS
 
@@ -215,7 +215,8 @@ class BoundedHttp(HttpToolsProtocol):
         if parser.get_method() != b"GET" or parser.get_http_version() != "1.1" or not parser.should_keep_alive():
             return None
         scope = cast("dict[str, Any]", self.scope)
-        return self._quick.response(scope | {"query_string": self.url[len(_QUICK) :]})
+        scope |= {"query_string": self.url[len(_QUICK) :], ASKED: True}  # uvicorn sets the query again
+        return self._quick.response(scope)
 
     def _check_head(self) -> None:
         """Refuse another version of HTTP, and a head without exactly one ``Host``."""

@@ -20,7 +20,6 @@ from cuihop.operations.invalid_values import in_json, meant
 from cuihop.operations.table import DISTANCES
 from cuihop_service.keyed_pairs import parsed_batch
 
-_JSON = "application/json"
 _WHOLE_NUMBER = re.compile("-?[0-9]{1,20}", re.ASCII)
 
 
@@ -80,7 +79,7 @@ class OperationRoute(CheckedRoute):
 
         async def batch(request: Request) -> Response:
             request = _OrjsonRequest(request.scope, request.receive)
-            if request.headers.get("content-type") == _JSON and not request.scope["query_string"]:
+            if request.headers.get("content-type") == "application/json" and not request.scope["query_string"]:
                 try:
                     plain = parsed_batch(await request.body())
                 except Exception as error:  # as the framework has it

@@ -30,6 +30,9 @@ from cuihop_service.request_context import Answer, ReleaseSession, RequestContex
 PATH = "/v1/distance"
 """Path of the request that takes the short way."""
 
+ASKED = "cuihop.quick_distance"
+"""Key of an ASGI scope for which the protocol has asked for the response before the application is called."""
+
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 QuickResponse: TypeAlias = tuple[int, Headers, bytes]
 """Status, headers and body."""
@@ -117,7 +120,7 @@ class QuickDistance:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See the ASGI specification."""
-        if scope["type"] == "http" and scope["path"] == PATH and scope["method"] == "GET":
+        if scope["type"] == "http" and scope["path"] == PATH and scope["method"] == "GET" and ASKED not in scope:
             response = self.response(scope)
             if response is not None:
                 status, headers, body = response
@@ -176,17 +179,14 @@ class QuickDistance:
             headers = with_security_headers(refusal.raw_headers) + _activation_header(session)
             return refusal.status_code, headers, bytes(refusal.body)
         body = written(answer, fields_of(DistanceAnswer.of_hops(answer.value, question)))
-        return (
-            200,
-            [
-                (b"x-request-id", info.request_id.encode("latin-1")),
-                (b"etag", tag.encode("latin-1")),
-                (b"content-length", b"%d" % len(body)),
-                *_HEADERS,
-                *_activation_header(session),
-            ],
-            body,
-        )
+        headers = [
+            (b"x-request-id", info.request_id.encode("latin-1")),
+            (b"etag", tag.encode("latin-1")),
+            (b"content-length", b"%d" % len(body)),
+            *_HEADERS,
+            *_activation_header(session),
+        ]
+        return 200, headers, body
 
 
 def _activation_header(session: ReleaseSession) -> Headers:

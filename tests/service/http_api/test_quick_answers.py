@@ -25,6 +25,7 @@ from cuihop_service.admission import RequestInfo
 from cuihop_service.callers import ANONYMOUS, Caller, Rate
 from cuihop_service.guard.configured_guard import ConfiguredGuard
 from cuihop_service.guard.rates import Rates, SharedRates
+from cuihop_service.http_api.quick_distance import QuickDistance
 from cuihop_service.keyed_pairs import KeyedPairs, parsed_batch
 from cuihop_service.worker import spare_collector
 from example_graph import ISOLATED, UNKNOWN, example_graph
@@ -190,6 +191,20 @@ def test_a_batch_is_answered_as_single_requests_are(service: RunningService, pai
     else:
         faults = {fault["cui"] for single in singles if single.status != 200 for fault in single.json()["faults"]}
         assert {fault["cui"] for fault in json.loads(answer)["faults"]} == faults
+
+
+def test_the_short_way_is_tried_once(service: RunningService, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[bytes] = []
+    response = QuickDistance.response
+
+    def noted(self: QuickDistance, scope: Any) -> Any:
+        tried.append(scope["query_string"])
+        return response(self, scope)
+
+    monkeypatch.setattr(QuickDistance, "response", noted)
+    for query in ("a=C0006121&b=C0018670", "b=C0018670&a=C0006121", "a=brain&b=C0018670"):
+        urllib3.request("GET", f"{service.http}/v1/distance?{query}", retries=False, timeout=30)
+    assert len(tried) == 3
 
 
 class Elsewhere:
