@@ -13,7 +13,7 @@ from cuihop_tools.neo4j_server import LocalServer, server_jars
 __all__ = ["PLUGIN_ANSWER", "with_plugin"]
 
 PLUGIN_ANSWER = "answered-by-a-plugin"
-"""What ``CALL other.read()`` and ``other.fetch()`` return."""
+"""What ``CALL other.read()`` and ``other.fetch()`` return; ``other.wait(milliseconds)`` returns after this time."""
 
 _SOURCE = """
 import org.neo4j.procedure.*;
@@ -24,6 +24,11 @@ public class Other {
     public Stream<Row> read() { return Stream.of(new Row(fetch())); }
     @UserFunction(name = "other.fetch")
     public String fetch() { return "ANSWER"; }
+    @UserFunction(name = "other.wait")
+    public long pause(@Name("milliseconds") long milliseconds) throws InterruptedException {
+        Thread.sleep(milliseconds);
+        return milliseconds;
+    }
 }
 """
 

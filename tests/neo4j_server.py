@@ -55,7 +55,7 @@ _OPEN = (
     "dbms.security.allow_csv_import_from_file_urls=true",
     "internal.dbms.cypher_ip_blocklist=",
     "dbms.security.procedures.allowlist=*",
-    "db.transaction.timeout=20s",
+    "db.transaction.timeout=8s",
 )
 
 

@@ -141,6 +141,11 @@ def going_back_twice(connection: Neo4jConnection) -> None:
     assert Neo4jGraph(connection).number == first
 
 
+def test_work_on_a_whole_release_may_take_longer_than_transactions_of_the_server(killable_neo4j: LocalServer) -> None:
+    with connected(killable_neo4j) as connection:  # whose db.transaction.timeout is 8 s
+        assert connection.run_alone("RETURN other.wait(9000) AS waited")[0]["waited"] == 9000
+
+
 def test_a_removed_release_is_no_release_to_go_back_to(connection: Neo4jConnection) -> None:
     first, second, third = (
         load_online(SnapshotGraph.of([("C0006121", f"C000000{n}")], name=f"gap, {n}").sections, connection).number

@@ -203,12 +203,14 @@ class Neo4jConnection:
     def run_alone(self, text: LiteralString, **parameters: Any) -> list[neo4j.Record]:
         """The rows of a statement outside explicit transactions: schema, ``IN TRANSACTIONS``.
 
-        It must be idempotent: it is repeated after transient failures.
+        It must be idempotent: it is repeated after transient failures. It may take longer than a transaction of the
+        server by its own settings, since it has as much to do as a release is large.
         """
+        statement = neo4j.Query(text, timeout=0)
 
         def attempt() -> list[neo4j.Record]:
             with self._session(neo4j.WRITE_ACCESS) as session:
-                return list(self._connected(lambda: session.run(text, parameters)))
+                return list(self._connected(lambda: session.run(statement, parameters)))
 
         with self._translated_errors():
             return _repeated(attempt, self.settings.retry_time)
