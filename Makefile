@@ -4,6 +4,8 @@
 # make check   lint, formatting, types, import rules, plain language, the budget of lines, the reference, figures on pages
 # make bench   the measurements of benchmarks/: an hour or so; `make bench ONLY=evaluation` makes one part anew;
 #              then the figures on the pages are written from the results
+# make drill   the drills of docs/reliability.md at full size: hours; `make drill ONLY=relations SEED=7` one, on other cases
+# make drill-small   a few cases of each, as in continuous integration; make drill-replay ID=2-N1 the tests of a found defect
 # make bench-smoke  each of them with little to do, to see that they run, and that cuihop is as fast beside other tools as recorded
 # make docs     the documentation as web pages, in build/docs; works without a network
 # make reference  docs/reference written anew from the code: commands, settings, HTTP, gRPC, Python
@@ -39,7 +41,7 @@ NEO4J_DATA ?= .cache/neo4j
 NEO4J_PORT ?= 7687
 NEO4J_HTTP_PORT ?= 7474
 
-.PHONY: demo test test-all check bench bench-smoke docs reference links tutorial stubs vendor model-environment neo4j containers sbom clean
+.PHONY: demo test test-all check bench bench-smoke drill drill-small drill-replay docs reference links tutorial stubs vendor model-environment neo4j containers sbom clean
 
 demo: $(READY)
 	@$(BIN)/cuihop demo --tour
@@ -59,10 +61,11 @@ check: $(READY)
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m cuihop_tools.plain_language client service graph_loader tools tests docs .github $(wildcard *.md)
+	$(BIN)/python -m cuihop_tools.plain_language client service graph_loader tools tests drills docs .github $(wildcard *.md)
 	$(BIN)/python -m cuihop_tools.budget
 	$(BIN)/python docs/site/write_reference.py --check
 	$(BIN)/python docs/site/page_figures.py --check
+	$(BIN)/python -m drills.page --check
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks $(addprefix --only ,$(ONLY))
@@ -70,6 +73,15 @@ bench: $(READY)
 
 bench-smoke: $(READY)
 	$(BIN)/python -m benchmarks --smoke
+
+drill: $(READY)
+	@$(BIN)/python -m drills $(addprefix --only ,$(ONLY)) $(addprefix --seed ,$(SEED))
+
+drill-small: $(READY)
+	@$(BIN)/python -m drills --small
+
+drill-replay: $(READY)
+	@$(BIN)/python -m drills --replay $(ID)
 
 docs: $(READY)
 	@$(BIN)/python -m sphinx --builder html --fresh-env --fail-on-warning --keep-going --quiet --conf-dir docs/site . build/docs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -304,6 +305,20 @@ def test_a_closed_pipe_ends_the_program_quietly(snapshot: Path, tmp_path: Path) 
     assert "Traceback" not in process.stderr.read()
     process.stderr.close()
     assert process.wait(60) != 0
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"), [("measures list > /dev/full", 6), ("info missing.cuihop 2> /dev/full", 5)]
+)
+def test_a_full_disk_behind_standard_output_or_error_is_an_exit_code_and_no_traceback(
+    tmp_path: Path, command: str, expected: int
+) -> None:
+    program = f"{shlex.quote(sys.executable)} -m cuihop {command}"
+    done = subprocess.run(["sh", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == expected
+    message = "cuihop: standard output or standard error cannot be written: No space left on device\n"
+    assert done.stderr in ("", message)
+    assert (done.stderr == "") == ("2>" in command)
 
 
 @pytest.mark.slow

@@ -140,6 +140,20 @@ def test_the_digest_covers_every_module_that_compiled_code_takes_something_from(
     assert others - support == covered
 
 
+@pytest.mark.parametrize("setting", ["BOUNDSCHECK", "OPT"])
+def test_code_with_checked_bounds_or_less_optimisation_is_kept_apart(
+    setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cuihop._kernels import jit
+
+    sources = Path(cuihop._kernels.__path__[0])
+    usual = jit._digest(sources)
+    monkeypatch.setattr(jit._settings, setting, 1)
+    assert jit._digest(sources) != usual
+    monkeypatch.undo()
+    assert jit._digest(sources) == usual
+
+
 def imported_modules(source: str) -> Iterator[str]:
     """The modules of cuihop that a source imports from."""
     import ast

@@ -229,7 +229,7 @@ def _caches() -> Iterator[Path]:
 def _digest(folder: Path) -> str:
     """A digest of the sources of compiled code and of the compiler. The processor is part of numba's keys."""
     versions = (sys.implementation.cache_tag, numba.__version__, llvmlite.__version__, np.__version__)
-    state = hashlib.sha256(repr(versions).encode())
+    state = hashlib.sha256(repr((versions, bool(_settings.BOUNDSCHECK), _settings.OPT)).encode())
     kernels = {*(_PACKAGE / "_kernels").glob("*.py"), *folder.glob("*.py")}
     for file in sorted(kernels | {_PACKAGE / name for name in OTHER_SOURCES}):
         content = file.read_bytes()

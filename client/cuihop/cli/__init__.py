@@ -5,6 +5,8 @@ Each other module holds commands of one kind, or what several share.
 
 from __future__ import annotations
 
+import errno
+import os
 import shlex
 import sys
 from contextlib import suppress
@@ -26,6 +28,7 @@ from cuihop.errors import (
 __all__ = ["main"]
 
 INTERRUPTED = 130
+_NOT_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 MISSING_PACKAGE = 8
 
 EXIT_CODES: tuple[tuple[int, type[CuihopError] | None, str], ...] = (
@@ -77,7 +80,10 @@ def main() -> None:
     announce_compilation(note if sys.stderr.isatty() else None)
     try:
         with noted_warnings():
-            application(tuple(sys.argv[1:]))(prog_name="cuihop")
+            try:
+                application(tuple(sys.argv[1:]))(prog_name="cuihop")
+            finally:
+                sys.stdout.flush()
     except CuihopError as error:
         hint = _search_hint(error)
         print_error(f"{error}{hint}")
@@ -93,6 +99,13 @@ def main() -> None:
         missing = f"this needs the package {error.name}, which is not installed: {installation('cuihop[all]')}"
         print_error(error.msg if "pip install" in error.msg else missing)  # some messages name the extra that is enough
         sys.exit(MISSING_PACKAGE)
+    except OSError as error:
+        if error.filename is not None or error.errno not in _NOT_WRITTEN:  # files have errors of their own
+            raise
+        print_error(f"standard output or standard error cannot be written: {error.strerror}")
+        for stream in (sys.stdout, sys.stderr):  # what is left in their buffers
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        sys.exit(next(code for code, kind, _ in EXIT_CODES if kind is OutputError))
     except SystemExit as stop:
         if stop.code == INTERRUPTED:
             print_error("interrupted; nothing was half-written")

@@ -6,7 +6,7 @@ import json
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -122,8 +122,9 @@ def noted_warnings() -> Iterator[None]:
 
 
 def print_error(text: str) -> None:
-    """Print an error, on standard error."""
-    console(error=True).print(f"cuihop: {text}", style="bold red")
+    """Print an error, on standard error; if that cannot be written, the exit code remains."""
+    with suppress(OSError):
+        console(error=True).print(f"cuihop: {text}", style="bold red")
 
 
 def progress() -> Progress:

@@ -1,0 +1,127 @@
+"""A drill: cases by number, each drawn from a seed, so that one that fails can be run again alone."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["DRILLS", "Case", "Drill", "Found", "Setting", "Step"]
+
+
+class Found(NamedTuple):
+    """Result of a case: the number of units that it tried, and the faults.
+
+    Attributes:
+        tried: number of units that were tried: see `Drill.unit`.
+        wrong: a sentence for each fault.
+    """
+
+    tried: int
+    wrong: list[str]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Surroundings of the cases of a drill.
+
+    Attributes:
+        folder: an empty folder of this process.
+        small: true in continuous integration, where a drill has seconds.
+    """
+
+    folder: Path
+    small: bool = False
+
+
+Case = Callable[[random.Random], Found]
+"""Makes and tries one case. Everything random comes from its argument."""
+
+Step = Callable[[Setting], AbstractContextManager[Case]]
+
+
+@dataclass(frozen=True)
+class Drill:
+    """A drill, tried by the function ``cases`` of the module of its name.
+
+    Attributes:
+        name: its module in ``drills/``, and its name on the command line.
+        tries: what it does, for the table of docs/reliability.md.
+        unit: what it counts.
+        small, full: the number of cases in continuous integration, and of `make drill`.
+        alone: true if its processes would disturb each other: it has one, and starts others itself.
+    """
+
+    name: str
+    tries: str
+    unit: str
+    small: int
+    full: int
+    alone: bool = field(default=False, kw_only=True)
+
+    @contextmanager
+    def cases(self, setting: Setting) -> Iterator[Case]:
+        """The function that tries a case, until the block ends."""
+        step: Step = import_module(f"drills.{self.name}").cases
+        with step(setting) as case:
+            yield case
+
+    def random(self, seed: int, number: int) -> random.Random:
+        """The random numbers of a case: the same wherever and whenever it runs."""
+        return random.Random(f"{self.name} {seed} {number}")
+
+
+DRILLS = (
+    Drill(
+        "one_answer",
+        "Distances, neighbourhoods and paths of random releases, by search, file, index, HTTP and gRPC, against "
+        "NetworkX and recursive SQL in SQLite, which read the drawn graph and not its files",
+        "answers",
+        6,
+        3_000,
+    ),
+    Drill(
+        "one_evaluation",
+        "nn-IoU with each weight, nn-CUI@K and similarity of random collections, by search, index and service, against "
+        "the definitions written out",
+        "evaluations",
+        10,
+        10_000,
+    ),
+    Drill(
+        "relations",
+        "What must not matter, or must change an answer in a known way: the order of files and rows, mirrored and "
+        "repeated rows, renamed identifiers, a new leaf, the order of images, shards, threads and memory; symmetry and "
+        "the triangle inequality",
+        "relations",
+        6,
+        2_000,
+    ),
+    Drill(
+        "damaged_files",
+        "Bits flipped, bytes cut, swapped and overwritten in snapshots, indexes, checkpoints and distance packs",
+        "files",
+        300,
+        100_000,
+    ),
+    Drill(
+        "faults_of_files",
+        "SIGKILL, ENOSPC, EIO, EMFILE or EROFS at one call that opens, writes, syncs, renames, cuts or removes, in "
+        "load, index, names, neighbour dictionary, evaluation with a checkpoint, shard; then the command again",
+        "points",
+        4,
+        2_000,
+    ),
+    Drill(
+        "bounds_checked",
+        "Cases of the drills above, and the tests of compiled code, with the bounds of every array checked "
+        "(`NUMBA_BOUNDSCHECK=1`)",
+        "cases and tests",
+        1,
+        60,
+    ),
+)

@@ -1,0 +1,157 @@
+"""Drill: a command is killed, or the system refuses, at one call that writes. The old state or the new, never a third.
+
+strace, a Debian package, makes the faults: the Nth call of a kind gets SIGKILL or an error.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from drills.drill import Case, Found, Setting
+from example_files import write_example_files
+
+_CALLS = (
+    "openat",
+    "write",
+    "pwrite64",
+    "fsync",
+    "fdatasync",
+    "rename",
+    "ftruncate",
+    "unlink",
+    "mkdir",
+    "copy_file_range",
+)
+_FAULTS = ("signal=KILL", "error=ENOSPC", "error=EIO", "error=EMFILE", "error=EROFS")
+_NOT_OF_PYTHON = re.compile(r"Traceback|Segmentation|core dumped")
+_MOST_SECONDS = 120
+_PROGRAM = [sys.executable, "-m", "cuihop"]
+
+
+class _Command(NamedTuple):
+    """A command, and the files that it writes or replaces."""
+
+    name: str
+    arguments: tuple[str, ...]
+    written: tuple[str, ...]
+
+
+COMMANDS = (
+    _Command("load", ("load", "umls", "--output", "graph.cuihop"), ("graph.cuihop",)),
+    _Command("index", ("index", "graph.cuihop"), ("graph.cuihop.index",)),
+    _Command("names", ("index", "graph.cuihop", "--name-search"), ("graph.cuihop",)),
+    _Command(
+        "neighbours",
+        ("neighbours", "-g", "graph.cuihop", "--concepts", "concepts.csv", "--hops", "2", "--output", "near.cuihop"),
+        ("near.cuihop",),
+    ),
+    _Command(
+        "evaluate",
+        ("evaluate", "run-a.csv", "--graph", "graph.cuihop", "--concepts", "concepts.csv", "--output", "values.csv",
+         "--checkpoint", "blocks"),
+        ("values.csv",),
+    ),
+    _Command(
+        "shard",
+        ("evaluate", "run-a.csv", "--graph", "graph.cuihop", "--concepts", "concepts.csv", "--shard", "1/2",
+         "--checkpoint", "shards"),
+        ("shards/1-of-2/evaluation.blocks",),
+    ),
+)  # fmt: skip
+
+
+@contextmanager
+def cases(setting: Setting) -> Iterator[Case]:
+    """The files before each command, and what a run without a fault leaves."""
+    if shutil.which("strace") is None:
+        raise SystemExit("faults_of_files needs strace: install Debian's package strace")
+    before = setting.folder / "before"
+    before.mkdir()
+    write_example_files(before)
+
+    @cache
+    def whole(number: int) -> tuple[dict[str, bytes], dict[str, int]]:
+        """The files after a whole run, and the number of calls of each kind that it made."""
+        folder = _copied(before, setting.folder / f"whole-{number}")
+        counts = dict.fromkeys(_CALLS, 0)
+        log = setting.folder / "calls"
+        done = _run(
+            folder, COMMANDS[number], ["strace", "-f", "-qq", "-o", str(log), "-e", f"trace={','.join(_CALLS)}"]
+        )
+        if done.returncode:
+            raise SystemExit(f"{COMMANDS[number].name} fails without a fault: {done.stderr}")
+        for call in re.findall(r"^\d+ +(\w+)\(", log.read_text(errors="replace"), re.MULTILINE):
+            counts[call] += 1
+        return _content(folder), counts
+
+    def case(rng: random.Random) -> Found:
+        number = rng.randrange(len(COMMANDS))
+        after, counts = whole(number)
+        call = rng.choice([name for name in _CALLS if counts[name]])
+        fault = rng.choice(_FAULTS)
+        when = rng.randint(1, counts[call])
+        return Found(1, list(faulty(COMMANDS[number], before, after, setting.folder, f"{call}:{fault}:when={when}")))
+
+    yield case
+
+
+def faulty(command: _Command, before: Path, after: dict[str, bytes], folder: Path, fault: str) -> Iterator[str]:
+    """The faults after a command with this fault, and after the same command without it."""
+    where = _copied(before, folder / "faulty")
+    old = _content(where)
+    call = fault.partition(":")[0]
+    tracing = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={fault}"]
+    done = _run(where, command, tracing)
+    now = _content(where)
+    what = f"{command.name}, {fault}"
+    for name in command.written:
+        states = {"the old": old.get(name), "the new": after.get(name)}
+        if name.endswith(".blocks"):
+            continue  # grows block by block: what follows shows that it is good
+        if now.get(name) not in states.values():
+            yield f"{what}: {name} is neither the old file nor the new one"
+        elif done.returncode == 0 and now.get(name) != after.get(name):
+            yield f"{what}: exit 0, and {name} is not the new file"
+    for name in old.keys() - set(command.written):
+        if now.get(name) != old[name]:
+            yield f"{what}: {name} was changed"
+    if _NOT_OF_PYTHON.search(done.stderr):
+        yield f"{what}: {done.stderr[-1500:]}"
+    if done.returncode > 0 and not done.stderr.strip() and call != "write":
+        yield f"{what}: exit {done.returncode} without a word"
+    again = _run(where, command, [])
+    if again.returncode:
+        yield f"{what}: then the same command fails: {again.stderr[-500:]}"
+    elif (left := _content(where)) != after:
+        names = sorted(name for name in left.keys() | after.keys() if left.get(name) != after.get(name))
+        yield f"{what}: then the same command leaves other files than a run without a fault: {', '.join(names)}"
+
+
+def _run(folder: Path, command: _Command, before: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*before, *_PROGRAM, *command.arguments], cwd=folder, capture_output=True, text=True,
+        check=False, timeout=_MOST_SECONDS,
+    )  # fmt: skip
+
+
+def _copied(source: Path, target: Path) -> Path:
+    shutil.rmtree(target, ignore_errors=True)
+    return Path(shutil.copytree(source, target))
+
+
+def _content(folder: Path) -> dict[str, bytes]:
+    """Every file, but for the record of a shard, which has the time."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "shard.json"
+    }

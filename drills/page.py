@@ -1,0 +1,83 @@
+"""The tables of docs/reliability.md: what the drills tried and found, and the track record. Written from their files.
+
+``python -m drills.page`` writes them; with ``--check`` it fails where the page differs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from drills.drill import DRILLS
+
+__all__ = ["defects", "write_page"]
+
+ROOT = Path(__file__).resolve().parents[1]
+_PAGE = ROOT / "docs" / "reliability.md"
+_KINDS = {
+    "number": "wrong number",
+    "fault": "fault",
+    "attack": "attack",
+    "use": "message or use",
+    "suite": "tests",
+}
+
+
+def defects() -> list[dict[str, Any]]:
+    """The entries of the track record."""
+    entries: list[dict[str, Any]] = tomllib.loads((ROOT / "drills" / "record.toml").read_text("utf-8"))["defect"]
+    return entries
+
+
+def _drills() -> Iterator[str]:
+    yield "| drill | what it tries | tried | cases | minutes | date, commit | found |"
+    yield "|---|---|---|---|---|---|---|"
+    for drill in DRILLS:
+        file = ROOT / "drills" / "results" / f"{drill.name}.json"
+        cells = ["not run at full size yet", "", "", "", ""]
+        if file.exists():
+            result = json.loads(file.read_text("utf-8"))
+            cells = [
+                f"{result['count']:,} {drill.unit}",
+                f"{result['cases']:,}",
+                f"{result['minutes']:g}",
+                f"{result['date']}, {result['commit']}",
+                f"{len(result['found']):,}",
+            ]
+        yield "| " + " | ".join([f"`{drill.name}`", drill.tries, *cells]) + " |"
+
+
+def _record() -> Iterator[str]:
+    yield "| | what | kind | reported | introduced | mended | discovered by | replayed by |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for defect in defects():
+        command = f"`make drill-replay ID={defect['id']}`" if defect.get("replay") else "open"
+        commits = [str(defect.get(name, "")) for name in ("introduced", "mended")]
+        what = defect["what"].replace("|", "\\|")
+        cells = [defect["id"], what, _KINDS[defect["kind"]], str(defect["reported"]), *commits, defect["by"], command]
+        yield "| " + " | ".join(cells) + " |"
+
+
+def _written(text: str) -> str:
+    for name, table in (("drills", _drills), ("record", _record)):
+        lines = "\n".join(table())
+        block = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- end of {name} -->)", re.DOTALL)
+        text = block.sub(lambda found, lines=lines: f"{found[1]}\n{lines}\n{found[2]}", text)  # type: ignore[misc]
+    return text
+
+
+def write_page() -> None:
+    """Write both tables into the page."""
+    _PAGE.write_text(_written(_PAGE.read_text("utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if "--check" not in sys.argv:
+        write_page()
+    elif _written(_PAGE.read_text("utf-8")) != _PAGE.read_text("utf-8"):
+        sys.exit("docs/reliability.md: its tables are not those of drills/; python -m drills.page writes them")

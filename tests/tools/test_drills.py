@@ -1,0 +1,126 @@
+"""The drills: each runs, each notices what is wrong, and the page and the track record are theirs."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from drills import damaged_files, faults_of_files, one_evaluation, relations
+from drills.drill import DRILLS, Found, Setting
+from drills.page import defects
+from drills.processes import Chosen, results
+
+import cuihop
+from cuihop import Evaluation, SnapshotGraph
+from cuihop.graph import Distances
+from shared_data import ROOT
+
+pytestmark = pytest.mark.slow
+IN_PROCESS = [drill for drill in DRILLS if drill.name in ("one_answer", "one_evaluation", "relations", "damaged_files")]
+
+
+def found_by(name: str, cases: int, folder: Path) -> list[str]:
+    drill = next(drill for drill in DRILLS if drill.name == name)
+    with drill.cases(Setting(folder, small=True)) as case:
+        return [text for number in range(cases) for text in case(drill.random(1, number)).wrong]
+
+
+@pytest.mark.parametrize("drill", IN_PROCESS, ids=lambda drill: drill.name)
+def test_a_case_is_the_same_whenever_it_runs_and_finds_nothing(drill: object, tmp_path: Path) -> None:
+    name = drill.name  # type: ignore[attr-defined]
+    chosen = next(one for one in DRILLS if one.name == name)
+    alone = dict(results(Chosen(chosen, 7, range(1, 2), True), 1))
+    several = dict(results(Chosen(chosen, 7, range(2), True), 1))
+    assert several[1] == alone[1]
+    assert [found.wrong for found in several.values()] == [[], []]
+    assert all(found.tried for found in several.values())
+
+
+def test_a_wrong_distance_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = SnapshotGraph.distances
+
+    def wrong(self: SnapshotGraph, *args: object, **options: object) -> Distances:
+        found = right(self, *args, **options)  # type: ignore[arg-type]
+        found.hops[1:2] += 1
+        return found
+
+    monkeypatch.setattr(SnapshotGraph, "distances", wrong)
+    assert any("in place of" in text for text in found_by("one_answer", 3, tmp_path))
+    assert found_by("relations", 3, tmp_path)
+
+
+def test_a_wrong_value_of_an_evaluation_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = cuihop.evaluate
+
+    def wrong(*args: object, **options: object) -> Evaluation:
+        found = right(*args, **options)  # type: ignore[arg-type]
+        found.values[:1] += 1e-9
+        return found
+
+    monkeypatch.setattr(one_evaluation, "evaluate", wrong)
+    assert any("in place of" in text for text in found_by("one_evaluation", 2, tmp_path))
+
+
+def test_a_damaged_file_that_is_believed_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(damaged_files, "_answers", lambda graph: repr(graph.sections.origin) + str(id(graph)))
+    assert any("another answer" in text for text in found_by("damaged_files", 40, tmp_path))
+
+
+def test_a_file_that_is_half_written_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writes = "import sys; open('graph.cuihop', 'wb').write(b'half'); sys.exit(6)"
+    monkeypatch.setattr(faults_of_files, "_PROGRAM", [sys.executable, "-c", writes])
+    before = tmp_path / "before"
+    before.mkdir()
+    (before / "graph.cuihop").write_bytes(b"old")
+    load = next(command for command in faults_of_files.COMMANDS if command.name == "load")
+    wrong = list(faults_of_files.faulty(load, before, {"graph.cuihop": b"new"}, tmp_path, "fsync:error=EIO:when=1"))
+    assert any("neither the old file nor the new one" in text for text in wrong)
+    assert any("without a word" in text for text in wrong)
+
+
+def test_a_case_that_raises_is_a_fault_and_no_end() -> None:
+    @contextmanager
+    def cases(setting: Setting) -> Iterator[object]:
+        def case(rng: object) -> Found:
+            raise ZeroDivisionError
+
+        yield case
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(relations, "cases", cases)
+        drill = next(drill for drill in DRILLS if drill.name == "relations")
+        [(_, first), (_, second)] = results(Chosen(drill, 1, range(2), True), 1)
+    assert "ZeroDivisionError" in first.wrong[0]
+    assert first == second
+
+
+def test_the_tests_of_the_track_record_exist() -> None:
+    entries = defects()
+    assert len({entry["id"] for entry in entries}) == len(entries)
+    for entry in entries:
+        assert entry.get("open") is True or entry["replay"], entry["id"]
+        for test in entry.get("replay", []):
+            file, *names = test.split("::")
+            tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+            defined = {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+            assert set(names) <= defined or "Contract" in file or "contract" in file, (entry["id"], test)
+
+
+def test_an_entry_is_replayed_and_an_unknown_one_is_refused() -> None:
+    command = [sys.executable, "-m", "drills", "--replay"]
+    done = subprocess.run([*command, "1-A5"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, " passed" in done.stdout) == (0, True)
+    unknown = subprocess.run([*command, "9-X"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (unknown.returncode, unknown.stderr.startswith("no entry 9-X")) == (2, True)
+
+
+def test_one_case_runs_from_the_command_line_and_writes_no_file() -> None:
+    command = [sys.executable, "-m", "drills", "--only", "relations", "--case", "5"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("relations: ")
+    assert done.stdout.endswith("; 0 cases failed\n")
