@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -21,6 +22,7 @@ from cuihop_loader.identifier_codes import (
     NotCuis,
     ReleaseReading,
     identifier_column,
+    members_of,
     vocabulary_codes,
 )
 from cuihop_loader.options import LoadOptions
@@ -33,6 +35,7 @@ Ranks = Mapping[tuple[bytes, bytes], int]
 _Columns: TypeAlias = tuple[Int32, UInt32, UInt16, Int32]  # codes, grades, vocabularies, lengths
 
 _MOST_SABS = 1 << 16
+_VALUES = len(names.SUPPRESS_VALUES) + 1
 
 _COLUMNS = ("CUI", "LAT", "TS", "STT", "ISPREF", "SAB", "TTY", "STR", "SUPPRESS")
 _CUI, _LAT, _TS, _STT, _ISPREF, _SAB, _TTY, _STR, _SUPPRESS = range(9)
@@ -69,8 +72,8 @@ class _Candidates:
     concepts: IdentifierColumn
     selected: Int32
     grades: UInt32
-    sabs: Int32
-    sab_names: tuple[bytes, ...]
+    term_types: Int32
+    term_type_names: tuple[bytes, ...]
     lengths: Int32
     blob: UInt8
     left_out: dict[str, int]
@@ -81,8 +84,15 @@ class _Candidates:
 def _naming(reading: ReleaseReading, ranks: Ranks) -> Callable[[Rows], _Candidates]:
     """The processing of a block of MRCONSO. Shared by threads, so it has no state that changes."""
     options = reading.options
-    position_of = {language.encode(): position for position, language in enumerate(options.languages)}
+    languages = StringTable.of(options.languages)
+    columns = np.array([2 * column for column in (_LAT, _TS, _STT, _ISPREF, _SUPPRESS, _STR)], dtype=np.int64)
     hidden = hidden_names(options)
+
+    @functools.cache
+    def rank_bytes(term_type: bytes) -> bytes:
+        """The row of ``b"SAB|TTY"`` in the ranks that `names.grade` takes."""
+        of_values = [min(ranks.get((term_type, bytes([v])), 0), names.LARGEST_RANK) for v in names.SUPPRESS_VALUES]
+        return np.array([*of_values, 0], dtype=np.int32).tobytes()
 
     def task(rows: Rows) -> _Candidates:
         concepts = identifier_column(rows, _CUI, "CUI", rows.all)
@@ -93,7 +103,6 @@ def _naming(reading: ReleaseReading, ranks: Ranks) -> Callable[[Rows], _Candidat
             rows.spans = np.ascontiguousarray(rows.spans[selected])
             rows.positions = rows.positions[selected]
 
-        languages, language_names = rows.interned(_LAT, _LAT)
         # SAB and TTY are adjacent: one text "SAB|TTY".
         term_types, term_type_names = rows.interned(_SAB, _TTY)
         grades = np.empty(len(rows), dtype=np.uint32)
@@ -101,11 +110,11 @@ def _naming(reading: ReleaseReading, ranks: Ranks) -> Callable[[Rows], _Candidat
         names.grade(
             rows.buffer,
             rows.spans,
-            np.array([2 * column for column in (_TS, _STT, _ISPREF, _SUPPRESS, _STR)], dtype=np.int64),
-            languages,
-            np.array([position_of.get(name, -1) for name in language_names], dtype=np.int32),
+            columns,
+            languages.offsets,
+            languages.blob,
             term_types,
-            _ranks_of(term_type_names, ranks),
+            np.frombuffer(b"".join(map(rank_bytes, term_type_names)), np.int32).reshape(-1, _VALUES),
             grades,
             left_out,
         )
@@ -115,23 +124,13 @@ def _naming(reading: ReleaseReading, ranks: Ranks) -> Callable[[Rows], _Candidat
         selected_rows = selected_rows[:count]
         texts = np.ascontiguousarray(rows.spans[selected_rows, 2 * _STR : 2 * _STR + 2])
         offsets, blob = interning.copied(rows.buffer, texts)
-        sab_names = tuple(name.partition(b"|")[0] for name in term_type_names)  # some of them several times
         others = {"other language": int(left_out[0]), "no text": int(left_out[1])}
         return _Candidates(
-            concepts, selected_rows, grades[selected_rows], term_types[selected_rows], sab_names,
+            concepts, selected_rows, grades[selected_rows], term_types[selected_rows], term_type_names,
             np.diff(offsets).astype(np.int32), blob, others, int(suppressed[0]), not_cuis,
         )  # fmt: skip
 
     return task
-
-
-def _ranks_of(term_types: Sequence[bytes], rank_of: Ranks) -> Int32:
-    """Ranks as `names.grade` takes them, one row for each ``b"SAB|TTY"``."""
-    ranks = np.zeros((max(1, len(term_types)), len(names.SUPPRESS_VALUES) + 1), dtype=np.int32)
-    for row, term_type in enumerate(term_types):
-        for column, value in enumerate(names.SUPPRESS_VALUES):
-            ranks[row, column] = min(rank_of.get((term_type, bytes([value])), 0), names.LARGEST_RANK)
-    return ranks
 
 
 def read_names(file: SourceFile, ranks: Ranks, concepts: ConceptSet, reading: ReleaseReading) -> NameRows:
@@ -144,13 +143,18 @@ def read_names(file: SourceFile, ranks: Ranks, concepts: ConceptSet, reading: Re
     scanner = reading.scanner(file, _COLUMNS, _naming(reading, ranks))
     blob = bytearray()
     sab_codes: dict[bytes, int] = {}
+
+    @functools.cache
+    def sab_of(term_type: bytes) -> int:
+        return int(vocabulary_codes([term_type.partition(b"|")[0]], sab_codes, _MOST_SABS, "MRCONSO")[0])
+
     blocks: list[_Columns] = []
     rows = suppressed = other = 0
     for block in scanner:
         of = reading.codes.codes(block.concepts)
         concepts.add(of)
-        sabs = vocabulary_codes(block.sab_names, sab_codes, _MOST_SABS, "MRCONSO")[block.sabs]
-        blocks.append((of[block.selected], block.grades, sabs.astype(np.uint16), block.lengths))
+        sabs = np.array([*map(sab_of, block.term_type_names)], dtype=np.uint16)[block.term_types]
+        blocks.append((of[block.selected], block.grades, sabs, block.lengths))
         blob += block.blob.data
         reading.codes.leave_out(scanner, block.not_cuis, block.left_out)
         rows += len(of)
@@ -216,7 +220,10 @@ def _renumbered(
     """The sets of vocabularies that occur, each once and sorted, and the number of each name's set among them."""
     occurs = np.zeros(len(sets), dtype=np.bool_)
     occurs[sab_sets] = True
-    members = {number: _members(number, sets, sab_names) for number in np.flatnonzero(occurs).tolist()}
+    members = {
+        number: tuple(sorted({sab_names[sab].decode() for sab in members_of(number, sets)} - {""}))
+        for number in np.flatnonzero(occurs).tolist()
+    }
     distinct = sorted(set(members.values()))
     index_of = {of_set: index for index, of_set in enumerate(distinct)}
     renumbered = np.zeros(len(sets), dtype=np.uint32)
@@ -224,11 +231,3 @@ def _renumbered(
         renumbered[number] = index_of[of_set]
     few = len(distinct) <= 1 << 16
     return renumbered.astype(np.uint16)[sab_sets] if few else renumbered[sab_sets], distinct
-
-
-def _members(number: int, sets: Sequence[tuple[int, int]], sab_names: Sequence[bytes]) -> tuple[str, ...]:
-    names = set()
-    while number >= 0:
-        number, sab = sets[number]
-        names.add(sab_names[sab].decode())
-    return tuple(sorted(names - {""}))

@@ -67,11 +67,11 @@ def test_only_c_and_seven_digits_are_a_cui(raws: list[bytes]) -> None:
     ends = np.cumsum([len(raw) for raw in raws])
     spans = np.stack([ends - [len(raw) for raw in raws], ends], axis=1).astype(np.int32)
     buffer = np.frombuffer(b"".join(raws) or b"\0", dtype=np.uint8).copy()
-    digits = np.empty(len(raws), dtype=np.int32)
-    others = interning.cui_digits(buffer, spans, 0, np.arange(len(raws), dtype=np.int32), digits)
+    codes = np.empty(len(raws), dtype=np.int32)
+    others = interning.cui_codes(buffer, spans, 0, np.arange(len(raws), dtype=np.int32), codes)
     expected = [
-        int(raw[1:]) if len(raw) == 8 and raw[:1] == b"C" and raw.isascii() and raw[1:].isdigit() else -1
+        1 + int(raw[1:]) if len(raw) == 8 and raw[:1] == b"C" and raw.isascii() and raw[1:].isdigit() else 0
         for raw in raws
     ]
-    assert digits.tolist() == expected
-    assert others == expected.count(-1)
+    assert codes.tolist() == expected
+    assert others == expected.count(0)
