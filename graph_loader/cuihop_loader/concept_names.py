@@ -10,7 +10,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.resources.arrays import Int32, UInt8, UInt16, UInt32, bounds_of
+from cuihop.resources.arrays import Int32, Int64, UInt8, UInt16, UInt32, bounds_of
+from cuihop.resources.cores import in_order
 from cuihop.snapshot.layout import SUPPRESSED_NAME
 from cuihop.snapshot.string_table import StringTable
 from cuihop.snapshot.writer import GraphTables
@@ -35,6 +36,7 @@ Ranks = Mapping[tuple[bytes, bytes], int]
 _Columns: TypeAlias = tuple[Int32, UInt32, UInt16, Int32]  # codes, grades, vocabularies, lengths
 
 _MOST_SABS = 1 << 16
+_CONCEPTS_AT_ONCE = 1 << 16
 _VALUES = len(names.SUPPRESS_VALUES) + 1
 
 _COLUMNS = ("CUI", "LAT", "TS", "STT", "ISPREF", "SAB", "TTY", "STR", "SUPPRESS")
@@ -180,38 +182,61 @@ def hidden_names(options: LoadOptions) -> int:
 
 def with_names(tables: GraphTables, rows: NameRows, concepts: ConceptNumbers, options: LoadOptions) -> GraphTables:
     """The tables with the names of each concept, chosen and sorted. Frees the memory of ``rows``."""
-    owners = concepts.of(rows.codes)
     offsets = bounds_of(rows.lengths)
-    all_names, hidden = options.synonyms, hidden_names(options)
-    keys = owners.astype(np.int64) << 32 | (rows.grades & ~np.uint32(SUPPRESSED_NAME ^ hidden))
-    order = np.argsort(keys, kind="stable")
-    del keys
-    blob = np.frombuffer(rows.blob, dtype=np.uint8) if rows.blob else np.empty(0, dtype=np.uint8)
-    selected_rows = np.empty(len(owners), dtype=np.int64)
     counts = np.zeros(len(concepts), dtype=np.int32)
-    sab_sets = np.empty(len(owners), dtype=np.int32)
-    count, suppressed, sets = names.choose(
-        order, owners, rows.grades, rows.sabs, len(rows.sab_names), offsets, blob, all_names, hidden,
-        selected_rows, sab_sets, counts,
-    )  # fmt: skip
-    selected_rows = selected_rows[:count]
-    del order, owners
-    new_offsets = bounds_of(rows.lengths[selected_rows])
-    new_blob = np.empty(int(new_offsets[-1]), dtype=np.uint8)
-    names.gather(offsets, blob, selected_rows, new_offsets, new_blob)
-    del blob
+    selected, sab_sets, sets, suppressed = _chosen(rows, offsets, concepts, options, counts)
+    new_offsets = bounds_of(rows.lengths[selected])
+    texts = StringTable(new_offsets, np.empty(int(new_offsets[-1]), dtype=np.uint8))
+    names.gather(offsets, np.frombuffer(rows.blob, dtype=np.uint8), selected, texts.offsets, texts.blob)
     rows.blob = bytearray()
     rows.scanner.skip("suppressed", rows.suppressed - suppressed)
-    rows.scanner.skip("same name again" if all_names else "not the preferred name", rows.active - (count - suppressed))
-    of_names, members = _renumbered(sab_sets[:count], sets.tolist(), rows.sab_names)
+    reason = "same name again" if options.synonyms else "not the preferred name"
+    rows.scanner.skip(reason, rows.active - (len(selected) - suppressed))
+    of_names, members = _renumbered(sab_sets, sets.tolist(), rows.sab_names)
     return replace(
         tables,
-        names=StringTable(new_offsets, new_blob),
+        names=texts,
         name_indptr=bounds_of(counts, np.int32),
-        name_grades=rows.grades[selected_rows],
+        name_grades=rows.grades[selected],
         name_sab_sets=of_names,
         name_sab_set_members=members,
     )
+
+
+def _chosen(
+    rows: NameRows, offsets: Int64, concepts: ConceptNumbers, options: LoadOptions, counts: Int32
+) -> tuple[Int64, Int32, Int32, int]:
+    """The rows of the names chosen, their sets of vocabularies, all sets, and the number of suppressed names.
+
+    ``counts``: out, the number of names of each concept. Frees the codes of ``rows``.
+    """
+    owners = concepts.of(rows.codes)
+    rows.codes = np.empty(0, dtype=np.int32)
+    hidden, n_sabs = hidden_names(options), len(rows.sab_names)
+    order = np.argsort(
+        owners.astype(np.int64) << 32 | (rows.grades & ~np.uint32(SUPPRESSED_NAME ^ hidden)), kind="stable"
+    )
+    blob = np.frombuffer(rows.blob, dtype=np.uint8)
+    rows_of = bounds_of(np.bincount(owners, minlength=len(concepts)))
+
+    def choose(first: int) -> tuple[Int64, Int32, int, Int32]:
+        here = order[rows_of[first] : rows_of[min(first + _CONCEPTS_AT_ONCE, len(concepts))]]
+        selected, sab_sets = np.empty(len(here), dtype=np.int64), np.empty(len(here), dtype=np.int32)
+        count, suppressed, sets = names.choose(
+            here, owners, rows.grades, rows.sabs, n_sabs, offsets, blob, options.synonyms, hidden,
+            selected, sab_sets, counts,
+        )  # fmt: skip
+        return selected[:count].copy(), sab_sets[:count].copy(), suppressed, sets[n_sabs:]
+
+    selected, of_names, suppressed = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int32)], 0
+    sets, table = interning.empty_sets(n_sabs)
+    n_sets = n_sabs
+    for of_piece, sab_sets, hidden_ones, added in in_order(choose, range(0, len(concepts), _CONCEPTS_AT_ONCE)):
+        numbers, n_sets, sets, table = interning.common_sets(added, n_sabs, sets, n_sets, table)
+        selected.append(of_piece)
+        of_names.append(numbers[sab_sets])
+        suppressed += hidden_ones
+    return np.concatenate(selected), np.concatenate(of_names), sets[:n_sets], suppressed
 
 
 def _renumbered(

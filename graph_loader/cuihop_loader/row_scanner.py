@@ -230,7 +230,7 @@ def _check_utf8(block: Block, rows: Rows, columns: Sequence[str]) -> None:
     """Add a bad row for each with a byte that is not UTF-8, and leave these rows out."""
     positions = np.empty(_FIRST_BAD_ROWS, dtype=np.int64)
     while True:
-        count = splitting.invalid_utf8(block.buffer, block.words, block.size, positions)
+        count = splitting.invalid_utf8(block.buffer, block.size, positions)
         if count <= len(positions):
             break
         positions = np.empty(count, dtype=np.int64)

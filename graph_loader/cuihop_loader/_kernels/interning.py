@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled, signed
 from cuihop.resources.arrays import Bool, Int32, Int64, UInt8
-from cuihop_loader._kernels.words import eight_bytes, first_bytes
+from cuihop_loader._kernels.words import copy_bytes, eight_bytes, first_bytes
 
 Values = npt.NDArray[np.integer]
 
@@ -147,8 +147,7 @@ def copied(buffer: UInt8, spans: Int32) -> tuple[Int64, UInt8]:
         offsets[i + 1] = offsets[i] + spans[i, 1] - spans[i, 0]
     blob = np.empty(offsets[-1], dtype=np.uint8)
     for i in range(spans.shape[0]):
-        for k in range(offsets[i + 1] - offsets[i]):
-            blob[offsets[i] + k] = buffer[spans[i, 0] + k]
+        copy_bytes(buffer, spans[i, 0], spans[i, 1], blob, offsets[i])
     return offsets, blob
 
 
@@ -190,8 +189,7 @@ def register(
         if table[slot] < 0:
             table[slot] = count
             stored_offsets[count + 1] = stored_offsets[count] + end - begin
-            for k in range(end - begin):
-                stored[stored_offsets[count] + k] = blob[begin + k]
+            copy_bytes(blob, begin, end, stored, stored_offsets[count])
             count += 1
         numbers[i] = table[slot]
     return count

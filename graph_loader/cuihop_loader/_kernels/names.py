@@ -19,6 +19,7 @@ from cuihop._kernels.jit import compiled
 from cuihop.resources.arrays import Int32, Int64, UInt8, UInt16, UInt32
 from cuihop.snapshot.layout import SUPPRESSED_NAME
 from cuihop_loader._kernels.interning import empty_sets, equal, hashed, same_values, with_member, with_room
+from cuihop_loader._kernels.words import copy_bytes
 
 SUPPRESSED = SUPPRESSED_NAME
 LARGEST_RANK = (1 << 22) - 1
@@ -222,7 +223,4 @@ def _with_sab(number: int, sab: int, sets: Int32, n_sets: int, table: Int32) -> 
 def gather(offsets: Int64, blob: UInt8, selected: Int64, new_offsets: Int64, new_blob: UInt8) -> None:
     """Copy the chosen rows' texts, one after the other, to ``new_offsets``."""
     for i in range(selected.size):
-        at = new_offsets[i]
-        for k in range(offsets[selected[i]], offsets[selected[i] + 1]):
-            new_blob[at] = blob[k]
-            at += 1
+        copy_bytes(blob, offsets[selected[i]], offsets[selected[i] + 1], new_blob, new_offsets[i])
