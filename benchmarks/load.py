@@ -12,7 +12,8 @@ and checks that all of it is UTF-8; the others check less. ``cat`` and ``wc -l``
 the file at all.
 
 ``--release`` makes MRCONSO of full size, too (17 rows for 20 of MRREL), and loads all files into a snapshot, which is
-then opened and checked against its checksums.
+then opened and checked against its checksums. A third load tells the time of its stages apart, among them what the
+forms and the spellings of words cost within the index of names.
 """
 
 from __future__ import annotations
@@ -28,9 +29,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 from measurement import Measurement, arguments_of, peak_megabytes
 
@@ -188,6 +192,44 @@ def measure(reader: str, path: Path) -> dict[str, Any]:
     }
 
 
+STAGES = {
+    "MRREL": ("cuihop_loader.release_files", "read_is_a_rows"),
+    "MRCONSO": ("cuihop_loader.release_files", "read_names"),
+    "names chosen": ("cuihop_loader.release_files", "with_names"),
+    "structure": ("cuihop_loader.loading", "structure"),
+    "edges in rows": ("cuihop.snapshot.writer", "hierarchy_rows"),
+    "descendants": ("cuihop.snapshot.writer", "counted_descendants"),
+    "index of names": ("cuihop.snapshot.writer", "name_index_sections"),
+    "forms": ("cuihop.snapshot.name_index_builder", "form_of"),
+    "spellings": ("cuihop.snapshot.name_index_builder", "spelling_sections"),
+    "terms": ("cuihop.snapshot.writer", "term_table_sections"),
+    "writing": ("cuihop.snapshot.file", "write_sections"),
+}
+"""Stages of a load, by the function that is one; forms and spellings are part of the index of names."""
+
+
+def seconds_of_stages(load: Callable[[], object]) -> dict[str, float]:
+    """Seconds of each stage of a load. Two that run at the same time overlap."""
+    seconds = dict.fromkeys(STAGES, 0.0)
+
+    def timed(stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            before = time.perf_counter()
+            try:
+                return function(*arguments, **options)
+            finally:
+                seconds[stage] += time.perf_counter() - before
+
+        return call
+
+    with ExitStack() as stack:
+        for stage, (module, name) in STAGES.items():
+            function = timed(stage, getattr(import_module(module), name))
+            stack.enter_context(mock.patch(f"{module}.{name}", function))
+        load()
+    return seconds
+
+
 def measure_release(folder: Path) -> dict[str, Any]:
     """Load all files of the folder twice in this process, and open and check the snapshot."""
     from cuihop import SnapshotGraph
@@ -208,6 +250,7 @@ def measure_release(folder: Path) -> dict[str, Any]:
         "first_s": spent[0],
         "then_s": spent[1],
         "verify_s": checked[1],
+        "stages_s": seconds_of_stages(lambda: load_to(path, [folder])),
         "peak_mb": peaks[0],  # later ones have the mapped snapshot in them
         "snapshot_mb": path.stat().st_size / 1e6,
         "files": {file.role: {"rows": file.rows, "bytes": file.bytes} for file in report.files},
@@ -311,6 +354,9 @@ def whole_release(folder: Path, common: list[str], results: Measurement) -> None
     print(f"{'cuihop load':26}{found['first_s']:10.2f}{found['then_s']:10.2f}{size / 1e9 / found['then_s']:10.2f}"
           f"{found['peak_mb']:10.0f}")  # fmt: skip
     print(f"{'open, verify checksums':26}{'':10}{found['verify_s']:10.2f}")
+    for stage, seconds in found["stages_s"].items():
+        print(f"{'of a load: ' + stage:26}{'':10}{seconds:10.2f}")
+        results.add("a whole release, by stage", stage, seconds, "s")
     for name, seconds in plain.items():
         results.add("a whole release", name, seconds, "s")
     results.add("a whole release", "cuihop load", found["then_s"], "s")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -9,7 +10,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.resources.arrays import Int32, UInt8, UInt16, UInt32, bounds_of
+from cuihop.resources.arrays import Int32, Int64, UInt8, UInt16, UInt32, bounds_of
+from cuihop.resources.cores import in_order
 from cuihop.snapshot.layout import SUPPRESSED_NAME
 from cuihop.snapshot.string_table import StringTable
 from cuihop.snapshot.writer import GraphTables
@@ -21,6 +23,7 @@ from cuihop_loader.identifier_codes import (
     NotCuis,
     ReleaseReading,
     identifier_column,
+    members_of,
     vocabulary_codes,
 )
 from cuihop_loader.options import LoadOptions
@@ -33,6 +36,8 @@ Ranks = Mapping[tuple[bytes, bytes], int]
 _Columns: TypeAlias = tuple[Int32, UInt32, UInt16, Int32]  # codes, grades, vocabularies, lengths
 
 _MOST_SABS = 1 << 16
+_CONCEPTS_AT_ONCE = 1 << 16
+_VALUES = len(names.SUPPRESS_VALUES) + 1
 
 _COLUMNS = ("CUI", "LAT", "TS", "STT", "ISPREF", "SAB", "TTY", "STR", "SUPPRESS")
 _CUI, _LAT, _TS, _STT, _ISPREF, _SAB, _TTY, _STR, _SUPPRESS = range(9)
@@ -69,8 +74,8 @@ class _Candidates:
     concepts: IdentifierColumn
     selected: Int32
     grades: UInt32
-    sabs: Int32
-    sab_names: tuple[bytes, ...]
+    term_types: Int32
+    term_type_names: tuple[bytes, ...]
     lengths: Int32
     blob: UInt8
     left_out: dict[str, int]
@@ -81,8 +86,15 @@ class _Candidates:
 def _naming(reading: ReleaseReading, ranks: Ranks) -> Callable[[Rows], _Candidates]:
     """The processing of a block of MRCONSO. Shared by threads, so it has no state that changes."""
     options = reading.options
-    position_of = {language.encode(): position for position, language in enumerate(options.languages)}
+    languages = StringTable.of(options.languages)
+    columns = np.array([2 * column for column in (_LAT, _TS, _STT, _ISPREF, _SUPPRESS, _STR)], dtype=np.int64)
     hidden = hidden_names(options)
+
+    @functools.cache
+    def rank_bytes(term_type: bytes) -> bytes:
+        """The row of ``b"SAB|TTY"`` in the ranks that `names.grade` takes."""
+        of_values = [min(ranks.get((term_type, bytes([v])), 0), names.LARGEST_RANK) for v in names.SUPPRESS_VALUES]
+        return np.array([*of_values, 0], dtype=np.int32).tobytes()
 
     def task(rows: Rows) -> _Candidates:
         concepts = identifier_column(rows, _CUI, "CUI", rows.all)
@@ -93,7 +105,6 @@ def _naming(reading: ReleaseReading, ranks: Ranks) -> Callable[[Rows], _Candidat
             rows.spans = np.ascontiguousarray(rows.spans[selected])
             rows.positions = rows.positions[selected]
 
-        languages, language_names = rows.interned(_LAT, _LAT)
         # SAB and TTY are adjacent: one text "SAB|TTY".
         term_types, term_type_names = rows.interned(_SAB, _TTY)
         grades = np.empty(len(rows), dtype=np.uint32)
@@ -101,11 +112,11 @@ def _naming(reading: ReleaseReading, ranks: Ranks) -> Callable[[Rows], _Candidat
         names.grade(
             rows.buffer,
             rows.spans,
-            np.array([2 * column for column in (_TS, _STT, _ISPREF, _SUPPRESS, _STR)], dtype=np.int64),
-            languages,
-            np.array([position_of.get(name, -1) for name in language_names], dtype=np.int32),
+            columns,
+            languages.offsets,
+            languages.blob,
             term_types,
-            _ranks_of(term_type_names, ranks),
+            np.frombuffer(b"".join(map(rank_bytes, term_type_names)), np.int32).reshape(-1, _VALUES),
             grades,
             left_out,
         )
@@ -115,23 +126,13 @@ def _naming(reading: ReleaseReading, ranks: Ranks) -> Callable[[Rows], _Candidat
         selected_rows = selected_rows[:count]
         texts = np.ascontiguousarray(rows.spans[selected_rows, 2 * _STR : 2 * _STR + 2])
         offsets, blob = interning.copied(rows.buffer, texts)
-        sab_names = tuple(name.partition(b"|")[0] for name in term_type_names)  # some of them several times
         others = {"other language": int(left_out[0]), "no text": int(left_out[1])}
         return _Candidates(
-            concepts, selected_rows, grades[selected_rows], term_types[selected_rows], sab_names,
+            concepts, selected_rows, grades[selected_rows], term_types[selected_rows], term_type_names,
             np.diff(offsets).astype(np.int32), blob, others, int(suppressed[0]), not_cuis,
         )  # fmt: skip
 
     return task
-
-
-def _ranks_of(term_types: Sequence[bytes], rank_of: Ranks) -> Int32:
-    """Ranks as `names.grade` takes them, one row for each ``b"SAB|TTY"``."""
-    ranks = np.zeros((max(1, len(term_types)), len(names.SUPPRESS_VALUES) + 1), dtype=np.int32)
-    for row, term_type in enumerate(term_types):
-        for column, value in enumerate(names.SUPPRESS_VALUES):
-            ranks[row, column] = min(rank_of.get((term_type, bytes([value])), 0), names.LARGEST_RANK)
-    return ranks
 
 
 def read_names(file: SourceFile, ranks: Ranks, concepts: ConceptSet, reading: ReleaseReading) -> NameRows:
@@ -144,13 +145,18 @@ def read_names(file: SourceFile, ranks: Ranks, concepts: ConceptSet, reading: Re
     scanner = reading.scanner(file, _COLUMNS, _naming(reading, ranks))
     blob = bytearray()
     sab_codes: dict[bytes, int] = {}
+
+    @functools.cache
+    def sab_of(term_type: bytes) -> int:
+        return int(vocabulary_codes([term_type.partition(b"|")[0]], sab_codes, _MOST_SABS, "MRCONSO")[0])
+
     blocks: list[_Columns] = []
     rows = suppressed = other = 0
     for block in scanner:
         of = reading.codes.codes(block.concepts)
         concepts.add(of)
-        sabs = vocabulary_codes(block.sab_names, sab_codes, _MOST_SABS, "MRCONSO")[block.sabs]
-        blocks.append((of[block.selected], block.grades, sabs.astype(np.uint16), block.lengths))
+        sabs = np.array([*map(sab_of, block.term_type_names)], dtype=np.uint16)[block.term_types]
+        blocks.append((of[block.selected], block.grades, sabs, block.lengths))
         blob += block.blob.data
         reading.codes.leave_out(scanner, block.not_cuis, block.left_out)
         rows += len(of)
@@ -176,38 +182,61 @@ def hidden_names(options: LoadOptions) -> int:
 
 def with_names(tables: GraphTables, rows: NameRows, concepts: ConceptNumbers, options: LoadOptions) -> GraphTables:
     """The tables with the names of each concept, chosen and sorted. Frees the memory of ``rows``."""
-    owners = concepts.of(rows.codes)
     offsets = bounds_of(rows.lengths)
-    all_names, hidden = options.synonyms, hidden_names(options)
-    keys = owners.astype(np.int64) << 32 | (rows.grades & ~np.uint32(SUPPRESSED_NAME ^ hidden))
-    order = np.argsort(keys, kind="stable")
-    del keys
-    blob = np.frombuffer(rows.blob, dtype=np.uint8) if rows.blob else np.empty(0, dtype=np.uint8)
-    selected_rows = np.empty(len(owners), dtype=np.int64)
     counts = np.zeros(len(concepts), dtype=np.int32)
-    sab_sets = np.empty(len(owners), dtype=np.int32)
-    count, suppressed, sets = names.choose(
-        order, owners, rows.grades, rows.sabs, len(rows.sab_names), offsets, blob, all_names, hidden,
-        selected_rows, sab_sets, counts,
-    )  # fmt: skip
-    selected_rows = selected_rows[:count]
-    del order, owners
-    new_offsets = bounds_of(rows.lengths[selected_rows])
-    new_blob = np.empty(int(new_offsets[-1]), dtype=np.uint8)
-    names.gather(offsets, blob, selected_rows, new_offsets, new_blob)
-    del blob
+    selected, sab_sets, sets, suppressed = _chosen(rows, offsets, concepts, options, counts)
+    new_offsets = bounds_of(rows.lengths[selected])
+    texts = StringTable(new_offsets, np.empty(int(new_offsets[-1]), dtype=np.uint8))
+    names.gather(offsets, np.frombuffer(rows.blob, dtype=np.uint8), selected, texts.offsets, texts.blob)
     rows.blob = bytearray()
     rows.scanner.skip("suppressed", rows.suppressed - suppressed)
-    rows.scanner.skip("same name again" if all_names else "not the preferred name", rows.active - (count - suppressed))
-    of_names, members = _renumbered(sab_sets[:count], sets.tolist(), rows.sab_names)
+    reason = "same name again" if options.synonyms else "not the preferred name"
+    rows.scanner.skip(reason, rows.active - (len(selected) - suppressed))
+    of_names, members = _renumbered(sab_sets, sets.tolist(), rows.sab_names)
     return replace(
         tables,
-        names=StringTable(new_offsets, new_blob),
+        names=texts,
         name_indptr=bounds_of(counts, np.int32),
-        name_grades=rows.grades[selected_rows],
+        name_grades=rows.grades[selected],
         name_sab_sets=of_names,
         name_sab_set_members=members,
     )
+
+
+def _chosen(
+    rows: NameRows, offsets: Int64, concepts: ConceptNumbers, options: LoadOptions, counts: Int32
+) -> tuple[Int64, Int32, Int32, int]:
+    """The rows of the names chosen, their sets of vocabularies, all sets, and the number of suppressed names.
+
+    ``counts``: out, the number of names of each concept. Frees the codes of ``rows``.
+    """
+    owners = concepts.of(rows.codes)
+    rows.codes = np.empty(0, dtype=np.int32)
+    hidden, n_sabs = hidden_names(options), len(rows.sab_names)
+    order = np.argsort(
+        owners.astype(np.int64) << 32 | (rows.grades & ~np.uint32(SUPPRESSED_NAME ^ hidden)), kind="stable"
+    )
+    blob = np.frombuffer(rows.blob, dtype=np.uint8)
+    rows_of = bounds_of(np.bincount(owners, minlength=len(concepts)))
+
+    def choose(first: int) -> tuple[Int64, Int32, int, Int32]:
+        here = order[rows_of[first] : rows_of[min(first + _CONCEPTS_AT_ONCE, len(concepts))]]
+        selected, sab_sets = np.empty(len(here), dtype=np.int64), np.empty(len(here), dtype=np.int32)
+        count, suppressed, sets = names.choose(
+            here, owners, rows.grades, rows.sabs, n_sabs, offsets, blob, options.synonyms, hidden,
+            selected, sab_sets, counts,
+        )  # fmt: skip
+        return selected[:count].copy(), sab_sets[:count].copy(), suppressed, sets[n_sabs:]
+
+    selected, of_names, suppressed = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int32)], 0
+    sets, table = interning.empty_sets(n_sabs)
+    n_sets = n_sabs
+    for of_piece, sab_sets, hidden_ones, added in in_order(choose, range(0, len(concepts), _CONCEPTS_AT_ONCE)):
+        numbers, n_sets, sets, table = interning.common_sets(added, n_sabs, sets, n_sets, table)
+        selected.append(of_piece)
+        of_names.append(numbers[sab_sets])
+        suppressed += hidden_ones
+    return np.concatenate(selected), np.concatenate(of_names), sets[:n_sets], suppressed
 
 
 def _renumbered(
@@ -216,7 +245,10 @@ def _renumbered(
     """The sets of vocabularies that occur, each once and sorted, and the number of each name's set among them."""
     occurs = np.zeros(len(sets), dtype=np.bool_)
     occurs[sab_sets] = True
-    members = {number: _members(number, sets, sab_names) for number in np.flatnonzero(occurs).tolist()}
+    members = {
+        number: tuple(sorted({sab_names[sab].decode() for sab in members_of(number, sets)} - {""}))
+        for number in np.flatnonzero(occurs).tolist()
+    }
     distinct = sorted(set(members.values()))
     index_of = {of_set: index for index, of_set in enumerate(distinct)}
     renumbered = np.zeros(len(sets), dtype=np.uint32)
@@ -224,11 +256,3 @@ def _renumbered(
         renumbered[number] = index_of[of_set]
     few = len(distinct) <= 1 << 16
     return renumbered.astype(np.uint16)[sab_sets] if few else renumbered[sab_sets], distinct
-
-
-def _members(number: int, sets: Sequence[tuple[int, int]], sab_names: Sequence[bytes]) -> tuple[str, ...]:
-    names = set()
-    while number >= 0:
-        number, sab = sets[number]
-        names.add(sab_names[sab].decode())
-    return tuple(sorted(names - {""}))

@@ -5,7 +5,7 @@ The code of a CUI is made of its digits; each other identifier gets a number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -33,6 +33,7 @@ CODE_BITS = 26
 _CUIS = 10_000_000
 _FIRST_OTHERS = 1 << 10
 _SAMPLES = 5
+_NO_TEXTS = StringTable.of([])
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,7 @@ class IdentifierColumn:
     """
 
     codes: Int32
-    others: StringTable = field(default_factory=lambda: StringTable.of([]))
+    others: StringTable = _NO_TEXTS
     invalid: Bool = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
 
     def is_invalid(self) -> Bool:
@@ -78,11 +79,9 @@ def identifier_column(
     A row with a malformed identifier becomes one of the block's bad rows; its code is that of an invalid identifier.
     """
     codes = np.empty(len(selected), dtype=np.int32)
-    if not interning.cui_digits(rows.buffer, rows.spans, 2 * column, selected, codes):
-        codes += 1
+    if not interning.cui_codes(rows.buffer, rows.spans, 2 * column, selected, codes):
         return IdentifierColumn(codes)
-    where = np.flatnonzero(codes < 0).astype(np.int32)
-    codes += 1
+    where = np.flatnonzero(codes == 0).astype(np.int32)
     numbers, spans = rows.interned_spans(column, column, selected[where])
     codes[where] = -1 - numbers
     others = StringTable(*interning.copied(rows.buffer, spans))
@@ -214,6 +213,13 @@ def vocabulary_codes(sabs: Iterable[bytes], codes: dict[bytes, int], most: int, 
             raise LimitExceeded(f"more than {most:,} vocabularies (SAB) in {role}")
         answer.append(code)
     return np.array(answer, dtype=np.int32)
+
+
+def members_of(number: int, sets: Sequence[tuple[int, int]]) -> Iterator[int]:
+    """The members of a set, the last one first: see `cuihop_loader._kernels.interning`."""
+    while number >= 0:
+        number, member = sets[number]
+        yield member
 
 
 class ConceptSet:

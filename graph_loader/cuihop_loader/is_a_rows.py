@@ -21,20 +21,18 @@ import numpy.typing as npt
 
 from cuihop.resources.arrays import Int32, Int64, UInt8, UInt64, ascending, bounds_of
 from cuihop.resources.cores import in_order
-from cuihop_loader._kernels import edges
+from cuihop_loader._kernels import edges, interning
 from cuihop_loader.identifier_codes import (
     IdentifierColumn,
     NotCuis,
     ReleaseReading,
     identifier_column,
+    members_of,
     vocabulary_codes,
 )
 from cuihop_loader.options import RelationFilter
 from cuihop_loader.row_scanner import Rows
 from cuihop_loader.sources import SourceFile
-
-_FIRST_SETS = 1 << 10
-_FIRST_NUMBERS = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +42,7 @@ class EdgeTable:
     Attributes:
         children, parents: int32, codes of identifiers.
         sab_sets: for each edge the position of its vocabularies in `members`.
-        members: sorted tuples of vocabularies.
+        members: sorted tuples of vocabularies, in the order of their first edges.
         sab_edges: number of edges of each vocabulary that asserts one.
         mirrored: number of edges asserted both with the parent first and with the child first.
     """
@@ -87,17 +85,12 @@ class EdgeRows:
         """Record that ``rows`` were written to the memory of `room`."""
         self._filled += rows
 
-    def ascending(self) -> Iterator[UInt64]:
-        """Distinct rows in ascending order, a bucket at a time. Consumes the rows."""
+    def in_buckets(self) -> Iterator[UInt64]:
+        """The rows of each bucket, not sorted; buckets in the order of their children. Consumes the rows."""
         self._close()
         self._batch = np.empty(0, dtype=np.uint64)
-
-        def in_order_of_edges(bucket: int) -> UInt64:
-            rows = np.concatenate([batch[begins[bucket] : begins[bucket + 1]] for batch, begins in self._in_buckets])
-            rows.sort()
-            return rows[: edges.distinct(rows)]
-
-        yield from in_order(in_order_of_edges, np.flatnonzero(self._counts).tolist())
+        for bucket in np.flatnonzero(self._counts).tolist():
+            yield np.concatenate([batch[begins[bucket] : begins[bucket + 1]] for batch, begins in self._in_buckets])
         self._in_buckets.clear()
 
     def _close(self) -> None:
@@ -115,41 +108,43 @@ class EdgeRows:
 
 def edge_table(rows: EdgeRows, sabs: Sequence[str]) -> EdgeTable:
     """Build the edges of the rows, whose vocabularies are ``sabs`` by their numbers."""
-    # As long as the rows, which outnumber the edges: unused memory is never touched.
-    children, parents, sets = (np.empty(rows.count, dtype=np.int32) for _ in range(3))
-    # Sets of vocabularies, by first occurrence: begin and end of each in ``numbers``, and the number of its edges.
-    spans, numbers = np.empty((_FIRST_SETS, 3), dtype=np.int32), np.empty(_FIRST_NUMBERS, dtype=np.uint16)
-    table = np.full(2 * len(spans), -1, dtype=np.int32)
-    state = np.zeros(2, dtype=np.int64)
-    edge = 0
-    for bucket in rows.ascending():
-        row = 0
-        while row < len(bucket):
-            row, edge = edges.group(bucket, row, edge, children, parents, sets, numbers, spans, table, state)
-            if row < len(bucket):
-                spans = np.concatenate([spans, np.empty_like(spans)])
-                numbers = np.concatenate([numbers, np.empty_like(numbers)])
-                table = np.full(2 * len(table), -1, dtype=np.int32)
-                edges.enter_sets(numbers, spans, int(state[edges.SETS]), table)
+    none = np.empty(0, dtype=np.int32)
+    children, parents, of_edges = [none], [none], [none]
+    sets, table = interning.empty_sets(len(sabs))
+    n_sets, mirrored = len(sabs), 0
+
+    def grouped(rows: UInt64) -> tuple[Int32, Int32, Int32, Int32, int]:
+        rows.sort()
+        return edges.group(rows, len(sabs))
+
+    for of_children, of_parents, in_bucket, of_bucket, both in in_order(grouped, rows.in_buckets()):
+        numbers, n_sets, sets, table = interning.common_sets(of_bucket, len(sabs), sets, n_sets, table)
+        children.append(of_children)
+        parents.append(of_parents)
+        of_edges.append(numbers[in_bucket])
+        mirrored += both
+    sab_sets = np.concatenate(of_edges)
+    order, counts = np.full(n_sets, -1, dtype=np.int32), np.empty(n_sets, dtype=np.int32)
+    count = edges.by_first_occurrence(sab_sets, order, counts)
+    occurring = np.empty(count, dtype=np.int32)
+    occurring[order[order >= 0]] = np.flatnonzero(order >= 0)
     members = []
     sab_edges = dict.fromkeys(sorted(sabs), 0)
-    for begin, end, count in spans[: state[edges.SETS]].tolist():
-        members.append(tuple(sorted(sabs[number] for number in numbers[begin:end].tolist())))
+    chains = sets[:n_sets].tolist()
+    for number, edges_of_set in zip(occurring.tolist(), counts[:count].tolist(), strict=True):
+        members.append(tuple(sorted(sabs[sab] for sab in members_of(number, chains))))
         for sab in members[-1]:
-            sab_edges[sab] += count
-    few = len(members) <= 1 << 16
+            sab_edges[sab] += edges_of_set
     return EdgeTable(
-        children=children[:edge],
-        parents=parents[:edge],
-        sab_sets=sets[:edge].astype(np.uint16) if few else sets[:edge],
+        children=np.concatenate(children),
+        parents=np.concatenate(parents),
+        sab_sets=sab_sets.astype(np.uint16) if count <= 1 << 16 else sab_sets,
         members=members,
         sab_edges={sab: count for sab, count in sab_edges.items() if count},
-        mirrored=int(state[edges.MIRRORED]),
+        mirrored=mirrored,
     )
 
 
-_COLUMNS = ("CUI1", "REL", "CUI2", "RELA", "SAB", "SUPPRESS")
-_CUI1, _REL, _CUI2, _RELA, _SAB, _SUPPRESS = range(6)
 _BITS: dict[RelationFilter, int] = {"isa": 0b11, "par-chd": 0b1100, "rb-rn": 0b110000}
 
 
@@ -193,30 +188,34 @@ def _selection(reading: ReleaseReading) -> Callable[[Rows], _Selected]:
     def select(rows: Rows) -> _Selected:
         selected = np.empty(len(rows), dtype=np.int32)
         kinds = np.empty(len(rows), dtype=np.uint8)
+        codes = np.empty((2, len(rows)), dtype=np.int32)
         seen = np.zeros(6, dtype=np.int64)
         left_out = np.zeros(2, dtype=np.int64)
-        count = edges.select(
-            rows.buffer, rows.spans, 2 * _REL, 2 * _RELA, 2 * _SUPPRESS, requested, options.include_suppressed,
-            selected, kinds, seen, left_out,
+        count, others = edges.select(
+            rows.buffer, rows.spans, requested, options.include_suppressed,
+            selected, kinds, codes, seen, left_out,
         )  # fmt: skip
+        first, second = (IdentifierColumn(column[:count]) for column in codes)
         selected, kinds = selected[:count], kinds[:count]
-
-        sabs, sab_names = rows.interned(_SAB, _SAB, selected)
+        sabs, sab_names = rows.interned(edges.SAB, edges.SAB, selected)
         if options.chooses_sabs:
-            usable = np.array([options.includes(sab.decode()) for sab in sab_names], dtype=np.bool_)[sabs]
+            includes = np.array([options.includes(sab.decode()) for sab in sab_names], dtype=np.bool_)
+            usable = np.flatnonzero(includes[sabs])
+            first, second = first.at(usable), second.at(usable)
             selected, kinds, sabs = selected[usable], kinds[usable], sabs[usable]
-        others = {
+        not_cuis = NotCuis()
+        reasons = {
             "other relation": int(left_out[0]), "suppressed": int(left_out[1]),
             "other vocabulary": count - len(selected),
         }  # fmt: skip
-
-        first = identifier_column(rows, _CUI1, "CUI1", selected)
-        second = identifier_column(rows, _CUI2, "CUI2", selected)
-        well_formed, not_cuis = reading.usable_rows(first, second)
-        if not well_formed.all():
-            rest = np.flatnonzero(well_formed)
-            first, second, kinds, sabs = first.at(rest), second.at(rest), kinds[rest], sabs[rest]
-        return _Selected(first, second, sabs, sab_names, kinds, seen, others, not_cuis)
+        if others:
+            first = identifier_column(rows, edges.CUI1, "CUI1", selected)
+            second = identifier_column(rows, edges.CUI2, "CUI2", selected)
+            well_formed, not_cuis = reading.usable_rows(first, second)
+            if not well_formed.all():
+                rest = np.flatnonzero(well_formed)
+                first, second, kinds, sabs = first.at(rest), second.at(rest), kinds[rest], sabs[rest]
+        return _Selected(first, second, sabs, sab_names, kinds, seen, reasons, not_cuis)
 
     return select
 
@@ -229,32 +228,30 @@ def read_is_a_rows(file: SourceFile, reading: ReleaseReading) -> IsARows:
         LimitExceeded: more than 2,048 vocabularies.
     """
     codes = reading.codes
-    scanner = reading.scanner(file, _COLUMNS, _selection(reading))
+    scanner = reading.scanner(file, edges.COLUMNS, _selection(reading))
     sab_codes: dict[bytes, int] = {}
-    sab_rows: list[int] = []
+    sab_rows = np.zeros(edges.SAB_MASK + 1, dtype=np.int64)
     edge_rows = EdgeRows()
     loops: list[Int32] = []
     offered = np.zeros(6, dtype=np.int64)
     by_relation = np.zeros(6, dtype=np.int64)
     for block in scanner:
         codes_of_block = vocabulary_codes(block.sab_names, sab_codes, edges.SAB_MASK + 1, "MRREL")
-        sab_rows += [0] * (len(sab_codes) - len(sab_rows))
         first, second = codes.codes(block.first), codes.codes(block.second)
         rows = edge_rows.room(2 * len(first))
         own = np.empty(len(first), dtype=np.int32)
-        n_edges, n_loops = edges.pack(first, second, block.sabs, codes_of_block, block.kinds, rows, own, by_relation)
+        n_edges, n_loops = edges.pack(
+            first, second, block.sabs, codes_of_block, block.kinds, rows, own, by_relation, sab_rows
+        )
         edge_rows.added(n_edges)
-        loops.append(ascending(own[:n_loops]))
-        counted = np.bincount(block.sabs[first != second], minlength=len(codes_of_block))
-        for code, count in zip(codes_of_block.tolist(), counted.tolist(), strict=True):
-            sab_rows[code] += count
+        loops.append(own[:n_loops].copy())
         offered += block.seen
         scanner.skip("concept is its own parent", n_loops)
         codes.leave_out(scanner, block.not_cuis, block.left_out)
     sabs = [sab.decode() for sab in sab_codes]
     return IsARows(
         edges=edge_table(edge_rows, sabs),
-        sab_rows=dict(zip(sabs, sab_rows, strict=True)),
+        sab_rows=dict(zip(sabs, sab_rows.tolist(), strict=False)),
         loops=ascending(np.concatenate(loops)),
         relation_rows={
             name: int(count) for name, count in zip(edges.RELATION_NAMES, by_relation.tolist(), strict=True) if count

@@ -65,7 +65,8 @@ class Rows:
     def interned(self, first: int, last: int, selected: Int32 | None = None) -> tuple[Int32, tuple[bytes, ...]]:
         """Number the distinct texts of the chosen rows, from one column to the end of another, bars included."""
         numbers, spans = self.interned_spans(first, last, self.all if selected is None else selected)
-        return numbers, tuple(self.buffer[b:e].tobytes() for b, e in spans.tolist())
+        view = self.buffer.data  # a slice of it takes a fifth of the time of a slice of an array
+        return numbers, tuple(bytes(view[b:e]) for b, e in spans.tolist())
 
     def interned_spans(self, first: int, last: int, selected: Int32) -> tuple[Int32, Int32]:
         """Numbers as from `interned`, with begin and end of each text, int32, shape (texts, 2)."""
@@ -229,7 +230,7 @@ def _check_utf8(block: Block, rows: Rows, columns: Sequence[str]) -> None:
     """Add a bad row for each with a byte that is not UTF-8, and leave these rows out."""
     positions = np.empty(_FIRST_BAD_ROWS, dtype=np.int64)
     while True:
-        count = splitting.invalid_utf8(block.buffer, block.words, block.size, positions)
+        count = splitting.invalid_utf8(block.buffer, block.size, positions)
         if count <= len(positions):
             break
         positions = np.empty(count, dtype=np.int64)

@@ -15,7 +15,7 @@ import numpy as np
 from cuihop.errors import InputError
 from cuihop.files.input_file import opened_input
 from cuihop.files.text_lines import LONGEST_LINE
-from cuihop.resources.arrays import UInt8, UInt64
+from cuihop.resources.arrays import UInt8
 
 BLOCK_BYTES = 1 << 20
 """Bytes read and scanned at a time: a block and its offsets fit into the cache of one core."""
@@ -268,11 +268,6 @@ class Block:
             larger = np.empty(_padded(capacity), dtype=np.uint8)
             larger[: self.buffer.size] = self.buffer
             self.buffer = larger
-
-    @property
-    def words(self) -> UInt64:
-        """The same memory as little-endian numbers of 8 bytes."""
-        return self.buffer.view("<u8")
 
     def room(self, rows: int, columns: int) -> None:
         """Enlarge the output arrays to that many rows. Unused memory is never touched."""

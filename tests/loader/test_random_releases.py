@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
 from cuihop.snapshot.layout import SUPPRESSED_NAME
-from cuihop_loader import LoadOptions, load, row_scanner
+from cuihop_loader import LoadOptions, concept_names, load, row_scanner
 from loader import literal_release
 from loader.rrf_made import (
     concepts,
@@ -112,6 +112,7 @@ def test_a_random_release_is_read_as_written(
     expected = literal_release.read(release, **options)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(row_scanner, "BLOCK_BYTES", block)
+        patch.setattr(concept_names, "_CONCEPTS_AT_ONCE", 1 + block % 5)
         loaded = load([written(Path(folder), release, line_end=line_end)], LoadOptions(**options))
 
     assert edges(loaded) == set(expected.edges)

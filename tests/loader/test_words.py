@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuihop._kernels.jit import compiled
-from cuihop.resources.arrays import UInt8
+from cuihop.resources.arrays import Int32, UInt8
 from cuihop_loader._kernels import interning, words
 
 places = st.integers(0, 64)
@@ -47,6 +47,39 @@ def test_bits_are_counted_as_python_counts_them(number: np.uint64) -> None:
     assert (words.lowest_one(number), words.count_ones(number)) == expected
 
 
+@compiled
+def compiled_ones(number: np.uint64, base: int, positions: Int32, at: int) -> int:
+    return words.first_ones(number, base, positions, at)
+
+
+@given(numbers, st.integers(0, 2**30), st.integers(0, 3))
+def test_positions_of_bits_are_written_or_none(number: np.uint64, base: int, at: int) -> None:
+    expected = [base + k for k in range(64) if int(number) >> k & 1][:32]
+    for function in (compiled_ones, words.first_ones):
+        positions = np.full(36, -1, dtype=np.int32)
+        count = function(number, base, positions, at)
+        if function is words.first_ones or count:
+            assert (count, positions[at : at + len(expected)].tolist()) == (32, expected)
+            assert set(positions[:at].tolist()) | set(positions[at + 32 :].tolist()) <= {-1}
+        else:  # the processor has no such instruction
+            assert set(positions.tolist()) == {-1}
+
+
+@compiled
+def compiled_copy(source: UInt8, begin: int, end: int, out: UInt8, at: int) -> None:
+    words.copy_bytes(source, begin, end, out, at)
+
+
+@given(st.binary(max_size=300), st.data())
+def test_bytes_are_copied_and_no_others_change(raw: bytes, data: st.DataObject) -> None:
+    begin = data.draw(st.integers(0, len(raw)))
+    end = data.draw(st.integers(begin, len(raw)))
+    for function in (compiled_copy, words.copy_bytes):
+        out = np.full(310, 7, dtype=np.uint8)
+        function(np.frombuffer(raw, dtype=np.uint8).copy(), begin, end, out, 5)
+        assert out.tobytes() == b"\7" * 5 + raw[begin:end] + b"\7" * (305 - end + begin)
+
+
 @given(st.binary(min_size=1, max_size=24), st.data())
 def test_first_bytes_are_read_up_to_the_very_end_of_a_buffer(raw: bytes, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(raw) - 1))
@@ -67,11 +100,11 @@ def test_only_c_and_seven_digits_are_a_cui(raws: list[bytes]) -> None:
     ends = np.cumsum([len(raw) for raw in raws])
     spans = np.stack([ends - [len(raw) for raw in raws], ends], axis=1).astype(np.int32)
     buffer = np.frombuffer(b"".join(raws) or b"\0", dtype=np.uint8).copy()
-    digits = np.empty(len(raws), dtype=np.int32)
-    others = interning.cui_digits(buffer, spans, 0, np.arange(len(raws), dtype=np.int32), digits)
+    codes = np.empty(len(raws), dtype=np.int32)
+    others = interning.cui_codes(buffer, spans, 0, np.arange(len(raws), dtype=np.int32), codes)
     expected = [
-        int(raw[1:]) if len(raw) == 8 and raw[:1] == b"C" and raw.isascii() and raw[1:].isdigit() else -1
+        1 + int(raw[1:]) if len(raw) == 8 and raw[:1] == b"C" and raw.isascii() and raw[1:].isdigit() else 0
         for raw in raws
     ]
-    assert digits.tolist() == expected
-    assert others == expected.count(-1)
+    assert codes.tolist() == expected
+    assert others == expected.count(0)

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from cuihop._kernels.jit import compiled
-from cuihop.resources.arrays import Int32, Int64, UInt8, UInt16, UInt64
-from cuihop_loader._kernels.interning import same_values
+from cuihop._kernels.jit import compiled, signed
+from cuihop.resources.arrays import Int32, Int64, UInt8, UInt64
+from cuihop_loader._kernels.interning import cui_code, empty_sets, with_member, with_room
 from cuihop_loader._kernels.words import eight_bytes
 
 RELATION_NAMES = ("isa", "inverse_isa", "CHD", "PAR", "RN", "RB")
@@ -28,13 +28,13 @@ CODE_MASK, SAB_MASK = (1 << 26) - 1, (1 << 11) - 1
 _CHILD_SHIFT, _PARENT_SHIFT, _SAB_SHIFT = np.uint64(CHILD_SHIFT), np.uint64(PARENT_SHIFT), np.uint64(SAB_SHIFT)
 _SAB_MASK = np.uint64(SAB_MASK)
 _CHILD_IN_KEY = np.uint64(CHILD_SHIFT - PARENT_SHIFT)
-_BUCKET_SHIFT = np.uint64(CHILD_SHIFT + 15)
-BUCKETS = 1 << 64 - CHILD_SHIFT - 15
-"""A bucket has some ten thousand of a release's eight million rows, which fit into the cache while they are sorted."""
+_BUCKET_SHIFT = np.uint64(CHILD_SHIFT + 17)
+BUCKETS = 1 << 64 - CHILD_SHIFT - 17
+"""A bucket has some hundred thousand of a release's eight million rows, which fit into the cache of a core."""
 
-SETS, MIRRORED = range(2)
+COLUMNS = ("CUI1", "REL", "CUI2", "RELA", "SAB", "SUPPRESS")
+CUI1, REL, CUI2, RELA, SAB, SUPPRESS = range(6)
 
-_PRIME, _FOLD, _LOW_HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32), np.uint64(0xFFFFFFFF)
 _ONE = np.uint64(1)
 
 
@@ -73,33 +73,34 @@ def _kind(buffer: UInt8, rel: int, rela: int) -> int:
 def select(
     buffer: UInt8,
     spans: Int32,
-    rel: int,
-    rela: int,
-    suppress: int,
     requested: int,
     with_suppressed: bool,
     selected: Int32,
     kinds: UInt8,
+    codes: Int32,
     seen: Int64,
     left_out: Int64,
-) -> int:
-    """Choose the rows with a wanted relation that are not suppressed, and return their number.
+) -> tuple[int, int]:
+    """Choose the rows with a wanted relation that are not suppressed.
+
+    Returns their number, and that of those with an identifier that is no CUI.
 
     Args:
-        rel, rela, suppress: columns of ``spans`` with the begin of each; the end follows.
+        spans: begin and end of each of `COLUMNS`.
         requested: the kinds that count, as bits.
         selected, kinds: out, of each chosen row its number, and the wanted bits of its kind.
+        codes: out, shape (2, rows): 1 + the digits of CUI1 and CUI2; 0 if one is no CUI.
         seen: accumulates the rows of each kind that are not left out as suppressed, wanted or not.
         left_out: accumulates the rows with other relations, and the suppressed ones among the rest.
     """
-    count = 0
+    count = others = 0
     for row in range(spans.shape[0]):
-        kind = _kind(buffer, spans[row, rel], spans[row, rela])
+        kind = _kind(buffer, spans[row, 2 * REL], spans[row, 2 * RELA])
         if kind == 0:
             left_out[0] += 1
             continue
-        at = spans[row, suppress]
-        active = with_suppressed or (spans[row, suppress + 1] - at == 1 and buffer[at] == 78)
+        at = spans[row, 2 * SUPPRESS]
+        active = with_suppressed or (spans[row, 2 * SUPPRESS + 1] - at == 1 and buffer[at] == 78)
         if active:
             for bit in range(6):
                 seen[bit] += (kind >> bit) & 1
@@ -111,14 +112,19 @@ def select(
         else:
             selected[count] = row
             kinds[count] = kind
+            first = cui_code(buffer, spans[row, 2 * CUI1], spans[row, 2 * CUI1 + 1])
+            second = cui_code(buffer, spans[row, 2 * CUI2], spans[row, 2 * CUI2 + 1])
+            codes[0, count], codes[1, count] = first, second
+            others += first == 0 or second == 0
             count += 1
-    return count
+    return count, others
 
 
 @compiled
 def pack(
-    first: Int32, second: Int32, sabs: Int32, sab_codes: Int32, kinds: UInt8, edges: UInt64, loops: Int32, seen: Int64
-) -> tuple[int, int]:
+    first: Int32, second: Int32, sabs: Int32, sab_codes: Int32, kinds: UInt8, edges: UInt64, loops: Int32, seen: Int64,
+    sab_rows: Int64,
+) -> tuple[int, int]:  # fmt: skip
     """Pack rows into edge rows; return the number of edges, and of rows with one concept twice.
 
     Args:
@@ -126,7 +132,8 @@ def pack(
         sabs: the vocabulary of each row, a position in ``sab_codes``, whose numbers are common to all blocks.
         edges: out, at most two for each row (a row can contradict itself).
         loops: out, the code of each row with one concept twice.
-        seen: accumulates the rows of each kind, without rows with one concept twice.
+        seen: accumulates the rows of each kind, ``sab_rows`` those of each common number of a vocabulary; both without
+            rows with one concept twice.
     """
     n_edges = 0
     n_loops = 0
@@ -136,7 +143,9 @@ def pack(
             n_loops += 1
             continue
         a, b = np.uint64(first[i]), np.uint64(second[i])
-        sab = np.uint64(sab_codes[sabs[i]]) << _SAB_SHIFT
+        code = sab_codes[sabs[i]]
+        sab_rows[code] += 1
+        sab = np.uint64(code) << _SAB_SHIFT
         for bit in range(6):
             seen[bit] += (kinds[i] >> bit) & 1
         if kinds[i] & PARENT_FIRST:
@@ -165,94 +174,63 @@ def into_buckets(rows: UInt64, ends: Int64, out: UInt64) -> None:
 
 
 @compiled
-def distinct(rows: UInt64) -> int:
-    """Move the distinct ones of ascending edge rows to the front, and return their number."""
-    count = 0
-    for i in range(rows.size):
-        if count == 0 or rows[i] != rows[count - 1]:
-            rows[count] = rows[i]
-            count += 1
-    return count
+def group(rows: UInt64, sabs: int) -> tuple[Int32, Int32, Int32, Int32, int]:
+    """Group ascending edge rows into edges, each with its set of vocabularies, of which there are ``sabs``.
 
-
-@compiled
-def group(
-    rows: UInt64, begin: int, edge: int, children: Int32, parents: Int32, sets: Int32,
-    sabs: UInt16, spans: Int32, table: Int32, state: Int64,
-) -> tuple[int, int]:  # fmt: skip
-    """Group ascending distinct edge rows from ``begin`` on into edges, each with its set of vocabularies.
-
-    Returns the row and edge to continue with. Rows remain where ``sabs``, ``spans`` or ``table`` is too small.
-
-    Args:
-        begin, edge: the row to begin with, the first of an edge, and the number of that edge.
-        children, parents: out, codes.
-        sets: out, for each edge the number of its set of vocabularies, by first occurrence.
-        sabs: out, the vocabularies of each set, ascending, one set after the other.
-        spans: out, begin and end of each set in ``sabs``, and the number of its edges.
-        table: hash table of the numbers of the sets, -1 where free; its size a power of two.
-        state: the number of sets, and of edges asserted in both notations; both are continued.
+    Returns the codes of the children and of the parents, the number of each edge's set, the sets of more than one
+    vocabulary (see `interning.with_member`), and the number of edges asserted in both notations.
     """
-    mask = table.size - 1
-    count = state[SETS]
-    i = begin
-    while i < rows.size:
-        first = spans[count - 1, 1] if count else 0
-        if 2 * count >= table.size or count >= spans.shape[0] or first + SAB_MASK + 1 > sabs.size:
-            break
-        key = rows[i] >> _PARENT_SHIFT
-        notations = 0
-        last = first
-        while i < rows.size and rows[i] >> _PARENT_SHIFT == key:
-            row = rows[i]
-            sab = (row >> _SAB_SHIFT) & _SAB_MASK
-            notations |= 2 if row & _ONE else 1
-            if last == first or sab != sabs[last - 1]:
-                sabs[last] = sab
-                last += 1
-            i += 1
-        children[edge] = np.int64(key >> _CHILD_IN_KEY)
-        parents[edge] = np.int64(key) & CODE_MASK
-        state[MIRRORED] += notations == 3
-        slot = _hash(sabs, first, last) & mask
-        while True:
-            number = table[slot]
-            if number < 0:
-                table[slot] = count
-                sets[edge] = count
-                spans[count, 0] = first
-                spans[count, 1] = last
-                spans[count, 2] = 1
-                count += 1
-                break
-            if same_values(sabs, first, last, sabs, spans[number, 0], spans[number, 1]):
-                sets[edge] = number
-                spans[number, 2] += 1
-                break
-            slot = (slot + 1) & mask
-        edge += 1
-    state[SETS] = count
-    return i, edge
+    # Without branches, which would be predicted badly: the vocabularies of each edge, and its first among them.
+    members, firsts = np.empty(rows.size, dtype=np.int32), np.empty(rows.size + 1, dtype=np.int32)
+    keys, notations = np.empty(rows.size, dtype=np.uint64), np.zeros(rows.size, dtype=np.uint8)
+    edge = member = -1
+    before = ~rows[0] if rows.size else np.uint64(0)
+    for i in range(rows.size):
+        row = rows[i]
+        edge += (row ^ before) >> _PARENT_SHIFT != 0
+        member += (row ^ before) >> _SAB_SHIFT != 0
+        firsts[edge + 1] = member + 1
+        keys[edge] = row >> _PARENT_SHIFT
+        notations[edge] |= _ONE << (row & _ONE)
+        members[member] = signed((row >> _SAB_SHIFT) & _SAB_MASK)
+        before = row
+    firsts[0] = 0
+    edges = edge + 1
+    children, parents = np.empty(edges, dtype=np.int32), np.empty(edges, dtype=np.int32)
+    of_edges = np.empty(edges, dtype=np.int32)
+    sets, table = empty_sets(sabs)
+    n_sets = sabs
+    mirrored = 0
+    for edge in range(edges):
+        children[edge] = signed(keys[edge] >> _CHILD_IN_KEY)
+        parents[edge] = signed(keys[edge]) & CODE_MASK
+        mirrored += notations[edge] == 3
+        number = signed(members[firsts[edge]])
+        for i in range(firsts[edge] + 1, firsts[edge + 1]):
+            if n_sets == sets.shape[0]:
+                sets, table = with_room(sets, n_sets)
+            number = with_member(number, members[i], sets, n_sets, table)
+            n_sets = max(n_sets, number + 1)
+        of_edges[edge] = number
+    return children, parents, of_edges, sets[sabs:n_sets], mirrored
 
 
 @compiled
-def enter_sets(sabs: UInt16, spans: Int32, count: int, table: Int32) -> None:
-    """Enter distinct sets into an empty table: see `group`."""
-    mask = table.size - 1
-    for number in range(count):
-        slot = _hash(sabs, spans[number, 0], spans[number, 1]) & mask
-        while table[slot] >= 0:
-            slot = (slot + 1) & mask
-        table[slot] = number
+def by_first_occurrence(of_edges: Int32, numbers: Int32, counts: Int32) -> int:
+    """Number sets by their first edge, in place, and return how many occur.
 
-
-@compiled
-def _hash(numbers: UInt16, begin: int, end: int) -> int:
-    h = np.uint64(0)
-    for k in range(begin, end):
-        h = (h ^ np.uint64(numbers[k])) * _PRIME
-        h ^= h >> _FOLD
-    return int(h & _LOW_HALF)
+    ``numbers``: the new number of each set, -1 before the first call. ``counts``: out, the edges of each.
+    """
+    count = 0
+    for edge in range(of_edges.size):
+        number = numbers[of_edges[edge]]
+        if number < 0:
+            number = numbers[of_edges[edge]] = count
+            counts[count] = 0
+            count += 1
+        of_edges[edge] = number
+        counts[number] += 1
+    return count
 
 
 @compiled

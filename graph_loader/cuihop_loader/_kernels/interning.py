@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from cuihop._kernels.jit import compiled
+from cuihop._kernels.jit import compiled, signed
 from cuihop.resources.arrays import Bool, Int32, Int64, UInt8
-from cuihop_loader._kernels.words import eight_bytes, first_bytes
+from cuihop_loader._kernels.words import copy_bytes, eight_bytes, first_bytes
 
 Values = npt.NDArray[np.integer]
 
@@ -109,31 +109,33 @@ def _eight_figures(figures: np.uint64) -> int:
     values = figures - _ZEROS
     values = values * _TEN + (values >> _EIGHT)
     outer, inner = values & _PAIRS, (values >> _SIXTEEN) & _PAIRS
-    return int((outer * _OUTER + inner * _INNER) >> _HALF & _LOW_HALF)
+    number: int = signed((outer * _OUTER + inner * _INNER) >> _HALF & _LOW_HALF)
+    return number
 
 
 @compiled
-def cui_digits(buffer: UInt8, spans: Int32, column: int, rows: Int32, digits: Int32) -> int:
-    """The digits of each row's CUI as a number; -1 for any text but the letter C and seven digits.
+def cui_code(buffer: UInt8, begin: int, end: int) -> int:
+    """1 + the digits of a CUI as a number; 0 for any text but the letter C and seven digits."""
+    if end - begin != 8:
+        return 0
+    word = eight_bytes(buffer, begin)
+    figures = (word & ~_FIRST_BYTE) | _ZERO
+    if (
+        word & _FIRST_BYTE != _LETTER_C
+        or figures & _HIGH_HALVES != _ZEROS
+        or (figures + _SIXES) & _HIGH_HALVES != _ZEROS
+    ):
+        return 0
+    return 1 + _eight_figures(figures)
 
-    ``column``: column of ``spans`` with the begin; the end follows. Returns the number of -1.
-    """
+
+@compiled
+def cui_codes(buffer: UInt8, spans: Int32, column: int, rows: Int32, codes: Int32) -> int:
+    """`cui_code` of each row; return the number of 0. ``column``: that of ``spans`` with the begin; the end follows."""
     others = 0
     for i in range(rows.size):
-        begin = int(spans[rows[i], column])
-        number = -1
-        if spans[rows[i], column + 1] - begin == 8:
-            word = eight_bytes(buffer, begin)
-            figures = (word & ~_FIRST_BYTE) | _ZERO
-            if (
-                word & _FIRST_BYTE == _LETTER_C
-                and figures & _HIGH_HALVES == _ZEROS
-                and (figures + _SIXES) & _HIGH_HALVES == _ZEROS
-            ):
-                number = _eight_figures(figures)
-        digits[i] = number
-        if number < 0:
-            others += 1
+        codes[i] = cui_code(buffer, spans[rows[i], column], spans[rows[i], column + 1])
+        others += codes[i] == 0
     return others
 
 
@@ -145,8 +147,7 @@ def copied(buffer: UInt8, spans: Int32) -> tuple[Int64, UInt8]:
         offsets[i + 1] = offsets[i] + spans[i, 1] - spans[i, 0]
     blob = np.empty(offsets[-1], dtype=np.uint8)
     for i in range(spans.shape[0]):
-        for k in range(offsets[i + 1] - offsets[i]):
-            blob[offsets[i] + k] = buffer[spans[i, 0] + k]
+        copy_bytes(buffer, spans[i, 0], spans[i, 1], blob, offsets[i])
     return offsets, blob
 
 
@@ -188,8 +189,7 @@ def register(
         if table[slot] < 0:
             table[slot] = count
             stored_offsets[count + 1] = stored_offsets[count] + end - begin
-            for k in range(end - begin):
-                stored[stored_offsets[count] + k] = blob[begin + k]
+            copy_bytes(blob, begin, end, stored, stored_offsets[count])
             count += 1
         numbers[i] = table[slot]
     return count
@@ -225,3 +225,66 @@ def in_columns(stored_offsets: Int64, stored: UInt8, numbers: Int64, rows: Int64
         length = stored_offsets[numbers[i] + 1] - begin
         for k in range(out.shape[1]):
             out[rows[i], k] = stored[begin + k] if k < length else 0
+
+
+# Sets of small numbers are numbers, too: a set of one member is that member, and any other has the number of the set
+# without its last member, and that member.
+
+
+@compiled
+def empty_sets(singles: int) -> tuple[Int32, Int32]:
+    """The sets of one member and room for others, and a hash table of them: see `with_room`."""
+    sets = np.full((singles, 2), -1, dtype=np.int32)
+    sets[:, 1] = np.arange(singles)
+    return with_room(sets, singles + 64)
+
+
+@compiled
+def with_room(sets: Int32, more: int) -> tuple[Int32, Int32]:
+    """The sets and room for more, and a hash table of those that there are, -1 where free."""
+    count = sets.shape[0]
+    sets = np.concatenate((sets, np.empty((more, 2), dtype=np.int32)))
+    size = 64
+    while size < 2 * sets.shape[0]:
+        size *= 2
+    table = np.full(size, -1, dtype=np.int32)
+    for number in range(count):
+        table[_slot(sets[number, 0], sets[number, 1], sets, table)] = number
+    return sets, table
+
+
+@compiled
+def with_member(number: int, member: int, sets: Int32, count: int, table: Int32) -> int:
+    """The number of a set with a last member more; ``count`` if it is new, and then it is entered."""
+    slot = _slot(number, member, sets, table)
+    if table[slot] < 0:
+        table[slot] = count
+        sets[count, 0], sets[count, 1] = number, member
+    return int(table[slot])
+
+
+@compiled
+def _slot(number: int, member: int, sets: Int32, table: Int32) -> int:
+    """The slot of the set of a number and one member more: its own, or a free one."""
+    mask = table.size - 1
+    key = np.uint64(signed(number) << 16 | signed(member)) * _PRIME
+    slot = int(key >> _FOLD) & mask
+    while table[slot] >= 0 and (sets[table[slot], 0] != number or sets[table[slot], 1] != member):
+        slot = (slot + 1) & mask
+    return slot
+
+
+@compiled
+def common_sets(added: Int32, singles: int, sets: Int32, count: int, table: Int32) -> tuple[Int32, int, Int32, Int32]:
+    """Enter sets, those after the first ``singles``, among common ones.
+
+    Returns the common number of each set, those of one member included; how many there are; they, and their table.
+    """
+    numbers = np.arange(singles + added.shape[0]).astype(np.int32)
+    for i in range(added.shape[0]):
+        if count == sets.shape[0]:
+            sets, table = with_room(sets, count)
+        number = with_member(numbers[added[i, 0]], added[i, 1], sets, count, table)
+        numbers[singles + i] = number
+        count = max(count, number + 1)
+    return numbers, count, sets, table

@@ -15,18 +15,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from cuihop._kernels.jit import compiled, signed
+from cuihop._kernels.jit import compiled
 from cuihop.resources.arrays import Int32, Int64, UInt8, UInt16, UInt32
 from cuihop.snapshot.layout import SUPPRESSED_NAME
-from cuihop_loader._kernels.interning import equal, hashed
+from cuihop_loader._kernels.interning import empty_sets, equal, hashed, same_values, with_member, with_room
+from cuihop_loader._kernels.words import copy_bytes
 
 SUPPRESSED = SUPPRESSED_NAME
 LARGEST_RANK = (1 << 22) - 1
 NO_NAME = 0xFFFFFFFF
 """Grade of a row in another language, or without text."""
-
-_PRIME = np.uint64(0x9E3779B97F4A7C15)
-_HALF = np.uint64(32)
 
 SUPPRESS_VALUES = b"NOYE"
 """Values of SUPPRESS, in the order of the ranks of a vocabulary's term type; a fifth rank is for any other value."""
@@ -37,8 +35,8 @@ def grade(
     buffer: UInt8,
     spans: Int32,
     columns: Int64,
-    languages: Int32,
-    language_places: Int32,
+    language_offsets: Int64,
+    language_blob: UInt8,
     term_types: Int32,
     ranks: Int32,
     grades: UInt32,
@@ -47,15 +45,20 @@ def grade(
     """Grade the name of each row.
 
     Args:
-        columns: columns of ``spans`` with the begin of TS, STT, ISPREF, SUPPRESS and STR; the end follows.
-        languages: number of each row's language; ``language_places``: its position among the requested ones, or -1.
+        columns: columns of ``spans`` with the begin of LAT, TS, STT, ISPREF, SUPPRESS and STR; the end follows.
+        language_offsets, language_blob: the requested languages, one after the other.
         term_types: number of each row's vocabulary and term type; ``ranks``: of these, one column for each value
             of SUPPRESS.
         left_out: accumulates the rows in other languages, and those without text.
     """
-    ts, stt, ispref, suppress, text = columns[0], columns[1], columns[2], columns[3], columns[4]
+    lat, ts, stt, ispref, suppress, text = columns[0], columns[1], columns[2], columns[3], columns[4], columns[5]
     for row in range(spans.shape[0]):
-        language = language_places[languages[row]]
+        language = language_offsets.size - 2
+        while language >= 0 and not same_values(
+            buffer, spans[row, lat], spans[row, lat + 1],
+            language_blob, language_offsets[language], language_offsets[language + 1],
+        ):  # fmt: skip
+            language -= 1
         grades[row] = NO_NAME
         if language < 0:
             left_out[0] += 1
@@ -155,10 +158,7 @@ def choose(
     n_selected = 0
     n_hidden = 0
     n_sets = n_sabs
-    sets = np.empty((2 * n_sabs + 64, 2), dtype=np.int32)
-    for sab in range(n_sabs):
-        sets[sab, 0], sets[sab, 1] = -1, sab
-    sets_by_hash = _table_of(sets, n_sabs, n_sets)
+    sets, sets_by_hash = empty_sets(n_sabs)
     table = np.full(64, -1, dtype=np.int64)
     begin = 0
     while begin < order.size:
@@ -200,25 +200,12 @@ def choose(
                     if grades[selected[name]] & SUPPRESSED and not grades[row] & SUPPRESSED:
                         grades[selected[name]] = grades[row]
                     if n_sets == sets.shape[0]:
-                        sets = np.concatenate((sets, np.empty_like(sets)))
-                        sets_by_hash = _table_of(sets, n_sabs, n_sets)
+                        sets, sets_by_hash = with_room(sets, n_sets)
                     sab_sets[name] = _with_sab(sab_sets[name], sabs[row], sets, n_sets, sets_by_hash)
                     n_sets = max(n_sets, sab_sets[name] + 1)
         counts[concept] = n_selected - first
         begin = end
     return n_selected, n_hidden, sets[:n_sets]
-
-
-@compiled
-def _table_of(sets: Int32, first: int, last: int) -> Int32:
-    """A hash table of the sets from ``first`` up to ``last``, with room for as many as ``sets`` has."""
-    size = 64
-    while size < 2 * sets.shape[0]:
-        size *= 2
-    table = np.full(size, -1, dtype=np.int32)
-    for number in range(first, last):
-        table[_slot(sets[number, 0], sets[number, 1], sets, table)] = number
-    return table
 
 
 @compiled
@@ -229,29 +216,11 @@ def _with_sab(number: int, sab: int, sets: Int32, n_sets: int, table: Int32) -> 
         if sets[at, 1] == sab:
             return number
         at = sets[at, 0]
-    slot = _slot(number, sab, sets, table)
-    if table[slot] < 0:
-        table[slot] = n_sets
-        sets[n_sets, 0], sets[n_sets, 1] = number, sab
-    return int(table[slot])
-
-
-@compiled
-def _slot(number: int, sab: int, sets: Int32, table: Int32) -> int:
-    """The slot of the set of a number and one vocabulary more: its own, or a free one."""
-    mask = table.size - 1
-    key = np.uint64(signed(number) << 16 | signed(sab)) * _PRIME
-    slot = int(key >> _HALF) & mask
-    while table[slot] >= 0 and (sets[table[slot], 0] != number or sets[table[slot], 1] != sab):
-        slot = (slot + 1) & mask
-    return slot
+    return with_member(number, sab, sets, n_sets, table)
 
 
 @compiled
 def gather(offsets: Int64, blob: UInt8, selected: Int64, new_offsets: Int64, new_blob: UInt8) -> None:
     """Copy the chosen rows' texts, one after the other, to ``new_offsets``."""
     for i in range(selected.size):
-        at = new_offsets[i]
-        for k in range(offsets[selected[i]], offsets[selected[i] + 1]):
-            new_blob[at] = blob[k]
-            at += 1
+        copy_bytes(blob, offsets[selected[i]], offsets[selected[i] + 1], new_blob, new_offsets[i])

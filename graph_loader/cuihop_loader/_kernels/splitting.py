@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from cuihop._kernels.jit import compiled
-from cuihop.resources.arrays import Int32, Int64, UInt8, UInt64
-from cuihop_loader._kernels.words import LANES, beyond_ascii, count_ones, lowest_one, ones_where
+from cuihop.resources.arrays import Int32, Int64, UInt8
+from cuihop_loader._kernels.words import LANES, beyond_ascii, count_ones, first_ones, lowest_one, ones_where
 
 BEYOND_ASCII, CRLF, ROWS, GOOD, BAD = range(5)
 """Indices of the counts of `split`."""
@@ -15,7 +15,6 @@ BAD_ROW, BAD_BEGIN, BAD_END, BAD_COLUMNS, BAD_TAIL = range(5)
 """Description of a bad row by `split`: its position in the block, its extent (without line end), the columns
 that end with a bar, and the bytes after the last bar."""
 
-_HIGH_BITS = np.uint64(0x8080808080808080)
 _ONE = np.uint64(1)
 _TWO, _EIGHT, _SIXTEEN = np.uint64(2), np.uint64(8), np.uint64(16)
 _PLACES = 4096
@@ -58,18 +57,19 @@ def split(
         total = count_ones(signs)
         # Mostly eight to sixteen, so steps without branches. Surplus writes are overwritten. Places are unsigned
         # here and below: signed ones would each be tested for counting from the end.
-        ones = signs
-        to = np.uint64(here)
-        for k in range(_EIGHT):
-            bars[to + k] = base + lowest_one(ones)
-            ones &= ones - _ONE
-        if total > 8:
-            for k in range(_EIGHT, _SIXTEEN):
+        if total > first_ones(signs, base, bars, here):
+            ones = signs
+            to = np.uint64(here)
+            for k in range(_EIGHT):
                 bars[to + k] = base + lowest_one(ones)
                 ones &= ones - _ONE
-            for k in range(_SIXTEEN, np.uint64(total)):
-                bars[to + k] = base + lowest_one(ones)
-                ones &= ones - _ONE
+            if total > 8:
+                for k in range(_EIGHT, _SIXTEEN):
+                    bars[to + k] = base + lowest_one(ones)
+                    ones &= ones - _ONE
+                for k in range(_SIXTEEN, np.uint64(total)):
+                    bars[to + k] = base + lowest_one(ones)
+                    ones &= ones - _ONE
         count += total
         while line_feeds:
             lowest = line_feeds & (~line_feeds + _ONE)
@@ -117,7 +117,7 @@ def split(
 
 
 @compiled
-def invalid_utf8(buffer: UInt8, words: UInt64, size: int, positions: Int64) -> int:
+def invalid_utf8(buffer: UInt8, size: int, positions: Int64) -> int:
     """Find the first byte that is not UTF-8 in each line with one (Unicode 15, table 3-7).
 
     Returns the number of lines; ``positions`` receives the positions of their bytes, up to its capacity.
@@ -125,9 +125,8 @@ def invalid_utf8(buffer: UInt8, words: UInt64, size: int, positions: Int64) -> i
     count = 0
     i = 0
     while i < size:
-        if i % 8 == 0:
-            while i + 8 <= size and not words[i // 8] & _HIGH_BITS:
-                i += 8
+        if i + LANES <= size:
+            i += min(LANES, lowest_one(beyond_ascii(buffer, i)))
             if i >= size:
                 break
         first = buffer[i]
