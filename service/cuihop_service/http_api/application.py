@@ -18,10 +18,12 @@ from starlette.routing import BaseRoute, Route
 import cuihop
 from cuihop.errors import CuihopError
 from cuihop.files.text_lines import shortened
+from cuihop.operations.table import DISTANCES
 from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
 from cuihop_service.http_api.middleware import AllowedHosts, AnswerHeaders, AuthenticateFirst, BodyLimits
 from cuihop_service.http_api.openapi import SERVERS, completed
+from cuihop_service.http_api.operation_route import OperationRoute, PlainBatches
 from cuihop_service.http_api.problems import (
     fault_response,
     input_error,
@@ -68,7 +70,10 @@ def application(
         telemetry={"tracing": False, "metrics": False, "logs": False},  # its spans would show the concepts in URLs
     )
     app.state.admission = admission  # for further routes
-    app.include_router(routes(responder))
+    operations = routes(responder)
+    batches = next(r for r in operations.routes if isinstance(r, OperationRoute) and r.name == DISTANCES.name)
+    app.router.routes.insert(0, PlainBatches(batches, app.router))
+    app.include_router(operations)
 
     @app.get("/health/live", include_in_schema=False)
     async def live() -> Response:
