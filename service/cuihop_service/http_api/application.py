@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
 
 import cuihop
 from cuihop.errors import CuihopError
@@ -130,7 +131,7 @@ def application(
     if "*" not in hosts:
         app.add_middleware(AllowedHosts, hosts=hosts)
     app.add_middleware(AnswerHeaders)
-    app.add_middleware(QuickDistance, responder=responder, hosts=hosts)
+    app.quick = QuickDistance(super(_Documented, app).__call__, responder, hosts)
     return app
 
 
@@ -153,7 +154,12 @@ def metrics_route(metrics: Metrics) -> Route:
 
 
 class _Documented(FastAPI):
-    """A FastAPI application whose OpenAPI document shows errors as they are sent."""
+    """A FastAPI application whose OpenAPI document shows errors as they are sent, with the short way before it."""
+
+    quick: QuickDistance
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.quick(scope, receive, send)
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:

@@ -147,7 +147,7 @@ class _Cell:
         return self._file.cells[self._index]
 
     def get_exemplar(self) -> None:
-        """None: files have no examples."""
+        """Return no example: the files have none."""
 
 
 def use_allocated_files() -> None:
