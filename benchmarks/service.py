@@ -109,12 +109,19 @@ def running(*command: str, port: int, **environment: str) -> Iterator[int]:
         process.wait(30)
 
 
-def serving(snapshot: Path, http_port: int, grpc_port: int, workers: int = 1) -> Any:
-    """``cuihop serve``, until the block ends."""
-    return running(
+@contextmanager
+def serving(snapshot: Path, http_port: int, grpc_port: int, workers: int = 1) -> Iterator[int]:
+    """``cuihop serve``, until the block ends; begins when each worker has built its hierarchy, which is no answer."""
+    with running(
         "-m", "cuihop", "serve", "--graph", str(snapshot), "--workers", str(workers),
         "--http-port", str(http_port), "--grpc-port", str(grpc_port), port=http_port,
-    )  # fmt: skip
+    ) as process:  # fmt: skip
+        idle, deadline = 0, time.monotonic() + 600
+        while idle < 3 and time.monotonic() < deadline:
+            before = processor_seconds(process)
+            time.sleep(0.5)
+            idle = idle + 1 if processor_seconds(process) - before < 0.05 else 0
+        yield process
 
 
 def family(process: int) -> list[int]:

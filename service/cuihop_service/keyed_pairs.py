@@ -15,8 +15,12 @@ _PAIRS = re.compile(rb'"pairs": ?(?=\[\[")')
 _LENGTH = 8
 _LOW_DIGITS = 10_000
 
-_IN_JSON = np.dtype([("begin", "S2"), ("a", ">u8"), ("between", "S3"), ("b", ">u8"), ("end", "S3")])
+_IN_JSON = np.dtype({"names": ["a", "b"], "formats": [">u8", ">u8"], "offsets": [2, 13], "itemsize": 24})
 """A pair of identifiers of eight plain characters in compact JSON, with the comma after it: ``["…","…"],``."""
+
+_FRAME = np.array([0, 1, 10, 11, 12, 21, 22, 23])
+_FRAME_CHARACTERS = np.frombuffer(b'["",""],', dtype=np.uint8)
+"""All but the identifiers: positions and characters."""
 
 
 class KeyedPairs(Sequence[tuple[str, str]]):
@@ -52,17 +56,20 @@ class KeyedPairs(Sequence[tuple[str, str]]):
         spaced = b" " in text
         if spaced:
             text = text.replace(b", ", b",")
-        if len(text) % _IN_JSON.itemsize != 1:
+        if len(text) % _IN_JSON.itemsize != 1 or b"\\" in text or not text.isascii():
             return None
-        rows = np.frombuffer(text[1:-1] + b",", dtype=_IN_JSON)
+        characters = np.frombuffer(text[1:-1] + b",", dtype=np.uint8)
+        rows = characters.reshape(-1, _IN_JSON.itemsize)
         # Such pairs have one form, so that all are checked at once.
-        framed = (rows["begin"] == b'["') & (rows["between"] == b'","') & (rows["end"] == b'"],')
-        if not framed.all() or text.count(b'"') != 4 * len(rows) or b"\\" in text or not text.isascii():
+        framed = (rows[:, _FRAME] == _FRAME_CHARACTERS).all()
+        if not framed or np.count_nonzero(characters == ord('"')) != 4 * len(rows) or characters.min() < ord(" "):
             return None
-        comma_within = spaced and text.count(b",") != 2 * len(rows) - 1
-        if comma_within or np.frombuffer(text, np.uint8).min() < ord(" "):
+        if spaced and np.count_nonzero(characters == ord(",")) != 2 * len(rows):  # one within an identifier
             return None
-        return cls(np.column_stack((rows["a"], rows["b"])).ravel().astype(np.uint64))
+        ends = characters.view(_IN_JSON)
+        keys = np.empty((len(rows), 2), dtype=np.uint64)
+        keys[:, 0], keys[:, 1] = ends["a"], ends["b"]
+        return cls(keys.ravel())
 
     @classmethod
     def of_cuis(cls, starts: npt.NDArray[np.uint32], ends: npt.NDArray[np.uint32]) -> KeyedPairs:
@@ -103,15 +110,15 @@ def parsed_batch(body: bytes) -> Any:
     3
     """
     match = _PAIRS.search(body)
-    if match is None or b"\\" in body or body.count(b'"pairs"') != 1:
+    if match is None or b"\\" in body:
         return None
-    first = match.end()
-    last = body.find(b'"]]', first) + 3
+    first, last = match.end(), body.rfind(b'"]]') + 3
+    rest = body[:first] + b"[]" + body[last:]
     pairs = KeyedPairs.in_json(body[first:last])
-    if pairs is None:
+    if pairs is None or rest.count(b'"pairs"') != 1:
         return None
     try:
-        batch = orjson.loads(body[:first] + b"[]" + body[last:])
+        batch = orjson.loads(rest)
     except ValueError:
         return None
     return {**batch, "pairs": pairs} if isinstance(batch, dict) and batch.get("pairs") == [] else None

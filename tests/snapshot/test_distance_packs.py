@@ -94,9 +94,10 @@ def test_distances_beyond_what_a_byte_holds_are_beyond_the_bound() -> None:
 
 
 @pytest.mark.slow
-def test_a_graph_that_is_warm_compiles_nothing_for_a_question(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("letter", "look_up"), [("C", "cui_positions"), ("D", "positions")])
+def test_a_graph_that_is_warm_compiles_nothing_for_a_question(tmp_path: Path, letter: str, look_up: str) -> None:
     """In a process of its own, since this one has compiled everything; with and without an index."""
-    chain = [f"C{i:07d}" for i in range(100)]
+    chain = [f"{letter}{i:07d}" for i in range(100)]
     graph = SnapshotGraph.of([(chain[i], chain[i + 1]) for i in range(99)])
     graph.save(tmp_path / "graph.cuihop")
     program = f"""
@@ -108,7 +109,7 @@ from cuihop._kernels import bfs, labels, lookup, many_sources
 modules = bfs, labels, lookup, many_sources
 kernels = [kernel for module in modules for kernel in vars(module).values() if hasattr(kernel, "signatures")]
 before = [len(kernel.signatures) for kernel in kernels]
-cuis = [f"C{{i:07d}}" for i in range(100)]
+cuis = [f"{letter}{{i:07d}}" for i in range(100)]
 for direction in ("any", "up", "down", "vertical"):
     graph.distance(cuis[0], cuis[9], direction=direction)
     graph.distances(list(zip(cuis, reversed(cuis))), direction=direction)
@@ -116,7 +117,7 @@ for direction in ("any", "up", "down", "vertical"):
     graph.pack(cuis, hops=2, direction=direction)
     graph.pack(cuis, hops=50, direction=direction)
 assert [len(kernel.signatures) for kernel in kernels] == before, before
-assert lookup.positions.signatures and many_sources.one_hop.signatures
+assert lookup.{look_up}.signatures and many_sources.one_hop.signatures
 """
     for with_index in (False, True):
         if with_index:

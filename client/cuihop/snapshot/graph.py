@@ -252,6 +252,7 @@ class SnapshotGraph(ConceptGraph):
         if not len(self._cuis):
             return
         compiled_searches()
+        self._cuis.use_numbers()
         self._engines.labels("any", None)
         cuis = [self._cuis[position] for position in range(min(TOGETHER, len(self._cuis)))]
         cui = cuis[0]

@@ -21,6 +21,7 @@ _BLOCK = 1 << 26
 _ASCII_SEPARATORS = {code: " " for code in range(128) if not chr(code).isalnum()}
 MANY = 64
 """Fewest identifiers that are looked up by compiled code, where it is loaded."""
+_LOOKED_UP_BEFORE = 100_000  # identifiers: their search takes as long as making the set of a table's numbers
 _SHORT = 8  # identifiers up to this many bytes are compared as one integer
 _two_numbers: Callable[[bytes], tuple[int, int]] = Struct(">QQ").unpack
 
@@ -124,6 +125,8 @@ class IdentifierTable:
         """The identifiers as ascending numbers, where none is longer than 8 bytes."""
         self._texts: UInt8 | None = None
         self._width = _SHORT if stored.dtype.kind == "u" else stored.dtype.itemsize
+        self._cuis: tuple[UInt64, Int32] | None = None
+        self._until_cuis = _LOOKED_UP_BEFORE
 
     @classmethod
     def packed(cls, identifiers: npt.NDArray[np.bytes_]) -> IdentifierTable:
@@ -186,14 +189,14 @@ class IdentifierTable:
         """The position of each key, int32, -1 for one that is absent; ``None`` where identifiers are long."""
         if self.keys is None or not len(self):
             return None
-        return _positions_of(self.keys, keys)
+        return self._positions_of(self.keys, keys)
 
     def positions(self, identifiers: Sequence[str]) -> Int32:
         """The position of each identifier, int32; -1 for one that the table does not hold."""
         if not len(identifiers) or not len(self):
             return np.full(len(identifiers), -1, dtype=np.int32)
         if self.keys is not None and (numbers := _as_eight_bytes(identifiers)) is not None:
-            return _positions_of(self.keys, numbers)
+            return self._positions_of(self.keys, numbers)
         requested = identifier_array(identifiers)
         too_long = None
         if requested.dtype.itemsize > self._width:
@@ -207,6 +210,34 @@ class IdentifierTable:
             missing |= too_long
         positions = rows.astype(np.int32)
         positions[missing] = -1
+        return positions
+
+    def use_numbers(self) -> None:
+        """Look up CUIs by their numbers from now on, in 2 MB more, if the table holds nothing else."""
+        from cuihop._kernels import lookup
+
+        self._until_cuis = sys.maxsize
+        bits = np.zeros(lookup.CUI_WORDS, dtype=np.uint64)
+        if self.keys is not None and lookup.set_bits(self.keys, bits):
+            counts = np.bitwise_count(bits)
+            self._cuis = bits, np.cumsum(counts, dtype=np.int32) - counts
+
+    def _positions_of(self, keys: UInt64, requested: UInt64) -> Int32:
+        """The position of each number among the keys; -1 for one that is absent."""
+        if len(requested) < MANY or "numba" not in sys.modules:
+            rows = np.searchsorted(keys, requested)
+            rows[rows == len(keys)] = 0
+            return np.where(keys[rows] == requested, rows, -1).astype(np.int32)
+        from cuihop._kernels import lookup
+
+        self._until_cuis -= len(requested)
+        if self._until_cuis < 0:
+            self.use_numbers()
+        positions = np.empty(len(requested), dtype=np.int32)
+        if self._cuis is None:
+            lookup.positions(keys, requested, positions)
+        else:
+            lookup.cui_positions(*self._cuis, requested, positions)
         return positions
 
     def resolved_positions(
@@ -236,19 +267,6 @@ def check_distinct(positions: Int32, identifiers: Sequence[str]) -> None:
     if len(distinct) < len(positions):
         first = identifiers[int(np.flatnonzero(np.isin(positions, distinct[counts > 1]))[0])]
         raise InputError("a concept is given twice", found=first, expected="distinct concepts")
-
-
-def _positions_of(keys: UInt64, requested: UInt64) -> Int32:
-    """The position of each number among the keys; -1 for one that is absent."""
-    if len(requested) >= MANY and "numba" in sys.modules:
-        from cuihop._kernels import lookup
-
-        positions = np.empty(len(requested), dtype=np.int32)
-        lookup.positions(keys, requested, positions)
-        return positions
-    rows = np.searchsorted(keys, requested)
-    rows[rows == len(keys)] = 0
-    return np.where(keys[rows] == requested, rows, -1).astype(np.int32)
 
 
 def _as_eight_bytes(identifiers: Sequence[str]) -> UInt64 | None:

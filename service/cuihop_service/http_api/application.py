@@ -14,14 +14,17 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
 
 import cuihop
 from cuihop.errors import CuihopError
 from cuihop.files.text_lines import shortened
+from cuihop.operations.table import DISTANCES
 from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
 from cuihop_service.http_api.middleware import AllowedHosts, AnswerHeaders, AuthenticateFirst, BodyLimits
 from cuihop_service.http_api.openapi import SERVERS, completed
+from cuihop_service.http_api.operation_route import OperationRoute, PlainBatches
 from cuihop_service.http_api.problems import (
     fault_response,
     input_error,
@@ -68,7 +71,10 @@ def application(
         telemetry={"tracing": False, "metrics": False, "logs": False},  # its spans would show the concepts in URLs
     )
     app.state.admission = admission  # for further routes
-    app.include_router(routes(responder))
+    operations = routes(responder)
+    batches = next(r for r in operations.routes if isinstance(r, OperationRoute) and r.name == DISTANCES.name)
+    app.router.routes.insert(0, PlainBatches(batches, app.router))
+    app.include_router(operations)
 
     @app.get("/health/live", include_in_schema=False)
     async def live() -> Response:
@@ -125,7 +131,7 @@ def application(
     if "*" not in hosts:
         app.add_middleware(AllowedHosts, hosts=hosts)
     app.add_middleware(AnswerHeaders)
-    app.add_middleware(QuickDistance, responder=responder, hosts=hosts)
+    app.quick = QuickDistance(super(_Documented, app).__call__, responder, hosts)
     return app
 
 
@@ -148,7 +154,12 @@ def metrics_route(metrics: Metrics) -> Route:
 
 
 class _Documented(FastAPI):
-    """A FastAPI application whose OpenAPI document shows errors as they are sent."""
+    """A FastAPI application whose OpenAPI document shows errors as they are sent, with the short way before it."""
+
+    quick: QuickDistance
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.quick(scope, receive, send)
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:

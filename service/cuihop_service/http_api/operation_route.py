@@ -13,13 +13,15 @@ from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import BaseRoute, Match
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cuihop.errors import InputError
 from cuihop.files.text_lines import shortened
 from cuihop.operations.invalid_values import in_json, meant
-from cuihop.operations.table import DISTANCES
 from cuihop_service.keyed_pairs import parsed_batch
 
+_LEFT = "cuihop.left_to_framework"
 _WHOLE_NUMBER = re.compile("-?[0-9]{1,20}", re.ASCII)
 
 
@@ -62,37 +64,54 @@ def parsed(body: bytes) -> Any:
 
 
 class OperationRoute(CheckedRoute):
-    """A checked route that reads JSON with orjson, which makes numbers of more than 64 bits inexact.
-
-    A batch of distances in plain form goes to its function without the framework, which takes longer than a thousand
-    distances. Any other is left to the framework, which also words the errors.
-    """
+    """A checked route that reads JSON with orjson, which makes numbers of more than 64 bits inexact."""
 
     request_class = _OrjsonRequest
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """See FastAPI."""
-        handler = super().get_route_handler()
-        if self.name != DISTANCES.name or self.body_field is None:
-            return handler
-        model: Any = self.body_field.field_info.annotation
 
-        async def batch(request: Request) -> Response:
-            request = _OrjsonRequest(request.scope, request.receive)
-            if request.headers.get("content-type") == "application/json" and not request.scope["query_string"]:
-                try:
-                    plain = parsed_batch(await request.body())
-                except Exception as error:  # as the framework has it
-                    raise HTTPException(400, "There was an error parsing the body") from error
-                try:
-                    body = model.model_validate(plain)  # None is not valid either
-                except ValidationError:
-                    return await handler(request)
-                response: Response = await self.endpoint(request=request, body=body)
-                return response
-            return await handler(request)
+class PlainBatches(BaseRoute):
+    """Route of batches of distances in plain form, to the function of the documented route.
 
-        return batch
+    The framework takes longer than a thousand distances. Any other batch is left to it, which also words the errors.
+
+    Args:
+        router: has this route first, then the documented one.
+    """
+
+    def __init__(self, documented: APIRoute, router: ASGIApp) -> None:
+        self._path = documented.path
+        self._endpoint = documented.endpoint
+        self._model: Any = None if documented.body_field is None else documented.body_field.field_info.annotation
+        self._router = router
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """See Starlette."""
+        if scope["path"] != self._path or scope["type"] != "http" or scope["method"] != "POST" or _LEFT in scope:
+            return Match.NONE, {}
+        form = next((value for name, value in scope["headers"] if name == b"content-type"), b"")
+        plain = form == b"application/json" and not scope["query_string"]
+        return Match.FULL if plain else Match.NONE, {}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See Starlette."""
+        request = _OrjsonRequest(scope, receive)
+        try:
+            body = await request.body()
+            plain = parsed_batch(body)
+        except Exception as error:  # as the framework has it
+            raise HTTPException(400, "There was an error parsing the body") from error
+        try:
+            batch = self._model.model_validate(plain)  # None is not valid either
+        except ValidationError:
+            messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+            async def again() -> Message:
+                return messages.pop() if messages else await receive()
+
+            await self._router({**scope, _LEFT: True}, again, send)
+            return
+        response: Response = await self._endpoint(request=request, body=batch)
+        await response(scope, receive, send)
 
 
 def _types(annotation: object) -> set[object]:

@@ -401,7 +401,10 @@ def test_a_file_that_cannot_grow_continues_in_memory(tmp_path: Path) -> None:
         "import resource, sys; from cuihop_service.observe.metrics_files import _WorkerFile, counts_alone\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
         "import os; file = _WorkerFile(sys.argv[1] + f'/counter_{os.getpid()}.db')\n"
+        "counted = file.cell('counted'); file.cells[counted] += 2\n"
         "for n in range(3_000): file.write_value(f'{n:060}', n, 0.0)\n"
+        "file.cells[counted] += 1\n"
+        "assert file.read_value('counted')[0] == 3\n"
         "assert [file.read_value(f'{n:060}')[0] for n in range(3_000)] == list(range(3_000))\n"
         "assert counts_alone()"
     )
