@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from cuihop._kernels import terms as kernels
 from cuihop.errors import DamageWarning, InputError, OlderSnapshot, SnapshotError
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import TERM_TABLE
+from cuihop.snapshot.name_index_builder import read_only
+from cuihop.snapshot.string_table import StringTable
 from example_graph import example_graph
 
 TEXTS = ["A vein of the brain stem, no blood-vessels.", "Veins", "", "nothing here"]
@@ -83,6 +86,14 @@ def test_candidates_in_buckets_are_in_the_order_of_a_stable_sort(chunks: list[li
     assert rows.tolist() == rules.tolist() == order
     assert sorted_hashes.tolist() == [every[i] for i in order]
     assert ends.tolist() == bounds[1:].tolist()
+
+
+@given(texts=st.lists(st.text("ab\0é", max_size=4), max_size=20), shuffle=st.randoms(use_true_random=False))
+def test_texts_have_one_hash_where_they_are_equal(texts: list[str], shuffle: random.Random) -> None:
+    strings = StringTable.of(texts)
+    rows = shuffle.sample(range(len(texts)), len(texts))
+    hashes = kernels.text_hashes(strings.offsets, read_only(strings.blob), np.array(rows, dtype=np.int32)).tolist()
+    assert len(set(hashes)) == len(set(texts)) == len(set(zip(hashes, (texts[row] for row in rows), strict=True)))
 
 
 def test_the_table_is_no_part_of_the_digest() -> None:

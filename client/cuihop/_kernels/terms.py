@@ -86,8 +86,8 @@ def in_capitals(offsets: Int64, blob: UInt8) -> UInt8:
 @compiled
 def sequences_of_names(
     token_bounds: Int64, columns: Int32, keys: UInt64, brackets: UInt8, tails: UInt64, kinds: UInt64,
-    function_words: UInt64, caseless: UInt8,
-) -> tuple[UInt64, Int32, UInt8, UInt64, UInt64]:  # fmt: skip
+    function_words: UInt64, caseless: UInt8, words: UInt64,
+) -> tuple[UInt64, Int32, UInt8, UInt64]:  # fmt: skip
     """Sequences of each name.
 
     A bracket is left out at the end where it says of what kind the concept is, or where two words or more are left.
@@ -99,14 +99,13 @@ def sequences_of_names(
         kinds: table of words that end a bracket which says of what kind a concept is.
         function_words: table of words that are no name by themselves.
         caseless: shape (names,): 1 for a name of a vocabulary that writes all names in capitals.
+        words: shape (names, 2), zeros: receives the last of several words of each name, and an only word.
 
     Returns:
-        hashes; the name of each; its rule; hashes of the beginnings of all sequences, repeated; and of each name, shape
-        (names, 2), the last of several words, and an only word; 0 for neither. The rule `TWIN` marks the sequence that
-        an acronym would have as any other name.
+        hashes; the name of each; its rule; and hashes of the beginnings of all sequences, repeated. The rule `TWIN`
+        marks the sequence that an acronym would have as any other name.
     """
     names = token_bounds.size - 1
-    words = np.zeros((names, 2), dtype=np.uint64)
     # The most that there can be; unused memory is never touched.
     hashes = np.empty(_MOST_SEQUENCES * names, dtype=np.uint64)
     rows = np.empty(_MOST_SEQUENCES * names, dtype=np.int32)
@@ -154,7 +153,7 @@ def sequences_of_names(
             words[name, 0] = keys[end - 1, WORD]
         elif rules[count - 1] & RULE != TWIN:
             words[name, 1] = keys[begin, WORD]
-    return hashes[:count].copy(), rows[:count].copy(), rules[:count].copy(), prefixes[:begun].copy(), words
+    return hashes[:count].copy(), rows[:count].copy(), rules[:count].copy(), prefixes[:begun].copy()
 
 
 @compiled
@@ -227,6 +226,18 @@ def _add_name(
             hashes[count], rows[count], rules[count] = _end(state), name, SPACING | flag
             count += 1
     return count, begun
+
+
+@compiled
+def text_hashes(offsets: Int64, blob: UInt8, rows: Int32) -> UInt64:
+    """A hash of the bytes of each of these strings."""
+    hashes = np.empty(rows.size, dtype=np.uint64)
+    for i in range(rows.size):
+        state = _SEED
+        for byte in blob[offsets[rows[i]] : offsets[rows[i] + 1]]:
+            state = _step(state, np.uint64(byte))
+        hashes[i] = state
+    return hashes
 
 
 @compiled

@@ -144,34 +144,32 @@ def _sequences(arrays: Arrays) -> _Sequences:
 
     offsets, blob = read_only(arrays["name_offsets"]), read_only(arrays["name_blob"])
     tokeniser, tables, caseless = Tokeniser(form_of), _word_tables(), _caseless(arrays)
+    last_words = np.zeros((len(offsets) - 1, 2), dtype=np.uint64)
 
-    def block(number: int) -> tuple[UInt64, Int32, UInt8, UInt64, UInt64]:
+    def block(number: int) -> tuple[UInt64, Int32, UInt8, UInt64]:
         first = number * _NAMES_A_BLOCK
         bounds, text = token_kernels.code_points(offsets, blob, first, min(first + _NAMES_A_BLOCK, len(offsets) - 1))
         tokens = tokeniser.tokens(bounds, text)
-        hashes, rows, rules, prefixes, words = kernels.sequences_of_names(
+        names = slice(first, first + len(bounds) - 1)
+        hashes, rows, rules, prefixes = kernels.sequences_of_names(
             tokens.bounds, tokens.places, tokens.keys, kernels.brackets_of(bounds, text), *tables,
-            caseless[first : first + len(bounds) - 1],
+            caseless[names], last_words[names],
         )  # fmt: skip
-        return hashes, rows + np.int32(first), rules, ascending(prefixes), words
+        return hashes, rows + np.int32(first), rules, ascending(prefixes)
 
     blocks = deque(in_order(block, range(-(-(len(offsets) - 1) // _NAMES_A_BLOCK))))
     count = sum(len(chunk[0]) for chunk in blocks)
     if count > np.iinfo(np.int32).max:
         raise LimitExceeded(f"more than {np.iinfo(np.int32).max:,} forms of names: load fewer vocabularies")
     hashes, rows, rules = np.empty(count, np.uint64), np.empty(count, np.int32), np.empty(count, np.uint8)
-    last_words = np.empty((len(offsets) - 1, 2), dtype=np.uint64)
     size = _FILTER_BITS * (count + sum(len(chunk[3]) for chunk in blocks)) // 64
     words = np.zeros(1 << max(1, size).bit_length(), dtype=np.uint64)
     buckets = _buckets([chunk[0] for chunk in blocks])
     ends = buckets[:-1].copy()
-    first_name = 0
     while blocks:  # each is released when it is copied
         chunk = blocks.popleft()
         kernels.put_in_buckets(*chunk[:3], buckets, ends, hashes, rows, rules)
         kernels.add_to_filter(chunk[3], True, words)
-        last_words[first_name : first_name + len(chunk[4])] = chunk[4]
-        first_name += len(chunk[4])
     names_each = np.diff(arrays["name_indptr"])
     positions = np.repeat(np.arange(len(names_each), dtype=np.int32), names_each)[rows]  # the concept of each name
     left_out = _left_out(arrays, hashes, rows, rules, positions)
@@ -276,10 +274,11 @@ def _positions(indptr: Int32) -> Int32:
 
 def _senses(arrays: Arrays, rows: Int32, positions: Int32, group: Int64) -> Int64:
     """Number of concepts with the very name of each row, among those of its sequence."""
-    offsets, blob = arrays["name_offsets"], arrays["name_blob"]
-    texts = np.array([hash(blob[offsets[row] : offsets[row + 1]].tobytes()) for row in rows.tolist()], dtype=np.int64)
+    from cuihop._kernels import terms as kernels
+
+    texts = kernels.text_hashes(read_only(arrays["name_offsets"]), read_only(arrays["name_blob"]), rows)
     order = np.lexsort((positions, texts, group))
-    new_text = np.r_[True, (np.diff(texts[order]) != 0) | (np.diff(group[order]) != 0)]
+    new_text = np.r_[True, (texts[order][1:] != texts[order][:-1]) | (np.diff(group[order]) != 0)]
     new_concept = new_text | np.r_[True, np.diff(positions[order]) != 0]
     number = np.cumsum(new_text) - 1
     senses = np.empty(len(rows), dtype=np.int64)
@@ -324,9 +323,9 @@ class TermTable:
 
         text, bounds = coded(texts)
         tokens = Tokeniser(form_of).tokens(bounds, text)
-        hashes, _, rules, _, _ = kernels.sequences_of_names(
+        hashes, _, rules, _ = kernels.sequences_of_names(
             tokens.bounds, tokens.places, tokens.keys, np.zeros(len(texts), dtype=np.uint8), *_word_tables(),
-            np.zeros(len(texts), dtype=np.uint8),
+            np.zeros(len(texts), dtype=np.uint8), np.zeros((len(texts), 2), dtype=np.uint64),
         )  # fmt: skip
         as_written = np.isin(rules & np.uint8(kernels.RULE), (kernels.PLAIN, kernels.ACRONYM, kernels.TWIN))
         return kernels.names_of_sequences(hashes[as_written], self.hashes, self.buckets, self.rows, self.rules)
