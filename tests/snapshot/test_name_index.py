@@ -26,7 +26,7 @@ from cuihop.graph import SearchHit
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import NAME_INDEX
 from cuihop.snapshot.name_index import NameIndex
-from cuihop.snapshot.name_index_builder import concept_weights, read_only
+from cuihop.snapshot.name_index_builder import concept_weights, ordered_texts, read_only
 from cuihop.snapshot.string_table import StringTable, folded
 from cuihop.snapshot.word_forms import STOP_WORDS, form_of, form_prefixes, name_forms, respaced
 from example_graph import example_graph
@@ -228,6 +228,49 @@ def test_many_words_and_long_ones_are_numbered_as_by_python() -> None:
     split = [folded(text).split() for text in texts]
     assert words == list(dict.fromkeys(word for of_name in split for word in of_name))
     assert [[words[n] for n in numbers[a:b]] for a, b in pairwise(begins.tolist())] == split
+
+
+@given(
+    names=st.lists(st.lists(st.integers(1, 5), max_size=6), min_size=1, max_size=12),
+    shuffle=st.randoms(use_true_random=False),
+    bounds=st.lists(st.integers(0, 12), max_size=2).map(sorted),
+)
+def test_postings_are_the_names_of_each_word_by_merit(
+    names: list[list[int]], shuffle: random.Random, bounds: list[int]
+) -> None:
+    rows = list(range(len(names)))
+    shuffle.shuffle(rows)
+    tiers = [0, *(bound for bound in dict.fromkeys(bounds) if 0 < bound < len(names)), len(names)]
+    indptr, found = kernels.postings(
+        np.cumsum([0, *map(len, names)]), np.array([word for name in names for word in name], dtype=np.int32),
+        np.array(rows, dtype=np.int32), np.argsort(rows).astype(np.int32), 5, np.array(tiers),
+    )  # fmt: skip
+    lists = [found[begin:end].tolist() for begin, end in pairwise(indptr.tolist())]
+    assert lists == [
+        [position for position in range(low, high) if word in names[rows[position]]]
+        for low, high in pairwise(tiers)
+        for word in range(1, 6)
+    ]
+
+
+@given(texts=st.lists(st.one_of(st.text("ab", max_size=20), st.just("a" * 17)), max_size=40))
+def test_texts_are_in_the_order_of_a_stable_sort(texts: list[str]) -> None:
+    expected = sorted(range(len(texts)), key=lambda i: texts[i])
+    assert ordered_texts(StringTable.of(texts)).tolist() == expected
+
+
+LISTS = st.lists(st.lists(st.integers(0, 300), unique=True, max_size=80).map(sorted), min_size=1, max_size=6)
+
+
+@given(candidates=st.lists(st.integers(0, 300), unique=True, min_size=1, max_size=9).map(sorted), lists=LISTS)
+@example(candidates=[7], lists=[list(range(100)), [7]])
+@example(candidates=[7, 99, 299], lists=[list(range(0, 300, 2)), list(range(0, 300, 3)), [299]])
+def test_candidates_in_lists_are_those_of_a_set(candidates: list[int], lists: list[list[int]]) -> None:
+    """Long lists are searched, short ones read."""
+    numbers = np.array([number for numbers in lists for number in numbers], dtype=np.int32)
+    bounds = np.cumsum([0, *map(len, lists)])
+    seen = kernels.in_lists(np.array(candidates, dtype=np.int32), read_only(numbers), bounds[:-1], bounds[1:])
+    assert seen.tolist() == [candidate in set(numbers.tolist()) for candidate in candidates]
 
 
 def test_names_without_a_letter_or_digit_are_never_found() -> None:

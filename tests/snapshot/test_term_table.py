@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cuihop import AnnotationOptions, SnapshotGraph
+from cuihop._kernels import terms as kernels
 from cuihop.errors import DamageWarning, InputError, OlderSnapshot, SnapshotError
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import TERM_TABLE
+from cuihop.snapshot.name_index_builder import read_only
+from cuihop.snapshot.string_table import StringTable
 from example_graph import example_graph
 
 TEXTS = ["A vein of the brain stem, no blood-vessels.", "Veins", "", "nothing here"]
@@ -44,6 +50,50 @@ def test_a_file_without_the_table_answers_the_same_and_says_how_to_store_it(tmp_
         found = mentions(graph)
     assert found == mentions(SnapshotGraph.open(new)) == mentions(example_graph())
     assert sum(map(len, found)) == 4
+
+
+def test_a_file_with_another_form_of_the_table_answers_the_same(tmp_path: Path) -> None:
+    """Its hashes were a table of open addressing, without buckets."""
+    path = tmp_path / "old.cuihop"
+    sections = example_graph().sections
+    arrays = {name: sections[name] for name in sections if name != "term_buckets"}
+    arrays["term_hashes"] = np.r_[arrays["term_hashes"], np.zeros(99, dtype=np.uint64)]
+    Sections(sections.meta, arrays | {"term_firsts": np.zeros(len(arrays["term_hashes"]), dtype=np.int32)}).save(path)
+    graph = SnapshotGraph.open(path)
+    with pytest.warns(OlderSnapshot, match=r"old\.cuihop: the table of names .* is missing, or that of an earlier"):
+        assert mentions(graph) == mentions(example_graph())
+
+
+HASHES = st.lists(st.sampled_from([0, 1, 2**32 - 1, 2**32, 2**33, 2**63, 2**63 + 5, 2**64 - 1]), max_size=30)
+
+
+@given(chunks=st.lists(HASHES, min_size=1, max_size=4), buckets=st.integers(1, 9))
+def test_candidates_in_buckets_are_in_the_order_of_a_stable_sort(chunks: list[list[int]], buckets: int) -> None:
+    hashes = [np.array(chunk, dtype=np.uint64) for chunk in chunks]
+    bounds = np.zeros(buckets + 1, dtype=np.int32)
+    for chunk in hashes:
+        kernels.count_in_buckets(chunk, bounds)
+    bounds = np.cumsum(bounds, dtype=np.int32)
+    count = sum(map(len, chunks))
+    sorted_hashes, rows, rules = np.empty(count, np.uint64), np.empty(count, np.int32), np.empty(count, np.uint8)
+    ends, first = bounds[:-1].copy(), 0
+    for chunk in hashes:
+        numbers = np.arange(first, first + len(chunk), dtype=np.int32)
+        kernels.put_in_buckets(chunk, numbers, numbers.astype(np.uint8), bounds, ends, sorted_hashes, rows, rules)
+        first += len(chunk)
+    every = [key for chunk in chunks for key in chunk]
+    order = sorted(range(count), key=every.__getitem__)
+    assert rows.tolist() == rules.tolist() == order
+    assert sorted_hashes.tolist() == [every[i] for i in order]
+    assert ends.tolist() == bounds[1:].tolist()
+
+
+@given(texts=st.lists(st.text("ab\0é", max_size=4), max_size=20), shuffle=st.randoms(use_true_random=False))
+def test_texts_have_one_hash_where_they_are_equal(texts: list[str], shuffle: random.Random) -> None:
+    strings = StringTable.of(texts)
+    rows = shuffle.sample(range(len(texts)), len(texts))
+    hashes = kernels.text_hashes(strings.offsets, read_only(strings.blob), np.array(rows, dtype=np.int32)).tolist()
+    assert len(set(hashes)) == len(set(texts)) == len(set(zip(hashes, (texts[row] for row in rows), strict=True)))
 
 
 def test_the_table_is_no_part_of_the_digest() -> None:
@@ -77,8 +127,9 @@ def test_a_damaged_table_is_reported_and_the_graph_still_annotates(tmp_path: Pat
         ("term_hashes", lambda array: np.full_like(array, 7)),
         ("term_hashes", lambda array: array[:-1]),
         ("term_filter", lambda array: array[:3]),
-        ("term_firsts", lambda array: array + 10**6),
-        ("term_firsts", lambda array: array - 1),
+        ("term_buckets", lambda array: array + 10**6),
+        ("term_buckets", lambda array: array - 1),
+        ("term_buckets", lambda array: array[::-1]),
         ("term_rows", lambda array: array + 10**6),
         ("term_rules", lambda array: array & np.uint8(0x7F)),
         ("term_rules", lambda array: array[:0]),

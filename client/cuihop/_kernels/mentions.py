@@ -44,8 +44,8 @@ def _tokens_at(first: int, stop: int, columns: Int32, begin: int, end: int) -> t
 
 @compiled
 def mentions_of(
-    token_bounds: Int64, columns: Int32, keys: UInt64, abbreviations: Int64, table: UInt64, firsts: Int32, rows: Int32,
-    rules: UInt8, words: UInt64, usable: UInt8, general: bool, longest: bool,
+    token_bounds: Int64, columns: Int32, keys: UInt64, abbreviations: Int64, hashes: UInt64, buckets: Int32,
+    rows: Int32, rules: UInt8, words: UInt64, usable: UInt8, general: bool, longest: bool,
 ) -> tuple[Int64, Int32]:  # fmt: skip
     """Matches of names in every text.
 
@@ -97,7 +97,7 @@ def mentions_of(
                 more[:count] = hits[:count]
                 hits = more
             first, count = matches(
-                first, stop, text_columns, text_keys, table, firsts, rows, rules, words, usable, general, longest,
+                first, stop, text_columns, text_keys, hashes, buckets, rows, rules, words, usable, general, longest,
                 hits, count,
             )  # fmt: skip
         indptr[row + 1] = count

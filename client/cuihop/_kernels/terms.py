@@ -21,7 +21,7 @@ from cuihop._kernels.tokens import (
     START,
     WORD,
 )  # fmt: skip
-from cuihop.resources.arrays import Int32, Int64, UInt8, UInt64
+from cuihop.resources.arrays import Int32, Int64, UInt8, UInt32, UInt64
 
 # How a sequence is made from its name: the low bits of its rule.
 PLAIN, TAIL, INVERTED, SPACING, ACRONYM, TWIN = range(6)
@@ -33,6 +33,7 @@ LONGEST_NAME = 64
 
 _LONGEST_ACRONYM = 6  # characters
 _MOST_HYPHENS = 3  # of a name, each of which may be left out
+_MOST_SEQUENCES = 2 * (2 + _MOST_HYPHENS)  # of a name: as written, inverted, without a hyphen; and all without its end
 _AHEAD = 4  # tokens ahead, at which the filter is fetched
 _JOINS = 8  # tokens ahead, up to which a hyphen of the text may be left out
 MOST_MATCHES = LONGEST_NAME * _JOINS + _LONGEST_ACRONYM + 1
@@ -85,8 +86,8 @@ def in_capitals(offsets: Int64, blob: UInt8) -> UInt8:
 @compiled
 def sequences_of_names(
     token_bounds: Int64, columns: Int32, keys: UInt64, brackets: UInt8, tails: UInt64, kinds: UInt64,
-    function_words: UInt64, caseless: UInt8,
-) -> tuple[UInt64, Int32, UInt8, UInt64, UInt64]:  # fmt: skip
+    function_words: UInt64, caseless: UInt8, words: UInt64,
+) -> tuple[UInt64, Int32, UInt8, UInt64]:  # fmt: skip
     """Sequences of each name.
 
     A bracket is left out at the end where it says of what kind the concept is, or where two words or more are left.
@@ -98,28 +99,24 @@ def sequences_of_names(
         kinds: table of words that end a bracket which says of what kind a concept is.
         function_words: table of words that are no name by themselves.
         caseless: shape (names,): 1 for a name of a vocabulary that writes all names in capitals.
+        words: shape (names, 2), zeros: receives the last of several words of each name, and an only word.
 
     Returns:
-        hashes; the name of each; its rule; hashes of the beginnings of all sequences, repeated; and of each name, shape
-        (names, 2), the last of several words, and an only word; 0 for neither. The rule `TWIN` marks the sequence that
-        an acronym would have as any other name.
+        hashes; the name of each; its rule; and hashes of the beginnings of all sequences, repeated. The rule `TWIN`
+        marks the sequence that an acronym would have as any other name.
     """
     names = token_bounds.size - 1
-    words = np.zeros((names, 2), dtype=np.uint64)
-    most = 3 * names + token_bounds[-1] // 2 + 64
-    hashes = np.empty(most, dtype=np.uint64)
-    rows = np.empty(most, dtype=np.int32)
-    rules = np.empty(most, dtype=np.uint8)
-    prefixes = np.empty(2 * token_bounds[-1] + 64, dtype=np.uint64)
+    # The most that there can be; unused memory is never touched.
+    hashes = np.empty(_MOST_SEQUENCES * names, dtype=np.uint64)
+    rows = np.empty(_MOST_SEQUENCES * names, dtype=np.int32)
+    rules = np.empty(_MOST_SEQUENCES * names, dtype=np.uint8)
+    prefixes = np.empty(_MOST_SEQUENCES * token_bounds[-1], dtype=np.uint64)
     count, begun = 0, 0
     order = np.empty(LONGEST_NAME, dtype=np.int64)
     for name in range(names):
         first, stop = token_bounds[name], token_bounds[name + 1]
         if first == stop or stop - first > LONGEST_NAME:
             continue
-        most_prefixes = (stop - first) * (3 + _MOST_HYPHENS)
-        if count + 12 > hashes.size or begun + most_prefixes > prefixes.size:
-            hashes, rows, rules, prefixes = _longer(hashes, rows, rules, prefixes, count, begun, most_prefixes)
         begin, end = first, stop
         if brackets[name] & 1:
             for k in range(first + 1, stop):
@@ -156,22 +153,7 @@ def sequences_of_names(
             words[name, 0] = keys[end - 1, WORD]
         elif rules[count - 1] & RULE != TWIN:
             words[name, 1] = keys[begin, WORD]
-    return hashes[:count].copy(), rows[:count].copy(), rules[:count].copy(), prefixes[:begun].copy(), words
-
-
-@compiled
-def _longer(
-    hashes: UInt64, rows: Int32, rules: UInt8, prefixes: UInt64, count: int, begun: int, extra: int
-) -> tuple[UInt64, Int32, UInt8, UInt64]:
-    more_hashes = np.empty(2 * hashes.size, dtype=np.uint64)
-    more_hashes[:count] = hashes[:count]
-    more_rows = np.empty(2 * rows.size, dtype=np.int32)
-    more_rows[:count] = rows[:count]
-    more_rules = np.empty(2 * rules.size, dtype=np.uint8)
-    more_rules[:count] = rules[:count]
-    more_prefixes = np.empty(2 * prefixes.size + extra, dtype=np.uint64)
-    more_prefixes[:begun] = prefixes[:begun]
-    return more_hashes, more_rows, more_rules, more_prefixes
+    return hashes[:count].copy(), rows[:count].copy(), rules[:count].copy(), prefixes[:begun].copy()
 
 
 @compiled
@@ -186,8 +168,8 @@ def _add_name(
         capitals += columns[k, CAPITALS]
         size = columns[k, END] - columns[k, START]
         written += size
-        if size > 1 and columns[k, LETTERS] and not contains(function_words, keys[k, WORD]):
-            general = False
+        if general and size > 1 and columns[k, LETTERS]:
+            general = contains(function_words, keys[k, WORD])
         if k > begin:
             commas += columns[k, GAP] & COMMA != 0
             hyphens += columns[k, GAP] & HYPHEN != 0
@@ -247,6 +229,18 @@ def _add_name(
 
 
 @compiled
+def text_hashes(offsets: Int64, blob: UInt8, rows: Int32) -> UInt64:
+    """A hash of the bytes of each of these strings."""
+    hashes = np.empty(rows.size, dtype=np.uint64)
+    for i in range(rows.size):
+        state = _SEED
+        for byte in blob[offsets[rows[i]] : offsets[rows[i] + 1]]:
+            state = _step(state, np.uint64(byte))
+        hashes[i] = state
+    return hashes
+
+
+@compiled
 def add_to_filter(keys: UInt64, prefixes: bool, words: UInt64) -> None:
     """Set two bits for each sequence, or for each beginning of one, in a filter of 64-bit words, a power of two."""
     for key in keys:
@@ -269,60 +263,94 @@ def _sequence_bits(key: np.uint64) -> np.uint64:
 
 
 @compiled
-def filled_table(hashes: UInt64, firsts: Int32, table: UInt64, table_firsts: Int32) -> None:
-    """Fill an open table: distinct hashes, and the first candidate of each. Its size is a power of two; 0 is empty."""
+def word_table(hashes: UInt64, table: UInt64) -> None:
+    """Fill an open table of keys alone. Its size is a power of two; 0 is empty."""
     mask = np.uint64(table.size - 1)
-    for i in range(hashes.size):
-        slot = hashes[i] & mask
+    for key in hashes:
+        slot = key & mask
         while table[slot] != 0:
             slot = (slot + np.uint64(1)) & mask
-        table[slot] = hashes[i]
-        table_firsts[slot] = firsts[i]
+        table[slot] = key
+
+
+@compiled
+def brackets_of(bounds: Int64, text: UInt32) -> UInt8:
+    """For each name, bit 1 where it begins with a bracket, round or square, and bit 2 where it ends with one."""
+    brackets = np.zeros(bounds.size - 1, dtype=np.uint8)
+    for name in range(brackets.size):
+        begin, end = bounds[name], bounds[name + 1]
+        if begin < end:
+            brackets[name] = (text[begin] == 91 or text[begin] == 40) + 2 * (text[end - 1] == 93 or text[end - 1] == 41)
+    return brackets
+
+
+@compiled
+def _bucket(key: np.uint64, bounds: Int32) -> np.int64:
+    """The bucket of a hash: hashes ascend with their buckets."""
+    return np.int64(((key >> np.uint64(32)) * np.uint64(bounds.size - 1)) >> np.uint64(32))
+
+
+@compiled
+def count_in_buckets(hashes: UInt64, bounds: Int32) -> None:
+    """Add the number of hashes in each bucket to the bound after it."""
+    for key in hashes:
+        bounds[_bucket(key, bounds) + 1] += 1
+
+
+@compiled
+def put_in_buckets(
+    hashes: UInt64, rows: Int32, rules: UInt8, bounds: Int32, ends: Int32,
+    all_hashes: UInt64, all_rows: Int32, all_rules: UInt8,
+) -> None:  # fmt: skip
+    """Add candidates to their buckets, each after those of lower or equal hash. ``ends``: of each bucket so far."""
+    for i in range(hashes.size):
+        bucket = _bucket(hashes[i], bounds)
+        at = ends[bucket]
+        ends[bucket] += 1
+        while at > bounds[bucket] and all_hashes[at - 1] > hashes[i]:
+            all_hashes[at], all_rows[at], all_rules[at] = all_hashes[at - 1], all_rows[at - 1], all_rules[at - 1]
+            at -= 1
+        all_hashes[at], all_rows[at], all_rules[at] = hashes[i], rows[i], rules[i]
+
+
+@compiled
+def _first_candidate(key: np.uint64, hashes: UInt64, bounds: Int32) -> int:
+    """The first candidate of a sequence, or -1."""
+    bucket = _bucket(key, bounds)
+    for at in range(bounds[bucket], bounds[bucket + 1]):
+        if hashes[at] == key:
+            return at
+    return -1
 
 
 @compiled
 def _candidate(
-    key: np.uint64, table: UInt64, firsts: Int32, rows: Int32, rules: UInt8, usable: UInt8, general: bool
+    key: np.uint64, hashes: UInt64, bounds: Int32, rows: Int32, rules: UInt8, usable: UInt8, general: bool
 ) -> int:
     """The first candidate of a sequence that may be used, or -1."""
-    mask = np.uint64(table.size - 1)
-    slot = key & mask
-    while table[slot] != key:
-        if table[slot] == 0:
-            return -1
-        slot = (slot + np.uint64(1)) & mask
-    at = int(firsts[slot])
-    while True:
+    at = _first_candidate(key, hashes, bounds)
+    while at >= 0:
         if (usable.size == 0 or usable[rows[at]]) and (general or not rules[at] & GENERAL):
             return at
-        if rules[at] & LAST:
-            return -1
-        at += 1
+        at = -1 if rules[at] & LAST else at + 1
+    return -1
 
 
 @compiled
-def names_of_sequences(keys: UInt64, table: UInt64, firsts: Int32, rows: Int32, rules: UInt8) -> Int32:
+def names_of_sequences(keys: UInt64, hashes: UInt64, bounds: Int32, rows: Int32, rules: UInt8) -> Int32:
     """The names of all candidates of these sequences, int32."""
     names = np.empty(64, dtype=np.int32)
     count = 0
-    mask = np.uint64(table.size - 1)
     for key in keys:
-        slot = key & mask
-        while table[slot] != key and table[slot] != 0:
-            slot = (slot + np.uint64(1)) & mask
-        if table[slot] == 0:
-            continue
-        at = np.int64(firsts[slot])
-        while True:
+        at = _first_candidate(key, hashes, bounds)
+        while at >= 0:
             if count == names.size:
                 more = np.empty(2 * count, dtype=np.int32)
                 more[:count] = names
                 names = more
             names[count] = rows[at]
             count += 1
-            if rules[at] & LAST:
-                break
-            at += 1
+            at = -1 if rules[at] & LAST else at + 1
     return names[:count].copy()
 
 
@@ -393,13 +421,13 @@ def expanded(first: int, stop: int, columns: Int32, keys: UInt64, shorts: Int64,
 
 @compiled
 def matches(
-    first: int, stop: int, columns: Int32, keys: UInt64, table: UInt64, firsts: Int32, rows: Int32, rules: UInt8,
+    first: int, stop: int, columns: Int32, keys: UInt64, hashes: UInt64, bounds: Int32, rows: Int32, rules: UInt8,
     words: UInt64, usable: UInt8, general: bool, longest: bool, hits: Int32, count: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Add the matches that begin in the tokens ``first`` up to ``stop`` of a text, as far as there is room for them.
 
     Args:
-        table, firsts, rows, rules: the table of names, and ``words`` its filter.
+        hashes, bounds, rows, rules: the table of names, and ``words`` its filter.
         usable: shape (names,): 0 for a name that must not match; empty where all may match.
         general: match general names too. longest: the longest match from the left only; otherwise all.
         hits: shape (room, 4): first and last character, candidate, 1 where a hyphen was left out, 2 where an
@@ -441,7 +469,7 @@ def matches(
                 may_end = columns[k - 1, IN_TEXT] != 2 and columns[k - 1, IN_TEXT] != 3
                 may_end &= join == token or k > join
                 if may_end and bits & _sequence_bits(key) == _sequence_bits(key):
-                    at = _candidate(key, table, firsts, rows, rules, usable, general)
+                    at = _candidate(key, hashes, bounds, rows, rules, usable, general)
                     if at >= 0:
                         if not longest:
                             count = _add(token, k, at, flags, columns, hits, count)
@@ -464,7 +492,7 @@ def matches(
                 continue
             key = _end(state)
             if words[_word(key, words)] & _sequence_bits(key) == _sequence_bits(key):
-                at = _candidate(key, table, firsts, rows, rules, usable, general)
+                at = _candidate(key, hashes, bounds, rows, rules, usable, general)
                 if at >= 0:
                     if not longest:
                         count = _add(token, k, at, 0, columns, hits, count)

@@ -53,18 +53,23 @@ def code_points(offsets: Int64, blob: UInt8, first: int, last: int) -> tuple[Int
     codes = np.empty(offsets[last] - offsets[first], dtype=np.uint32)
     filled = 0
     for row in range(first, last):
-        i = offsets[row]
-        while i < offsets[row + 1]:
+        i, end = offsets[row], offsets[row + 1]
+        while i < end:
             byte = np.uint32(blob[i])
-            more = 0 if byte < 0x80 else 1 if byte < 0xE0 else 2 if byte < 0xF0 else 3
-            code = byte if more == 0 else byte & np.uint32(0x3F >> more)
-            for k in range(i + 1, min(i + 1 + more, offsets[row + 1])):
+            if byte < 0x80:
+                codes[filled] = byte
+                filled += 1
+                i += 1
+                continue
+            more = 1 if byte < 0xE0 else 2 if byte < 0xF0 else 3
+            code = byte & np.uint32(0x3F >> more)
+            for k in range(i + 1, min(i + 1 + more, end)):
                 code = (code << np.uint32(6)) | np.uint32(blob[k] & 0x3F)
             codes[filled] = code
             filled += 1
             i += 1 + more
         bounds[row - first + 1] = filled
-    return bounds, codes[:filled].copy()
+    return bounds, codes[:filled]
 
 
 @compiled
@@ -103,7 +108,7 @@ def tokens_of(
                 keys = more_keys
         count = filled
         token_bounds[row + 1] = count
-    return token_bounds, columns[:count].copy(), keys[:count].copy()
+    return token_bounds, columns[:count], keys[:count]
 
 
 @compiled

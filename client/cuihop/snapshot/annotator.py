@@ -109,7 +109,7 @@ class Annotator:
             tokens = corrected
         indptr, positions = kernels.mentions_of(
             tokens.bounds, tokens.places, tokens.keys, _abbreviations(text, bounds, self._tokeniser.characters),
-            table.hashes, table.firsts, table.rows, table.rules, table.words,
+            table.hashes, table.buckets, table.rows, table.rules, table.words,
             usable, options.general, options.longest,
         )  # fmt: skip
         of_text = np.repeat(np.arange(len(texts)), np.diff(indptr))

@@ -240,11 +240,11 @@ def opened_part(
 ) -> Part | None:
     """A part that follows from the names of a snapshot; ``None`` without names.
 
-    If it is missing, as in a snapshot of an earlier cuihop, or damaged, it is built, with a warning.
+    If a section of it is missing, as in a snapshot of an earlier cuihop, or damaged, it is built, with a warning.
     """
     if len(sections["name_offsets"]) == 1:
         return None
-    if not any(section in sections for section in part):
+    if not all(section in sections for section in part):
         if sections.origin != "memory":
             store = f"store it with: cuihop index --name-search {sections.origin}"
             warnings.warn(f"{sections.origin}: {missing}; {store}", OlderSnapshot, stacklevel=3)

@@ -170,7 +170,7 @@ NAME_INDEX = (
 )  # fmt: skip
 """Sections of the name index: see `cuihop.snapshot.name_index` and `cuihop.snapshot.spelling`."""
 
-TERM_TABLE = ("term_hashes", "term_firsts", "term_rows", "term_rules", "term_filter")
+TERM_TABLE = ("term_hashes", "term_buckets", "term_rows", "term_rules", "term_filter")
 """Sections of the table of names for annotation: see `cuihop.snapshot.term_table`."""
 
 NAME_SOURCES = ("name_grades", "name_sab_sets", "name_sab_set_indptr", "name_sab_set_members")
@@ -359,8 +359,8 @@ SNAPSHOT = Layout(
     spelling_sets      | u8       | spellings  |
     spelling_offsets   | i8       | spellings+1 | rows of spelling
     spelling_blob      | u1       | spelling   |
-    term_hashes        | u8       | slots      |
-    term_firsts        | i4       | slots      | below candidates
+    term_hashes        | u8       | candidates |
+    term_buckets       | i4       | buckets+1  | rows of candidates
     term_rows          | i4       | candidates | below names
     term_rules         | u1       | candidates |
     term_filter        | u8       | filter     |

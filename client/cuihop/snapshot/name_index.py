@@ -30,10 +30,10 @@ import numpy as np
 
 from cuihop.errors import SnapshotError
 from cuihop.graph import MatchKind
-from cuihop.resources.arrays import Int32, Int64
+from cuihop.resources.arrays import Bool, Int32, Int64, ascending
 from cuihop.snapshot.file import Sections, opened_part, with_part
 from cuihop.snapshot.layout import NAME_INDEX
-from cuihop.snapshot.name_index_builder import name_index_sections, tier_bounds
+from cuihop.snapshot.name_index_builder import name_index_sections, read_only, tier_bounds
 from cuihop.snapshot.spelling import Spelling
 from cuihop.snapshot.string_table import StringTable, folded
 from cuihop.snapshot.word_forms import (
@@ -52,6 +52,8 @@ Words = range | Int32
 
 _SAME_KEY = 1000  # most names of the same forms that are compared with a text
 _KEPT = 1 << 14  # texts that bisections compare
+_FEW_LISTS = 64  # read one by one
+_MARKED = 8  # names of a tier for each listed one, beyond which the listed ones are sorted
 _BEGUN_FORMS = 4096  # most words whose forms begin so, besides those that begin with the same letters
 
 
@@ -66,7 +68,7 @@ class NameIndex:
         self._words = StringTable(sections["search_word_offsets"], sections["search_word_blob"])
         self._forms: Int32 = sections["search_forms"]
         self._word_indptr: Int64 = sections["search_indptr"]
-        self._word_names: Int32 = sections["search_names"]
+        self._word_names: Int32 = read_only(sections["search_names"])
         self._tiers = list(pairwise(tier_bounds(len(self._merit_rows))))
         names, rows, keys, words, forms = self._names, self._merit_rows, self._keys, self._words, self._forms
         # Texts that bisections compare. Those of the first steps are the same in every search, so they are kept.
@@ -113,7 +115,8 @@ class NameIndex:
         """Compile the intersection of word lists."""
         from cuihop._kernels import name_index as kernels
 
-        kernels.see(self._word_names[:1], 0, np.zeros(1, dtype=np.uint8))
+        nothing = np.zeros(0, dtype=np.int64)
+        kernels.in_lists(np.zeros(1, dtype=np.int32), self._word_names, nothing, nothing)
 
     def prefixes(self, at_least: int) -> Iterator[str]:
         """Prefixes of words with at least this many matches, ascending; a name counts once for each of its words."""
@@ -227,48 +230,59 @@ class NameIndex:
         if any(not any(map(len, group)) for group in words):
             return
         for tier, (low, high) in enumerate(self._tiers):
-            lists = [
-                np.concatenate([self._names_of(words_of_group, tier) for words_of_group in group]) for group in words
-            ]
-            yield _in_all(lists, low, high)
+            lists = sorted((self._lists(group, tier) for group in words), key=_total)
+            common = _distinct(self._names_in(*lists[0]), low, high)
+            for begins, ends in lists[1:]:
+                if len(common):
+                    common = common[self._seen(common, begins, ends, low, high)]
+            yield common
 
-    def _names_of(self, words: Words, tier: int) -> Int32:
-        """Names in a tier with any of the words, perhaps repeated."""
-        first = tier * len(self._words)
-        if isinstance(words, range):
-            begin, end = (int(self._word_indptr[first + at]) for at in (words.start, words.stop))
-            return self._word_names[begin:end]
-        begins, ends = self._word_indptr[first + words], self._word_indptr[first + words + 1]
+    def _lists(self, group: Sequence[Words], tier: int) -> tuple[Int64, Int64]:
+        """Begins and ends of the lists of the group's words, by name, in a tier."""
+        first, indptr = tier * len(self._words), self._word_indptr
+        begins, ends = (
+            [
+                indptr[at + some.start : at + some.stop] if isinstance(some, range) else indptr[at + some]
+                for some in group
+            ]
+            for at in (first, first + 1)
+        )
+        return np.concatenate(begins), np.concatenate(ends)
+
+    def _names_in(self, begins: Int64, ends: Int64) -> Int32:
+        """Names in any of the lists, perhaps repeated."""
+        first = np.flatnonzero(begins[1:] != ends[:-1]) + 1  # of lists that do not continue the one before
+        begins, ends = begins[np.r_[0, first]], ends[np.r_[first, len(ends)] - 1]
+        if len(begins) <= _FEW_LISTS:
+            bounds = zip(begins.tolist(), ends.tolist(), strict=True)
+            return np.concatenate([self._word_names[begin:end] for begin, end in bounds])
         counts = ends - begins
         positions = np.repeat(ends - np.cumsum(counts), counts) + np.arange(int(counts.sum()))
         names: Int32 = self._word_names[positions]
         return names
 
+    def _seen(self, common: Int32, begins: Int64, ends: Int64, low: int, high: int) -> Bool:
+        """True for the names that stand in any of the lists; compiled where numba is loaded anyway."""
+        if "numba" not in sys.modules:
+            listed = np.zeros(high - low, dtype=np.bool_)
+            listed[self._names_in(begins, ends) - low] = True
+            return listed[common - low]
+        from cuihop._kernels import name_index as kernels
 
-def _in_all(lists: Sequence[Int32], low: int, high: int) -> Int32:
-    """Numbers in every list, ascending; all lie from ``low`` up to ``high``."""
-    lists = sorted(lists, key=len)
-    common = lists[0]
-    for numbers in lists[1:]:
-        if len(common):
-            common = _intersection(common, numbers, low, high)
-    common = np.sort(common)
-    distinct: Int32 = common[np.diff(common, prepend=-1) > 0]
-    return distinct
+        return kernels.in_lists(common, self._word_names, begins, ends)
 
 
-def _intersection(others: Int32, numbers: Int32, low: int, high: int) -> Int32:
-    """Intersection of two lists from ``low`` up to ``high``; compiled where numba is loaded anyway."""
-    marks = np.zeros(high - low, dtype=np.uint8)
-    marks[others - low] = 1
-    if "numba" not in sys.modules:
-        both: Int32 = numbers[marks[numbers - low] == 1]
-        return both
-    from cuihop._kernels import name_index as kernels
+def _total(lists: tuple[Int64, Int64]) -> int:
+    return int((lists[1] - lists[0]).sum())
 
-    kernels.see(numbers, low, marks)
-    seen: Int32 = others[marks[others - low] == 2]
-    return seen
+
+def _distinct(numbers: Int32, low: int, high: int) -> Int32:
+    """Distinct numbers, ascending; all lie from ``low`` up to ``high``."""
+    if _MARKED * len(numbers) < high - low:
+        return ascending(numbers)
+    listed = np.zeros(high - low, dtype=np.bool_)
+    listed[numbers - low] = True
+    return (np.flatnonzero(listed) + low).astype(np.int32)
 
 
 def name_search(sections: Sections) -> NameIndex | None:

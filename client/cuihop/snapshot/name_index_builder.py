@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ _TIERS = (1 << 16, 1 << 20)
 _MOST_ANCESTORS = 256  # of a concept, counted
 _CONCEPTS_A_CALL = 1 << 16  # a compiled call cannot be interrupted
 _MOST_THREADS = 4  # each has 16 bytes for each concept
-_ROWS_A_SORT = 1 << 22
+_ROWS_A_SORT = 1 << 23
 
 
 def tier_bounds(names: int) -> list[int]:
@@ -48,18 +49,21 @@ def name_index_sections(arrays: Arrays, descendants: Int32 | None = None) -> dic
     for first in range(0, len(numbers), _ROWS_A_SORT):
         numbers[first : first + _ROWS_A_SORT] = position[numbers[first : first + _ROWS_A_SORT]]
     spelt = list(words.slice(0, len(words)))
-    forms = StringTable.of([f"{form_of(word)} {word}" for word in spelt])
-    by_form = ordered_texts(forms)
-    starts = _starts(spelt, by_form)
+    forms = [form_of(word) for word in spelt]
+    by_form = ordered_texts(StringTable.of([f"{form} {word}" for form, word in zip(forms, spelt, strict=True)]))
+    ordered = ["", *(forms[i] for i in by_form.tolist())]  # no form is empty
+    starts = np.array([form != before for before, form in pairwise(ordered)], dtype=np.bool_)
     form_numbers = np.empty(len(words), dtype=np.int32)
     form_numbers[by_form] = np.cumsum(starts, dtype=np.int32)
     stops = np.array([word in STOP_WORDS for word in spelt], dtype=np.bool_)
     bounds = np.array(tier_bounds(len(merit)), dtype=np.int64)
-    indptr, names = kernels.postings(begins, numbers, merit, len(words), bounds)
+    merit_of = np.empty(len(merit), dtype=np.int32)
+    merit_of[merit] = np.arange(len(merit), dtype=np.int32)
+    indptr, names = kernels.postings(begins, numbers, merit, merit_of, len(words), bounds)
     kernels.form_sets(begins, numbers, form_numbers, stops)
     return {
         "search_rows": merit,
-        "search_keys": _by_key(begins, numbers, int(form_numbers.max(initial=0)), merit),
+        "search_keys": _by_key(begins, numbers, int(form_numbers.max(initial=0)), merit, merit_of),
         "search_word_offsets": words.offsets,
         "search_word_blob": words.blob,
         "search_forms": by_form.astype(np.int32),
@@ -67,12 +71,6 @@ def name_index_sections(arrays: Arrays, descendants: Int32 | None = None) -> dic
         "search_names": names,
         **_spellings(spelt, by_form, starts, indptr, len(bounds) - 1),
     }
-
-
-def _starts(words: list[str], by_form: Int32) -> Bool:
-    """True for the first word of each form, words in the order of their forms."""
-    keys = [form_of(words[i]) for i in by_form.tolist()]
-    return np.array([i == 0 or key != keys[i - 1] for i, key in enumerate(keys)], dtype=np.bool_)
 
 
 def _spellings(
@@ -86,7 +84,7 @@ def _spellings(
     return {**sections, "spelling_words": most[sections["spelling_words"]].astype(np.int32)}
 
 
-def _by_key(begins: Int64, forms: Int32, largest: int, merit: Int32) -> Int32:
+def _by_key(begins: Int64, forms: Int32, largest: int, merit: Int32, merit_of: Int32) -> Int32:
     """Names by their sorted distinct forms (see `form_sets`), then by merit, each as its merit."""
     from cuihop._kernels import name_index as kernels
 
@@ -94,12 +92,12 @@ def _by_key(begins: Int64, forms: Int32, largest: int, merit: Int32) -> Int32:
     each = 64 // bits
 
     def some_forms(rows: Int32, level: int) -> UInt64:
+        if not level:  # read all names in their order
+            return some_forms(np.arange(len(merit), dtype=np.int32), -1)[rows]
         keys = np.empty(len(rows), dtype=np.uint64)
-        kernels.sequence_keys(begins, forms, rows, each * level, each, bits, keys)
+        kernels.sequence_keys(begins, forms, rows, each * max(0, level), each, bits, keys)
         return keys
 
-    merit_of = np.empty(len(merit), dtype=np.int32)
-    merit_of[merit] = np.arange(len(merit), dtype=np.int32)
     # A space sorts before every letter, so keys sort as the lists of their forms do.
     return merit_of[_ordered(merit, some_forms)]
 
@@ -189,22 +187,32 @@ def _ordered(rows: Int32, keys: Callable[[Int32, int], UInt64]) -> Int32:
 
 
 def _sorted_range(rows: Int32, keys: Callable[[Int32, int], UInt64]) -> Int32:
-    at = np.arange(len(rows))  # positions of rows not yet sorted, in groups of equal ones
-    group = np.zeros(len(rows), dtype=np.int64)
-    level = 0
-    rows = rows.copy()
-    while len(at):
+    from cuihop._kernels import name_index as kernels
+
+    key = keys(rows, 0)
+    by = np.argsort(key)  # many times faster than a stable sort
+    key = key[by]
+    kernels.sort_ties(key, by)
+    rows = rows[by]
+    del by
+    at, group = _ties(key, key)
+    level = 1
+    while len(at):  # rows not yet sorted, in groups of equal ones
         here = rows[at]
         key = keys(here, level)
-        by = np.lexsort((key, group)) if level else np.argsort(key, kind="stable")
+        by = np.lexsort((key, group))
         rows[at] = here[by]
-        key = key[by]
-        first = np.r_[True, (key[1:] != key[:-1]) | (group[1:] != group[:-1])]
-        equal = (~first | np.r_[~first[1:], False]) & (key != 0)
-        group = np.cumsum(first)[equal]
-        at = at[equal]
+        tied, group = _ties(key[by], group)
+        at = at[tied]
         level += 1
     return rows
+
+
+def _ties(key: UInt64, group: npt.NDArray[Any]) -> tuple[Int64, Int64]:
+    """Positions of the keys that are equal within their group, but for 0, and the number of each one's new group."""
+    first = np.r_[True, (key[1:] != key[:-1]) | (group[1:] != group[:-1])][: len(key)]
+    tied = np.flatnonzero((~first | np.r_[~first[1:], False][: len(key)]) & (key != 0))
+    return tied, np.cumsum(first)[tied]
 
 
 def taken_texts(strings: StringTable, rows: Int32) -> StringTable:

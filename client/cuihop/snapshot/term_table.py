@@ -7,9 +7,9 @@ sequences of texts, that happens once in a hundred runs.
 
 Sections:
 
-``term_hashes``    uint64, shape (slots,): open addressing by the low bits, 0 is empty
-``term_firsts``    int32, shape (slots,): the first candidate of the sequence
-``term_rows``      int32, shape (candidates,): the name, best first
+``term_hashes``    uint64, shape (candidates,): the sequence, ascending
+``term_buckets``   int32, shape (buckets + 1,): bounds of the candidates in each of equal ranges of hashes
+``term_rows``      int32, shape (candidates,): the name, of each sequence best first
 ``term_rules``     uint8, shape (candidates,): see `cuihop._kernels.terms`
 ``term_filter``    uint64, shape (words,): a Bloom filter of the sequences and of their beginnings
 """
@@ -27,7 +27,7 @@ import numpy.typing as npt
 from cuihop.annotation.characters import coded
 from cuihop.annotation.tokens import Tokeniser, word_hashes
 from cuihop.errors import LimitExceeded, SnapshotError
-from cuihop.resources.arrays import Bool, Int32, Int64, UInt8, UInt32, UInt64, ascending, bounds_of
+from cuihop.resources.arrays import Bool, Int32, Int64, UInt8, UInt64, ascending, bounds_of
 from cuihop.resources.cores import in_order
 from cuihop.snapshot.file import Sections, opened_part, with_part
 from cuihop.snapshot.layout import SUPPRESSED_NAME, TERM_TABLE
@@ -62,7 +62,8 @@ would yes yet you your
 """
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 """English words that are no name by themselves."""
-_NAMES_A_BLOCK = 1 << 17
+_NAMES_A_BLOCK = 1 << 14  # tokens of a block stay in the processor's cache
+_CANDIDATES_A_BUCKET = 3
 _FILTER_BITS = 8  # of each sequence, and of each beginning of one
 _LONGEST_SHORT_NAME = 6  # bytes; an acronym is no longer
 _FEWEST_LONG_NAMES = 10  # of a vocabulary whose use of capitals is judged
@@ -81,7 +82,7 @@ def _word_set(words: Collection[str]) -> UInt64:
 
     hashes = np.unique(word_hashes([form_of(word) for word in words]))
     table = np.zeros(1 << (2 * len(hashes)).bit_length(), dtype=np.uint64)
-    kernels.filled_table(hashes, np.zeros(len(hashes), dtype=np.int32), table, np.zeros(len(table), dtype=np.int32))
+    kernels.word_table(hashes, table)
     return table
 
 
@@ -100,17 +101,24 @@ def term_table_sections(arrays: Arrays, descendants: Int32 | None = None) -> dic
     rows[shared], rules[shared] = rows[best], rules[best]
     rules[np.r_[starts[1:], len(rows)].astype(np.int64)[: len(starts)] - 1] |= np.uint8(kernels.LAST)
     if not len(rows):  # one candidate, of no sequence
-        rows, rules = np.zeros(1, dtype=np.int32), np.full(1, kernels.LAST, dtype=np.uint8)
-    table = np.zeros(max(4, 1 << int(len(starts) * 3 // 2).bit_length()), dtype=np.uint64)
-    firsts = np.zeros(len(table), dtype=np.int32)
-    kernels.filled_table(hashes[starts], starts.astype(np.int32), table, firsts)
+        hashes, rows, rules = np.zeros(1, np.uint64), np.zeros(1, np.int32), np.full(1, kernels.LAST, np.uint8)
     return {
-        "term_hashes": table,
-        "term_firsts": firsts,
+        "term_hashes": hashes,
+        "term_buckets": _buckets([hashes]),
         "term_rows": rows,
         "term_rules": rules,
         "term_filter": sequences.words,
     }
+
+
+def _buckets(hashes: Sequence[UInt64]) -> Int32:
+    """Bounds of the buckets of all these hashes."""
+    from cuihop._kernels import terms as kernels
+
+    bounds = np.zeros(max(1, sum(map(len, hashes)) // _CANDIDATES_A_BUCKET) + 1, dtype=np.int32)
+    for some in hashes:
+        kernels.count_in_buckets(some, bounds)
+    return np.cumsum(bounds, out=bounds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,38 +144,32 @@ def _sequences(arrays: Arrays) -> _Sequences:
 
     offsets, blob = read_only(arrays["name_offsets"]), read_only(arrays["name_blob"])
     tokeniser, tables, caseless = Tokeniser(form_of), _word_tables(), _caseless(arrays)
+    last_words = np.zeros((len(offsets) - 1, 2), dtype=np.uint64)
 
-    def block(number: int) -> tuple[UInt64, Int32, UInt8, UInt64, UInt64]:
+    def block(number: int) -> tuple[UInt64, Int32, UInt8, UInt64]:
         first = number * _NAMES_A_BLOCK
         bounds, text = token_kernels.code_points(offsets, blob, first, min(first + _NAMES_A_BLOCK, len(offsets) - 1))
         tokens = tokeniser.tokens(bounds, text)
-        hashes, rows, rules, prefixes, words = kernels.sequences_of_names(
-            tokens.bounds, tokens.places, tokens.keys, _brackets(bounds, text), *tables,
-            caseless[first : first + len(bounds) - 1],
+        names = slice(first, first + len(bounds) - 1)
+        hashes, rows, rules, prefixes = kernels.sequences_of_names(
+            tokens.bounds, tokens.places, tokens.keys, kernels.brackets_of(bounds, text), *tables,
+            caseless[names], last_words[names],
         )  # fmt: skip
-        return hashes, rows + np.int32(first), rules, ascending(prefixes), words
+        return hashes, rows + np.int32(first), rules, ascending(prefixes)
 
     blocks = deque(in_order(block, range(-(-(len(offsets) - 1) // _NAMES_A_BLOCK))))
     count = sum(len(chunk[0]) for chunk in blocks)
     if count > np.iinfo(np.int32).max:
         raise LimitExceeded(f"more than {np.iinfo(np.int32).max:,} forms of names: load fewer vocabularies")
     hashes, rows, rules = np.empty(count, np.uint64), np.empty(count, np.int32), np.empty(count, np.uint8)
-    last_words = np.empty((len(offsets) - 1, 2), dtype=np.uint64)
     size = _FILTER_BITS * (count + sum(len(chunk[3]) for chunk in blocks)) // 64
     words = np.zeros(1 << max(1, size).bit_length(), dtype=np.uint64)
-    filled = first_name = 0
+    buckets = _buckets([chunk[0] for chunk in blocks])
+    ends = buckets[:-1].copy()
     while blocks:  # each is released when it is copied
         chunk = blocks.popleft()
-        here = slice(filled, filled + len(chunk[0]))
-        hashes[here], rows[here], rules[here] = chunk[:3]
+        kernels.put_in_buckets(*chunk[:3], buckets, ends, hashes, rows, rules)
         kernels.add_to_filter(chunk[3], True, words)
-        last_words[first_name : first_name + len(chunk[4])] = chunk[4]
-        filled, first_name = here.stop, first_name + len(chunk[4])
-    order = np.argsort(hashes, kind="stable")
-    hashes = hashes[order]
-    rows = rows[order]
-    rules = rules[order]
-    del order
     names_each = np.diff(arrays["name_indptr"])
     positions = np.repeat(np.arange(len(names_each), dtype=np.int32), names_each)[rows]  # the concept of each name
     left_out = _left_out(arrays, hashes, rows, rules, positions)
@@ -229,15 +231,6 @@ def _named_by_general_words(sequences: _Sequences, starts: Int64, concepts: int)
     return general
 
 
-def _brackets(bounds: Int64, text: UInt32) -> UInt8:
-    """For each name, 1 where it begins with a bracket, and 2 where it ends with one."""
-    brackets = np.zeros(len(bounds) - 1, dtype=np.uint8)
-    filled = np.flatnonzero(np.diff(bounds))
-    brackets[filled] |= np.isin(text[bounds[filled]], [ord("["), ord("(")]).astype(np.uint8)
-    brackets[filled] |= np.isin(text[bounds[filled + 1] - 1], [ord("]"), ord(")")]).astype(np.uint8) << np.uint8(1)
-    return brackets
-
-
 def _too_general(arrays: Arrays, descendants: Int32 | None) -> Bool:
     """Concepts above more than a fifth of the concepts that have an edge."""
     up, down = arrays["up_indptr"], arrays["down_indptr"]
@@ -281,10 +274,11 @@ def _positions(indptr: Int32) -> Int32:
 
 def _senses(arrays: Arrays, rows: Int32, positions: Int32, group: Int64) -> Int64:
     """Number of concepts with the very name of each row, among those of its sequence."""
-    offsets, blob = arrays["name_offsets"], arrays["name_blob"]
-    texts = np.array([hash(blob[offsets[row] : offsets[row + 1]].tobytes()) for row in rows.tolist()], dtype=np.int64)
+    from cuihop._kernels import terms as kernels
+
+    texts = kernels.text_hashes(read_only(arrays["name_offsets"]), read_only(arrays["name_blob"]), rows)
     order = np.lexsort((positions, texts, group))
-    new_text = np.r_[True, (np.diff(texts[order]) != 0) | (np.diff(group[order]) != 0)]
+    new_text = np.r_[True, (texts[order][1:] != texts[order][:-1]) | (np.diff(group[order]) != 0)]
     new_concept = new_text | np.r_[True, np.diff(positions[order]) != 0]
     number = np.cumsum(new_text) - 1
     senses = np.empty(len(rows), dtype=np.int64)
@@ -296,7 +290,7 @@ class TermTable:
     """The table of a snapshot, opened.
 
     Attributes:
-        hashes, firsts, rows, rules, words: the sections, in their order.
+        hashes, buckets, rows, rules, words: the sections, in their order.
 
     Raises:
         SnapshotError: a section is damaged, or compiled code would not end with its values.
@@ -305,15 +299,23 @@ class TermTable:
     def __init__(self, sections: Sections) -> None:
         from cuihop._kernels import terms as kernels
 
-        self.hashes, self.firsts, self.rows, self.rules, self.words = (read_only(sections[name]) for name in TERM_TABLE)
-        for name, array in (("term_hashes", self.hashes), ("term_filter", self.words)):
-            if len(array) & (len(array) - 1) or not len(array):
-                raise SnapshotError(f"{sections.origin}: section {name!r} has {len(array):,} values, no power of two")
-        if not (self.hashes == 0).any() or not len(self.rules) or not self.rules[-1] & kernels.LAST:
+        self.hashes, self.buckets, self.rows, self.rules, self.words = (
+            read_only(sections[name]) for name in TERM_TABLE
+        )
+        if not (count := len(self.words)) or count & (count - 1):
+            raise SnapshotError(f"{sections.origin}: section 'term_filter' has {count:,} values, no power of two")
+        if not len(self.rules) or not self.rules[-1] & kernels.LAST or not self._in_buckets():
             raise SnapshotError(
                 f"{sections.origin}: section 'term_hashes' or 'term_rules' holds values that it must not; "
                 "the file is damaged"
             )
+
+    def _in_buckets(self) -> bool:
+        """True where each bucket begins and ends with a hash that belongs there."""
+        count = np.uint64(len(self.buckets) - 1)
+        filled = np.flatnonzero(np.diff(self.buckets))
+        ends = self.hashes[np.concatenate([self.buckets[filled], self.buckets[filled + 1] - 1])]
+        return bool((((ends >> np.uint64(32)) * count) >> np.uint64(32) == np.tile(filled, 2)).all())
 
     def names_of(self, texts: Sequence[str]) -> Int32:
         """All names with the sequence of one of these texts, int32. One in capitals is taken as acronym and as word."""
@@ -321,12 +323,12 @@ class TermTable:
 
         text, bounds = coded(texts)
         tokens = Tokeniser(form_of).tokens(bounds, text)
-        hashes, _, rules, _, _ = kernels.sequences_of_names(
+        hashes, _, rules, _ = kernels.sequences_of_names(
             tokens.bounds, tokens.places, tokens.keys, np.zeros(len(texts), dtype=np.uint8), *_word_tables(),
-            np.zeros(len(texts), dtype=np.uint8),
+            np.zeros(len(texts), dtype=np.uint8), np.zeros((len(texts), 2), dtype=np.uint64),
         )  # fmt: skip
         as_written = np.isin(rules & np.uint8(kernels.RULE), (kernels.PLAIN, kernels.ACRONYM, kernels.TWIN))
-        return kernels.names_of_sequences(hashes[as_written], self.hashes, self.firsts, self.rows, self.rules)
+        return kernels.names_of_sequences(hashes[as_written], self.hashes, self.buckets, self.rows, self.rules)
 
 
 def term_table(sections: Sections) -> TermTable | None:
@@ -334,7 +336,7 @@ def term_table(sections: Sections) -> TermTable | None:
 
     A snapshot of an earlier cuihop has none: it is built in memory, with a warning. So is that of a damaged one.
     """
-    missing = "the table of names for annotation is missing, and is built in memory"
+    missing = "the table of names for annotation is missing, or that of an earlier cuihop, and is built in memory"
     return opened_part(
         sections, TERM_TABLE, TermTable, lambda old: TermTable(with_term_table(old)), "table of names", missing
     )
