@@ -70,6 +70,7 @@ def main() -> None:
         }
         commands = {what: [sys.executable, "-c", code] for what, code in codes.items()}
         program = Path(sys.executable).with_name("cuihop")
+        commands["cuihop --help"] = [str(program), "--help"]
         commands["cuihop distance"] = [str(program), "distance", "--graph", snapshot, "C0000010", "C0000500"]
         print(f"{options.concepts:,} concepts{'':8}{'first s':>10}{'then s':>10}{'processor s':>13}")
         for number, (what, command) in enumerate(commands.items()):

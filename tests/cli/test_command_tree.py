@@ -8,7 +8,6 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from cuihop.cli import application as tree
 from cuihop.cli.application import COMMANDS_GROUP, application
 from program_run import Run, imported_by
 
@@ -109,7 +108,7 @@ def test_an_installed_package_adds_a_command_to_a_group(monkeypatch: pytest.Monk
         typer.echo("scored")
 
     entry = EntryPoint("score.pixels", "a_package:pixels", COMMANDS_GROUP)
-    monkeypatch.setattr(tree, "entry_points", lambda group: [entry])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
     load = EntryPoint.load
     monkeypatch.setattr(EntryPoint, "load", lambda self: pixels if self == entry else load(self))
     done = CliRunner().invoke(application(["score", "pixels"]), ["score", "pixels"])

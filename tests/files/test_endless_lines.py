@@ -18,7 +18,7 @@ from cuihop.annotated_texts.mention_identifiers import IdentifierMap
 from cuihop.annotated_texts.reading import open_texts, read_documents
 from cuihop.captions.external_scores import ExternalScores
 from cuihop.captions.reading import Captions
-from cuihop.cli.pairs import PairAnswers, answers_of_file
+from cuihop.cli.pairs import PairAnswers, PairColumns, answers_of_file
 from cuihop.collection.concept_rows import IMAGES_AND_CONCEPTS
 from cuihop.collection.concept_tables import ConceptCounts, ConceptNames, ConceptSynonyms, read_concept_file
 from cuihop.collection.image_concepts import ImageConcepts
@@ -50,7 +50,9 @@ READERS: Mapping[str, Callable[[Path], object]] = {
     "mentions of cTAKES": from_ctakes_table,
     "mentions of MetaMapLite": from_metamaplite,
     "names": ConceptNames.read,
-    "pairs": lambda path: answers_of_file(path, example_graph(), BytesIO(), (), lambda _: PairAnswers((), 0, {})),
+    "pairs": lambda path: answers_of_file(
+        path, example_graph(), BytesIO(), PairColumns((), lambda _: PairAnswers((), 0, {}))
+    ),
     "qrels": Judgements.read,
     "ranking": lambda path: read_ranking(path, ["a", "b"]),
     "run": lambda path: read_run(path, None),

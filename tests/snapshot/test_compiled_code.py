@@ -17,7 +17,7 @@ import pytest
 import cuihop
 import cuihop._kernels
 import cuihop_loader._kernels
-from cuihop._kernels.jit import OTHER_SOURCES
+from cuihop._kernels.jit import OTHER_SOURCES, compiled
 from cuihop.resources.compilation import announce_compilation, compilation_begins, compilation_ends
 
 PROGRAM = """
@@ -114,6 +114,20 @@ def test_a_change_of_a_function_that_compiled_code_calls_is_seen(tmp_path: Path)
     callee.write_text(changed)
     os.utime(callee, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert run(program, **environment).startswith("0.66")
+
+
+@compiled
+def product_up_to(number: int) -> int:
+    return 1 if number < 2 else number * product_up_to(number - 1)
+
+
+@compiled
+def twice_the_product(number: int) -> int:
+    return 2 * product_up_to(number)
+
+
+def test_a_function_that_calls_itself_answers_python_and_compiled_code() -> None:
+    assert (twice_the_product(5), product_up_to(5), twice_the_product(3)) == (240, 120, 12)
 
 
 def kernels() -> Iterator[ModuleType]:

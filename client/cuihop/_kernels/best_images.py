@@ -58,8 +58,8 @@ class Counts(NamedTuple):
 @compiled
 def gain_of(other: int, counts: Counts, corpus: Corpus) -> float:
     """The gain of one corpus set."""
-    shared = int(counts.shared[other])
-    union = counts.size + int(corpus.sizes[other]) - shared
+    shared = signed(counts.shared[other])
+    union = counts.size + signed(corpus.sizes[other]) - shared
     return gain_of_counts(shared, counts.near[other], union, counts.lam)
 
 
@@ -132,11 +132,20 @@ def candidates(counts: Counts, corpus: Corpus, least: float, flags: UInt8, sets:
 
 
 @compiled
-def lower_bound(counts: Counts, corpus: Corpus, sets: Int32, gains: Float64, images: Int32) -> float:
-    """Lower bound of the last gain among the best, from the gains of ``sets``; -1 without any. The heap is scratch."""
-    gains.fill(-1.0)
-    images.fill(NOBODY)
-    for k in range(sets.size):
+def clear(gains: Float64, images: Int32, corpus: Corpus) -> None:
+    """Fill the heap with gains, and images, that are worse than all."""
+    for i in range(gains.size):
+        gains[i] = -1.0
+        images[i] = corpus.set_of.size
+
+
+@compiled
+def lower_bound(
+    counts: Counts, corpus: Corpus, sets: Int32, bounds: tuple[int, int], gains: Float64, images: Int32
+) -> float:
+    """Lower bound of the last gain among the best, from those of some of ``sets``; -1 without any. Uses the heap."""
+    clear(gains, images, corpus)
+    for k in range(bounds[0], bounds[1]):
         other = signed(sets[k])  # each type of number would be compiled by itself
         enter(other, gain_of(other, counts, corpus), corpus, gains, images)
     return float(gains[0])
@@ -150,14 +159,13 @@ def best(counts: Counts, corpus: Corpus, least: float, gains: Float64, images: I
     """
     shared, near, size, lam = counts
     sizes = corpus.sizes
-    gains.fill(-1.0)
-    images.fill(corpus.set_of.size)
+    clear(gains, images, corpus)
     for low in range(0, shared.size, _SETS_A_LOOK):
-        high = min(low + _SETS_A_LOOK, shared.size)
-        floor = max(least, gains[0])
+        high = low + _SETS_A_LOOK if low + _SETS_A_LOOK < shared.size else shared.size
+        floor = least if least > gains[0] else gains[0]
         hits = 0
         for i in range(low, high):
-            hits += int(reaches(shared[i], near[i], size, sizes[i], lam, floor))
+            hits += reaches(shared[i], near[i], size, sizes[i], lam, floor)
         if hits == 0:
             continue
         for i in range(low, high):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cuihop._kernels.jit import compiled
+from cuihop._kernels.jit import compiled, signed
 from cuihop._kernels.lookup import NOWHERE, two_positions
 from cuihop.resources.arrays import Int32, Int64, UInt8, UInt64
 
@@ -337,7 +337,7 @@ def pack(
     for node in range(local.size):
         if local[node] >= 0:
             most += 1
-    filled = int(np.int64(0))  # for a literal, its callees would be compiled again
+    filled = signed(0)  # for a literal, its callees would be compiled again
     for row in range(centres.size):
         if filled + most > columns.size:
             return row

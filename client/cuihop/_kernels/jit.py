@@ -23,7 +23,10 @@ import llvmlite
 import llvmlite.ir as llvm
 import numba
 import numba.core.caching
+import numba.core.codegen
+import numba.core.compiler
 import numba.core.event
+import numba.core.registry
 import numba.core.runtime
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +46,10 @@ except ImportError:  # Windows: several processes may compile the same
     fcntl = None  # type: ignore[assignment]
 
 _caching: Any = numba.core.caching
+_codegen: Any = numba.core.codegen
+_compiler: Any = numba.core.compiler
 _event: Any = numba.core.event
+_registry: Any = numba.core.registry
 _runtime: Any = numba.core.runtime
 _settings: Any = numba.config
 
@@ -51,6 +57,11 @@ _PACKAGE = Path(__file__).parents[1]
 
 OTHER_SOURCES = ("snapshot/layout.py",)
 """Modules of this package outside the folders of kernels whose functions or constants compiled code contains."""
+
+_OPTIONS = {
+    "nopython": True, "nogil": True, "error_model": "numpy", "boundscheck": None, "no_cfunc_wrapper": True
+}  # fmt: skip
+"""Settings of numba; a wrapper for callers in C is of no use."""
 
 _LONGEST_WAIT = 60.0
 """Seconds to wait for another process that compiles the same."""
@@ -66,15 +77,62 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     that a change of a callee is a change of its callers. If no folder can be written (a read-only installation, a
     full disk), each process compiles again, as it does if a file cannot be read.
     """
-    fast: Any = numba.njit(nogil=True, error_model="numpy")(function)
-    if hasattr(fast, "compile"):  # not if numba is switched off (NUMBA_DISABLE_JIT)
-        compilation = fast.compile
-        with contextlib.suppress(RuntimeError):  # no folder can be written
-            fast._cache = _Cache(function)
-            compilation = fast._cache.unlocked_after(compilation)
-        fast.compile = _interrupted_after(compilation)
+    if _settings.DISABLE_JIT:
+        return function
+    fast: Any = _Kernel(function, targetoptions=_OPTIONS)
+    compilation = fast.compile
+    with contextlib.suppress(RuntimeError):  # no folder can be written
+        fast._cache = _Cache(function)
+        compilation = fast._cache.unlocked_after(compilation)
+    fast.compile = _interrupted_after(compilation)
     answer: Callable[P, R] = fast
     return answer
+
+
+class _Kernel(_registry.CPUDispatcher):  # type: ignore[misc]
+    """A compiled function, which is another one where compiled code calls it: `_CalleeCompiler` has the reason."""
+
+    def __init__(self, function: Any, **settings: Any) -> None:
+        super().__init__(function, **settings)
+        inner = {**settings["targetoptions"], "no_cpython_wrapper": True}
+        self._callee = self
+        if function.__name__ not in function.__code__.co_names:  # numba follows a function that calls itself only once
+            self._callee = _registry.CPUDispatcher(function, targetoptions=inner, pipeline_class=_CalleeCompiler)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return types.Dispatcher(self._callee)
+
+
+class _CalleeCompiler(_compiler.Compiler):  # type: ignore[misc]
+    """Compiles a function for its callers: as they contain its code, it is optimised and made machine code in them.
+
+    numba does both at each level of calls, and adds a way in from Python: more than half of the time of a compilation.
+    """
+
+    def __init__(self, typing_context: Any, target: Any, _: None, *others: Any) -> None:
+        super().__init__(typing_context, target, _CalleeCode(target.codegen(), "callee"), *others)
+
+
+class _CalleeCode(_codegen.JITCodeLibrary):  # type: ignore[misc]
+    """Code that is linked into that of its callers, and runs only there."""
+
+    class codegen:  # noqa: N801 - the name in numba
+        """The environment is of use to code that builds Python objects only, which no kernel does."""
+
+        @staticmethod
+        def set_env(name: str, environment: object) -> None:
+            """Leave it unset."""
+
+    def get_pointer_to_function(self, name: str) -> int:
+        return 0
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
 
 
 class _Folder(_caching._CacheLocator):  # type: ignore[misc]

@@ -33,18 +33,18 @@ def positions(keys: UInt64, requested: UInt64, rows: Int32) -> None:
     Branch-free binary searches, several at a time, so that they wait for memory together.
     """
     batched = requested.size // _TOGETHER * _TOGETHER
-    low = np.zeros(_TOGETHER, dtype=np.int64)
     for first in range(0, batched, _TOGETHER):
         for i in range(_TOGETHER):
-            low[i] = 0
+            rows[first + i] = 0
         length = keys.size
         while length > 1:
             half = length >> 1
             for i in range(_TOGETHER):
-                low[i] += half * int(keys[low[i] + half - 1] < requested[first + i])
+                rows[first + i] += half * (keys[rows[first + i] + half - 1] < requested[first + i])
             length -= half
         for i in range(_TOGETHER):
-            rows[first + i] = low[i] if keys[low[i]] == requested[first + i] else NOWHERE
+            if keys[rows[first + i]] != requested[first + i]:
+                rows[first + i] = NOWHERE
     for i in range(batched, requested.size):
         rows[i] = two_positions(keys, requested[i], requested[i])[0]
 
@@ -102,8 +102,8 @@ def two_positions(keys: UInt64, one: int, other: int) -> tuple[int, int]:
     b = 0
     while length > 1:
         half = length >> 1
-        a += half * int(keys[a + half - 1] < first)
-        b += half * int(keys[b + half - 1] < second)
+        a += half * (keys[a + half - 1] < first)
+        b += half * (keys[b + half - 1] < second)
         length -= half
     return a if keys[a] == first else NOWHERE, b if keys[b] == second else NOWHERE
 

@@ -159,7 +159,8 @@ def add_row(counts: Counters, sets: Int32, low: int, high: int) -> None:
 def _add_near_holders(counts: Counters, concept: int, index: Index, seen: UInt8) -> None:
     """Add 1 to the counter of each near holder of a concept that has neither line nor row. ``seen``: scratch."""
     near_indptr, near_indices, holder_indptr, holders = index[:4]
-    seen.fill(0)
+    for i in range(seen.size):
+        seen[i] = 0
     for i in range(holder_indptr[concept], holder_indptr[concept + 1]):
         seen[holders[i]] = 1
     for j in range(near_indptr[concept], near_indptr[concept + 1]):
@@ -177,8 +178,8 @@ def _count(
     """Count |A ∩ B| into ``shared`` and |rel_n(A, B)| into ``near`` for a query set A and each corpus set B."""
     near_indptr, near_indices, holder_indptr, holders, holder_line = index[:5]
     near_holder_indptr, near_holders, near_holder_line, lines = index[5:]
-    shared.fill(0)
-    near.fill(0)
+    for i in range(shared.size):
+        shared[i] = near[i] = 0
     for a in concepts:
         stamps[a] = stamp
     for a in concepts:
@@ -203,20 +204,14 @@ def _count(
 
 
 @compiled
-def concepts_of(block: Block, row: int) -> Int32:
-    """The concepts of a query set of the block."""
-    return block.concepts[block.indptr[block.first + row] : block.indptr[block.first + row + 1]]
-
-
-@compiled
-def holders_of_rarest(concepts: Int32, holder_indptr: Int64, holders: Int32, least: int) -> Int32:
-    """The first sets that hold the rarest concept among those in ``least`` sets or more; none without such a one."""
+def holders_of_rarest(concepts: Int32, holder_indptr: Int64, least: int) -> tuple[int, int]:
+    """Bounds of the first sets that hold the rarest concept among those in ``least`` sets or more; 0, 0 without one."""
     begin, end = 0, 0
     for a in concepts:
         length = holder_indptr[a + 1] - holder_indptr[a]
         if length >= least and (end == 0 or length < end - begin):
             begin, end = holder_indptr[a], holder_indptr[a + 1]
-    return holders[begin : min(begin + _FIRST_SETS, end)]
+    return begin, end if end - begin < _FIRST_SETS else begin + _FIRST_SETS
 
 
 @compiled
@@ -230,15 +225,6 @@ def look_up(row: int, level: int, counts: Counts, block: Block, corpus: Corpus, 
 
 
 @compiled
-def _rank(row: int, level: int, counts: Counts, holders: Int32, block: Block, corpus: Corpus, results: Results) -> None:
-    """Write the best images of one query for one λ, and the gains of its targets. ``holders``: of a rare concept."""
-    gains, images = results.gains[level, row], results.images[level, row]
-    least = lower_bound(counts, corpus, holders, gains, images)
-    best(counts, corpus, least, gains, images)
-    look_up(row, level, counts, block, corpus, results)
-
-
-@compiled
 def score(block: Block, index: Index, corpus: Corpus, scratch: tuple[Any, ...], results: Results) -> None:
     """Score the query sets of a block against the whole corpus.
 
@@ -248,12 +234,15 @@ def score(block: Block, index: Index, corpus: Corpus, scratch: tuple[Any, ...], 
     """
     shared, near, seen, stamps = scratch
     for row in range(results.gains.shape[1]):
-        concepts = concepts_of(block, row)
+        concepts = block.concepts[block.indptr[block.first + row] : block.indptr[block.first + row + 1]]
         _count(block.first + row + 1, concepts, index, shared, near, seen, stamps)
-        holders = holders_of_rarest(concepts, index.holder_indptr, index.holders, results.gains.shape[2])
+        rarest = holders_of_rarest(concepts, index.holder_indptr, results.gains.shape[2])
         for level in range(block.lams.size):
             counts = Counts(shared, near, concepts.size, block.lams[level])
-            _rank(row, level, counts, holders, block, corpus, results)
+            gains, images = results.gains[level, row], results.images[level, row]
+            least = lower_bound(counts, corpus, index.holders, rarest, gains, images)
+            best(counts, corpus, least, gains, images)
+            look_up(row, level, counts, block, corpus, results)
 
 
 @compiled
@@ -271,7 +260,7 @@ def score_by_hops(block: Block, index: Index, corpus: Corpus, scratch: tuple[Any
     """
     shared, near, seen, stamps, sums = scratch
     for row in range(results.gains.shape[1]):
-        concepts = concepts_of(block, row)
+        concepts = block.concepts[block.indptr[block.first + row] : block.indptr[block.first + row + 1]]
         near.fill(0)
         sums.fill(0.0)
         for layer in range(index.near_indptr.shape[0]):
@@ -287,9 +276,13 @@ def score_by_hops(block: Block, index: Index, corpus: Corpus, scratch: tuple[Any
                 for _ in range(layer):
                     power *= block.lams[level]
                 _add_weights(sums[level], within, nearer, power)
-        holders = holders_of_rarest(concepts, index.holder_indptr, index.holders, results.gains.shape[2])
+        rarest = holders_of_rarest(concepts, index.holder_indptr, results.gains.shape[2])
         for level in range(block.lams.size):
-            _rank(row, level, Counts(shared, sums[level], concepts.size, 1.0), holders, block, corpus, results)
+            counts = Counts(shared, sums[level], concepts.size, 1.0)
+            gains, images = results.gains[level, row], results.images[level, row]
+            least = lower_bound(counts, corpus, index.holders, rarest, gains, images)
+            best(counts, corpus, least, gains, images)
+            look_up(row, level, counts, block, corpus, results)
 
 
 @compiled

@@ -18,6 +18,7 @@ from cuihop._kernels.best_images import (
     Counters,
     Counts,
     candidates,
+    clear,
     complete,
     enter,
     gain_of,
@@ -31,7 +32,6 @@ from cuihop._kernels.relevance import (
     Results,
     add_line,
     add_row,
-    concepts_of,
     holders_of_rarest,
     look_up,
 )
@@ -283,7 +283,7 @@ def score_by_similarity(
     shared, bound, sums, flags, sets, seen, seen_units = scratch[:7]
     links = Links(*scratch[7:])
     for row in range(results.gains.shape[1]):
-        concepts = concepts_of(block, row)
+        concepts = block.concepts[block.indptr[block.first + row] : block.indptr[block.first + row + 1]]
         size = concepts.size
         stamp = block.first + row + 1
         count = _near_of_query(stamp, concepts, index, links)
@@ -294,12 +294,12 @@ def score_by_similarity(
                 other = block.targets[line, rank]
                 if other >= 0 and bound[other] > 0 and sums[other] == 0.0:
                     sums[other] = _weight_of_near(other, stamp, size, index, links)
-        holders = holders_of_rarest(concepts, index.holder_indptr, index.holders, results.gains.shape[2])
+        rarest = holders_of_rarest(concepts, index.holder_indptr, results.gains.shape[2])
         for level in range(block.lams.size):
             lam = block.lams[level]
             gains, images = results.gains[level, row], results.images[level, row]
             bounds, counts = Counts(shared, bound, size, lam / UNITS), Counts(shared, sums, size, lam)
-            least = lower_bound(bounds, corpus, holders, gains, images)
+            least = lower_bound(bounds, corpus, index.holders, rarest, gains, images)
             if least >= 0.0:  # of upper bounds: the exact gains of any images, as many as wanted, give a lower bound
                 for i in range(images.size):
                     other = corpus.set_of[images[i]]
@@ -307,8 +307,7 @@ def score_by_similarity(
                         sums[other] = _weight_of_near(other, stamp, size, index, links)
                     least = min(least, gain_of(other, counts, corpus))
             reaching = candidates(bounds, corpus, least, flags, sets)
-            gains.fill(-1.0)
-            images.fill(corpus.set_of.size)
+            clear(gains, images, corpus)
             for i in range(reaching):
                 other = sets[i]
                 floor = max(least, gains[0])

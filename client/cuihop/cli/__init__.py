@@ -74,7 +74,6 @@ def main() -> None:
     """Run the command line, and turn every expected error into one message and a documented exit code."""
     from cuihop.cli.application import application
     from cuihop.cli.output import note, noted_warnings, print_error, print_json
-    from cuihop.remote.statuses import error_fields
     from cuihop.resources.compilation import announce_compilation
 
     announce_compilation(note if sys.stderr.isatty() else None)
@@ -88,6 +87,8 @@ def main() -> None:
         hint = _search_hint(error)
         print_error(f"{error}{hint}")
         if "--json" in sys.argv:
+            from cuihop.remote.statuses import error_fields
+
             others: dict[str, Any] = {"reason": "NOT_WRITTEN"} if isinstance(error, OutputError) else {}
             if isinstance(error, InputError):
                 others = {"file": error.file, "line": error.line}

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib.metadata import EntryPoint, entry_points
-from typing import Annotated, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 from typer.core import TyperGroup
 
 import cuihop
 from cuihop.cli import EXIT_CODES
-from cuihop.cli.command_help import HelpfulCommand, help_text, with_values
+from cuihop.cli.command_help import HelpfulCommand, help_text, import_help_of_typer, with_values
 from cuihop.errors import installation
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 COMMANDS_GROUP = "cuihop.commands"
 """Entry-point group: a function with typer annotations becomes the sub-command of the entry point's name, and a
@@ -120,10 +123,22 @@ _FORMER = {
 }
 """Names of other versions and of other programs → the command, for the message about an unknown one."""
 
+
+@dataclass(frozen=True)
+class _Own:
+    """A command of this package: module and function."""
+
+    value: str
+
+    def load(self) -> Any:
+        module, _, name = self.value.partition(":")
+        return getattr(import_module(f"cuihop.cli.{module}"), name)
+
+
 _PANEL_OF = {name: panel for panel, names in _PANELS.items() for name in names}
 _RANK = {name.partition(" ")[0]: rank for rank, name in enumerate(_PANEL_OF)}
 _OWN = {
-    name: EntryPoint(name, f"cuihop.cli.{value}", COMMANDS_GROUP)
+    name: _Own(value)
     for names in _PANELS.values() for name, value in names.items() if value is not None
 }  # fmt: skip
 _ALIASES = {"neighbors": "neighbours"}
@@ -141,6 +156,10 @@ class _Group(TyperGroup):
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
         return sorted(self.commands, key=lambda name: _RANK.get(name, len(_RANK)))
+
+    def format_help(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        import_help_of_typer()
+        super().format_help(ctx, formatter)
 
     def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
         return with_values(super().get_params(ctx))
@@ -165,8 +184,10 @@ def _meant(unknown: str) -> list[str]:
     return list(dict.fromkeys(words[each] for each in get_close_matches(unknown.lower(), words)))
 
 
-def _installed() -> dict[str, EntryPoint]:
+def _installed() -> dict[str, EntryPoint | _Own]:
     """Every command: those of this package, and those of installed ones."""
+    from importlib.metadata import entry_points
+
     installed = {entry.name.replace(".", " "): entry for entry in entry_points(group=COMMANDS_GROUP)} | _OWN
     return {name: installed[name] for name in dict.fromkeys((*_PANEL_OF, *sorted(installed))) if name in installed}
 
@@ -211,12 +232,12 @@ def application(arguments: Sequence[str] | None = None) -> typer.Typer:
     return app
 
 
-def _selected(arguments: Sequence[str]) -> dict[str, EntryPoint]:
+def _selected(arguments: Sequence[str]) -> dict[str, EntryPoint | _Own]:
     """The commands that the arguments may need, by name; none if they begin with an unknown one."""
     first = arguments[0] if arguments else ""
     typed = (" ".join(arguments[:2]), first)
     own = any(_ALIASES.get(name, name) in _OWN for name in typed)  # else installed packages are looked at
-    commands = dict(_OWN) if own else _installed()
+    commands: dict[str, EntryPoint | _Own] = dict(_OWN) if own else _installed()
     commands |= {alias: commands[name] for alias, name in _ALIASES.items()}
     names = [name for name in typed if name in commands][:1]
     names = names or [name for name in commands if name.startswith(f"{first} ")]
@@ -279,6 +300,8 @@ def _missing(extra: str, error: ModuleNotFoundError) -> Callable[[], None]:
     def command() -> None:
         text = f"this needs the package {error.name}, which is not installed: {needed}"
         raise ModuleNotFoundError(error.msg if "pip install" in error.msg else text, name=error.name)
+
+    from rich.markup import escape
 
     command.__doc__ = escape(f"(needs {error.name}: {needed})")
     return command

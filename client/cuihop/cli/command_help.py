@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import os
+import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal, get_args, get_origin
 
 from typer.core import TyperCommand
 
@@ -80,6 +86,30 @@ _ORDER = ("", "Input", "Measures", "Nearness", "Tests", "Models", "Output", "Res
 _NAMES = {bool: "", int: "N", float: "N", str: "TEXT"}
 
 
+class _Later(type):
+    """A class of rich that is imported when it is first used."""
+
+    def __call__(cls, *arguments: Any, **settings: Any) -> Any:
+        return getattr(import_module(cls.__module__), cls.__name__)(*arguments, **settings)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(getattr(import_module(cls.__module__), cls.__name__), name)
+
+
+def import_help_of_typer() -> None:
+    """Import what Typer prints help with, without Markdown and tracebacks: a third of its time, and rarely used."""
+    later = {"rich.markdown": "Markdown", "rich.traceback": "Traceback"}
+    stand_ins = {name: ModuleType(name) for name in later if not {name, "typer.rich_utils"} & sys.modules.keys()}
+    for name, module in stand_ins.items():
+        setattr(module, later[name], _Later(later[name], (), {"__module__": name}))
+    sys.modules.update(stand_ins)
+    try:
+        import_module("typer.rich_utils")
+    finally:
+        for name in stand_ins:
+            del sys.modules[name]
+
+
 class HelpfulCommand(TyperCommand):
     """A command whose help says what a value is (FILE, N), and has the needed options in its first panel."""
 
@@ -96,6 +126,11 @@ class HelpfulCommand(TyperCommand):
                     parameter.rich_help_panel = None if parameter.name in first else _panel(parameter)
             self.params.sort(key=_rank)
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help."""
+        import_help_of_typer()
+        super().format_help(ctx, formatter)
+
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters and ``--help``, each with what its value is."""
         return with_values(super().get_params(ctx))
@@ -105,8 +140,46 @@ def with_values(parameters: list[Any]) -> list[Any]:
     """Parameters whose help says FILE or N in place of the name of a Python type."""
     for parameter in parameters:
         parameter.display_type_rich = partial(_value, parameter)
+        if not isinstance(parameter.get_runtime_param, partial):
+            parameter.get_runtime_param = partial(_Reader, parameter.get_runtime_param)
         parameter._get_number_range_help_str = lambda: None  # the bounds are part of the value
     return parameters
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads the usual values of an option. Typer reads the others by pydantic, whose import takes long."""
+
+    typer: Callable[[], Any]
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The value of a parameter as its type, or an error."""
+        kind, several = param.type_descriptor.annotation, param.multiple or param.nargs == -1
+        if value is None:
+            return () if several else None
+        element = get_args(kind)[0] if several and get_origin(kind) is list else kind
+        texts = list(value) if several and isinstance(value, list | tuple) else [value]
+        read = [_read(element, each, param.type_descriptor.parameter_info) for each in texts]
+        if None in read or (several and element is kind):
+            return self.typer().coerce(value, param=param, ctx=ctx)
+        return read if several else read[0]
+
+
+def _read(kind: Any, value: object, settings: Any) -> Any:
+    """A text, a name of several, a path or a number, as the usual type; ``None`` for all else."""
+    if settings.parser is not None:
+        return None
+    if isinstance(value, str):
+        if kind is str or (get_origin(kind) is Literal and value in get_args(kind)):
+            return value
+        strict = settings.exists or settings.resolve_path or settings.writable or not settings.file_okay
+        if kind is Path and not strict and (os.access(value, os.R_OK) or not Path(value).exists()):
+            return Path(value)
+    number = int(value) if kind is int and isinstance(value, str) and value.isascii() and value.isdecimal() else value
+    if kind not in (int, float) or type(number) is not kind:
+        return None
+    low, high = settings.min, settings.max
+    return number if (low is None or number >= low) and (high is None or number <= high) else None
 
 
 def help_text(command: str, described: Callable[..., Any]) -> str | None:

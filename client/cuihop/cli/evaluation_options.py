@@ -10,7 +10,8 @@ from typing import Any
 import typer
 
 from cuihop.cli.command_files import HTML, PICTURE, REPORT, FileUse
-from cuihop.cli.graph_option import NearnessOptions, OptionalGraphOptions, advised_on_unknown
+from cuihop.cli.graph_option import OptionalGraphOptions, advised_on_unknown
+from cuihop.cli.nearness_options import NearnessOptions
 from cuihop.cli.option_groups import ColumnOptions, file_option, measure_option, option_group, test_option
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts

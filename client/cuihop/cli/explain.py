@@ -12,7 +12,8 @@ import typer
 from cuihop.answer_fields import fields_of, with_release
 from cuihop.cli.command_files import PICTURE, FileUse
 from cuihop.cli.evaluation_options import ArrayOptions, TiesOptions
-from cuihop.cli.graph_option import NamedGraphOptions, NearnessOptions, advised_on_unknown
+from cuihop.cli.graph_option import NamedGraphOptions, advised_on_unknown
+from cuihop.cli.nearness_options import NearnessOptions
 from cuihop.cli.option_groups import ColumnOptions, VerboseOptions, argument, file_option, option, option_group
 from cuihop.cli.output import note, print_json, print_lines, write_and_show
 from cuihop.cli.print_explanation import print_pair, print_pair_sensitivity, print_query, print_query_sensitivity

@@ -1,4 +1,4 @@
-"""Options that most commands share: graph, direction, bound, λ, weight, unknown identifiers; notes about these."""
+"""Options that most commands share: graph, direction, bound, files of pairs; notes about identifiers."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import typer
 
-from cuihop.answer_fields import with_release
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import REJECTS, TSV, FileUse
 from cuihop.cli.option_groups import JsonOptions, option, option_group
 from cuihop.cli.output import note, print_json
-from cuihop.collection.concept_tables import ConceptNames
 from cuihop.connection import connect
 from cuihop.errors import ConceptError, InvalidCui, first_few
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.graph_wrapper import GraphWithNames
-from cuihop.measures.nearness import IntrinsicContent, Nearness, Weight
-from cuihop.measures.resolution import Unknown
+from cuihop.identifiers import in_upper_case
+
+Header = Literal["auto", "yes", "no"]
+OnBadRow = Literal["error", "skip"]
 
 last_address: list[str] = []
 """Address of the graph that the command has opened last, for the concepts that an error may name."""
@@ -115,41 +115,28 @@ class SearchOptions(DirectionOptions):
 
 
 @option_group
-class NearnessOptions(DirectionOptions):
-    """Hop threshold, and the weight of near concepts."""
+class PairsOptions(JsonOptions):
+    """The files of a run over pairs."""
 
-    hops: int = option("Hop threshold n: concepts within n hops are near.", "-n", default=1, min=0)
-    lam: float | None = option(
-        "Weight λ of a near concept.", "--lambda", min=0.0, max=1.0, shown="0.5; 1 for Lin and Wu-Palmer"
-    )
-    weight: Weight = option(
-        "Weight of a near concept: constant, λ; hops, λ to the power of its hops; Lin or Wu-Palmer, λ times its "
-        "similarity over the hierarchy.",
-        default="constant",
-    )
-    ic: IntrinsicContent = option("Information content for --weight Lin.", default="Sanchez")
-    unknown: Unknown = option(
-        "Identifiers that are not in the graph: refuse them, let each match only itself, or leave them out.",
-        default="error",
-    )
+    pairs: Path | None = option("Pairs: two columns of TSV, CSV, JSON Lines or Parquet; - for stdin.")
+    output: Path | None = option("File for the answers to --pairs.", "-o", mark=TSV)
+    header: Header = option("Header in the first line of CSV: detected, present or absent.", default="auto")
+    on_bad_row: OnBadRow = option("Stop at an invalid row, or skip it.", default="error")
+    rejects: Path | None = option("File for the skipped rows; OUTPUT.rejects by default.", mark=REJECTS)
 
-    @property
-    def nearness(self) -> Nearness:
-        """The checked values; refuses one that is out of its range."""
-        return Nearness(self.hops, self.lam, self.direction, self.unknown, self.weight, self.ic)
+    def check(self, a: str | None, b: str | None) -> None:
+        """Refuse a single pair with a file, neither of them, or options of a file without one."""
+        if (self.pairs is not None and (a or b)) or (self.pairs is None and not (a and b)):
+            raise typer.BadParameter("give two identifiers, or --pairs FILE")
+        if self.pairs is None and (self.output is not None or self.rejects is not None):
+            raise typer.BadParameter("--output and --rejects go with --pairs")
 
 
-@option_group
-class ConstantNearnessOptions(DirectionOptions):
-    """Hop threshold, direction, and one weight for all near concepts."""
-
-    hops: int = option("Hop threshold n: concepts within n hops are near.", "-n", default=1, min=0, panel="Measures")
-    lam: float = option("Weight λ of a near concept.", "--lambda", default=0.5, min=0.0, max=1.0)
-
-    @property
-    def nearness(self) -> Nearness:
-        """The checked values; an identifier that the graph does not hold matches only itself."""
-        return Nearness(self.hops, self.lam, self.direction, "isolated")
+def upper_case_pair(a: str | None, b: str | None) -> tuple[str, str]:
+    """Two identifiers, CUIs in upper case, with a note about those that were not."""
+    upper = {cui: in_upper_case(cui) for cui in (str(a), str(b))}
+    note_upper_case({cui: changed for cui, changed in upper.items() if changed != cui})
+    return upper[str(a)], upper[str(b)]
 
 
 def opened_graph(
@@ -161,7 +148,11 @@ def opened_graph(
         InputError, SnapshotError, GraphUnavailable: see `cuihop.connection.connect` and `ConceptGraph.within`.
     """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # a failure is reported once, by the error
-    added = None if names is None else ConceptNames.read(names)
+    added = None
+    if names is not None:
+        from cuihop.collection.concept_tables import ConceptNames
+
+        added = ConceptNames.read(names)
     last_address[:] = [address]
     opened = connect(address)
     if within_sabs:
@@ -190,6 +181,8 @@ def printed_as_json(
 ) -> bool:
     """Print the fields of an answer if the options request JSON; otherwise only note the retired identifiers."""
     if options.json:
+        from cuihop.answer_fields import with_release
+
         print_json(with_release(graph.release, fields, merged))
     else:
         note_merged(merged or {})

@@ -20,7 +20,8 @@ from cuihop.cli.evaluation_options import (
     ReportOptions,
     SystemOptions,
 )
-from cuihop.cli.graph_option import ConstantNearnessOptions, NamesOptions, OptionalGraphOptions
+from cuihop.cli.graph_option import NamesOptions, OptionalGraphOptions
+from cuihop.cli.nearness_options import ConstantNearnessOptions
 from cuihop.cli.option_groups import (
     ColumnOptions,
     JsonOptions,

@@ -18,7 +18,7 @@ Group = TypeVar("Group")
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 def option_group(cls: type[Group]) -> type[Group]:
     """A frozen dataclass whose fields are made by `option` and `argument`."""
-    return dataclass(frozen=True, kw_only=True)(cls)
+    return dataclass(frozen=True, kw_only=True, eq=False, repr=False)(cls)  # which take longer to make
 
 
 def option(text: str, *flags: str, mark: object = None, **settings: Any) -> Any:

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cuihop.files.text_lines import counted
-from cuihop.notebooks.table import Table
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
+
+    from cuihop.notebooks.table import Table
 
 _WIDTH_OF_FILES = 160  # a pipe or a file has no width of its own
 

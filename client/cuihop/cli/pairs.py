@@ -1,4 +1,4 @@
-"""Files of pairs: the options of a run over one, its two columns in, and behind them the columns of the answers."""
+"""Files of pairs: two columns in, and behind them the columns of the answers."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from operator import methodcaller
+from typing import Any, BinaryIO
 
+import numpy as np
 import typer
 
 from cuihop.answer_fields import with_release
-from cuihop.cli.command_files import REJECTS, TSV
-from cuihop.cli.graph_option import note_merged, note_upper_case
-from cuihop.cli.option_groups import JsonOptions, option, option_group
+from cuihop.cli.graph_option import Header, PairsOptions, note_merged
 from cuihop.cli.output import console, note, print_json, progress
 from cuihop.collection.tables import Schema
 from cuihop.errors import InputError
@@ -23,13 +22,14 @@ from cuihop.files.input_file import InputFile, Readable, opened_input
 from cuihop.files.records import Records, RowErrors, cause_of_columns
 from cuihop.files.text_lines import counted, csv_records, decoded, joined, json_object, quoted, raw_lines
 from cuihop.files.written_files import replaced_file
-from cuihop.graph import ConceptGraph
+from cuihop.graph import ConceptGraph, Distances
 from cuihop.identifiers import identifier_fault, in_upper_case, looks_like_identifier
+from cuihop.resources.arrays import UInt8, UInt64
 
-Header = Literal["auto", "yes", "no"]
-OnBadRow = Literal["error", "skip"]
+ByKeys = Callable[[UInt64], Distances | None]
 
 _BLOCK = 50_000
+_LINE = 18  # two identifiers of 8 characters, what is between them, and the end of the line
 _EXPECTED = "two tab-separated columns of identifiers"
 _CALL_THEM = "Of more than two columns, call them a and b."
 _SCHEMA = Schema((("a", "cui1"), ("b", "cui2")), "a and b", _EXPECTED, _CALL_THEM)
@@ -49,6 +49,21 @@ class PairAnswers:
     texts: Sequence[str]
     answered: int
     merged: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class PairColumns:
+    """The columns behind the pairs of a file.
+
+    Attributes:
+        names: for a file with a header. answers: of a block of pairs that the graph holds.
+        by_keys: the distances of a block of pairs as `SnapshotGraph.distances_of_keys` takes them, if these are the
+            answers; ``None`` if one is not current.
+    """
+
+    names: Sequence[str]
+    answers: Callable[[Sequence[tuple[str, str]]], PairAnswers]
+    by_keys: ByKeys | None = None
 
 
 @dataclass
@@ -84,8 +99,7 @@ def answers_of_file(
     source: Readable,
     graph: ConceptGraph,
     output: BinaryIO,
-    columns: Sequence[str],
-    answers: Callable[[Sequence[tuple[str, str]]], PairAnswers],
+    columns: PairColumns,
     *,
     rejects: BinaryIO | None = None,
     header: Header = "auto",
@@ -98,7 +112,7 @@ def answers_of_file(
         source: a file, a pipe, or ``-`` for standard input: two columns separated by a tab, a comma or ``;``, JSON
             Lines, Parquet or Arrow. In a larger table they are called ``a`` and ``b``, or ``cui1`` and ``cui2``.
         graph: resolves the identifiers. output: receives the rows with their further columns.
-        columns: names of these, for a file with a header. answers: of a block of pairs that the graph holds.
+        columns: these.
         rejects: receives faulty rows (line number, reason, row); without it the first fault is an `InputError`.
         header: ``auto`` takes the first line for a header if neither field is an identifier of the graph, or a CUI by
             its form.
@@ -109,8 +123,16 @@ def answers_of_file(
     done = PairsDone(source=file.name, form=rows.form, by_name=rows.by_name)
     if rows.header is not None:
         done.header = "\t".join(rows.header)
-        output.write(("\t".join((done.header, *columns)) + "\n").encode())
+        output.write(("\t".join((done.header, *columns.names)) + "\n").encode())
     while numbered := list(itertools.islice(rows.numbered, block)):
+        plain = None if columns.by_keys is None else _plain_answers(rows.eight_bytes(numbered), columns.by_keys)
+        if plain is not None:
+            lines, answered = plain
+            output.write(lines)
+            done.pairs += len(numbered)
+            done.answered += answered
+            progress(len(numbered) * _LINE)
+            continue
         read: list[tuple[int, bytes, tuple[str, str]]] = []
         problems: list[tuple[int, bytes, InputError]] = []
         pairs = rows.pairs(numbered)
@@ -142,7 +164,7 @@ def answers_of_file(
             if rejects is None:
                 raise problem
             rejects.write(f"{row}\t{problem.problem}: {problem.found}\t".encode() + raw + b"\n")
-        answer = answers(usable)
+        answer = columns.answers(usable)
         output.write("".join(f"{a}\t{b}\t{t}\n" for (a, b), t in zip(usable, answer.texts, strict=True)).encode())
         done.pairs += len(usable)
         done.answered += answer.answered
@@ -150,6 +172,22 @@ def answers_of_file(
         done.merged.update(answer.merged)
         progress(sum(len(raw) + 1 for _, raw in numbered))
     return done
+
+
+def _plain_answers(identifiers: UInt8 | None, by_keys: ByKeys) -> tuple[bytes, int] | None:
+    """The rows of a block with their distances, and the number of paths; ``None`` if one needs more care.
+
+    ``identifiers`` is as `_Pairs.eight_bytes` returns it.
+    """
+    distances = None if identifiers is None else by_keys(identifiers.view(">u8").astype(np.uint64).ravel())
+    if identifiers is None or distances is None:
+        return None
+    hops = np.where(distances.reached, distances.hops + 1, 0)
+    texts = np.array([b"\n", *(b"%d\n" % number for number in range(hops.max()))])
+    lines = np.full((len(hops), _LINE + texts.itemsize), ord("\t"), dtype=np.uint8)
+    lines[:, :8], lines[:, 9:17] = identifiers[:, :8], identifiers[:, 8:]
+    lines[:, _LINE:] = texts.view(np.uint8).reshape(len(texts), -1)[hops]
+    return bytes(lines[lines != 0]), int(distances.reached.sum())
 
 
 _STATUS = {
@@ -182,7 +220,7 @@ class _Pairs:
             self._columns, self._width = (0, 1), 2
             self.numbered = ((row, "\t".join(pair).encode()) for row, pair in rows)
             return
-        lines = enumerate((line.rstrip(b"\r\n") for line in raw_lines(file)), start=1)
+        lines = enumerate(map(methodcaller("rstrip", b"\r\n"), raw_lines(file)), start=1)
         line, raw = next(lines, (0, b""))
         if not line:
             raise InputError("the file is empty", file=file.name, expected=_EXPECTED)
@@ -226,6 +264,21 @@ class _Pairs:
         except ValueError:  # not UTF-8, or another number of columns
             return []
 
+    def eight_bytes(self, block: Sequence[tuple[int, bytes]]) -> UInt8 | None:
+        """The identifiers of many rows, uint8, shape (rows, 16), if each row has two of 8 characters, capital letters.
+
+        ``None`` if a row differs, even by white space or quotes.
+        """
+        text = b"\n".join([raw for _, raw in block])
+        if self._keys or self._width != 2 or self._columns != (0, 1) or len(text) != len(block) * _LINE - 1:
+            return None
+        rows = np.frombuffer(text + b"\n", dtype=np.uint8).reshape(-1, _LINE)
+        identifiers = np.concatenate((rows[:, :8], rows[:, 9:17]), axis=1)
+        plain = (identifiers > ord(" ")) & (identifiers < ord("a")) & (identifiers != ord('"'))
+        plain &= identifiers != ord(self._delimiter)
+        between = (rows[:, 8] == ord(self._delimiter)).all() and (rows[:, 17] == ord("\n")).all()
+        return identifiers if between and plain.all() else None
+
     def pair(self, row: int, raw: bytes) -> tuple[str, str]:
         """The identifiers of a row; refuses one that is not UTF-8, has other columns, or a value that is no text."""
         fields = self._fields(row, raw)
@@ -262,36 +315,10 @@ def _is_header(fields: Sequence[str], graph: ConceptGraph) -> bool:
     return all(r.status in {"unknown", "invalid"} for r in graph.resolve(fields))
 
 
-@option_group
-class PairsOptions(JsonOptions):
-    """The files of a run over pairs."""
-
-    pairs: Path | None = option("Pairs: two columns of TSV, CSV, JSON Lines or Parquet; - for stdin.")
-    output: Path | None = option("File for the answers to --pairs.", "-o", mark=TSV)
-    header: Header = option("Header in the first line of CSV: detected, present or absent.", default="auto")
-    on_bad_row: OnBadRow = option("Stop at an invalid row, or skip it.", default="error")
-    rejects: Path | None = option("File for the skipped rows; OUTPUT.rejects by default.", mark=REJECTS)
-
-    def check(self, a: str | None, b: str | None) -> None:
-        """Refuse a single pair with a file, neither of them, or options of a file without one."""
-        if (self.pairs is not None and (a or b)) or (self.pairs is None and not (a and b)):
-            raise typer.BadParameter("give two identifiers, or --pairs FILE")
-        if self.pairs is None and (self.output is not None or self.rejects is not None):
-            raise typer.BadParameter("--output and --rejects go with --pairs")
-
-
-def upper_case_pair(a: str | None, b: str | None) -> tuple[str, str]:
-    """Two identifiers, CUIs in upper case, with a note about those that were not."""
-    upper = {cui: in_upper_case(cui) for cui in (str(a), str(b))}
-    note_upper_case({cui: changed for cui, changed in upper.items() if changed != cui})
-    return upper[str(a)], upper[str(b)]
-
-
 def print_answers_of_file(
     graph: ConceptGraph,
     options: PairsOptions,
-    columns: Sequence[str],
-    answers: Callable[[Sequence[tuple[str, str]]], PairAnswers],
+    columns: PairColumns,
     outcome: tuple[str, str],
     *,
     block: int = _BLOCK,
@@ -319,7 +346,7 @@ def print_answers_of_file(
         bar = stack.enter_context(progress())
         task = bar.add_task("bytes of pairs", total=pairs.stat().st_size if plain else None)
         done = answers_of_file(
-            file, graph, written, columns, answers, rejects=aside, header=options.header, block=block,
+            file, graph, written, columns, rejects=aside, header=options.header, block=block,
             progress=lambda size: bar.advance(task, size),
         )  # fmt: skip
     sys.stdout.flush()

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 import typer
 
-from cuihop.answer_fields import fields_of, with_release
 from cuihop.cli.command_files import DICTIONARY
-from cuihop.cli.graph_option import DirectionOptions, GraphOptions, SearchOptions, printed_as_json
+from cuihop.cli.graph_option import (
+    DirectionOptions,
+    GraphOptions,
+    PairsOptions,
+    SearchOptions,
+    printed_as_json,
+    upper_case_pair,
+)
 from cuihop.cli.option_groups import ColumnOptions, JsonOptions, argument, option, option_group
 from cuihop.cli.output import console, hops_text, note, print_json, print_table
-from cuihop.cli.pairs import PairAnswers, PairsOptions, print_answers_of_file, upper_case_pair
 from cuihop.files.text_lines import counted, direction_text
 from cuihop.graph import MOST_PATHS, ConceptGraph, Direction, Neighbourhood, Path, Step
 from cuihop.notebooks.table import Table
-from cuihop.operations.answers import DistanceAnswer, NeighbourhoodAnswer, PathAnswer
-from cuihop.operations.requests import DistanceRequest
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -90,17 +94,27 @@ def distance(options: _DistanceOptions) -> None:
     direction, max_hops = options.direction, options.max_hops
     with options.opened() as opened:
         if options.pairs is not None:
+            from cuihop.cli.pairs import PairAnswers, PairColumns, print_answers_of_file
 
             def answers(pairs: Sequence[tuple[str, str]]) -> PairAnswers:
                 distances = opened.distances(pairs, direction=direction, max_hops=max_hops)
                 texts = ["" if hops is None else str(hops) for hops in distances]
                 return PairAnswers(texts, int(distances.reached.sum()), distances.merged)
 
-            print_answers_of_file(opened, options, ["hops"], answers, ("reached", "no_path"))
+            quick = getattr(opened, "distances_of_keys", None)
+            by_keys = quick and partial(quick, direction=direction, max_hops=max_hops)
+            columns = PairColumns(["hops"], answers, by_keys)
+            print_answers_of_file(opened, options, columns, ("reached", "no_path"))
             return
         a, b = upper_case_pair(options.a, options.b)
         answer = opened.distances([(a, b)], direction=direction, max_hops=max_hops)
-        fields = fields_of(DistanceAnswer.of_hops(answer[0], DistanceRequest(a, b, direction, max_hops)))
+        fields = {}
+        if options.json:
+            from cuihop.answer_fields import fields_of
+            from cuihop.operations.answers import DistanceAnswer
+            from cuihop.operations.requests import DistanceRequest
+
+            fields = fields_of(DistanceAnswer.of_hops(answer[0], DistanceRequest(a, b, direction, max_hops)))
         if printed_as_json(options, opened, fields, answer.merged):
             return
         name_a, name_b = (f" {name}" if name else "" for name in opened.names([a, b]))
@@ -110,6 +124,10 @@ def distance(options: _DistanceOptions) -> None:
 
 def path(options: _PathOptions) -> None:
     """Show a shortest path between two concepts, and the number of shortest paths."""
+    from cuihop.answer_fields import fields_of
+    from cuihop.operations.answers import PathAnswer
+    from cuihop.operations.requests import DistanceRequest
+
     a, b, direction, max_hops = options.a, options.b, options.direction, options.max_hops
     with options.opened() as opened:
         shortest = opened.path(a, b, direction=direction, max_hops=max_hops, which=options.which)
@@ -163,6 +181,9 @@ def descendants(options: _DescendantOptions) -> None:
 
 
 def _show_neighbourhood(cui: str, options: _ListOptions, hops: int | None, direction: Direction) -> None:
+    from cuihop.answer_fields import fields_of
+    from cuihop.operations.answers import NeighbourhoodAnswer
+
     with options.opened() as opened:
         hood: Neighbourhood = opened.neighbours([cui], hops=hops, direction=direction, limit=options.limit)[0]
         names = opened.names([n.cui for n in hood])
@@ -247,6 +268,7 @@ def _neighbourhood_tree(graph: ConceptGraph, hood: Neighbourhood, names: Sequenc
 
 def _write_dictionary(options: _NeighbourOptions, files: Sequence[FilePath], output: FilePath) -> None:
     """Write the neighbour dictionary of all concepts of the files, and print its content."""
+    from cuihop.answer_fields import with_release
     from cuihop.cli.concepts import distinct_concepts
     from cuihop.collection.concept_tables import read_concept_file
     from cuihop.measures.resolution import resolved_concepts

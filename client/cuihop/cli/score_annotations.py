@@ -12,7 +12,8 @@ from cuihop.annotated_texts.score_tables import score_table, scores_of
 from cuihop.annotated_texts.scoring import TextCollection, score_annotations
 from cuihop.cli.command_files import CSV, FileUse
 from cuihop.cli.evaluation_options import IntervalOptions, TablesOptions
-from cuihop.cli.graph_option import ConstantNearnessOptions, NamesOptions, OptionalGraphOptions
+from cuihop.cli.graph_option import NamesOptions, OptionalGraphOptions
+from cuihop.cli.nearness_options import ConstantNearnessOptions
 from cuihop.cli.option_groups import JsonOptions, argument, file_option, measure_option, option, option_group
 from cuihop.cli.output import note
 from cuihop.cli.run_options import ThreadsOptions

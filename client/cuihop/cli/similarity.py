@@ -9,10 +9,10 @@ import typer
 
 from cuihop.answer_fields import set_similarity_fields, similarity_fields
 from cuihop.cli.all_similarities import SIMILARITIES, AllOptions, Content, ContentOptions, all_similarities
-from cuihop.cli.graph_option import NamedGraphOptions, note_upper_case, printed_as_json
+from cuihop.cli.graph_option import NamedGraphOptions, PairsOptions, note_upper_case, printed_as_json, upper_case_pair
 from cuihop.cli.option_groups import argument, option, option_group
 from cuihop.cli.output import console, hops_text, print_table
-from cuihop.cli.pairs import PairAnswers, PairsOptions, print_answers_of_file, upper_case_pair
+from cuihop.cli.pairs import PairAnswers, PairColumns, print_answers_of_file
 from cuihop.graph import ConceptGraph, Release
 from cuihop.graph_wrapper import names_of
 from cuihop.identifiers import concept_set, in_upper_case
@@ -70,10 +70,8 @@ def _of_file(graph: ConceptGraph, options: _Options, measures: Sequence[Similari
         valued = sum(all(pair.values[m] is not None for m in measures) for pair in answers)
         return PairAnswers([_columns(pair, measures) for pair in answers], valued, merged)
 
-    columns = [*measures, "most_informative_common_ancestor"]
-    print_answers_of_file(
-        graph, options, columns, answers, ("with_value", "without_value"), block=_PAIRS_AT_ONCE
-    )  # fmt: skip
+    columns = PairColumns([*measures, "most_informative_common_ancestor"], answers)
+    print_answers_of_file(graph, options, columns, ("with_value", "without_value"), block=_PAIRS_AT_ONCE)
     _print_summary(hierarchy.facts(), content, graph.release, error=True)
 
 

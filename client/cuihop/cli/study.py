@@ -19,7 +19,8 @@ import typer
 
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_options import ColumnOrderOptions, LabelOptions, QueryOptions
-from cuihop.cli.graph_option import GraphOptions, NearnessOptions, advised_on_unknown
+from cuihop.cli.graph_option import GraphOptions, advised_on_unknown
+from cuihop.cli.nearness_options import NearnessOptions
 from cuihop.cli.option_groups import VerboseOptions, argument, file_option, measure_option, option, option_group
 from cuihop.cli.output import note, print_json, print_lines, print_table, progress_bars
 from cuihop.cli.run_options import RESOURCES_PANEL, Job, MemoryRunOptions, resumable
