@@ -11,12 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
+from cuihop._kernels import labelling, labels
 from cuihop.errors import DamageWarning, GraphError, InputError, ReleaseMismatch, SnapshotError
 from cuihop.snapshot.distance_index import DistanceIndex, index_path
 from cuihop.snapshot.index_builder import build_index, check_index
@@ -81,6 +83,53 @@ def test_distances_among_many_are_those_of_searches(
     ]
 
 
+@pytest.mark.parametrize("narrow", [0, 3, 20])
+def test_distances_over_hubs_of_more_than_16_bits_are_those_of_searches(
+    narrow: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("words_of_labels", "write_words"):
+        monkeypatch.setattr(labelling, name, getattr(labelling, name).py_func)
+    monkeypatch.setattr(labelling, "_is_narrow", lambda entry: entry >> 8 < narrow and entry & 255 < labels.LEVELS)
+    for seed in range(4):
+        graph = random_graph(60, 75 + 20 * seed, seed)
+        with_index = indexed(graph, build_index(graph, roots=seed))
+        assert with_index.distances(all_pairs(graph)) == graph.distances(all_pairs(graph))
+        cuis = [f"C{i:07d}" for i in range(60)]
+        assert with_index.pack(cuis, hops=9).hops.tolist() == graph.pack(cuis, hops=9).hops.tolist()
+
+
+@given(
+    chain=st.integers(2, 120), chords=st.integers(0, 12), seed=st.integers(0, 2**32), roots=st.sampled_from([0, 1, 64])
+)
+@settings(max_examples=examples(30))
+def test_distances_of_a_deep_graph_are_those_of_networkx(chain: int, chords: int, seed: int, roots: int) -> None:
+    draw = np.random.default_rng(seed)
+    edges = [*pairwise(range(chain)), *draw.integers(0, chain, (chords, 2)).tolist(), (chain, chain + 1)]
+    graph = SnapshotGraph.of([(f"C{a:07d}", f"C{b:07d}") for a, b in edges], identifiers="cui")
+    reached = dict(nx.all_pairs_shortest_path_length(nx.Graph(edges)))
+    expected = [reached[a].get(b) for a in range(chain + 2) for b in range(chain + 2)]
+    with_index = indexed(graph, build_index(graph, roots=roots))
+    assert with_index.distances(all_pairs(graph)).to_list() == expected
+    several = slice(0, None, max(1, len(expected) // 50))
+    assert [with_index.distance(*pair) for pair in all_pairs(graph)[several]] == expected[several]
+    hops = with_index.pack([f"C{i:07d}" for i in range(chain + 2)], hops=200).hops.tolist()
+    assert hops == [distance for distance in expected if distance is not None]
+
+
+def test_long_labels_are_compared_by_a_bitmap_as_short_ones_are() -> None:
+    draw = np.random.default_rng(15)
+    words = draw.permutation(60_000)[:1_400].astype(np.uint16)
+    words[-32:] = 0
+    for i_end, j_end in ((600, 1_300), (600, 601), (3, 1_300), (0, 1_300)):
+        for common in (False, True):
+            row = words.copy()
+            if common:
+                row[j_end - 1] = row[i_end // 2]
+            expected = bool(np.isin(row[:i_end], row[600:j_end]).any())
+            assert labels._meet(row, 0, i_end, 600, j_end) == expected
+            assert labels.any_common(row, 0, i_end, 600, j_end) == expected
+
+
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_the_index_does_not_depend_on_the_threads(threads: int, tmp_path: Path) -> None:
     graph = random_graph(9_000, 20_000, 1)
@@ -125,11 +174,8 @@ def test_the_index_beside_a_snapshot_is_found_and_read(tmp_path: Path) -> None:
 def test_wrong_labels_give_wrong_answers_so_they_are_really_read_and_the_check_finds_them() -> None:
     graph = random_graph(300, 900, 3)
     index = build_index(graph, roots=0)
-    place, indptr, entries, root_hops, root_sets = index.tables
-    worse = DistanceIndex.of(
-        (place, indptr, np.where(entries < 2**32 - 1, entries + 1, entries).astype(np.uint32), root_hops, root_sets),
-        index.facts,
-    )
+    rank_bits, records, words = index.tables
+    worse = DistanceIndex.of((rank_bits, records, words[::-1].copy()), index.facts)
     assert indexed(graph, worse).distances(all_pairs(graph)) != graph.distances(all_pairs(graph))
     assert check_index(graph, index) == 4000
     with pytest.raises(GraphError, match="the distance index is wrong for"):

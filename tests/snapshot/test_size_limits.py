@@ -83,14 +83,14 @@ def test_labels_too_large_for_the_memory_are_refused(
     release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = SnapshotGraph(load([release]).sections)
-    monkeypatch.setattr(index_builder, "_BYTES_OF_A_ROOT", 0)
+    monkeypatch.setattr(index_builder, "_BYTES_OF_A_RANK", 0)
     for_edges = graph.sections["any_indices"].nbytes // 1024 + 1
     (tmp_path / "meminfo").write_text(f"MemAvailable: {for_edges} kB\n", encoding="ascii")
     monkeypatch.setattr(memory_budget, "_MEMINFO", tmp_path / "meminfo")
     with pytest.raises(LimitExceeded, match=r"the labels of \d hops.*distances are searched"):
         index_builder.build_index(graph, roots=0)
     little_memory(tmp_path, monkeypatch)
-    monkeypatch.setattr(index_builder, "_BYTES_OF_A_ROOT", 1 << 20)
+    monkeypatch.setattr(index_builder, "_BYTES_OF_A_RANK", 1 << 20)
     with pytest.raises(LimitExceeded, match="not enough memory for a distance index"):
         index_builder.build_index(graph)
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from cuihop._kernels.jit import compiled
-from cuihop._kernels.labels import UNREACHED
-from cuihop.resources.arrays import Bool, Int32, Int64, UInt8, UInt32, UInt64
+from cuihop._kernels.jit import compiled, prefetch, signed
+from cuihop._kernels.labels import BASE, BEGIN, ENDS, LEVELS, MIDDLE, NARROW, RECORD, ROOTS, UNREACHED, least_sum
+from cuihop.resources.arrays import Bool, Int32, Int64, UInt8, UInt16, UInt32, UInt64
 
 DEEPEST = 250
 """The largest distance that labels can hold: a byte, less reserved values."""
 
+_AHEAD, _SOON = 8, 4  # candidates ahead: their records, their labels
 _SEEN = np.uint8(254)  # examined for this concept, and left out
 
 
@@ -43,71 +44,78 @@ def ranked_rows(indptr: Int32, indices: Int32, bearers: Int32, rank_bits: Int32)
 
 
 @compiled
-def from_root(
-    indptr: Int64,
-    indices: Int32,
-    root: int,
-    neighbours: Int32,
-    hops: UInt8,
-    nearer: UInt64,
-    as_far: UInt64,
-    queue: Int32,
-) -> bool:
-    """Hops from a root to all ranks, and positions of the selected neighbours relative to it (bit i: the i-th of them).
-
-    ``hops`` (ranks,), ``nearer`` and ``as_far`` (ranks,) are filled. False where a path is longer than `DEEPEST`.
-    """
-    hops.fill(UNREACHED)
-    nearer.fill(0)
-    as_far.fill(0)
-    hops[root] = 0
-    queue[0] = root
-    for i in range(neighbours.size):
-        hops[neighbours[i]] = 1
-        nearer[neighbours[i]] = np.uint64(1) << np.uint64(i)
-        queue[1 + i] = neighbours[i]
-    low, high, tail = 0, 1, 1 + neighbours.size
-    level = 0
-    while low < high:
-        if level > DEEPEST:
-            return False
-        for i in range(low, high):
-            rank = queue[i]
-            for edge in range(indptr[rank], indptr[rank + 1]):
+def from_first_ranks(indptr: Int64, indices: Int32, first: Int32, hops: Int32, queue: Int32) -> None:
+    """The first rank of each rank's component, and the hops to it; ``first`` is filled with -1 before."""
+    for rank in range(first.size):
+        if first[rank] >= 0:
+            continue
+        first[rank] = rank
+        hops[rank] = 0
+        queue[0] = rank
+        i, tail = 0, 1
+        while i < tail:
+            here = queue[i]
+            i += 1
+            for edge in range(indptr[here], indptr[here + 1]):
                 other = indices[edge]
-                if hops[other] == level and level > 0:
-                    as_far[rank] |= nearer[other]
-        for i in range(low, high):
-            rank = queue[i]
-            for edge in range(indptr[rank], indptr[rank + 1]):
-                other = indices[edge]
-                if hops[other] == UNREACHED:
-                    hops[other] = level + 1
+                if first[other] < 0:
+                    first[other] = rank
+                    hops[other] = hops[here] + 1
                     queue[tail] = other
                     tail += 1
-                if hops[other] == level + 1:
-                    nearer[other] |= nearer[rank]
-                    as_far[other] |= as_far[rank]
-        low, high = high, tail
-        level += 1
-    for rank in range(hops.size):
-        as_far[rank] &= ~nearer[rank]
-    return True
 
 
 @compiled
-def _by_roots(root_hops: UInt8, root_sets: UInt64, a: int, b: int, bound: int) -> bool:
-    """Look for a path within the bound through the roots and their selected neighbours."""
-    for root in range(root_hops.shape[1]):
-        hops = int(root_hops[a, root]) + int(root_hops[b, root])
-        if hops <= bound:
-            return True
-        if hops <= bound + 2:
-            both = root_sets[a, root, 0] & root_sets[b, root, 0]
-            one = (root_sets[a, root, 0] & root_sets[b, root, 1]) | (root_sets[a, root, 1] & root_sets[b, root, 0])
-            if both or (one and hops == bound + 1):
-                return True
-    return False
+def select_roots(first: Int32, hops: Int32, most: int, is_root: Bool, bits: UInt64, records: UInt16) -> None:
+    """Select the first ranks of each component, at most ``most`` and near its first, as roots; give each a bit."""
+    roots = np.zeros(first.size, dtype=np.int32)
+    for rank in range(first.size):
+        root = roots[first[rank]]
+        if root < most and hops[rank] <= MIDDLE:
+            is_root[rank] = True
+            bits[rank] = np.uint64(1) << np.uint64(root)
+            _set_root(records, rank, root, MIDDLE - hops[rank])
+            roots[first[rank]] += 1
+
+
+@compiled
+def spread_roots(
+    indptr: Int64,
+    indices: Int32,
+    first: int,
+    last: int,
+    level: int,
+    hops: Int32,
+    seen: UInt64,
+    newest: UInt64,
+    reached: UInt64,
+    records: UInt16,
+) -> bool:
+    """Find the roots at ``level`` hops of the ranks ``first`` up to ``last``, and write them into the records.
+
+    ``seen`` and ``newest`` are bits of the roots at fewer hops and at one less; ``reached`` receives those found.
+    ``hops`` are those to the first rank of the component. True where some were found.
+    """
+    some = False
+    for rank in range(first, last):
+        bits = np.uint64(0)
+        for edge in range(indptr[rank], indptr[rank + 1]):
+            bits |= newest[indices[edge]]
+        bits &= ~seen[rank]
+        reached[rank] = bits
+        if bits:
+            some = True
+            for root in range(ROOTS):
+                if bits >> np.uint64(root) & np.uint64(1):
+                    _set_root(records, rank, root, level - hops[rank] + MIDDLE)
+    return some
+
+
+@compiled
+def _set_root(records: UInt16, rank: int, root: int, number: int) -> None:
+    """Write one of the numbers of 4 bits at the begin of a record, which is `NO_ROOT` before."""
+    shift = root % 4 * 4
+    records[rank, root // 4] = np.uint16(signed(records[rank, root // 4]) & ~(15 << shift) | number << shift)
 
 
 @compiled
@@ -121,8 +129,7 @@ def next_level(
     label_indptr: Int64,
     label: UInt32,
     newest: Int32,
-    root_hops: UInt8,
-    root_sets: UInt64,
+    records: UInt16,
     hops_to: UInt8,
     seen: Int32,
     hubs: Int32,
@@ -132,9 +139,9 @@ def next_level(
 
     Args:
         indptr, indices: the edges by rank.
-        is_root: shape (ranks,): roots and their selected neighbours, which have no label and are no hubs.
+        is_root: shape (ranks,): roots, which have no label and are no hubs.
         label_indptr, label: the labels so far, by ascending hops; ``newest`` of each are at ``level - 1``.
-        root_hops, root_sets: see `cuihop._kernels.labels`.
+        records: see `cuihop._kernels.labels`; of a rank's own, only the roots are read.
         hops_to, seen: scratch of one thread, shape (ranks,); ``hops_to`` is filled with `UNREACHED`, and is left so.
         hubs, counts: receive the hubs, rank by rank, each ascending, and their number for each rank.
 
@@ -156,6 +163,7 @@ def next_level(
             hops_to[label[i] >> np.uint32(8)] = label[i] & np.uint32(255)
         begin = filled
         looked = 0
+        within = level + 2 * MIDDLE - signed(records[rank, BASE])
         for edge in range(indptr[rank], indptr[rank + 1]):
             other = indices[edge]
             end = label_indptr[other + 1]
@@ -165,20 +173,28 @@ def next_level(
                     break  # they ascend
                 if hops_to[hub] != UNREACHED:
                     continue
+                if j + _AHEAD < end:
+                    prefetch(records, int(label[j + _AHEAD] >> np.uint32(8)) * RECORD)
                 hops_to[hub] = _SEEN
                 seen[looked] = hub
                 looked += 1
-                if _by_roots(root_hops, root_sets, rank, hub, level):
-                    continue
-                shorter = False
-                for i in range(label_indptr[hub], label_indptr[hub + 1]):
-                    entry = label[i]
-                    if int(hops_to[entry >> np.uint32(8)]) + int(entry & np.uint32(255)) <= level:
-                        shorter = True
-                        break
-                if not shorter:
+                if least_sum(records, rank, hub) > within - signed(records[hub, BASE]):
                     hubs[filled] = hub
                     filled += 1
+                    prefetch(label_indptr, hub)
+        candidates, filled = filled, begin
+        for candidate in range(begin, candidates):
+            hub = hubs[candidate]
+            prefetch(label, label_indptr[hubs[min(candidate + _SOON, candidates - 1)]])
+            shorter = False
+            for i in range(label_indptr[hub], label_indptr[hub + 1]):
+                entry = label[i]
+                if int(hops_to[entry >> np.uint32(8)]) + int(entry & np.uint32(255)) <= level:
+                    shorter = True
+                    break
+            if not shorter:
+                hubs[filled] = hub
+                filled += 1
         hubs[begin:filled].sort()
         counts[rank - first] = filled - begin
         for i in range(looked):
@@ -210,7 +226,49 @@ def widen(
 
 
 @compiled
-def sort_labels(indptr: Int64, label: UInt32, first: int, last: int) -> None:
-    """Sort the labels of the ranks ``first`` up to ``last`` by hub."""
-    for rank in range(first, last):
-        label[indptr[rank] : indptr[rank + 1]].sort()
+def words_of_labels(indptr: Int64, label: UInt32, ends: Int64) -> int:
+    """Write the end of the words of each label into ``ends``, from 0; return the most words of one."""
+    most = 0
+    ends[0] = 0
+    for rank in range(indptr.size - 1):
+        count = 0
+        for i in range(indptr[rank], indptr[rank + 1]):
+            count += 1 if _is_narrow(label[i]) else 2
+        most = max(most, count)
+        ends[rank + 1] = ends[rank] + count
+    return most
+
+
+@compiled
+def write_words(indptr: Int64, label: UInt32, ends: Int64, words: UInt16, records: UInt16) -> None:
+    """Write the labels as words, and where they are into the records.
+
+    ``words`` may be the memory of ``label``: no label begins later than it did.
+    """
+    for rank in range(indptr.size - 1):
+        entries = label[indptr[rank] : indptr[rank + 1]].copy()
+        begin = word = ends[rank]
+        for part in range(3):
+            records[rank, BEGIN + part] = np.uint16(begin >> 16 * part & 0xFFFF)
+        level = 0
+        for entry in entries:
+            while level < min(entry & np.uint32(255), LEVELS):
+                records[rank, ENDS + level] = word - begin
+                level += 1
+            if _is_narrow(entry):
+                words[word] = np.uint16(entry >> np.uint32(8))
+                word += 1
+        for reached in range(level, LEVELS):
+            records[rank, ENDS + reached] = word - begin
+        entries.sort()
+        for entry in entries:
+            if not _is_narrow(entry):
+                words[word] = np.uint16(entry >> np.uint32(8) & np.uint32(0xFFFF))
+                words[word + 1] = np.uint16(entry >> np.uint32(24) << np.uint32(8) | entry & np.uint32(255))
+                word += 2
+        records[rank, ENDS + LEVELS] = word - begin
+
+
+@compiled
+def _is_narrow(entry: int) -> bool:
+    return bool(entry >> np.uint32(8) < np.uint32(NARROW) and entry & np.uint32(255) < np.uint32(LEVELS))

@@ -13,6 +13,7 @@ import functools
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from types import ModuleType
 
 import numpy as np
@@ -48,6 +49,7 @@ class DistanceEngines:
         self._searched_rows: dict[Direction, tuple[Int32, Int32, Int32, Int32]] = {}
         self._plain = PlainTurns(_PLAIN_DISTANCES)
         self._next_check = 0.0
+        self._read: Callable[[int, int], int] | None = None  # a distance from the index in use, once it was read
         self.index_problem: str | None = None
 
     def rows(self, direction: Direction) -> tuple[Int32, Int32]:
@@ -69,7 +71,7 @@ class DistanceEngines:
             )
         if index.concepts != len(self._cuis):
             raise SnapshotError(f"an index of {index.concepts:,} concepts, and the graph has {len(self._cuis):,}")
-        self.index = index
+        self.index, self._read = index, None
 
     def many(self, positions: Int32, direction: Direction, bound: int | None) -> Int32:
         """Distances of concepts listed as start, end, start, end, …; -1 where there is none within the bound."""
@@ -106,6 +108,9 @@ class DistanceEngines:
 
         ``None`` where the graph does not hold both under these identifiers, or where its identifiers are long.
         """
+        if (read := self._read) is not None and bound is None and direction == "any":
+            ends = self._cuis.keys_of_two(a, b)
+            return None if ends is None else _as_answer(read(*ends))
         if len(searches := SEARCHES[direction]) > 1:
             answers = [self.one(a, b, search, bound) for search in searches]
             distances = [answer[0] for answer in answers if answer is not None]
@@ -122,7 +127,10 @@ class DistanceEngines:
         tables = self.labels(direction, bound)
         bfs = compiled_searches()
         if tables is not None:
-            hops = _labels().distance_of_keys(keys, *ends, tables, most_hops(bound))
+            read = functools.partial(_labels().distance_of_keys, keys, tables, most_hops(bound))
+            if bound is None:
+                self._read = read
+            hops = read(*ends)
         else:
             scratch = self._scratch.acquire()
             epoch = scratch.stamps(bfs.DISTANCE_EPOCHS)
@@ -130,9 +138,7 @@ class DistanceEngines:
                 keys, *ends, *self.both_rows(direction), most_hops(bound), scratch.mark, scratch.queue, epoch
             )
             self._scratch.release(scratch)
-        if hops == bfs.UNKNOWN:
-            return None
-        return (None,) if hops == bfs.NO_PATH else (hops,)
+        return _as_answer(hops)
 
     def labels(self, direction: Direction, bound: int | None) -> Tables | None:
         """The index tables for such distances; ``None`` where they are searched."""
@@ -147,7 +153,7 @@ class DistanceEngines:
 
     def set_aside(self, error: SnapshotError) -> None:
         """Stop using the index; answers are the same without it."""
-        self.index = None
+        self.index = self._read = None
         self.index_problem = str(error)
         warnings.warn(f"{error}. It is not used; distances are searched", DamageWarning, stacklevel=2)
 
@@ -186,6 +192,13 @@ def _labels() -> ModuleType:
     from cuihop._kernels import labels
 
     return labels
+
+
+def _as_answer(hops: int) -> tuple[int | None] | None:
+    """The answer of `DistanceEngines.one` for what compiled code returns: see `cuihop._kernels.bfs`."""
+    if hops >= 0:
+        return (hops,)
+    return (None,) if hops == compiled_searches().NO_PATH else None
 
 
 def most_hops(bound: int | None) -> int:

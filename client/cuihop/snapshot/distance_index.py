@@ -2,9 +2,9 @@
 
 Each concept has a label: hubs, and the hops to them. For any two concepts in one component, some hub lies on a
 shortest path and in both labels, so the least sum over common hubs is exactly the distance. Three measures shorten
-labels (Akiba, Iwata and Yoshida, SIGMOD 2013): hubs are taken in the order of their degree; a few roots, with up to 64
-of their neighbours each, are stored as bit sets for all concepts; and a concept with a single neighbour has no label
-of its own, because its distances are the neighbour's plus one.
+labels: hubs are taken in the order of their degree (Akiba, Iwata and Yoshida, SIGMOD 2013); the hops to the first 64
+concepts of each component, the roots, are stored for all its concepts, as differences of 4 bits; and a concept with a
+single neighbour has no label of its own, because its distances are the neighbour's plus one.
 
 The index holds distances in direction ``any``. Upward and downward distances are searched: they visit few concepts.
 """
@@ -16,18 +16,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from cuihop.errors import ReleaseMismatch, SnapshotError, SnapshotTooNew
-from cuihop.resources.arrays import Int32, Int64, UInt8, UInt32, UInt64
+from cuihop.errors import ReleaseMismatch
+from cuihop.resources.arrays import Int32, UInt16
 from cuihop.snapshot.file import Sections
-from cuihop.snapshot.layout import DISTANCE_INDEX
+from cuihop.snapshot.layout import DISTANCE_INDEX, INDEX_VERSION
 
 __all__ = ["INDEX_VERSION", "DistanceIndex", "Tables", "index_path"]
 
-Tables: TypeAlias = tuple[Int32, Int64, UInt32, UInt8, UInt64]
-"""``place``, ``indptr``, ``entries``, ``root_hops``, ``root_sets``: see `cuihop._kernels.labels`."""
+Tables: TypeAlias = tuple[Int32, UInt16, UInt16]
+"""``rank_bits``, ``records``, ``words``: see `cuihop._kernels.labels`."""
 
-INDEX_VERSION = 1
-_TABLES = ("place", "indptr", "entries", "root_hops", "root_sets")
+_TABLES = ("place", "records", "words")
 
 
 def index_path(snapshot: str | os.PathLike[str]) -> Path:
@@ -63,16 +62,6 @@ class DistanceIndex:
         """
         sections = Sections.open(Path(path), DISTANCE_INDEX)
         meta = sections.meta
-        if meta["version"] > INDEX_VERSION:
-            raise SnapshotTooNew(
-                f"{path}: made by a newer cuihop: version {meta['version']} of the distance index, and this one reads "
-                f"{INDEX_VERSION}. Upgrade cuihop, or make it again with: cuihop index GRAPH"
-            )
-        if meta["version"] != INDEX_VERSION:
-            raise SnapshotError(
-                f"{path}: version {meta['version']} of the distance index, and this cuihop reads {INDEX_VERSION}. "
-                "Make it again with: cuihop index GRAPH"
-            )
         if meta["digest"] != digest:
             raise ReleaseMismatch(
                 f"{path}: the index of another graph; found digest {meta['digest'][:12]}, expected {digest[:12]}. "
@@ -92,8 +81,8 @@ class DistanceIndex:
     def tables(self) -> Tables:
         """The arrays, checked against their checksums on first use."""
         if self._tables is None:
-            position, indptr, entries, root_hops, root_sets = (self._sections[name] for name in _TABLES)
-            self._tables = (position, indptr, entries, root_hops, root_sets)
+            rank_bits, records, words = (self._sections[name] for name in _TABLES)
+            self._tables = (rank_bits, records, words)
         return self._tables
 
     @property

@@ -12,11 +12,11 @@ from typing import TypeAlias
 import numpy as np
 
 from cuihop._kernels import bfs, labelling
-from cuihop._kernels.labels import END, UNREACHED
+from cuihop._kernels.labels import BASE, COMPONENT, LINE, NARROW, RECORD, ROOTS, UNREACHED
 from cuihop._kernels.labels import distances as distances_of_labels
 from cuihop.errors import GraphError, InputError, SnapshotError
-from cuihop.resources.arrays import Bool, Int32, Int64, UInt8, UInt32, UInt64, bounds_of
-from cuihop.resources.cores import in_order, in_threads
+from cuihop.resources.arrays import Bool, Int32, Int64, UInt16, UInt32, bounds_of
+from cuihop.resources.cores import in_order
 from cuihop.resources.memory_budget import check_memory
 from cuihop.snapshot.distance_index import INDEX_VERSION, DistanceIndex, Tables
 from cuihop.snapshot.file import Sections, write_sections
@@ -29,13 +29,12 @@ __all__ = ["LevelProgress", "build_index", "check_index"]
 LevelProgress: TypeAlias = Callable[[int, int, int], None]
 """Callback with the level (hops), the concepts finished on it, and all concepts; called in the calling thread."""
 
-_NEIGHBOURS_OF_A_ROOT = 64
 _RANKS_A_CALL = 2048  # a compiled call cannot be interrupted: some tenths of a second
 _FOUND_A_CALL = 1 << 20
 _SECONDS_BETWEEN_CHECKPOINTS = 15.0
-_BYTES_OF_A_ROOT = 17
+_BYTES_OF_A_RANK = 64 + 32
 _NO_INDEX = "Without an index, distances are searched."
-_LARGEST = (1 << 24) - 2  # ranks have 24 bits, and the last marks the end of a label
+_LARGEST = 1 << 24  # ranks have 24 bits
 
 
 @dataclass
@@ -51,7 +50,7 @@ class _Growing:
 def build_index(
     graph: SnapshotGraph,
     *,
-    roots: int = 16,
+    roots: int = 64,
     threads: int | None = None,
     checkpoint: Path | None = None,
     progress: LevelProgress | None = None,
@@ -60,8 +59,8 @@ def build_index(
 
     Args:
         graph: the graph.
-        roots: number of concepts, those with most neighbours, that are stored as bit sets. More roots shorten labels,
-            and add 17 bytes for each concept.
+        roots: number of concepts, those with most neighbours of each component, the hops to which are stored for all;
+            at most 64. More roots shorten labels.
         threads: number of threads; by default the cores of the process.
         checkpoint: file for the finished levels, written every quarter of a minute. An existing file that belongs to
             this graph is resumed; it is removed at the end.
@@ -78,22 +77,20 @@ def build_index(
             "too many concepts for a distance index", found=f"{len(bearers):,}", expected=f"{_LARGEST:,}",
             advice=_NO_INDEX,
         )  # fmt: skip
-    check_memory(
-        len(bearers) * roots * _BYTES_OF_A_ROOT + graph.sections["any_indices"].nbytes, "a distance index", _NO_INDEX
-    )
+    check_memory(len(bearers) * _BYTES_OF_A_RANK + graph.sections["any_indices"].nbytes, "a distance index", _NO_INDEX)
     section = graph.sections
     rows = labelling.ranked_rows(section["any_indptr"], section["any_indices"], bearers, position)
     digest = graph.release.digest
-    is_root, root_hops, root_sets = _roots(rows, roots, threads)
+    is_root, records = _records(rows, roots, threads)
     labels = _resumed(checkpoint, digest, roots, len(bearers)) or _level_zero(is_root)
     saved = time.monotonic()
     while labels.newest.any():
-        _grow(rows, is_root, root_hops, root_sets, labels, threads, progress or (lambda *_: None))
+        _grow(rows, is_root, records, labels, threads, progress or (lambda *_: None))
         if checkpoint is not None and time.monotonic() - saved > _SECONDS_BETWEEN_CHECKPOINTS:
             _save(checkpoint, digest, roots, labels)
             saved = time.monotonic()
-    _finish(labels, threads)
-    tables: Tables = (position, labels.indptr, labels.label, root_hops, root_sets)
+    hubs = len(labels.label)
+    tables: Tables = (position, records, _words(labels, records))
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
     return DistanceIndex.of(
@@ -101,8 +98,8 @@ def build_index(
         {
             "digest": digest,
             "labels": len(bearers),
-            "entries": len(labels.label) - len(bearers),
-            "roots": root_hops.shape[1],
+            "entries": hubs,
+            "roots": min(roots, ROOTS),
             "levels": max(labels.level - 1, 0),
             "bytes": sum(table.nbytes for table in tables),
         },
@@ -164,37 +161,31 @@ def _bearers(graph: SnapshotGraph) -> tuple[Int32, Int32]:
     return bearers, position
 
 
-def _roots(rows: tuple[Int64, Int32], roots: int, threads: int | None) -> tuple[Bool, UInt8, UInt64]:
-    """Mask of the ranks that are roots or their chosen neighbours, and the tables of the roots."""
-    indptr, indices = rows
-    ranks = len(indptr) - 1
-    is_root = np.zeros(ranks, dtype=bool)
-    selected: list[tuple[int, Int32]] = []
-    for root in range(ranks):
-        if len(selected) == roots:
-            break
-        if is_root[root]:
-            continue
-        is_root[root] = True
-        around = indices[indptr[root] : indptr[root + 1]]
-        around = around[~is_root[around]][:_NEIGHBOURS_OF_A_ROOT]
-        is_root[around] = True
-        selected.append((root, around))
-    hops = np.empty((ranks, len(selected)), dtype=np.uint8)
-    sets = np.empty((ranks, len(selected), 2), dtype=np.uint64)
-
-    def fill(column: int) -> bool:
-        of_root = np.empty(ranks, dtype=np.uint8)
-        nearer, as_far = np.empty(ranks, dtype=np.uint64), np.empty(ranks, dtype=np.uint64)
-        queue = np.empty(ranks, dtype=np.int32)
-        root, around = selected[column]
-        reached_all = labelling.from_root(indptr, indices, root, around, of_root, nearer, as_far, queue)
-        hops[:, column], sets[:, column, 0], sets[:, column, 1] = of_root, nearer, as_far
-        return bool(reached_all)
-
-    if not all(in_order(fill, range(len(selected)), threads)):
+def _records(rows: tuple[Int64, Int32], roots: int, threads: int | None) -> tuple[Bool, UInt16]:
+    """Mask of the ranks that are roots, and the records, their labels left out."""
+    ranks = len(rows[0]) - 1
+    first, hops = np.full(ranks, -1, dtype=np.int32), np.empty(ranks, dtype=np.int32)
+    labelling.from_first_ranks(*rows, first, hops, np.empty(ranks, dtype=np.int32))
+    if ranks and int(hops.max()) > labelling.DEEPEST:
         raise _too_deep()
-    return is_root, hops, sets
+    records = np.zeros((ranks, RECORD), dtype=np.uint16)
+    records[:, :COMPONENT] = 0xFFFF  # `NO_ROOT`
+    records[:, COMPONENT], records[:, COMPONENT + 1], records[:, BASE] = first & 0xFFFF, first >> 16, hops
+    is_root, newest = np.zeros(ranks, dtype=bool), np.zeros(ranks, dtype=np.uint64)
+    labelling.select_roots(first, hops, min(roots, ROOTS), is_root, newest, records)
+    seen, reached = newest.copy(), np.empty_like(newest)
+    level, more = 0, True
+
+    def spread(begin: int) -> bool:
+        end = min(begin + _RANKS_A_CALL, ranks)
+        return bool(labelling.spread_roots(*rows, begin, end, level, hops, seen, newest, reached, records))
+
+    while more:
+        level += 1
+        more = any(list(in_order(spread, range(0, ranks, _RANKS_A_CALL), threads)))
+        seen |= reached
+        newest, reached = reached, newest
+    return is_root, records
 
 
 def _too_deep() -> InputError:
@@ -215,8 +206,7 @@ def _level_zero(is_root: Bool) -> _Growing:
 def _grow(
     rows: tuple[Int64, Int32],
     is_root: Bool,
-    root_hops: UInt8,
-    root_sets: UInt64,
+    records: UInt16,
     labels: _Growing,
     threads: int | None,
     progress: LevelProgress,
@@ -237,7 +227,7 @@ def _grow(
         while done < last:
             reached = np.empty(room, dtype=np.int32)
             stopped, filled = labelling.next_level(
-                *rows, done, last, level, is_root, labels.indptr, labels.label, labels.newest, root_hops, root_sets,
+                *rows, done, last, level, is_root, labels.indptr, labels.label, labels.newest, records,
                 local.hops_to, local.seen, reached, counts[done - first :],
             )  # fmt: skip
             if stopped == done:
@@ -265,20 +255,22 @@ def _grow(
     labels.level, labels.indptr, labels.newest = level, indptr, counts
 
 
-def _finish(labels: _Growing, threads: int | None) -> None:
-    """Sort the labels by hub, and terminate each."""
-    ranks = len(labels.newest)
-
-    def sort(first: int) -> None:
-        labelling.sort_labels(labels.indptr, labels.label, first, min(first + _RANKS_A_CALL, ranks))
-
-    in_threads(sort, range(0, ranks, _RANKS_A_CALL), threads)
-    indptr = labels.indptr + np.arange(ranks + 1, dtype=np.int64)
-    labels.label.resize(int(indptr[-1]), refcheck=False)
-    hub, hops = int(END) >> 8, int(END) & 255
-    ends = np.full(ranks, hub, dtype=np.int32)
-    labelling.widen(labels.label, labels.indptr, indptr, 0, ranks, ends, np.ones(ranks, dtype=np.int32), hops)
-    labels.indptr = indptr
+def _words(labels: _Growing, records: UInt16) -> UInt16:
+    """The labels as `cuihop._kernels.labels` reads them, in their own memory, and where they are into the records."""
+    ends = np.empty(len(labels.indptr), dtype=np.int64)
+    most = labelling.words_of_labels(labels.indptr, labels.label, ends)
+    if most >= NARROW:
+        raise InputError(
+            "a distance index holds labels up to a limit", found=f"one of {most:,} words",
+            expected=f"at most {NARROW - 1:,}", advice=_NO_INDEX,
+        )  # fmt: skip
+    size = int(ends[-1]) + LINE
+    labels.label.resize(max(len(labels.label), size // 2 + 1), refcheck=False)
+    labelling.write_words(labels.indptr, labels.label, ends, labels.label.view(np.uint16), records)
+    labels.label.resize(size // 2 + 1, refcheck=False)
+    words = labels.label.view(np.uint16)[:size]
+    words[-LINE:] = 0
+    return words
 
 
 def _save(checkpoint: Path, digest: str, roots: int, labels: _Growing) -> None:

@@ -227,6 +227,8 @@ class Layout:
             lengths = dict(self._lengths(meta))
         except ValueError as error:
             raise SnapshotError(f"{origin}: {error}") from None
+        except SnapshotTooNew as error:
+            raise SnapshotTooNew(f"{origin}: {error}") from None
         groups = [group for group in self._optional if not any(name in arrays for name in group)]
         missing = set(self._spare).union(*groups)
         self._check_shapes([name for name in self._rows if name not in missing], arrays, lengths, origin)
@@ -272,7 +274,7 @@ class Layout:
             right = int(array[0]) == 0 and int(array[-1]) == lengths[of.removeprefix("of ")]
             right = right and bool((array[1:] >= array[:-1]).all())
         elif rule == "labels":
-            right = _are_labels(array, arrays["indptr"])
+            right = _are_labels(array, len(arrays["words"]))
         if not right:
             raise SnapshotError(f"{origin}: section {name!r} holds values that it must not; the file is damaged")
 
@@ -281,17 +283,16 @@ def _all_below(array: Array, bound: int) -> bool:
     return not len(array) or (int(array.min()) >= 0 and int(array.max()) < bound)
 
 
-def _are_labels(entries: Array, indptr: Array) -> bool:
-    """Check labels: each ends with the greatest number, which occurs nowhere else; hubs are ranks."""
-    ranks, last = len(indptr) - 1, np.uint32(2**32 - 1)
-    ends = indptr[1:] - 1
-    if ranks and (int(ends.min()) < 0 or int(ends.max()) >= len(entries) or not (entries[ends] == last).all()):
-        return False
-    beyond = sum(
-        int(np.count_nonzero(entries[begin : begin + _AT_A_TIME] >= ranks << 8))
-        for begin in range(0, len(entries), _AT_A_TIME)
-    )
-    return beyond == ranks
+def _are_labels(records: Array, words: int) -> bool:
+    """Check that the labels of a distance index lie within this number of words: see `cuihop._kernels.labels`."""
+    for begin in range(0, len(records), _AT_A_TIME // 32):
+        block = records[begin : begin + _AT_A_TIME // 32]
+        labels = block[:, 19:22].astype(np.int64) @ np.array([1, 1 << 16, 1 << 32])
+        ends = block[:, 22:].astype(np.int64)
+        ascending = bool((ends[:, 1:] >= ends[:, :-1]).all()) and not ((ends[:, -1] - ends[:, -2]) % 2).any()
+        if not ascending or int((labels + ends[:, -1]).max()) > words - 32:
+            return False
+    return True
 
 
 _RELEASE = {
@@ -371,18 +372,29 @@ SNAPSHOT = Layout(
     spare=(NAME_INDEX, TERM_TABLE),
 )
 
+INDEX_VERSION = 2
+
+
+def _index_lengths(meta: Mapping[str, Any]) -> Mapping[str, int]:
+    reads = f"version {meta['version']} of the distance index, and this {{}} reads {INDEX_VERSION}. {{}}"
+    if meta["version"] > INDEX_VERSION:
+        advice = "Upgrade cuihop, or make it again with: cuihop index GRAPH"
+        raise SnapshotTooNew(f"made by a newer cuihop: {reads.format('one', advice)}")
+    if meta["version"] != INDEX_VERSION:
+        raise ValueError(reads.format("cuihop", "Make it again with: cuihop index GRAPH"))
+    return {"ranks": meta["labels"]}
+
+
 DISTANCE_INDEX = Layout(
     "distance index",
     """
-    place     | i4 | concepts      | below 2*ranks
-    indptr    | i8 | ranks+1       | rows of all
-    entries   | u4 | all           | labels
-    root_hops | u1 | ranks roots   |
-    root_sets | u8 | ranks roots 2 |
+    place   | i4 | concepts | below 2*ranks
+    records | u2 | ranks 32 | labels
+    words   | u2 | all      |
     """,
     {"holds": str, "version": int, "digest": str, "labels": int, "entries": int, "roots": int, "levels": object,
      "bytes": int},
-    lambda meta: {"ranks": meta["labels"], "roots": meta["roots"], "all": meta["labels"] + meta["entries"]},
+    _index_lengths,
 )  # fmt: skip
 
 
