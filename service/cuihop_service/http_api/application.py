@@ -67,8 +67,8 @@ def application(
         servers=SERVERS,
         telemetry={"tracing": False, "metrics": False, "logs": False},  # its spans would show the concepts in URLs
     )
-    app.state.admission = admission  # for further routes
-    app.include_router(routes(responder))
+    app.state.responder = responder
+    app.router.routes.extend(routes())
 
     @app.get("/health/live", include_in_schema=False)
     async def live() -> Response:
@@ -138,9 +138,8 @@ def metrics_route(metrics: Metrics) -> Route:
     """
 
     async def report(request: Request) -> Response:
-        admission: Admission = request.app.state.admission
         info = request_info(request, "metrics", scope="metrics", quick=True)
-        await admission.answer(info, lambda context: None)
+        await request.app.state.responder.admission.answer(info, lambda context: None)
         text, media_type = await run_in_threadpool(metrics.text, request.headers.get("accept", ""))
         return Response(text, headers={"Cache-Control": "no-store", "Content-Type": media_type})
 
