@@ -20,7 +20,7 @@ from cuihop.errors import CuihopError
 from cuihop.files.text_lines import shortened
 from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
-from cuihop_service.http_api.middleware import AllowedHosts, AnswerHeaders, AuthenticateFirst, BodyLimits
+from cuihop_service.http_api.middleware import AllowedHosts, AnswerHeaders, AuthenticateFirst, BodyLimits, Turns
 from cuihop_service.http_api.openapi import SERVERS, completed
 from cuihop_service.http_api.problems import (
     fault_response,
@@ -120,6 +120,7 @@ def application(
 
     app.router.routes.extend(more_routes)
     app.add_middleware(GZipMiddleware, minimum_size=_SMALLEST_COMPRESSED, compresslevel=4)
+    app.add_middleware(Turns, core=core, admission=admission)
     app.add_middleware(BodyLimits, most=core.limits.message_bytes)
     app.add_middleware(AuthenticateFirst, admission=admission)
     if "*" not in hosts:
