@@ -53,8 +53,8 @@ RUN folder=$(/opt/cuihop/bin/python -c "from cuihop._kernels.jit import SHIPPED;
         edges = [(f'C{c:07d}', f'C{c // 2:07d}') for c in range(2, 3000)]; \
         names = {c: ['left lung ' + c, 'lung (' + c + ')'] for c, _ in edges}; \
         SnapshotGraph.of(edges, names=names, identifiers='cui').save('graph.cuihop')" \
-    && for step in plain indexed; do \
-        python -c "from pathlib import Path; from cuihop._kernels.jit import signed; from cuihop_service.stores import store_at; \
+    && for step in plain indexed; do echo "compiling: $step" \
+        && python -c "from pathlib import Path; from cuihop._kernels.jit import signed; from cuihop_service.stores import store_at; \
             store = store_at('graph.cuihop', index=True, index_folder=Path('copies'), caching=lambda graph: None); \
             graph = store.open().index; signed(1); graph.warm_up(); graph.warm_up_hierarchy()" \
         && cuihop index graph.cuihop || exit 1; done \
