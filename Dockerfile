@@ -42,6 +42,23 @@ RUN /opt/cuihop/bin/python -c "import importlib, pkgutil; [importlib.import_modu
     for root in ('cuihop', 'cuihop_service') \
     for module in pkgutil.walk_packages(importlib.import_module(root).__path__, f'{root}.') \
     if not module.name.endswith(('.__main__', '.ir_measures'))]"
+# Compiled code for any x86-64 processor with AVX2 (2013 and later), so that no container compiles what it starts with. The
+# processor is part of the key of each file: one that lacks a feature compiles its own code, as does one of another kind.
+ENV NUMBA_CPU_NAME=x86-64-v3 \
+    NUMBA_CPU_FEATURES=+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave
+WORKDIR /tmp
+RUN folder=$(/opt/cuihop/bin/python -c "from cuihop._kernels.jit import SHIPPED; print(SHIPPED)") \
+    && export NUMBA_CACHE_DIR="$folder" PATH="/opt/cuihop/bin:$PATH" \
+    && python -c "from cuihop import SnapshotGraph; \
+        edges = [(f'C{c:07d}', f'C{c // 2:07d}') for c in range(2, 3000)]; \
+        names = {c: ['left lung ' + c, 'lung (' + c + ')'] for c, _ in edges}; \
+        SnapshotGraph.of(edges, names=names, identifiers='cui').save('graph.cuihop')" \
+    && for step in plain indexed; do echo "compiling: $step" \
+        && python -c "from pathlib import Path; from cuihop._kernels.jit import signed; from cuihop_service.stores import store_at; \
+            store = store_at('graph.cuihop', index=True, index_folder=Path('copies'), caching=lambda graph: None); \
+            graph = store.open().index; signed(1); graph.warm_up(); graph.warm_up_hierarchy()" \
+        && cuihop index graph.cuihop || exit 1; done \
+    && rm -r /tmp/* && chmod -R a+rX "$folder" && rm -f "$folder"/*/lock
 # What came after the packages: a layer that is small enough to be fetched with each version. The bytecode of Python's own
 # library is in it, which the base image leaves out, and which each start would compile anew.
 WORKDIR /
@@ -55,9 +72,11 @@ RUN groupadd --gid 10001 cuihop \
     && install --directory --owner=cuihop --group=cuihop /var/cache/cuihop
 COPY --from=packages /opt/cuihop /opt/cuihop
 COPY --from=build /added /
-# All that is written lies in /var/cache/cuihop (machine code and index files, worth keeping) and /tmp (the counts of the
-# metrics): the rest of the file system may be read-only.
+# All that is written lies in /var/cache/cuihop (machine code that the image lacks and index files, worth keeping) and /tmp
+# (the counts of the metrics): the rest of the file system may be read-only.
 ENV PATH=/opt/cuihop/bin:$PATH \
+    NUMBA_CPU_NAME=x86-64-v3 \
+    NUMBA_CPU_FEATURES=+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
     NUMBA_CACHE_DIR=/var/cache/cuihop/numba \

@@ -34,6 +34,7 @@ class RunningService:
     core: ConceptService
     admission: Admission
     holder: GraphHolder
+    loop: asyncio.AbstractEventLoop
 
     @property
     def http(self) -> str:
@@ -83,7 +84,7 @@ def running_service(
 
     admission, servers = asyncio.run_coroutine_threadsafe(begin(), loop).result(30)
     try:
-        yield RunningService(http.getsockname()[1], servers.grpc_port, core, admission, holder)
+        yield RunningService(http.getsockname()[1], servers.grpc_port, core, admission, holder, loop)
     finally:
         asyncio.run_coroutine_threadsafe(servers.stop(5), loop).result(30)
         asyncio.run_coroutine_threadsafe(asyncio.sleep(0.05), loop).result(30)  # failed handshakes close their sockets

@@ -19,7 +19,7 @@ from cuihop.identifiers import may_be_name
 from cuihop.remote.activation import Activation
 from cuihop.remote.statuses import status_of
 from cuihop.resources.progress import interrupted_by
-from cuihop_service.callers import Caller, Scope
+from cuihop_service.callers import ANONYMOUS, Caller, Scope
 from cuihop_service.limits import Limits
 from cuihop_service.request_context import Answer, Cancelled, ReleaseSession, RequestContext
 
@@ -46,6 +46,7 @@ class RequestInfo:
         caller: the caller, where the guard has authenticated the request already, as before its body is read.
         content: returns the content as plain values, for an audit that records it.
         session: the releases that the caller has seen, and is answered from.
+        begun: when its time began, on the clock of `time.monotonic`; None for when it is admitted.
     """
 
     operation: str
@@ -62,6 +63,7 @@ class RequestInfo:
     caller: Caller | None = None
     content: Callable[[], Mapping[str, Any]] | None = None
     session: ReleaseSession = field(default_factory=ReleaseSession)
+    begun: float | None = None
 
 
 @dataclass(slots=True)
@@ -215,6 +217,8 @@ class Admission:
         self.observer: Observer = observer or Observer()
         self._pool = ThreadPoolExecutor(limits.running, thread_name_prefix="answer")
         self._room = asyncio.Semaphore(limits.running)
+        self._turns_held = 0
+        self._turns: list[tuple[float, asyncio.Future[None]]] = []
         self.running = 0
         self._waiting = 0
         self._under_way: set[RequestContext] = set()
@@ -246,6 +250,50 @@ class Admission:
                 observed.caller = caller
                 caller.check(info.scope)
         return caller
+
+    def turn_at_once(self, most: int) -> bool:
+        """Take the turn of a large request, until `end_turn`, to be parsed and answered. False if ``most`` have one."""
+        free = self._turns_held < most
+        self._turns_held += free
+        return free
+
+    async def turn(self, info: RequestInfo) -> None:
+        """Wait for the turn of a large request.
+
+        The oldest is next. Once it has spent half of its time, the newest is: else all would be answered, and too late.
+
+        Raises:
+            QueryTimedOut: its time was over before. This is reported like any other outcome.
+        """
+        context, seconds = self._context(ANONYMOUS, info), self._seconds(info)
+        begun = time.perf_counter()
+        turn = asyncio.get_running_loop().create_future()
+        waiting = context.ends - seconds / 2, turn
+        self._turns.append(waiting)
+        self.observer.waiting(self.running, self._waiting + len(self._turns))
+        try:
+            async with asyncio.timeout(context.remaining):
+                await turn
+        except BaseException as error:
+            with suppress(ValueError):
+                self._turns.remove(waiting)
+            self.observer.waiting(self.running, self._waiting + len(self._turns))
+            if turn.done() and not turn.cancelled():  # it came at the same moment
+                self.end_turn()
+            with _ObservedRequest(self.observer, info, begun) as observed:
+                observed.caller = info.caller
+                if isinstance(error, TimeoutError):
+                    raise QueryTimedOut("the service was too busy to begin in time") from None
+                raise
+
+    def end_turn(self) -> None:
+        """Give the turn to another request."""
+        while self._turns:
+            turn = self._turns.pop(0 if time.monotonic() < self._turns[0][0] else -1)[1]
+            if not turn.done():  # its time is not over
+                turn.set_result(None)
+                return
+        self._turns_held -= 1
 
     def at_once(self, info: RequestInfo, task: Callable[[RequestContext], T]) -> T:
         """The answer to a quick request, without a turn of the event loop. `Guard.waits` must be False for it."""
@@ -287,8 +335,11 @@ class Admission:
             raise
 
     def _context(self, caller: Caller, info: RequestInfo) -> RequestContext:
-        seconds = self.limits.seconds if info.seconds is None else min(info.seconds, self.limits.seconds)
-        return RequestContext(caller, time.monotonic() + seconds, session=info.session)
+        begun = time.monotonic() if info.begun is None else info.begun
+        return RequestContext(caller, begun + self._seconds(info), session=info.session)
+
+    def _seconds(self, info: RequestInfo) -> float:
+        return self.limits.seconds if info.seconds is None else min(info.seconds, self.limits.seconds)
 
     async def _caught_up(self, seen: Activation, context: RequestContext) -> None:
         """Wait for a release that is not older than one the caller has seen, where there is room to wait."""
@@ -309,7 +360,7 @@ class Admission:
             )
         self._waiting += 1
         if self._room.locked():
-            self.observer.waiting(self.running, self._waiting)
+            self.observer.waiting(self.running, self._waiting + len(self._turns))
         try:
             if self._room.locked():
                 await asyncio.wait_for(self._room.acquire(), context.remaining)
@@ -321,7 +372,7 @@ class Admission:
             self._waiting -= 1
         self.running += 1
         self._under_way.add(context)
-        self.observer.waiting(self.running, self._waiting)
+        self.observer.waiting(self.running, self._waiting + len(self._turns))
         variables = contextvars.copy_context()
         future = asyncio.get_running_loop().run_in_executor(self._pool, variables.run, _interruptible, task, context)
         # Not earlier: an abandoned thread still takes room.
@@ -340,7 +391,7 @@ class Admission:
         self._under_way.discard(context)
         self.running -= 1
         self._room.release()
-        self.observer.waiting(self.running, self._waiting)
+        self.observer.waiting(self.running, self._waiting + len(self._turns))
 
     def close(self) -> None:
         """Stop the work under way at its next check of the deadline, and end the threads."""

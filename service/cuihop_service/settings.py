@@ -150,7 +150,9 @@ class ServiceSettings(BaseSettings):
     limit_seconds: Positive = Field(_DEFAULTS.seconds, description="Seconds for one answer.")
     limit_running: Count = Field(_DEFAULTS.running, description="Requests that a worker answers at a time.")
     limit_waiting: Annotated[int, Ge(0)] = Field(
-        _DEFAULTS.waiting, description="Requests that wait for their turn in a worker; more are refused."
+        _DEFAULTS.waiting,
+        description="Requests that wait for a thread of a worker; more are refused. A large body waits before that, "
+        "until its time is over.",
     )
     connections: Annotated[int, Ge(8)] | None = Field(
         None,

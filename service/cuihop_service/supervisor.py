@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
+import multiprocessing
 import os
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-
-from pydantic import SecretStr
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any
 
 from cuihop.errors import CuihopError
 from cuihop_service.addresses import Addresses, reserved_port
@@ -25,7 +25,11 @@ from cuihop_service.settings import ServiceSettings
 
 _log = logging.getLogger("cuihop.service")
 
-_WORKER = [sys.executable, "-c", "from cuihop_service.supervisor import worker_main; worker_main()"]
+_PROCESSES: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+"""How a worker comes into being. A fork has all that the supervisor has imported; elsewhere than on Linux, libraries of
+the system do not survive one."""
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _PATIENCE_SECONDS = 10.0
 _SLOWEST_RESTART = 30.0
 _ATTEMPTS = 3  # of each worker, before the first one is ready
@@ -37,7 +41,7 @@ class _Worker:
 
     Attributes:
         process: None while there is none.
-        report: where the process writes its addresses once it answers; None afterwards.
+        report: where the process sends its addresses once it answers; None afterwards.
         ready: True once it has.
         pending: a signal for it, sent once it is ready.
         started: time of the start of the process.
@@ -45,8 +49,8 @@ class _Worker:
         deaths: early deaths in a row; a start that failed counts as one.
     """
 
-    process: subprocess.Popen[bytes] | None = None
-    report: int | None = None
+    process: BaseProcess | None = None
+    report: Connection | None = None
     ready: bool = False
     pending: int | None = None
     started: float = 0.0
@@ -55,8 +59,8 @@ class _Worker:
 
     def send(self, number: int) -> None:
         """Send a signal, if there is a process."""
-        if self.process is not None and self.process.poll() is None:
-            self.process.send_signal(number)
+        if self.process is not None and self.process.pid is not None and self.process.exitcode is None:
+            os.kill(self.process.pid, number)
 
 
 class Workers:
@@ -65,10 +69,8 @@ class Workers:
     def __init__(
         self, settings: ServiceSettings, http: socket.socket, grpc_port: int, on_ready: Callable[[Addresses], None]
     ) -> None:
-        secrets = {name: value.get_secret_value() for name, value in settings if isinstance(value, SecretStr)}
-        values = settings.model_dump(mode="json") | secrets
         self._http = http
-        self._handed = {"settings": values, "http": http.fileno(), "grpc_port": grpc_port, "supervisor": os.getpid()}
+        self._handed = dict(settings), http, grpc_port, os.getpid()
         self._on_ready = on_ready
         self._announced = False
         self._metrics = MetricsFolder()
@@ -94,8 +96,8 @@ class Workers:
             if time.monotonic() >= worker.next_start:
                 self._start(worker)
             return None
-        ended = worker.process.poll()
-        self._read_report(worker, ended is not None)
+        ended = worker.process.exitcode
+        self._read_report(worker)
         if ended is None:
             return None
         if ended > 1 and not self._announced:
@@ -103,29 +105,24 @@ class Workers:
         early = not worker.ready or time.monotonic() - worker.started < _PATIENCE_SECONDS
         process, worker.process, worker.ready = worker.process.pid, None, False
         self._pause(worker, f"a worker ended with code {ended}{_signal_name(ended)}", early)
-        self._metrics.forget(process)
+        if process is not None:
+            self._metrics.forget(process)
         return None
 
     def _start(self, worker: _Worker) -> None:
         worker.started = time.monotonic()
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # until the worker handles them itself
         try:
-            worker.report, writing = os.pipe()
-            try:
-                os.set_blocking(worker.report, False)
-                # The settings go through a pipe: a list of processes does not show them.
-                process = subprocess.Popen(  # noqa: S603 - this program
-                    _WORKER, stdin=subprocess.PIPE, pass_fds=[self._http.fileno(), writing]
-                )
-            finally:
-                os.close(writing)
+            worker.report, report = _PROCESSES.Pipe(duplex=False)
+            with report:
+                process = _PROCESSES.Process(target=_work, args=(*self._handed, report), daemon=True)
+                process.start()
+            worker.process = process
         except Exception as error:  # no descriptor, process or memory left: later there may be
             self._close_report(worker)
             self._pause(worker, f"a worker could not be started: {error}", True)
-            return
-        worker.process = process
-        if process.stdin is not None:
-            with contextlib.suppress(OSError), process.stdin as pipe:  # it may have ended already
-                pipe.write(json.dumps(self._handed | {"report": writing}).encode())
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
     def _pause(self, worker: _Worker, problem: str, early: bool) -> None:
         worker.deaths = worker.deaths + 1 if early else 0
@@ -133,31 +130,28 @@ class Workers:
         worker.next_start = time.monotonic() + pause
         _log.error("%s; another starts in %.1f s", problem, pause)
 
-    def _read_report(self, worker: _Worker, ended: bool) -> None:
+    def _read_report(self, worker: _Worker) -> None:
         """Note that the worker answers, if it has reported so."""
-        if worker.report is None:
+        if worker.report is None or not worker.report.poll():
             return
-        try:
-            line = os.read(worker.report, 4096)
-        except BlockingIOError:
-            return
-        if not line and not ended:
-            return
+        addresses: Addresses | None = None
+        with contextlib.suppress(EOFError, OSError):  # it has ended before
+            addresses = worker.report.recv()
         self._close_report(worker)
-        worker.ready = bool(line)
+        worker.ready = addresses is not None
         if worker.ready and worker.pending is not None:
             worker.send(worker.pending)
             worker.pending = None
-        if line and not self._announced:
+        if addresses is not None and not self._announced:
             self._announced = True
             try:
-                self._on_ready(Addresses(**json.loads(line)))
+                self._on_ready(addresses)
             except Exception:
                 _log.exception("the addresses could not be announced")
 
     def _close_report(self, worker: _Worker) -> None:
         if worker.report is not None:
-            os.close(worker.report)
+            worker.report.close()
             worker.report = None
 
     def send(self, number: int, *, ready: bool = False) -> None:
@@ -173,16 +167,16 @@ class Workers:
         self.send(signal.SIGTERM)
         processes = [worker.process for worker in self._workers if worker.process is not None]
         closing = time.monotonic() + drain_delay
-        while time.monotonic() < closing and any(process.poll() is None for process in processes):
+        while time.monotonic() < closing and any(process.exitcode is None for process in processes):
             time.sleep(0.05)
         self._http.close()  # else the system would continue to take connections for it, which nobody answers
         deadline = time.monotonic() + drain_seconds + _PATIENCE_SECONDS
         orderly = True
         for process in processes:
-            try:
-                process.wait(max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
+            process.join(max(0.1, deadline - time.monotonic()))
+            if process.exitcode is None:
                 process.kill()
+                process.join()
                 orderly = False
         for worker in self._workers:
             self._close_report(worker)
@@ -204,7 +198,11 @@ def supervise(settings: ServiceSettings, http: socket.socket, on_ready: Callable
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     signal.signal(signal.SIGHUP, lambda number, frame: workers.send(signal.SIGHUP, ready=True))
-    code = workers.look()
+    if _PROCESSES.get_start_method() == "fork":
+        from cuihop_service.worker import prepare
+
+        prepare(settings)
+    code = None if over.is_set() else workers.look()
     while code is None and not over.wait(0.1):
         code = workers.look()
     orderly = workers.stop(settings.drain_delay, settings.drain_seconds)
@@ -220,28 +218,29 @@ def _signal_name(code: int) -> str:
         return ""
 
 
-def worker_main() -> None:
-    """The program of a worker: its settings come through standard input."""
+def _work(values: dict[str, Any], http: socket.socket, grpc_port: int, supervisor: int, report: Connection) -> None:
+    """The program of a worker."""
+    for number in _SIGNALS:  # those of the supervisor are not the worker's
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     from cuihop.cli import exit_code
     from cuihop.cli.output import print_error
     from cuihop_service.observe.logs import configure_logs
-    from cuihop_service.worker import run_worker
+    from cuihop_service.worker import prepare, run_worker
 
-    handed = json.load(sys.stdin)
-    settings = ServiceSettings(**handed["settings"])  # all of them, so the environment has no effect
+    settings = ServiceSettings(**values)  # all of them, so the environment has no effect
     configure_logs(settings.log_format, limits=settings.address_limits)
     warnings.showwarning = lambda message, *_: _log.warning("%s", message)  # of damage: see `cuihop.errors`
     hold_folder()
-    threading.Thread(target=_follow, args=(handed["supervisor"],), daemon=True).start()
-    http = socket.socket(fileno=handed["http"])
+    threading.Thread(target=_follow, args=(supervisor,), daemon=True).start()
+    prepare(settings)
 
-    def report(addresses: Addresses) -> None:
-        with contextlib.suppress(OSError):  # the supervisor has gone: see `_follow`
-            os.write(handed["report"], json.dumps(asdict(addresses)).encode())
-            os.close(handed["report"])
+    def send_addresses(addresses: Addresses) -> None:
+        with contextlib.suppress(OSError), report:  # the supervisor has gone: see `_follow`
+            report.send(addresses)
 
     try:
-        run_worker(settings, http, handed["grpc_port"], report)
+        run_worker(settings, http, grpc_port, send_addresses)
     except CuihopError as error:
         print_error(str(error))
         raise SystemExit(exit_code(error)) from None

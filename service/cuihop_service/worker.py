@@ -38,9 +38,10 @@ from cuihop_service.guard.audit import AuditLog
 from cuihop_service.guard.configured_guard import Certificates, ConfiguredGuard
 from cuihop_service.guard.key_file import KeyFile
 from cuihop_service.guard.rates import Rates, SharedRates
-from cuihop_service.http_api.agent_route import agent_routes, import_tools
+from cuihop_service.http_api.agent_route import agent_routes
 from cuihop_service.http_api.application import LOOPBACK_HOSTS, metrics_route
 from cuihop_service.http_api.responder import Responder
+from cuihop_service.http_api.routes import routes
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE
 from cuihop_service.observe.observation import Observation
 from cuihop_service.release_watch import HIERARCHY_THREAD, WATCH_THREAD, ReleaseWatch
@@ -59,6 +60,22 @@ _LAST_SECONDS = 2.0
 
 _COMPILING_THREADS = (HIERARCHY_THREAD, WATCH_THREAD)
 """Daemons whose compiler fails, with a traceback, in an interpreter that ends."""
+
+
+def prepare(settings: ServiceSettings) -> None:
+    """Import and build, without a thread, what every worker needs: a fork of the process then has it."""
+    routes()
+    if _serves_agents(settings):
+        import cuihop.agents.server  # noqa: F401 - it takes half a second
+    if settings.index == "on":
+        from cuihop._kernels.jit import signed
+
+        signed(1)  # with the first function come numba's own parts
+    spare_collector()
+
+
+def _serves_agents(settings: ServiceSettings) -> bool:
+    return settings.mcp and find_spec("mcp") is not None
 
 
 def run_worker(
@@ -132,7 +149,6 @@ async def _answer(
     observer = observation.observer if audit is None else Observers(observation.observer, audit)
     admission = Admission(settings.limits, guard, observer, watch.catch_up, core.name_concepts)
     tls = tls_files(settings)
-    agents = settings.mcp and find_spec("mcp") is not None
     servers = Servers(
         core,
         admission,
@@ -146,7 +162,7 @@ async def _answer(
             metrics_route(observation.metrics),
             *(explorer_routes() if settings.explorer else []),
             *_curators_routes(settings, core, admission),
-            *(agent_routes(Responder(core, admission)) if agents else []),
+            *(agent_routes(Responder(core, admission)) if _serves_agents(settings) else []),
         ],
     )
 
@@ -170,9 +186,6 @@ async def _answer(
     refreshing = asyncio.ensure_future(observation.keep_fresh())
     spare_collector()
     on_ready(Addresses(http.getsockname()[1], servers.grpc_port, tls is not None, holder.current is not None))
-    if agents:
-        with contextlib.suppress(RuntimeError):  # no thread left: the first request imports them
-            threading.Thread(target=import_tools, name="agent-tools", daemon=True).start()
     await over.wait()
     _log.info("stopping; answers under way are given %g s", settings.drain_seconds)
     holder.set_state("stopping")

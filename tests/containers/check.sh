@@ -168,6 +168,17 @@ run "$memory" "$memory"
 grep -q '^[1-9][0-9]* MB$' "$work/out" || failed "no memory"
 passed "memory of two workers and their supervisor, as documented: $(cat "$work/out")"
 
+# The code of the image
+
+cuihop load umls --output alone.cuihop > /dev/null 2>&1 || failed "no snapshot"
+cp alone.cuihop "$work/alone/graph.cuihop"
+chmod 644 "$work/alone/graph.cuihop"
+start_alone cuihop-check-code --env CUIHOP_GRAPH=/alone/graph.cuihop cuihop
+within 120 "no answer from a snapshot" says cuihop-check-code "$distance" '"hops":3'
+[ -z "$(docker exec cuihop-check-code find /var/cache/cuihop -name '*.nbc')" ] || failed "a first start compiles"
+docker stop --time 30 cuihop-check-code > /dev/null
+passed "a first start compiles nothing"
+
 # What is not as it should be: each in a service of its own, all at once
 
 openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=cuihop.example.org -keyout "$work/tls.key" -out "$work/tls.crt" 2> /dev/null

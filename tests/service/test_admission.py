@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -233,6 +234,59 @@ def test_no_more_questions_at_a_time_than_allowed_and_no_more_waiting() -> None:
 
     run(ask)
     assert most == 2
+
+
+def test_turns_come_oldest_first_and_newest_first_once_the_oldest_has_spent_half_its_time() -> None:
+    outcomes, order = Kept(), list[str]()
+
+    async def ask() -> None:
+        admission = Admission(Limits(), ConfiguredGuard(), outcomes)
+
+        async def wait(name: str, spent: float) -> None:
+            await admission.turn(RequestInfo("unread", "test", begun=time.monotonic() - spent))
+            order.append(name)
+            admission.end_turn()
+
+        for spent in (1.0, 20.0):  # of 30
+            assert admission.turn_at_once(1)
+            assert not admission.turn_at_once(1)
+            turns = [asyncio.create_task(wait(f"{name} {spent:g}", spent)) for name in ("first", "second", "third")]
+            await asyncio.sleep(0)
+            admission.end_turn()
+            await asyncio.gather(*turns)
+        assert admission.turn_at_once(1), "every turn was given back"
+        admission.close()
+
+    run(ask)
+    assert order == ["first 1", "second 1", "third 1", "third 20", "second 20", "first 20"]
+    assert outcomes.all == []  # the outcome is that of the answer
+
+
+def test_a_turn_is_lost_to_nobody_whose_time_is_over_or_who_has_gone() -> None:
+    outcomes = Kept()
+
+    async def ask() -> None:
+        admission = Admission(Limits(), ConfiguredGuard(), outcomes)
+        assert admission.turn_at_once(1)
+        late = RequestInfo("unread", "test", seconds=1, begun=time.monotonic() - 1)
+        with pytest.raises(QueryTimedOut, match="too busy to begin in time"):
+            await admission.turn(late)
+        gone, last = (asyncio.create_task(admission.turn(RequestInfo("unread", "test"))) for _ in range(2))
+        await asyncio.sleep(0)
+        gone.cancel()
+        admission.end_turn()  # before the one that has gone notices
+        await last
+        admission.end_turn()
+        given = asyncio.create_task(admission.turn(RequestInfo("unread", "test")))
+        await asyncio.sleep(0)
+        admission.end_turn()
+        given.cancel()  # when its turn has come
+        await asyncio.wait({gone, given})
+        assert admission.turn_at_once(1)
+        admission.close()
+
+    run(ask)
+    assert [outcome.reason for outcome in outcomes.all] == ["TIMED_OUT", "CANCELLED", "CANCELLED"]
 
 
 def test_a_request_that_waits_for_room_too_long_times_out() -> None:

@@ -24,7 +24,6 @@ from cuihop_service import supervisor
 from cuihop_service.addresses import Addresses
 from cuihop_service.observe import logs
 from example_graph import example_graph
-from program_run import imported_by
 from served_program import program, started
 from waiting import wait_for, wait_until_still
 
@@ -205,14 +204,13 @@ def test_the_last_line_of_a_start_says_whether_there_is_a_release(
     assert done.stderr.splitlines()[-1] == last
 
 
-def test_the_supervisor_imports_neither_frameworks_nor_compiled_code(tmp_path: Path) -> None:
-    path = tmp_path / "g.cuihop"
-    example_graph().save(path)
-    supervised = (
-        "from cuihop_service import supervisor\n"
-        "from cuihop_service.addresses import Addresses\n"
-        "supervisor.supervise = lambda settings, http, on_ready: on_ready(Addresses(1, 2, False))\n"
-    )
-    command = ["serve", "--graph", str(path), "--http-port", "0", "--grpc-port", "0"]
-    heavy = {"fastapi", "grpc", "numba", "pandas", "redis", "scipy", "uvicorn"}
-    assert imported_by(command, heavy, before=supervised) == "[]"
+@pytest.mark.slow
+def test_workers_are_forks_of_a_supervisor_without_threads(store: Path, tmp_path: Path) -> None:
+    with program(store, tmp_path, "--workers", "2", PYTHONPROFILEIMPORTTIME="1") as running:
+        wait_for(lambda: running.ready_workers() == 2)
+        status = Path(f"/proc/{running.process.pid}/status").read_text()
+        assert re.search(r"^Threads:\s+1$", status, re.MULTILINE), "what a thread has locked stays locked in a fork"
+        assert running.stop() == 0
+    imported = re.findall(r"\| +(\S+)$", running.log.read_text(), re.MULTILINE)
+    for package in ("fastapi", "grpc", "numba", "numpy", "uvicorn"):
+        assert imported.count(package) == 1

@@ -1,56 +1,72 @@
-"""The supervisor of the workers, with small programs as workers: no failure of one ends it."""
+"""The supervisor of the workers, with small functions as workers: no failure of one ends it."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import resource
 import signal
 import socket
 import sys
-import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+import urllib3
 
 from cuihop_service import supervisor
-from cuihop_service.addresses import Addresses
+from cuihop_service.addresses import Addresses, bound_socket, reserved_port
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE
 from cuihop_service.settings import read_settings
 from cuihop_service.supervisor import Workers
+from example_graph import example_graph
 from waiting import wait_for
 
-ANSWERS = """
-    handed = json.load(sys.stdin)
-    os.write(handed["report"], json.dumps({"http_port": 1, "grpc_port": 2, "tls": False}).encode())
-    os.close(handed["report"])
-    signal.pause()
-"""
-KILLED_ONCE = """
-    try:
-        os.mkdir("killed")
-    except FileExistsError:
-        pass
-    else:
-        os.kill(os.getpid(), signal.SIGKILL)
-"""
-KILLED = "os.kill(os.getpid(), signal.SIGKILL)"
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # that of pytest
 
 Run = Callable[..., Workers]
 
 
+def answers(*handed: Any) -> None:
+    with handed[-1] as report:
+        report.send(Addresses(1, 2, False))
+    signal.pause()
+
+
+def killed(*handed: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def killed_once(*handed: Any) -> None:
+    try:
+        Path("killed").mkdir()
+    except FileExistsError:
+        answers(*handed)
+    else:
+        killed()
+
+
+def refuses(*handed: Any) -> None:
+    sys.exit(5)
+
+
+def answers_with_signals_blocked(*handed: Any) -> None:
+    if signal.pthread_sigmask(signal.SIG_BLOCK, []) >= {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}:
+        answers(*handed)
+
+
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    """Workers of a program; at the end they are killed."""
+    """Workers that call a function; at the end they are killed."""
     monkeypatch.chdir(tmp_path)
     with ExitStack() as stack:
 
         def workers_of(
-            program: str, number: int = 1, on_ready: Callable[[Addresses], None] = lambda addresses: None
+            work: Callable[..., None], number: int = 1, on_ready: Callable[[Addresses], None] = lambda addresses: None
         ) -> Workers:
-            code = "import json, os, signal, sys\n" + textwrap.dedent(program)
-            monkeypatch.setattr(supervisor, "_WORKER", [sys.executable, "-S", "-c", code])
+            monkeypatch.setattr(supervisor, "_work", work)
             http = stack.enter_context(closing(socket.socket()))
             workers = Workers(read_settings({"graph": "g.cuihop", "workers": number}, None), http, 1, on_ready)
             stack.callback(workers.stop, 0.0, 0.0)
@@ -67,7 +83,7 @@ def ready(workers: Workers) -> bool:
 
 
 def test_a_worker_that_cannot_be_started_is_tried_again(run: Run, caplog: pytest.LogCaptureFixture) -> None:
-    workers = run(ANSWERS, 2)
+    workers = run(answers, 2)
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))  # standard streams alone
     try:
@@ -78,34 +94,52 @@ def test_a_worker_that_cannot_be_started_is_tried_again(run: Run, caplog: pytest
     wait_for(lambda: ready(workers))
 
 
-def test_a_worker_that_is_dead_before_its_settings_arrive_is_replaced(run: Run) -> None:
-    workers = run(KILLED_ONCE + ANSWERS, 1)
-    workers._handed["padding"] = "x" * 1_000_000  # more than a pipe holds: written only while the worker reads
+def test_a_signal_waits_until_the_worker_handles_it(run: Run) -> None:
+    workers = run(answers_with_signals_blocked)
     wait_for(lambda: ready(workers))
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, []), "the supervisor gets its own signals"
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_no_fork_answers_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "_PROCESSES", multiprocessing.get_context("spawn"))
+    example_graph().save(tmp_path / "g.cuihop")
+    settings = read_settings({"graph": str(tmp_path / "g.cuihop"), "mcp": False, "index_folder": str(tmp_path)}, None)
+    announced: list[Addresses] = []
+    with closing(reserved_port(settings.host, 0)) as held, closing(bound_socket(settings.host, 0)) as http:
+        workers = Workers(settings, http, held.getsockname()[1], announced.append)
+        try:
+            wait_for(lambda: ready(workers), 180)
+            address = f"http://{settings.host}:{announced[0].http_port}"
+            answer = urllib3.request("GET", f"{address}/v1/distance?a=C0006121&b=C0018670", retries=False, timeout=60)
+            assert answer.json()["hops"] == 3
+        finally:
+            orderly = workers.stop(0.0, 10.0)
+    assert orderly
 
 
 def test_a_death_before_the_first_worker_is_ready_ends_no_other(run: Run, caplog: pytest.LogCaptureFixture) -> None:
     announced: list[Addresses] = []
-    workers = run(KILLED_ONCE + ANSWERS, 3, announced.append)
+    workers = run(killed_once, 3, announced.append)
     wait_for(lambda: ready(workers))
     assert announced == [Addresses(1, 2, False)]
     assert caplog.text.count("a worker ended with code -9 (SIGKILL); another starts in 0.2 s") == 1
 
 
 def test_when_no_worker_can_start_the_service_ends_and_says_why(run: Run, caplog: pytest.LogCaptureFixture) -> None:
-    workers = run(KILLED, 2)
+    workers = run(killed, 2)
     wait_for(lambda: workers.look() == 1)
     assert caplog.text.count("a worker ended with code -9 (SIGKILL)") >= 6
     assert "no worker can start: each was tried 3 times" in caplog.text
 
 
 def test_a_worker_that_refuses_the_settings_ends_the_service_with_its_code(run: Run) -> None:
-    workers = run("sys.exit(5)", 2)
+    workers = run(refuses, 2)
     wait_for(lambda: workers.look() == 5)
 
 
 def test_metrics_that_cannot_be_kept_end_nothing(run: Run, caplog: pytest.LogCaptureFixture) -> None:
-    workers = run(ANSWERS, 2)
+    workers = run(answers, 2)
     wait_for(lambda: ready(workers))
     killed = [worker.process for worker in workers._workers]
     folder = Path(os.environ[FOLDER_VARIABLE])
@@ -125,13 +159,13 @@ def test_an_announcement_that_fails_ends_nothing(run: Run, caplog: pytest.LogCap
     def closed(addresses: Addresses) -> None:
         raise BrokenPipeError
 
-    workers = run(ANSWERS, 1, closed)
+    workers = run(answers, 1, closed)
     wait_for(lambda: ready(workers))
     assert "the addresses could not be announced" in caplog.text
 
 
 def test_the_pause_after_years_of_deaths_is_half_a_minute(run: Run, caplog: pytest.LogCaptureFixture) -> None:
-    workers = run(KILLED, 1)
+    workers = run(killed, 1)
     workers._announced = True
     workers._workers[0].deaths = 5_000
     wait_for(lambda: workers.look() is None and "another starts in 30.0 s" in caplog.text)

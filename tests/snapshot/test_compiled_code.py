@@ -52,6 +52,27 @@ def test_code_that_cannot_be_read_is_compiled_again(tmp_path: Path) -> None:
         assert run(PROGRAM, NUMBA_CACHE_DIR=tmp_path).split() == read, content
 
 
+@pytest.mark.slow
+def test_code_that_came_with_the_installation_is_read_and_nothing_written(tmp_path: Path) -> None:
+    value, *_ = run(PROGRAM, NUMBA_CACHE_DIR=tmp_path / "shipped").split()
+    installed = (
+        f"from pathlib import Path\nfrom cuihop._kernels import jit\njit.SHIPPED = Path({str(tmp_path / 'shipped')!r})"
+    )
+    assert run(installed + PROGRAM, NUMBA_CACHE_DIR=tmp_path / "own").split() == [value, "1", "False"]
+    assert list((tmp_path / "own").rglob("*.nbc")) == []
+
+
+@pytest.mark.slow
+def test_code_for_a_processor_that_this_one_is_not_is_compiled_again(tmp_path: Path) -> None:
+    of_image: dict[str, str | Path] = {"NUMBA_CACHE_DIR": tmp_path, "NUMBA_CPU_NAME": "generic"}
+    of_image["NUMBA_CPU_FEATURES"] = "+sse2"
+    program = PROGRAM + "import numba; print(numba.config.CPU_NAME, numba.config.CPU_FEATURES)"
+    value, *compiled = run(program, **of_image).split()
+    lacking = of_image | {"NUMBA_CPU_FEATURES": "+sse2,+none"}  # as an older processor lacks AVX2
+    assert run(program, **lacking).split() == [value, "0", "True", "None", "None"]
+    assert compiled[2:] in (["generic", "+sse2"], ["None", "None"])  # the latter on another architecture
+
+
 FIRST_EVALUATION = """
 import cuihop
 import numba.core.event

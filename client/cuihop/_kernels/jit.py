@@ -20,6 +20,7 @@ from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
 import llvmlite
+import llvmlite.binding
 import llvmlite.ir as llvm
 import numba
 import numba.core.caching
@@ -55,6 +56,9 @@ _settings: Any = numba.config
 
 _PACKAGE = Path(__file__).parents[1]
 
+SHIPPED = _PACKAGE / "compiled"
+"""Machine code that came with the installation, as in the image: read, never written, and absent elsewhere."""
+
 OTHER_SOURCES = ("snapshot/layout.py",)
 """Modules of this package outside the folders of kernels whose functions or constants compiled code contains."""
 
@@ -68,6 +72,17 @@ _LONGEST_WAIT = 60.0
 
 _KEPT = 4
 """Number of folders of other versions that stay: those used last."""
+
+
+def _check_processor() -> None:
+    """Compile for this processor, if it lacks what the variables of numba promise: that code would end the process."""
+    promised = (_settings.CPU_FEATURES or "").split(",")
+    has = llvmlite.binding.get_host_cpu_features()
+    if not all(has.get(feature[1:]) for feature in promised if feature.startswith("+")):
+        _settings.CPU_NAME = _settings.CPU_FEATURES = None
+
+
+_check_processor()
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
@@ -181,8 +196,9 @@ class _Files:
     def load(self, key: object) -> object:
         file = self._of(key)
         for attempt in (self._lock, None):
-            with contextlib.suppress(FileNotFoundError):
-                return pickle.loads(file.read_bytes())  # noqa: S301 - the user's own folder
+            for path in (file, SHIPPED / file.parent.name / file.name):
+                with contextlib.suppress(FileNotFoundError):
+                    return pickle.loads(path.read_bytes())  # noqa: S301 - the user's own folder
             if attempt is not None:
                 attempt(int(file.suffixes[-2][1:9], 16))
         return None
@@ -201,9 +217,13 @@ class _Files:
     def _lock(self, number: int) -> None:
         """Wait until no other process compiles this, but not for one that is suspended; without locks, do not wait."""
         deadline = time.monotonic() + _LONGEST_WAIT
+        try:
+            lock = _lock_file(self._base.parent)
+        except OSError:  # the folder is only read
+            return
         while fcntl is not None and time.monotonic() < deadline:
             try:
-                fcntl.lockf(_lock_file(self._base.parent), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
+                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
             except OSError as error:
                 if error.errno not in (errno.EACCES, errno.EAGAIN):
                     return
@@ -269,7 +289,7 @@ def _folder_of(sources: Path) -> Path | None:
         except OSError:
             continue
         return folder
-    return None
+    return SHIPPED / digest if (SHIPPED / digest).is_dir() else None
 
 
 def _caches() -> Iterator[Path]:

@@ -40,13 +40,8 @@ _MOST_BYTES = 1 << 20  # of a message: far more than the arguments of any tool, 
 
 
 def agent_routes(responder: Responder) -> list[BaseRoute]:
-    """The route of the tools. The SDK is imported with the first request, or `import_tools`."""
+    """The route of the tools. The SDK is imported with the first request, if no worker did before."""
     return [Route(AGENTS_PATH, _AgentEndpoint(responder), methods=["POST"])]
-
-
-def import_tools() -> None:
-    """Import the SDK and the tools, which takes seconds on a busy machine, before the first request needs them."""
-    import cuihop.agents.server  # noqa: F401
 
 
 class _AgentEndpoint:
@@ -97,8 +92,7 @@ class _AgentEndpoint:
         await self._responder.admission.answer(info, job)
 
     def _new_server(self) -> Server[Any]:
-        import_tools()  # not in the event loop
-        from cuihop.agents.server import agent_server
+        from cuihop.agents.server import agent_server  # not in the event loop
 
         return agent_server(self._run)
 

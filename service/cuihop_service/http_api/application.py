@@ -22,7 +22,7 @@ from cuihop.files.text_lines import shortened
 from cuihop.operations.table import DISTANCES
 from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
-from cuihop_service.http_api.middleware import AllowedHosts, AnswerHeaders, AuthenticateFirst, BodyLimits
+from cuihop_service.http_api.middleware import AllowedHosts, AnswerHeaders, AuthenticateFirst, BodyLimits, Turns
 from cuihop_service.http_api.openapi import SERVERS, completed
 from cuihop_service.http_api.operation_route import OperationRoute, PlainBatches
 from cuihop_service.http_api.problems import (
@@ -70,11 +70,10 @@ def application(
         servers=SERVERS,
         telemetry={"tracing": False, "metrics": False, "logs": False},  # its spans would show the concepts in URLs
     )
-    app.state.admission = admission  # for further routes
-    operations = routes(responder)
-    batches = next(r for r in operations.routes if isinstance(r, OperationRoute) and r.name == DISTANCES.name)
-    app.router.routes.insert(0, PlainBatches(batches, app.router))
-    app.include_router(operations)
+    app.state.responder = responder
+    operations = routes()
+    batches = next(r for r in operations if isinstance(r, OperationRoute) and r.name == DISTANCES.name)
+    app.router.routes.extend([PlainBatches(batches, app.router), *operations])
 
     @app.get("/health/live", include_in_schema=False)
     async def live() -> Response:
@@ -126,6 +125,7 @@ def application(
 
     app.router.routes.extend(more_routes)
     app.add_middleware(GZipMiddleware, minimum_size=_SMALLEST_COMPRESSED, compresslevel=4)
+    app.add_middleware(Turns, core=core, admission=admission)
     app.add_middleware(BodyLimits, most=core.limits.message_bytes)
     app.add_middleware(AuthenticateFirst, admission=admission)
     if "*" not in hosts:
@@ -144,9 +144,8 @@ def metrics_route(metrics: Metrics) -> Route:
     """
 
     async def report(request: Request) -> Response:
-        admission: Admission = request.app.state.admission
         info = request_info(request, "metrics", scope="metrics", quick=True)
-        await admission.answer(info, lambda context: None)
+        await request.app.state.responder.admission.answer(info, lambda context: None)
         text, media_type = await run_in_threadpool(metrics.text, request.headers.get("accept", ""))
         return Response(text, headers={"Cache-Control": "no-store", "Content-Type": media_type})
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 import zlib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
@@ -11,9 +14,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cuihop.errors import CuihopError, InputError, LimitExceeded
 from cuihop.remote.activation import ACTIVATION_HEADER
+from cuihop.resources.cores import cores
 from cuihop_service.admission import Admission
+from cuihop_service.core import ConceptService
 from cuihop_service.http_api.problems import problem_response
-from cuihop_service.http_api.responder import CALLER, SESSION, request_id_of, request_info
+from cuihop_service.http_api.responder import (
+    BEGUN,
+    CALLER,
+    SESSION,
+    request_id_of,
+    request_info,
+    time_limit,
+)
 from cuihop_service.request_context import ReleaseSession
 
 SECURITY_HEADERS = (
@@ -29,6 +41,8 @@ AGENTS_PATH = "/mcp"
 STREAMS = ("/v1/distances/stream",)
 """Paths whose bodies have no end."""
 
+_LONG_SECONDS = 1.0
+_SMALL = 4_096  # bytes of a body that takes no longer to parse than to refuse
 _GUARDED = ("/v1/", AGENTS_PATH)
 
 
@@ -119,6 +133,86 @@ class AuthenticateFirst:
                 await problem_response(error, request_id_of(Request(scope)))(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+
+class Turns:
+    """Lets large bodies wait for their turn before they are parsed: an answer that comes too late is lost work.
+
+    One that is read, computed or sent slowly keeps no turn. From an index, answers take the processor alone: few at a
+    time leave the interpreter to those who read.
+    """
+
+    def __init__(self, app: ASGIApp, core: ConceptService, admission: Admission) -> None:
+        self._app = app
+        self._holder = core.holder
+        self._admission = admission
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See the ASGI specification."""
+        path, began = scope.get("path", ""), time.monotonic()
+        if path in STREAMS or not path.startswith("/v1/") or scope["method"] in ("GET", "HEAD"):
+            await self._app(scope, receive, send)
+            return
+        messages: list[Message] = []
+        failure: CuihopError | None = None
+        held = False
+
+        async def read_again() -> Message:
+            if messages:
+                return messages.pop(0)
+            if failure is not None:
+                raise failure
+            return await receive()
+
+        async def sending(message: Message) -> None:
+            leave()
+            await send(message)
+
+        def leave() -> None:
+            nonlocal held
+            if held:
+                held = False
+                self._admission.end_turn()
+
+        try:
+            while not messages or messages[-1].get("more_body"):
+                messages.append(await receive())
+        except CuihopError as error:  # for who asks for the body
+            failure = error
+        try:
+            if sum(len(message.get("body", b"")) for message in messages) > _SMALL and failure is None:
+                try:
+                    await self._turn(Request(scope), began)
+                except CuihopError as error:
+                    await problem_response(error, request_id_of(Request(scope)))(scope, receive, send)
+                    return
+                held = True
+                asyncio.get_running_loop().call_later(_LONG_SECONDS, leave)
+                if await _has_gone(receive):
+                    return
+            await self._app(scope, read_again, sending)
+        finally:
+            leave()
+
+    async def _turn(self, request: Request, began: float) -> None:
+        """Wait for the turn of a request that began then, by the limit of the caller; else it begins now."""
+        seconds = None
+        with suppress(InputError):  # the answer says so
+            seconds = time_limit(request)
+        now = time.monotonic()
+        request.scope[BEGUN] = now if seconds is None else began
+        most = self._admission.limits.running
+        if self._holder.indexed:
+            most = min(most, 4 * cores())
+        if (seconds is not None and now > began + seconds) or not self._admission.turn_at_once(most):
+            await self._admission.turn(request_info(request, "unread", seconds=seconds))
+
+
+async def _has_gone(receive: Receive) -> bool:
+    """True if the caller, whose request has been read, has hung up already."""
+    message = asyncio.ensure_future(receive())
+    await asyncio.sleep(0)
+    return not message.cancel()
 
 
 class BodyLimits:

@@ -27,6 +27,9 @@ T = TypeVar("T")
 CALLER = "cuihop_caller"
 """Key of the ASGI scope: the caller, authenticated before the body was read."""
 
+BEGUN = "cuihop_begun"
+"""Key of the ASGI scope: when a request had come that waited for its turn, on the clock of `time.monotonic`."""
+
 SESSION = "cuihop_session"
 """Key of the ASGI scope: the `ReleaseSession` of the request, whose activation is a header of the answer."""
 
@@ -122,11 +125,10 @@ class Responder:
         Raises:
             InputError: a time limit that is not a number, or a malformed activation.
         """
-        seconds = request.headers.get(_TIMEOUT_HEADER)
         return request_info(
             request,
             operation,
-            seconds=None if seconds is None else _seconds(seconds),
+            seconds=time_limit(request),
             content=content or (lambda: _query_parameters(request)),
             **others,
         )
@@ -154,6 +156,7 @@ def request_info(request: Request, operation: str, **others: Any) -> RequestInfo
         subject=request.scope.get(SUBJECT),
         peer=None if request.client is None else request.client.host,
         caller=request.scope.get(CALLER),
+        begun=request.scope.get(BEGUN),
         session=session,
         **others,
     )
@@ -172,7 +175,11 @@ def _check_release(demanded: str | None, served: str) -> None:
         raise ReleaseMismatch(f"asked for release {demanded}, and release {served} is served")
 
 
-def _seconds(text: str) -> float:
+def time_limit(request: Request) -> float | None:
+    """The seconds that the caller allows; None without the header, `InputError` for what is no number above 0."""
+    text = request.headers.get(_TIMEOUT_HEADER)
+    if text is None:
+        return None
     seconds = float(text) if _SECONDS.fullmatch(text) else 0.0
     if seconds <= 0:
         raise InputError("no time limit", column=_TIMEOUT_HEADER, found=repr(text[:40]), expected="seconds above 0")

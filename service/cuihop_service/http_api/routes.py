@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import fields
+from functools import cache
 from typing import Annotated, Any
 
 import numpy as np
@@ -86,9 +87,9 @@ _STREAM: Mapping[str, Any] = {
 """The route of a stream of batches, as the document has it."""
 
 
-def routes(responder: Responder) -> APIRouter:
-    """The routes of the operations."""
-    core = responder.core
+@cache
+def routes() -> Sequence[Any]:
+    """The routes of the operations, for any application."""
     router = APIRouter(prefix=_PREFIX, responses=_PROBLEMS, route_class=OperationRoute)
 
     async def stream_distances(request: Request) -> Response:
@@ -97,6 +98,7 @@ def routes(responder: Responder) -> APIRouter:
         A fault of the first line, or of the credentials, is the status of the answer, unless that line takes longer
         than a second to come.
         """
+        responder: Responder = request.app.state.responder
         await responder.admission.allowed(responder.request_info(request, "stream_distances"))
         lines = _streamed(responder, request)
         first = asyncio.ensure_future(anext(lines, None))
@@ -107,7 +109,8 @@ def routes(responder: Responder) -> APIRouter:
         return _Stream(_written(responder, request, first, lines), headers)
 
     async def release(request: Request, within_sabs: tuple[str, ...] = ()) -> Response:
-        within = core.within(within_sabs)
+        responder: Responder = request.app.state.responder
+        within = responder.core.within(within_sabs)
         info = responder.request_info(request, RELEASE.recorded, quick=not within_sabs)
         body = await responder.admission.answer(
             info, lambda context: orjson.dumps(fields_of(within.release(context=context)))
@@ -117,7 +120,7 @@ def routes(responder: Responder) -> APIRouter:
 
     for operation in OPERATIONS:
         is_release = operation is RELEASE
-        endpoint: Any = release if is_release else _endpoint(responder, operation)
+        endpoint: Any = release if is_release else _endpoint(operation)
         endpoint.__signature__ = _signature(operation)
         router.add_api_route(
             operation.path,
@@ -131,7 +134,7 @@ def routes(responder: Responder) -> APIRouter:
         )
         if operation is DISTANCES:
             router.add_api_route("/distances/stream", stream_distances, **_STREAM)
-    return router
+    return router.routes
 
 
 def _signature(operation: Operation[Any, Any]) -> inspect.Signature:
@@ -148,7 +151,7 @@ def _signature(operation: Operation[Any, Any]) -> inspect.Signature:
     return inspect.Signature(parameters)
 
 
-def _endpoint(responder: Responder, operation: Operation[Any, Any]) -> Callable[..., Awaitable[Response]]:
+def _endpoint(operation: Operation[Any, Any]) -> Callable[..., Awaitable[Response]]:
     """The function of a route: a request to the core, and its answer as JSON."""
     names = [field.name for field in fields(operation.request)]
     write = _WRITERS.get(operation, fields_of)
@@ -157,7 +160,8 @@ def _endpoint(responder: Responder, operation: Operation[Any, Any]) -> Callable[
         *, request: Request, body: Any = None, release: str | None = None, **parameters: Any
     ) -> Response:
         values = parameters if body is None else {name: getattr(body, name) for name in names}
-        within, size = responder.within(values.get("within_sabs", ())), operation.size_of(body)
+        within: Responder = request.app.state.responder.within(values.get("within_sabs", ()))
+        size = operation.size_of(body)
 
         def answer(context: RequestContext) -> Answer[Any]:
             if operation is ANNOTATE:
