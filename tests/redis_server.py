@@ -21,7 +21,10 @@ import redis
 from cuihop_tools.neo4j_server import free_ports
 from waiting import wait_for
 
-__all__ = ["NO_REDIS", "RedisServer", "killable_redis", "new_redis", "redis_server"]
+__all__ = ["NO_REDIS", "PATIENT", "RedisServer", "killable_redis", "new_redis", "redis_server"]
+
+PATIENT = 30.0
+"""Seconds that a cache of a test waits for Redis: its own, a tenth of a second, are too few on a busy machine."""
 
 NO_REDIS = "Redis not found: install Debian's package redis-server"
 

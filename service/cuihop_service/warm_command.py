@@ -109,7 +109,7 @@ def warm(options: _WarmOptions) -> None:
                     "no cache to fill", column="redis", found="nothing",
                     expected="the Redis of the service, or the service itself as --graph",
                 )  # fmt: skip
-            shared = RedisCache(options.redis)
+            shared = RedisCache(options.redis, timeout=5.0)  # no caller waits, and what is not taken is lost
             opened = stack.enter_context(CachedGraph(connect(graph), shared=shared))
         elif "://" in graph:
             opened = stack.enter_context(connect(graph))

@@ -19,7 +19,7 @@ from cuihop_service.warm_command import concepts_of_file
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import ISOLATED, asserted_graph, example_graph
 from neo4j_server import stored_graph
-from redis_server import RedisServer
+from redis_server import PATIENT, RedisServer
 from service_askers import GrpcAsker, HttpAsker
 
 PAIR = ("C0006121", "C0018670")
@@ -27,7 +27,7 @@ PAIR = ("C0006121", "C0018670")
 
 def cached_service(server: LocalServer, graph: SnapshotGraph, redis: RedisServer | None) -> ServedGraph:
     stored = stored_graph(server, graph, switch=True)
-    shared = None if redis is None else RedisCache(redis.address)
+    shared = None if redis is None else RedisCache(redis.address, timeout=PATIENT)
     return ServedGraph(stored.release, database=stored, cached=CachedGraph(stored, shared=shared))
 
 

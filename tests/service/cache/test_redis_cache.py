@@ -25,12 +25,11 @@ from cuihop_service.cache.local_cache import NO_PATH, entry_beyond
 from cuihop_service.cache.redis_cache import RedisCache
 from cuihop_tools.neo4j_server import free_ports
 from examples import examples
-from redis_server import RedisServer, new_redis
+from redis_server import PATIENT, RedisServer, new_redis
 from waiting import wait_for
 
 CHAIN = [f"C{i:07d}" for i in range(20)]
 PAIRS = [(a, b) for i, a in enumerate(CHAIN) for b in CHAIN[i + 1 :]]
-PATIENT = 5.0
 
 
 def chain(name: str = "chain", cut: int = 19) -> SnapshotGraph:
