@@ -188,6 +188,7 @@ def test_every_mutation_of_an_indexs_header_is_set_aside_or_changes_no_distance(
     assert used < 200
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_headers_of_any_json_are_refused_or_harmless(files: Path, data: st.DataObject) -> None:
