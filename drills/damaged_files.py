@@ -17,6 +17,8 @@ from cuihop.snapshot.index_builder import build_index
 from drills.drill import Case, Found, Setting
 from example_graph import sourced_graph
 
+_CUIS = ["C0006121", "C0018670", "C0005847", "C0042449", "C0003483"]
+_PAIRS = [(a, b) for a in _CUIS for b in _CUIS]
 _IMAGES = {"a": "C0006121;C0018670", "b": "C0005847", "c": "C0042449;C0003483", "d": "", "e": "C0005847;C0006121"}
 _RANKING = {image: sorted(_IMAGES) for image in _IMAGES}
 _MOST_SECONDS = 1.0
@@ -68,7 +70,7 @@ def _whole_files(folder: Path) -> Iterator[_File]:
         graph.save(path)
     build_index(graph, roots=1).save(index_path(indexed))
     dictionary = folder / "neighbours.cuihop"
-    NeighbourDictionary.of(graph, ["C0006121", "C0018670", "C0005847", "C0042449", "C0003483"], hops=2).save(dictionary)
+    NeighbourDictionary.of(graph, _CUIS, hops=2).save(dictionary)
     blocks = folder / "evaluation.blocks"
 
     def evaluated() -> str:
@@ -84,19 +86,16 @@ def _whole_files(folder: Path) -> Iterator[_File]:
 
 
 def _of_pairs(graph: ConceptGraph) -> str:
-    cuis = ["C0006121", "C0018670", "C0005847", "C0042449", "C0003483"]
     with graph:
-        return repr(graph.distances([(a, b) for a in cuis for b in cuis], max_hops=2).to_list())
+        return repr(graph.distances(_PAIRS, max_hops=2).to_list())
 
 
 def _answers(graph: SnapshotGraph) -> str:
     with graph:
-        cuis = ["C0006121", "C0018670", "C0005847", "C0042449", "C0003483"]
-        pairs = [(a, b) for a in cuis for b in cuis]
         return repr([
-            [graph.distances(pairs * 5, direction=way).to_list() for way in ("any", "up", "vertical")],
-            [graph.distance(*pair) for pair in pairs], graph.path("C0003483", "C0007226"), graph.concepts(cuis),
-            graph.neighbours(cuis, hops=3), graph.search("brain"), graph.search("vesel"), graph.resolve(["C9000901"]),
+            [graph.distances(_PAIRS * 5, direction=way).to_list() for way in ("any", "up", "vertical")],
+            [graph.distance(*pair) for pair in _PAIRS], graph.path("C0003483", "C0007226"), graph.concepts(_CUIS),
+            graph.neighbours(_CUIS, hops=3), graph.search("brain"), graph.search("vesel"), graph.resolve(["C9000901"]),
         ])  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from itertools import product
 
 import networkx as nx
 
+from concept_graph_contract import distances_by_networkx
 from cuihop import ConceptGraph, SnapshotGraph, connect
 from cuihop.graph import DIRECTIONS, Direction
 from cuihop.snapshot.index_builder import build_index
@@ -71,7 +72,7 @@ def _compared(drawn: DrawnRelease, sabs: set[str] | None, ways: dict[str, Concep
         pairs = rng.sample(pairs, 900)
     current = {cui: drawn.merged.get(cui, cui) for cui in requested}
     for direction in DIRECTIONS:
-        expected = by_networkx(drawn, direction, sabs)
+        expected = _by_networkx(drawn, direction, sabs)
         by_sql = _by_sql(drawn, direction, sabs)
         wrong += [
             f"the oracles differ: {pair} {direction}, NetworkX {expected.get(pair)}, SQL {by_sql.get(pair)}"
@@ -136,15 +137,10 @@ def _paths(
     return len(ways)
 
 
-def by_networkx(drawn: DrawnRelease, direction: Direction, sabs: set[str] | None) -> Hops:
-    """Hops of all pairs with a path."""
-    if direction == "vertical":
-        up, down = (by_networkx(drawn, way, sabs) for way in ("up", "down"))
-        return {pair: min(up.get(pair, hops), hops) for pair, hops in (up | down).items()}
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_nodes_from(drawn.nodes)
-    graph.add_edges_from(drawn.hops(direction, sabs))
-    return {(a, b): hops for a, of_a in nx.all_pairs_shortest_path_length(graph) for b, hops in of_a.items()}
+def _by_networkx(drawn: DrawnRelease, direction: Direction, sabs: set[str] | None) -> Hops:
+    edges = list(drawn.hops("up", sabs))
+    hops = distances_by_networkx(edges, drawn.nodes, direction)
+    return {(a, b): number for a, of_a in hops.items() for b, number in of_a.items()}
 
 
 def _by_sql(drawn: DrawnRelease, direction: Direction, sabs: set[str] | None) -> Hops:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from collections_made import networkx_distance
 from cuihop import (
     ConceptGraph,
     Dataset,
@@ -29,7 +30,6 @@ from cuihop_server import running_service
 from cuihop_service.graph_holder import ServedGraph
 from drills.drawn_release import DrawnRelease, drawn_release
 from drills.drill import Case, Found, Setting
-from drills.one_answer import by_networkx
 from literal_algorithms import ndcg_of_each_query, nn_iou_by_similarity, weighted_nn_iou
 from literal_algorithms import nn_iou as literal_nn_iou
 from literal_similarity import LiteralHierarchy
@@ -112,12 +112,8 @@ def _images(drawn: DrawnRelease, rng: random.Random) -> Sets:
 
 
 def _gain(drawn: DrawnRelease, conditions: Conditions) -> Gain:
-    hops = by_networkx(drawn, conditions.direction, None)
+    distance = networkx_distance(drawn.nodes, sorted(drawn.edges), conditions.direction)
     n, lam, _, weight = conditions
-
-    def distance(a: str, b: str) -> int | None:
-        return 0 if a == b else hops.get((a, b))
-
     if weight == "constant":
         return lambda A, B: literal_nn_iou(A, B, distance, n, lam)
     if weight == "hops":

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from drills import damaged_files, faults_of_files, one_evaluation, relations
-from drills.drill import DRILLS, Found, Setting
+from drills.drill import DRILLS, Drill, Found, Setting
 from drills.page import defects
 from drills.processes import Chosen, results
 
@@ -31,11 +31,9 @@ def found_by(name: str, cases: int, folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("drill", IN_PROCESS, ids=lambda drill: drill.name)
-def test_a_case_is_the_same_whenever_it_runs_and_finds_nothing(drill: object, tmp_path: Path) -> None:
-    name = drill.name  # type: ignore[attr-defined]
-    chosen = next(one for one in DRILLS if one.name == name)
-    alone = dict(results(Chosen(chosen, 7, range(1, 2), True), 1))
-    several = dict(results(Chosen(chosen, 7, range(2), True), 1))
+def test_a_case_is_the_same_whenever_it_runs_and_finds_nothing(drill: Drill) -> None:
+    alone = dict(results(Chosen(drill, 7, range(1, 2), True), 1))
+    several = dict(results(Chosen(drill, 7, range(2), True), 1))
     assert several[1] == alone[1]
     assert [found.wrong for found in several.values()] == [[], []]
     assert all(found.tried for found in several.values())

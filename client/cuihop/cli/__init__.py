@@ -103,10 +103,11 @@ def main() -> None:
     except OSError as error:
         if error.filename is not None or error.errno not in _NOT_WRITTEN:  # files have errors of their own
             raise
-        print_error(f"standard output or standard error cannot be written: {error.strerror}")
+        failure = OutputError(f"standard output or standard error cannot be written: {error.strerror}")
+        print_error(str(failure))
         for stream in (sys.stdout, sys.stderr):  # what is left in their buffers
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        sys.exit(next(code for code, kind, _ in EXIT_CODES if kind is OutputError))
+        sys.exit(exit_code(failure))
     except SystemExit as stop:
         if stop.code == INTERRUPTED:
             print_error("interrupted; nothing was half-written")
