@@ -184,7 +184,7 @@ def with_names(tables: GraphTables, rows: NameRows, concepts: ConceptNumbers, op
     """The tables with the names of each concept, chosen and sorted. Frees the memory of ``rows``."""
     offsets = bounds_of(rows.lengths)
     counts = np.zeros(len(concepts), dtype=np.int32)
-    selected, sab_sets, sets, suppressed = _chosen(rows, offsets, concepts, options, counts)
+    selected, sab_sets, sets, suppressed = _selected_names(rows, offsets, concepts, options, counts)
     new_offsets = bounds_of(rows.lengths[selected])
     texts = StringTable(new_offsets, np.empty(int(new_offsets[-1]), dtype=np.uint8))
     names.gather(offsets, np.frombuffer(rows.blob, dtype=np.uint8), selected, texts.offsets, texts.blob)
@@ -203,7 +203,7 @@ def with_names(tables: GraphTables, rows: NameRows, concepts: ConceptNumbers, op
     )
 
 
-def _chosen(
+def _selected_names(
     rows: NameRows, offsets: Int64, concepts: ConceptNumbers, options: LoadOptions, counts: Int32
 ) -> tuple[Int64, Int32, Int32, int]:
     """The rows of the names chosen, their sets of vocabularies, all sets, and the number of suppressed names.
