@@ -26,7 +26,7 @@ watched: list[Watched] = []
 """Programs that no test has ended."""
 
 
-def wait_for(true: Callable[[], object], seconds: float = 60.0) -> float:
+def wait_for(true: Callable[[], object], seconds: float = 300.0) -> float:
     """Seconds until it is so. The test fails, with the logs, after that time, or once a program has ended by itself.
 
     Args:
