@@ -7,8 +7,9 @@ distances published by others, and graphs that can be checked by eye.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -28,14 +29,12 @@ from examples import examples
 from hierarchy_contract import HierarchyContract
 from neo4j_server import typed_graph
 from opaque_identifiers import IDENTIFIERS, opaque_graph
-from real_graphs import isa_edges, parent_child_edges, published_distances, semantic_network
+from real_graphs import edges_of_rrf_open, isa_edges, parent_child_edges, published_distances, semantic_network
 
 Adapt = Callable[[SnapshotGraph], ConceptGraph]
 
 
-def oracle(
-    edges: list[tuple[str, str]] | set[tuple[str, str]], direction: Direction, nodes: Sequence[str] = ()
-) -> nx.DiGraph[str]:
+def oracle(edges: Iterable[tuple[str, str]], direction: Direction, nodes: Iterable[str] = ()) -> nx.DiGraph[str]:
     """The graph whose forward edges are the hops of that direction, any, up or down."""
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(nodes)
@@ -47,7 +46,7 @@ def oracle(
 
 
 def distances_by_networkx(
-    edges: list[tuple[str, str]], nodes: list[str], direction: Direction
+    edges: Sequence[tuple[str, str]], nodes: Sequence[str], direction: Direction
 ) -> dict[str, dict[str, int]]:
     if direction == "vertical":
         up, down = (distances_by_networkx(edges, nodes, way) for way in ("up", "down"))
@@ -57,6 +56,47 @@ def distances_by_networkx(
         }
     graph = oracle(edges, direction, nodes)
     return {source: dict(lengths) for source, lengths in nx.all_pairs_shortest_path_length(graph)}
+
+
+Edges = tuple[tuple[str, str], ...]
+
+distances_of_small_graphs = lru_cache(4_000)(distances_by_networkx)
+"""Every adapter gets the same random graphs; their distances take longer than an adapter's answers."""
+
+
+@lru_cache(20_000)
+def all_paths_by_networkx(
+    edges: Edges, nodes: tuple[str, ...], direction: Direction, a: str, b: str
+) -> list[list[str]]:
+    return sorted(nx.all_shortest_paths(oracle(edges, direction, nodes), a, b))
+
+
+@cache
+def distances_of_the_nci_sample(
+    read: Callable[[str], frozenset[tuple[str, str]]],
+) -> tuple[list[tuple[str, str]], dict[Direction, list[int | None]]]:
+    """Random pairs, and the distances of each direction."""
+    edges = sorted(read("rrf/nci_sample_level0"))
+    nodes = sorted({cui for edge in edges for cui in edge})
+    rng = random.Random(2)
+    pairs = [(rng.choice(nodes), rng.choice(nodes)) for _ in range(1500)]
+    expected: dict[Direction, list[int | None]] = {}
+    for direction in DIRECTIONS:
+        lengths = distances_by_networkx(edges, nodes, direction)
+        expected[direction] = [lengths[a].get(b) for a, b in pairs]
+    return pairs, expected
+
+
+@cache
+def distances_of_air() -> tuple[list[tuple[str, str]], list[int | None], tuple[int, str, str]]:
+    """Random pairs, their undirected distances, and the largest distance of all with its pair."""
+    edges = parent_child_edges("rrf/air")
+    nodes = sorted({cui for edge in edges for cui in edge})
+    undirected = distances_by_networkx(sorted(edges), nodes, "any")
+    rng = random.Random(1)
+    pairs = [(rng.choice(nodes), rng.choice(nodes)) for _ in range(2000)]
+    farthest = max((d, a, b) for a, row in undirected.items() for b, d in row.items())
+    return pairs, [undirected[a].get(b) for a, b in pairs], farthest
 
 
 @st.composite
@@ -695,26 +735,18 @@ class ConceptGraphContract(HierarchyContract):
         edges = parent_child_edges("rrf/air")
         with adapt(SnapshotGraph.of(edges, relations=["par-chd"], identifiers="cui")) as graph:
             assert (graph.release.concepts, graph.release.edges) == (623, 1176)
-            nodes = sorted({cui for edge in edges for cui in edge})
-            undirected = distances_by_networkx(sorted(edges), nodes, "any")
-            rng = random.Random(1)
-            pairs = [(rng.choice(nodes), rng.choice(nodes)) for _ in range(2000)]
-            assert graph.distances(pairs) == [undirected[a].get(b) for a, b in pairs]
-            farthest = max((d, a, b) for a, row in undirected.items() for b, d in row.items())
+            pairs, undirected, farthest = distances_of_air()
+            assert graph.distances(pairs) == undirected
             assert farthest[0] == 6
             assert graph.distance(farthest[1], farthest[2]) == 6
             assert graph.distance(farthest[1], farthest[2], max_hops=5) is None
 
     @pytest.mark.parametrize("read", [isa_edges, parent_child_edges])
-    def test_nci_sample_with_its_cycles(self, adapt: Adapt, read: Callable[[str], set[tuple[str, str]]]) -> None:
-        edges = sorted(read("rrf/nci_sample_level0"))
-        nodes = sorted({cui for edge in edges for cui in edge})
-        rng = random.Random(2)
-        pairs = [(rng.choice(nodes), rng.choice(nodes)) for _ in range(1500)]
-        with adapt(SnapshotGraph.of(edges)) as graph:
+    def test_nci_sample_with_its_cycles(self, adapt: Adapt, read: Callable[[str], frozenset[tuple[str, str]]]) -> None:
+        pairs, expected = distances_of_the_nci_sample(read)
+        with adapt(SnapshotGraph.of(read("rrf/nci_sample_level0"))) as graph:
             for direction in DIRECTIONS:
-                expected = distances_by_networkx(edges, nodes, direction)
-                assert graph.distances(pairs, direction=direction) == [expected[a].get(b) for a, b in pairs]
+                assert graph.distances(pairs, direction=direction) == expected[direction]
 
     every_published = 1
     """Step through the published distances: all, unless each takes a query of a database."""
@@ -722,7 +754,7 @@ class ConceptGraphContract(HierarchyContract):
     def test_published_distances(self, adapt: Adapt) -> None:
         published = published_distances()[:: self.every_published]
         pairs = [(a, b) for a, b, _, _ in published]
-        with adapt(SnapshotGraph.of(isa_edges("rrf_open"), identifiers="cui")) as graph:
+        with adapt(edges_of_rrf_open()) as graph:
             assert (graph.release.concepts, graph.release.edges) == (26_693, 64_583)
             assert graph.distances(pairs) == [undirected for _, _, undirected, _ in published]
             assert graph.distances(pairs, direction="up") == [up for _, _, _, up in published]
@@ -743,9 +775,9 @@ class ConceptGraphContract(HierarchyContract):
     def test_many_threads_get_the_same_answers(self, adapt: Adapt) -> None:
         published = published_distances()
         parts = [published[i::16] for i in range(16)] * 4
-        with adapt(SnapshotGraph.of(isa_edges("rrf_open"), identifiers="cui")) as graph:
+        with adapt(edges_of_rrf_open()) as graph:
 
-            def ask(part: list[tuple[str, str, int | None, int | None]]) -> int:
+            def ask(part: Sequence[tuple[str, str, int | None, int | None]]) -> int:
                 wrong = 0
                 for a, b, undirected, up in part[: self.pairs_a_thread]:
                     wrong += graph.distance(a, b) != undirected
@@ -778,7 +810,8 @@ def check_against_networkx(
     graph: ConceptGraph, nodes: list[str], edges: list[tuple[str, str]], direction: Direction, bound: int
 ) -> None:
     """Everything a graph answers about distances, for all pairs of a small graph."""
-    expected = distances_by_networkx(edges, nodes, direction)
+    drawn = tuple(edges), tuple(nodes)
+    expected = distances_of_small_graphs(*drawn, direction)
     pairs = [(a, b) for a in nodes for b in nodes]
     true = [expected[a].get(b) for a, b in pairs]
     assert graph.distances(pairs, direction=direction) == true
@@ -794,7 +827,7 @@ def check_against_networkx(
         part = slice(int(pack.indptr[row]), int(pack.indptr[row + 1]))
         held = {nodes[c]: int(d) for c, d in zip(pack.indices[part], pack.hops[part], strict=True)}
         assert held == {cui: d for cui, d in expected[node].items() if d <= bound}
-    upwards = distances_by_networkx(edges, nodes, "up")
+    upwards = distances_of_small_graphs(*drawn, "up")
     for number, (a, b) in enumerate(pairs[:: max(1, len(pairs) // 12)]):
         path = graph.path(a, b, direction=direction)
         if expected[a].get(b) is None:
@@ -806,7 +839,7 @@ def check_against_networkx(
         searched = direction
         if direction == "vertical":
             searched = "up" if upwards[a].get(b) == expected[a][b] else "down"
-        ranked = sorted(nx.all_shortest_paths(oracle(edges, searched, nodes), a, b))
+        ranked = all_paths_by_networkx(*drawn, searched, a, b)
         assert (list(path.cuis), path.which, path.total) == (ranked[0], 1, len(ranked))
         if number % 3 == 0:
             check_all_paths(graph.paths(a, b, direction=direction), ranked, edges, direction)
@@ -823,7 +856,7 @@ def check_against_networkx(
             edge = (here, step.cui) if step.relation == "parent" else (step.cui, here)
             assert edge in edges
             here = step.cui
-    above = {node: distances_by_networkx(edges, [node], "up")[node] for node in nodes[:2]}
+    above = {node: upwards[node] for node in nodes[:2]}
     if len(above) == 2:
         a, b = above
         shared = sorted((above[a][c] + above[b][c], c) for c in above[a] if c in above[b])

@@ -39,6 +39,7 @@ from dask_servers import dask_servers
 from demonstration import demonstration
 from examples import register_profiles
 from interpreted_ranx import ranx
+from leftovers import kill_programs_at_the_end
 from neo4j_server import killable_neo4j, neo4j_server
 from program_run import program
 from redis_server import killable_redis, redis_server
@@ -93,6 +94,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of a job in the background; programs would inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.stash[_LEFT_OUT] = {}
+    kill_programs_at_the_end()
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

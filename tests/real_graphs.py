@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
+from cuihop import SnapshotGraph
+from cuihop.snapshot.file import Sections
 from shared_data import shared
 
 
@@ -16,7 +19,8 @@ def rows(path: Path) -> Iterator[list[str]]:
             yield line.rstrip("\n").split("|")
 
 
-def isa_edges(folder: str) -> set[tuple[str, str]]:
+@cache
+def isa_edges(folder: str) -> frozenset[tuple[str, str]]:
     """(child, parent) of all isa and inverse_isa rows of an MRREL, self-loops left out."""
     edges = set()
     for row in rows(shared(f"{folder}/MRREL.RRF.gz")):
@@ -24,10 +28,11 @@ def isa_edges(folder: str) -> set[tuple[str, str]]:
             edges.add((row[4], row[0]))
         elif row[7] == "inverse_isa":
             edges.add((row[0], row[4]))
-    return {(child, parent) for child, parent in edges if child != parent}
+    return frozenset((child, parent) for child, parent in edges if child != parent)
 
 
-def parent_child_edges(folder: str) -> set[tuple[str, str]]:
+@cache
+def parent_child_edges(folder: str) -> frozenset[tuple[str, str]]:
     """(child, parent) of all CHD and PAR rows of an MRREL, self-loops left out."""
     edges = set()
     for row in rows(shared(f"{folder}/MRREL.RRF.gz")):
@@ -35,15 +40,26 @@ def parent_child_edges(folder: str) -> set[tuple[str, str]]:
             edges.add((row[4], row[0]))
         elif row[3] == "PAR":
             edges.add((row[0], row[4]))
-    return {(child, parent) for child, parent in edges if child != parent}
+    return frozenset((child, parent) for child, parent in edges if child != parent)
 
 
-def published_distances() -> list[tuple[str, str, int | None, int | None]]:
+def edges_of_rrf_open() -> SnapshotGraph:
+    """Another graph at each call, of the isa edges of rrf_open."""
+    return SnapshotGraph(_sections_of_rrf_open())
+
+
+@cache
+def _sections_of_rrf_open() -> Sections:
+    return SnapshotGraph.of(isa_edges("rrf_open"), identifiers="cui").sections
+
+
+@cache
+def published_distances() -> tuple[tuple[str, str, int | None, int | None], ...]:
     """Pairs of rrf_open with their undirected and upward distances, as NetworkX found them."""
     with gzip.open(shared("rrf_open/pair_distances.tsv.gz"), "rt", encoding="utf-8") as file:
         next(file)
         fields = [line.rstrip("\n").split("\t") for line in file]
-    return [(a, b, _hops(undirected), _hops(up)) for a, b, undirected, up in fields]
+    return tuple((a, b, _hops(undirected), _hops(up)) for a, b, undirected, up in fields)
 
 
 def _hops(text: str) -> int | None:

@@ -295,7 +295,7 @@ def test_a_cluster_over_tls_by_the_settings_of_dask(tmp_path: Path, monkeypatch:
     settings = {f"DASK_DISTRIBUTED__COMM__TLS__{name.replace('.', '__').replace('-', '_').upper()}": value
                 for name, value in tls.items()}  # fmt: skip
     with DaskServers(tmp_path, "tls", {**TESTS, **settings}) as servers:
-        servers.start_worker("--protocol", "tls")
+        servers.start_worker("--protocol", "tls", "--no-nanny")
         assert servers.address.startswith("tls://")
         with (
             pytest.raises(ClusterError, match="no Dask scheduler can be reached"),

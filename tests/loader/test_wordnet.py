@@ -173,8 +173,7 @@ def test_wordnet_has_the_edges_of_its_files_and_distances_of_networkx(real: Mapp
     assert isinstance(graph, SnapshotGraph)
     expected = raw_edges(wordnet(), "noun") | raw_edges(wordnet(), "verb")
     assert edges(loaded) == expected  # type: ignore[arg-type]
-    upward = nx.DiGraph(expected)
-    either = upward.to_undirected(as_view=True)
+    upward, either = nx.DiGraph(expected), nx.Graph(expected)
     drawn = random.Random(30)
     nodes = sorted(upward)
     for start in drawn.sample(nodes, 4):

@@ -12,7 +12,7 @@ from unittest import mock
 
 import pytest
 
-from cuihop.errors import GraphUnavailable, InputError, LimitExceeded, QueryTimedOut
+from cuihop.errors import CuihopError, GraphUnavailable, InputError, LimitExceeded, QueryTimedOut
 from cuihop.neo4j_graph import curator_query as module
 from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 from cuihop.neo4j_graph.curator_query import curator_query
@@ -145,6 +145,19 @@ def test_a_server_that_is_gone_is_asked_with_pauses(monkeypatch: pytest.MonkeyPa
         lost.set_exception(GraphUnavailable("the server is gone"))
         module._TimedRead(connection, 1.0).end(lost)
     assert 1 < asked.call_count <= 6  # after 0, 0.1, 0.3, 0.7 and 1.5 s
+
+
+@pytest.mark.parametrize("busy", [QueryTimedOut("a busy server"), LimitExceeded("a busy server")])
+def test_a_server_too_busy_to_say_whether_it_still_works_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch, busy: CuihopError
+) -> None:
+    with Neo4jConnection(Neo4jSettings("bolt://127.0.0.1:1", password="x")) as connection:  # noqa: S106
+        asked = mock.Mock(side_effect=[busy, 1, busy, 0])
+        monkeypatch.setattr(connection, "end", asked)
+        ended: Future[None] = Future()
+        ended.set_result(None)
+        module._TimedRead(connection, 1.0).end(ended)
+    assert asked.call_count == 4
 
 
 TOO_LARGE = {

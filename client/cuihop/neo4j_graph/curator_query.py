@@ -314,6 +314,8 @@ class _TimedRead:
             except GraphUnavailable:
                 if time.monotonic() > given_up:  # the server is gone, and its work with it
                     return
+            except (QueryTimedOut, LimitExceeded):  # it has too much to do to say
+                given_up = time.monotonic() + _GIVE_UP_SECONDS
             if done.done():  # a wait for it would be over at once
                 time.sleep(pause)
             else:
