@@ -6,12 +6,17 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
+import typer
 
-from cuihop.cli import main
+from cuihop.cli import application, main
 
-__all__ = ["Done", "Run", "imported_by", "program"]
+__all__ = ["Done", "Run", "built_once", "imported_by", "program"]
+
+_build = application.application
+_built: dict[object, Any] = {}
 
 
 @dataclass
@@ -26,12 +31,27 @@ class Done:
 Run = Callable[..., Done]
 
 
+def built_once(patched: pytest.MonkeyPatch) -> None:
+    """Let `main` build a command once: each time takes longer than most answers."""
+
+    def kept(arguments: tuple[str, ...]) -> Any:
+        missing = frozenset(name for name, module in sys.modules.copy().items() if module is None)
+        listed = [*arguments[:1]] in application._LISTING
+        key = (tuple(application._selected(arguments).items()), listed, missing)
+        if key not in _built:
+            _built[key] = typer.main.get_command(_build(arguments))
+        return _built[key]
+
+    patched.setattr(application, "application", kept)
+
+
 @pytest.fixture
 def program(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs ``cuihop`` with some arguments."""
 
     def run(*arguments: object) -> Done:
         monkeypatch.setattr(sys, "argv", ["cuihop", *map(str, arguments)])
+        built_once(monkeypatch)
         with pytest.raises(SystemExit) as stop:
             main()
         captured = capsys.readouterr()

@@ -64,7 +64,7 @@ class OboFile(TermFile):
             lines.append(line if used else b"")
         while True:
             try:
-                return fastobo.loads(b"\n".join([*lines, b""]).decode())
+                return fastobo.loads(b"\n".join([*lines, b""]).decode(), threads=1)  # more only cost, for one stanza
             except SyntaxError as error:
                 row = min((error.lineno or 1), len(lines)) - 1
                 expected = error.msg.removeprefix("expected ")

@@ -18,6 +18,7 @@ import pytest
 
 import cuihop
 from cuihop import SnapshotGraph
+from cuihop.annotated_texts import documents
 from cuihop.annotated_texts.bulk import AnnotationSummary, annotate_texts, unfinished_path
 from cuihop.annotated_texts.documents import AnnotatedDocument, DocumentRows
 from cuihop.annotated_texts.reading import open_texts
@@ -30,7 +31,8 @@ from cuihop_server import running_service
 from example_graph import example_graph
 from waiting import wait_for
 
-LINES = 20_000
+A_BLOCK, A_BLOCK_OF_THE_PROGRAM = 512, documents._TEXTS_A_BLOCK
+LINES = 2_500
 UNFINISHED = ("concepts.csv.unfinished-part", "spans.csv.unfinished-part", "concepts.csv.unfinished")
 FORMS: list[SpansFormat] = ["csv", "jsonl", "pubtator", "brat"]
 
@@ -38,6 +40,14 @@ FORMS: list[SpansFormat] = ["csv", "jsonl", "pubtator", "brat"]
 @pytest.fixture(scope="module")
 def graph() -> SnapshotGraph:
     return example_graph()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_blocks() -> Iterator[None]:
+    """Blocks of fewer texts: how many blocks there are matters here, and not how long they are."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(documents, "_TEXTS_A_BLOCK", A_BLOCK)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +140,16 @@ def test_a_run_goes_on_from_any_point(
 
 
 @pytest.mark.slow
-def test_a_killed_program_goes_on(whole: dict[str, bytes], texts: Path, graph: SnapshotGraph, tmp_path: Path) -> None:
+def test_a_killed_program_goes_on(
+    texts: Path, graph: SnapshotGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "_TEXTS_A_BLOCK", A_BLOCK_OF_THE_PROGRAM)
+    content = texts.read_bytes() * 2
+    long = tmp_path / "long.txt"
+    long.write_bytes(content)
+    once = tmp_path / "once"
+    once.mkdir()
+    run(long, graph, once)
     graph.save(tmp_path / "graph.cuihop")
     pipe = tmp_path / "texts.txt"
     os.mkfifo(pipe)
@@ -143,14 +162,14 @@ def test_a_killed_program_goes_on(whole: dict[str, bytes], texts: Path, graph: S
     program = subprocess.Popen(arguments, stderr=subprocess.PIPE)
     part = folder / "concepts.csv.unfinished-part"
     with pipe.open("wb") as end:
-        end.write(texts.read_bytes()[:-10])  # the last block never comes
+        end.write(content[:-10])  # the last block never comes
         end.flush()
         wait_for(lambda: program.poll() is not None or (part.exists() and part.stat().st_size))
         program.send_signal(signal.SIGKILL)
         program.communicate()
     assert program.returncode == -signal.SIGKILL
-    account = run(texts, graph, folder)
-    assert contents(folder) == whole
+    account = run(long, graph, folder)
+    assert contents(folder) == contents(once)
     assert account.resumed > 0
 
 
@@ -160,7 +179,7 @@ def test_every_format_goes_on_to_the_same_bytes(
     form: SpansFormat, texts: Path, graph: SnapshotGraph, tmp_path: Path
 ) -> None:
     short = tmp_path / "texts.txt"
-    short.write_bytes(b"".join(texts.read_bytes().splitlines(keepends=True)[:4100]))
+    short.write_bytes(b"".join(texts.read_bytes().splitlines(keepends=True)[: A_BLOCK + 4]))
     once, twice = tmp_path / "once", tmp_path / "twice"
     once.mkdir()
     twice.mkdir()
@@ -264,6 +283,7 @@ def test_a_service_gives_the_same_bytes(
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_texts(graph: SnapshotGraph) -> None:
     """Texts come from a generator, go to a stream that forgets them, and never wait in large numbers."""
+    texts = 50 * A_BLOCK
     taken = written = 0
     most = 0
 
@@ -276,11 +296,11 @@ def test_memory_does_not_grow_with_the_texts(graph: SnapshotGraph) -> None:
 
     def rows() -> Iterator[tuple[int, AnnotatedDocument]]:
         nonlocal taken
-        for number in range(1, 200_001):
+        for number in range(1, texts + 1):
             taken = number
             yield number, AnnotatedDocument(str(number), "Head")
 
     source = DocumentRows("memory", "", rows(), RowErrors("memory"))
     account = annotate_texts(source, graph, cast(BinaryIO, Forgetful()), resources=Resources(2))
-    assert account.texts == 200_000
-    assert most < 50_000
+    assert account.texts == texts
+    assert most < texts // 4

@@ -22,11 +22,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-import typer.main
 
 import cuihop
 from collection.wrong_inputs import CLEAN, FORMS, IMAGES, IN_MEMORY, SETS, IfNamed, Right
-from cuihop.cli import application, main
+from cuihop.cli import main
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Judgements
@@ -42,6 +41,7 @@ from cuihop.rankings.in_memory import embedding_ranking, neighbour_ranking
 from cuihop.rankings.reading import read_ranking, read_ranking_in_blocks, read_run
 from cuihop.relevance.baselines import top_k
 from example_graph import example_graph
+from program_run import built_once
 
 NAMES = tuple(IMAGES)
 GRAPH = example_graph()
@@ -232,10 +232,8 @@ CELLS = {door: [name for name, form in FORMS[door.kind].items() if fits(door, fo
 
 @pytest.fixture(scope="module", autouse=True)
 def program_built_once() -> Iterator[None]:
-    """The program is built once for each command: its thousand runs here would take four times as long."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(application, "application", cache(application.application))
-        patched.setattr(typer.main, "get_command", cache(typer.main.get_command))
+        built_once(patched)
         yield
 
 

@@ -15,6 +15,8 @@ from cuihop.errors import InputError
 from cuihop.evaluation.test_vectors import TestVectors, installed_vectors, read_values
 from program_run import Run
 
+EXACT = ("IoU", "nn-IoU", "nn-F1")
+
 
 @pytest.fixture(scope="module")
 def vectors() -> TestVectors:
@@ -34,12 +36,12 @@ def test_the_literal_algorithms_write_the_same_bytes() -> None:
 
 @pytest.mark.slow
 def test_every_way_of_the_library_satisfies_them(vectors: TestVectors) -> None:
-    assert vectors.verify() == []
+    assert only(vectors, *{case["measure"] for case in vectors.cases}.difference(EXACT)).verify() == []
 
 
 @pytest.mark.slow
 def test_pairs_and_collections_have_the_very_bits(vectors: TestVectors) -> None:
-    assert dataclasses.replace(only(vectors, "IoU", "nn-IoU", "nn-F1"), tolerance=0.0).verify() == []
+    assert dataclasses.replace(only(vectors, *EXACT), tolerance=0.0).verify() == []
 
 
 def test_identifiers_of_values_are_distinct(vectors: TestVectors) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Browser
 
-from browser import SCREENSHOTS, browser
+from browser import browser, keep_picture
 from cuihop import SnapshotGraph
 from cuihop.graph import Concept, Neighbour, Neighbourhood, Path, Step
 from cuihop.notebooks.graph_html import boxes_svg, path_grid
@@ -92,11 +92,10 @@ def test_a_kernel_shows_each_answer(answers: list[dict[str, str]]) -> None:
 
 
 def test_a_browser_shows_boxes_that_do_not_overlap(answers: list[dict[str, str]], browser: Browser) -> None:
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page = browser.new_page(viewport={"width": 900, "height": 1200})
     parts = [data.get("text/html") or data["image/svg+xml"] for data in answers]
     page.set_content("<!doctype html><meta charset=utf-8>" + "<hr>".join(parts))
-    page.screenshot(path=SCREENSHOTS / "notebook.png", full_page=True)
+    keep_picture(page, "notebook")
     for svg in page.locator("svg").all():
         boxes = [box.bounding_box() for box in svg.locator("g > rect").all()]
         assert len(boxes) == 4

@@ -8,7 +8,8 @@ import socket
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from cuihop_service.servers import connections_each
 from example_graph import example_graph
 from guarded_service import A, B
 from served_program import program
-from waiting import wait_for
+from waiting import wait_for, wait_until_still
 
 HEAD = f"GET /v1/distance?a={A}&b={B} HTTP/1.1\r\nHost: x\r\n".encode()
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
@@ -131,27 +132,57 @@ except InputError as error:
 # Both ports
 
 
+@dataclass
+class Small:
+    """A `cuihop serve` with 600 file descriptors, which tests use one after another: its ports and its log."""
+
+    http: int
+    grpc: int
+    log: Path
+    files: Callable[[], int]
+    at_rest: int
+
+
 @contextlib.contextmanager
-def small_program(store: Path, folder: Path, descriptors: int, *arguments: str) -> Iterator[tuple[int, int, Path]]:
-    """`cuihop serve` with this number of file descriptors, on the ports that are given."""
-
+def small_program(folder: Path, *arguments: str) -> Iterator[Small]:
     def little() -> None:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (600, 600))
 
+    path = folder / "graph.cuihop"
+    example_graph().save(path)
+    (folder / "keys.json").write_text('{"version": 1, "keys": []}')
+    (folder / "keys.json").chmod(0o600)
     flags = ("--host", "0.0.0.0", "--keys-file", str(folder / "keys.json"), *arguments)  # noqa: S104
-    with program(store, folder, *flags, limit=little) as running:
+    with program(path, folder, *flags, limit=little) as running:
         http, grpc_port = (int(address.rpartition(":")[2]) for address in (running.http, running.grpc))
-        yield http, grpc_port, running.log
+
+        def files() -> int:
+            """The open connections and other files of the workers."""
+            return sum(len([*Path(f"/proc/{worker}/fd").iterdir()]) for worker in running.workers())
+
+        assert (alive(http), grpc_status(grpc_port)) == (200, grpc.StatusCode.UNAUTHENTICATED)
+        yield Small(http, grpc_port, running.log, files, wait_until_still(files))
         assert running.stop() == 0
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    path = tmp_path / "graph.cuihop"
-    example_graph().save(path)
-    (tmp_path / "keys.json").write_text('{"version": 1, "keys": []}')
-    (tmp_path / "keys.json").chmod(0o600)
-    return path
+def without_callers(small: Small) -> Small:
+    """The program, once the connections of the test before are closed there too."""
+    wait_for(lambda: small.files() <= small.at_rest)
+    return small
+
+
+@pytest.fixture(scope="module")
+def of_any_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Small]:
+    with small_program(tmp_path_factory.mktemp("any")) as small:
+        yield small
+
+
+@pytest.fixture(scope="module")
+def of_a_proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Small]:
+    """A program with little room, and a proxy at 127.0.0.4."""
+    settings = ("--connections", "80", "--address-connections", "15", "--proxies", "127.0.0.4")
+    with small_program(tmp_path_factory.mktemp("proxy"), *settings) as small:
+        yield small
 
 
 @contextlib.contextmanager
@@ -205,65 +236,59 @@ def open_ends(connections: list[socket.socket]) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", [b"", PREFACE], ids=["silent", "HTTP/2"])
-def test_connections_on_the_grpc_port_take_nothing_from_http(store: Path, tmp_path: Path, first: bytes) -> None:
-    with small_program(store, tmp_path, 600) as (http_port, grpc_port, _), held(grpc_port, 800, first) as connections:
+def test_connections_on_the_grpc_port_take_nothing_from_http(of_any_address: Small, first: bytes) -> None:
+    small = without_callers(of_any_address)
+    with held(small.grpc, 800, first) as connections:
         for _ in range(5):
-            assert alive(http_port) == 200
-            assert alive(http_port, "127.0.0.1") == 200
+            assert alive(small.http) == 200
+            assert alive(small.http, "127.0.0.1") == 200
         wait_for(lambda: open_ends(connections) <= 70)
 
 
 @pytest.mark.slow
-def test_a_name_of_two_addresses_has_one_bound_on_the_grpc_port(store: Path, tmp_path: Path) -> None:
+def test_a_name_of_two_addresses_has_one_bound_on_the_grpc_port(tmp_path: Path) -> None:
     settings = ("--connections", "40", "--host", "localhost", "--proxies", "127.0.0.0/8", "--proxies", "::/0")
-    with small_program(store, tmp_path, 600, *settings) as (http_port, grpc_port, _):
+    with small_program(tmp_path, *settings) as small:
         connections = []
         with contextlib.ExitStack() as all_of_them:
             for address in ("127.0.0.1", "::1"):
                 with contextlib.suppress(OSError):  # a machine may have no IPv6
-                    connections += [all_of_them.enter_context(socket.create_connection((address, grpc_port), 10))
+                    connections += [all_of_them.enter_context(socket.create_connection((address, small.grpc), 10))
                                     for _ in range(60)]  # fmt: skip
             for connection in connections:
                 with contextlib.suppress(OSError):
                     connection.sendall(PREFACE)
             wait_for(lambda: open_ends(connections) <= 40)
             assert open_ends(connections) >= 20
-            assert alive(http_port, "127.0.0.1") == 200
+            assert alive(small.http, "127.0.0.1") == 200
 
 
 @pytest.mark.slow
-def test_one_address_shuts_nobody_out_of_the_grpc_port(store: Path, tmp_path: Path) -> None:
-    settings = ("--connections", "80", "--address-connections", "15")
-    with small_program(store, tmp_path, 600, *settings) as (_, grpc_port, log):
-        with held(grpc_port, 60, PREFACE, "127.0.0.2") as many, held(grpc_port, 5, PREFACE, "127.0.0.3") as few:
-            wait_for(lambda: open_ends(many) == 15)
-            assert grpc_status(grpc_port) == grpc.StatusCode.UNAUTHENTICATED
-            assert open_ends(many) == 15
-            assert open_ends(few) == 5
-        assert "gRPC connections too many were closed" in log.read_text()
+def test_one_address_shuts_nobody_out_of_the_grpc_port(of_a_proxy: Small) -> None:
+    small = without_callers(of_a_proxy)
+    with held(small.grpc, 60, PREFACE, "127.0.0.2") as many, held(small.grpc, 5, PREFACE, "127.0.0.3") as few:
+        wait_for(lambda: open_ends(many) == 15)
+        assert grpc_status(small.grpc) == grpc.StatusCode.UNAUTHENTICATED
+        assert open_ends(many) == 15
+        assert open_ends(few) == 5
+    assert "gRPC connections too many were closed" in small.log.read_text()
 
 
 @pytest.mark.slow
-def test_a_proxy_may_hold_all_connections_of_the_grpc_port(store: Path, tmp_path: Path) -> None:
-    settings = ("--connections", "80", "--address-connections", "15", "--proxies", "127.0.0.2")
-    with (
-        small_program(store, tmp_path, 600, *settings) as (_, grpc_port, _),
-        held(grpc_port, 60, PREFACE, "127.0.0.2") as many,
-        held(grpc_port, 20, PREFACE, "127.0.0.3") as others,
-    ):
+def test_a_proxy_may_hold_all_connections_of_the_grpc_port(of_a_proxy: Small) -> None:
+    port = without_callers(of_a_proxy).grpc
+    with held(port, 60, PREFACE, "127.0.0.4") as many, held(port, 20, PREFACE, "127.0.0.3") as others:
         wait_for(lambda: open_ends(others) == 15)
         assert open_ends(many) == 60
 
 
 @pytest.mark.slow
-def test_half_open_heads_of_one_address_shut_nobody_out(store: Path, tmp_path: Path) -> None:
-    with (
-        small_program(store, tmp_path, 600) as (http_port, grpc_port, _),
-        held(http_port, 800, HEAD) as connections,
-    ):
-        assert alive(http_port) == 200
+def test_half_open_heads_of_one_address_shut_nobody_out(of_any_address: Small) -> None:
+    small = without_callers(of_any_address)
+    with held(small.http, 800, HEAD) as connections:
+        assert alive(small.http) == 200
         assert open_ends(connections) <= 70
-        assert grpc_status(grpc_port) == grpc.StatusCode.UNAUTHENTICATED
+        assert grpc_status(small.grpc) == grpc.StatusCode.UNAUTHENTICATED
 
 
 @pytest.fixture
