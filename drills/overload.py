@@ -34,7 +34,7 @@ _REFUSALS = ("RateLimited", "QueryTimedOut", "GraphUnavailable")
 _ENOUGH = 5
 """Requests of a client that starves if none is answered."""
 _LEAKED = 64 << 20  # bytes; less may be left of the buffers of many connections
-_SPARE_THREADS = 8  # that gRPC starts when it is busy
+_SPARE_THREADS = 40  # those for answers, which are started when they are needed, and some of gRPC
 _BACK_SECONDS = 60.0
 
 
@@ -120,7 +120,7 @@ def cases(setting: Setting) -> Iterator[Case]:
         return Question(pairs, [lengths[a].get(b) for a, b in pairs])
 
     replica = Replica(store, setting.folder / "replica", ("--proxies", "127.0.0.1"))
-    times = Times(1.0, 4.0, 2.0) if setting.small else Times(20.0, 300.0, 10.0)
+    times = Times(1.0, 3.0, 2.0) if setting.small else Times(20.0, 300.0, 30.0)
     with running_replicas([replica]):
 
         def case(rng: random.Random) -> Found:

@@ -118,11 +118,9 @@ class _Department:
             thread.start()
         try:
             self._wait_for_answers(sessions)
-            steps = 0
-            while steps < 2 or sum(len(session.history) for session in sessions) < operations:
+            while not seconds or sum(len(session.history) for session in sessions) < operations:
                 self._step(fault, rng)
                 seconds.append(self._seconds_until_right())
-                steps += 1
             self.switch(rng)
             self._wait_for_answers(sessions)
         except pytest.fail.Exception as error:  # what was waited for never came
