@@ -171,4 +171,4 @@ def test_a_wrong_answer_a_starved_client_and_what_is_not_given_back_are_noticed(
         texts = overloaded(replica, graph.release.digest, [right, wrong], random.Random(1), times).wrong
         assert any("a wrong answer" in text for text in texts)
         assert [text.split(":")[0] for text in texts if "in the second half" in text] == [starved]
-        assert len(list(overload._left(replica, overload._Usage(0, 0, -(1 << 40), 0.0)))) == 3
+        assert len(list(overload._left(replica, overload._Usage(0, -100, -(1 << 40), 0.0)))) == 3
