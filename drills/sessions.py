@@ -132,7 +132,7 @@ class _Department:
         repeated = sum(session.client.attempts for session in sessions) - len(history)
         for session in sessions:
             session.client.close()
-        problems += broken_rules(history, self.truth, self.activations)
+        problems += [f"{fault}: {text}" for text in broken_rules(history, self.truth, self.activations)]
         for replica in self.replicas:
             self._read_log(replica)
         figures = [("seconds until right again", each) for each in seconds]
@@ -228,11 +228,11 @@ class _Department:
 def _department(folder: Path, neo4j: bool, rng: random.Random) -> Iterator[_Department]:
     truth, activations, graphs = dict[str, Hops](), list[Activation](), list[SnapshotGraph]()
 
-    def release() -> SnapshotGraph:
+    def release(rng: random.Random) -> SnapshotGraph:
         """Another release, or one that was served before."""
         if len(graphs) > 1 and rng.random() < 0.3:
             return rng.choice(graphs[-4:-1])
-        graph, hops = _drawn(folder / "release", f"release {len(graphs)}", rng)
+        graph, hops = _drawn(folder / "release", rng)
         truth[graph.release.digest] = hops
         graphs.append(graph)
         return graph
@@ -255,7 +255,7 @@ def _department(folder: Path, neo4j: bool, rng: random.Random) -> Iterator[_Depa
             own = (["0.2"], ["1", "--index", "off"])
 
             def switch(rng: random.Random) -> None:
-                graph = release()
+                graph = release(rng)
                 switch_to(connection, load_online(graph.sections, connection, switch=False).number)
                 row = connection.read(lambda tx: tx.run(cypher.ACTIVE_DIGEST).single(strict=True))
                 activations.append(Activation.of(row["activated"], row["digest"]))
@@ -265,7 +265,7 @@ def _department(folder: Path, neo4j: bool, rng: random.Random) -> Iterator[_Depa
             own = (["0.2"], ["60"])
 
             def switch(rng: random.Random) -> None:
-                graph = release()
+                graph = release(rng)
                 activate(graph, path)
                 activations.append(Activation.of(path.stat().st_mtime_ns, graph.release.digest))
 
@@ -282,7 +282,7 @@ def _department(folder: Path, neo4j: bool, rng: random.Random) -> Iterator[_Depa
         yield _Department(replicas, addresses, key, relays, switch, truth, activations)
 
 
-def _drawn(folder: Path, name: str, rng: random.Random) -> tuple[SnapshotGraph, Hops]:
+def _drawn(folder: Path, rng: random.Random) -> tuple[SnapshotGraph, Hops]:
     """A release of the same concepts, in which most distances are others, and its distances."""
     order = rng.sample(_CONCEPTS, len(_CONCEPTS))
     drawn = DrawnRelease(_CONCEPTS)
