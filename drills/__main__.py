@@ -20,8 +20,10 @@ import os
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 
 from drills.drill import DRILLS, Drill
 from drills.page import defects, write_page
@@ -68,9 +70,12 @@ def run(chosen: Chosen, processes: int) -> tuple[dict[str, object], int]:
     """All cases of a drill: what is kept of them, and the number of those that found something wrong."""
     drill, begin = chosen.drill, time.monotonic()
     count, done, failed = 0, 0, dict[int, list[str]]()
+    measured = defaultdict[str, list[float]](list)
     progress = _Progress(drill, len(chosen.numbers))
     for number, case in results(chosen, min(processes, len(chosen.numbers))):
         count, done = count + case.tried, done + 1
+        for name, value in case.figures:
+            measured[name].append(value)
         if case.wrong:
             failed[number] = case.wrong
             progress.failed(chosen.seed, number, case.wrong)
@@ -79,6 +84,9 @@ def run(chosen: Chosen, processes: int) -> tuple[dict[str, object], int]:
     progress.end(
         f"{drill.name}: {count:,} {drill.unit} in {done:,} cases, {minutes:.1f} min; {len(failed):,} cases failed"
     )
+    figures = {name: [round(median(values), 3), round(max(values), 3)] for name, values in measured.items()}
+    for name, (middle, largest) in figures.items():
+        print(f"  {name}: median {middle:g}, largest {largest:g}")
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
     return {
         "command": f"python -m drills --only {drill.name} --seed {chosen.seed}",
@@ -87,6 +95,7 @@ def run(chosen: Chosen, processes: int) -> tuple[dict[str, object], int]:
         "count": count,
         "cases": done,
         "minutes": round(minutes, 1),
+        "figures": figures,
         "found": {str(number): wrong for number, wrong in sorted(failed.items())},
     }, len(failed)
 

@@ -19,10 +19,12 @@ class Found(NamedTuple):
     Attributes:
         tried: number of units that were tried: see `Drill.unit`.
         wrong: a sentence for each fault.
+        figures: what was measured besides: names and values, of one name as many as there are.
     """
 
     tried: int
     wrong: list[str]
+    figures: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -123,5 +125,25 @@ DRILLS = (
         "cases and tests",
         1,
         60,
+    ),
+    Drill(
+        "sessions",
+        "16 clients over HTTP and gRPC, which retry as documented, of two replicas behind HAProxy, while releases are "
+        "switched and one part fails: workers killed at any age, a replica killed, Neo4j or Redis cut off, slow or "
+        "half open. Each answer is right for the release that it names, and no client gets an older release after a "
+        "newer one",
+        "operations",
+        3,
+        440,
+        alone=True,
+    ),
+    Drill(
+        "overload",
+        "Twice as many batches as a service can answer, over HTTP and gRPC, by 16 clients that retry as documented: "
+        "none is answered wrongly, no client starves, and connections, threads and memory are given back",
+        "requests",
+        1,
+        3,
+        alone=True,
     ),
 )

@@ -34,6 +34,11 @@ def defects() -> list[dict[str, Any]]:
     return entries
 
 
+def _figures(figures: dict[str, list[float]]) -> Iterator[str]:
+    for name, (middle, largest) in figures.items():
+        yield f"{name}: {middle:g} (median), {largest:g} (largest)"
+
+
 def _drills() -> Iterator[str]:
     yield "| drill | what it tries | tried | cases | minutes | date, commit | found |"
     yield "|---|---|---|---|---|---|---|"
@@ -47,7 +52,7 @@ def _drills() -> Iterator[str]:
                 f"{result['cases']:,}",
                 f"{result['minutes']:g}",
                 f"{result['date']}, {result['commit']}",
-                f"{len(result['found']):,}",
+                "; ".join([f"{len(result['found']):,}", *_figures(result.get("figures", {}))]),
             ]
         yield "| " + " | ".join([f"`{drill.name}`", drill.tries, *cells]) + " |"
 

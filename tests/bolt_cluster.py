@@ -62,8 +62,6 @@ class Member(BoltProxy):
 
     def stop(self) -> None:
         """Die: refuse connections, and lose those that there are."""
-        with suppress(OSError):
-            self._listening.shutdown(socket.SHUT_RDWR)
         self.close()
         for end in self._open:
             with suppress(OSError):
@@ -140,7 +138,9 @@ class _Conversation:
         """Relay what the server says."""
         with suppress(OSError):
             for message in _messages(self._server):
-                if message[1] == _SUCCESS and message[2:6] == b"\xa1\x82rt":
+                if not message:
+                    pass
+                elif message[1] == _SUCCESS and message[2:6] == b"\xa1\x82rt":
                     message = bytes([0xB1, _SUCCESS]) + _packed({"rt": self._member.table})
                 elif message[1] == _SUCCESS and self._write and (found := _BOOKMARK.search(message)):
                     self._member.given = found[0].decode()
@@ -223,14 +223,14 @@ def _exactly(source: socket.socket, count: int, *, skip: int = 0) -> bytes:
 
 
 def _messages(source: socket.socket) -> Iterator[bytes]:
-    """The messages, out of their chunks."""
+    """The messages, out of their chunks; an empty one says that the sender is there."""
     message = b""
     with suppress(ConnectionResetError):
         while True:
             (size,) = struct.unpack(">H", _exactly(source, 2))
             if size:
                 message += _exactly(source, size)
-            elif message:
+            else:
                 yield message
                 message = b""
 

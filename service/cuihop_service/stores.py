@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("cuihop.service")
 
 _LOOK_SECONDS = 2.0
+_SWITCH_SECONDS = 0.2
 _OPENINGS = 3
 _INDEX_PAUSE_SECONDS = 60.0
 
@@ -174,10 +176,15 @@ class Neo4jStore:
 
     def changed(self, served: ServedGraph) -> bool:
         """True where another release is active in the database, or none. Two seconds at most, as readiness needs it."""
-        return not self._note(self._answered_soon(self._active), served.digest)
+        return not self._note(lambda: self._answered_soon(self._active), served.digest)
 
-    def _note(self, active: tuple[str, int] | None, digest: str) -> bool:
+    def _note(self, read: Callable[[], tuple[str, int] | None], digest: str) -> bool:
         """Note the activation of a release. False where another release is active, or none."""
+        active = read()
+        if active is not None and active[0] == digest and active[1] != self.activation:
+            # A server shows the writes of a switch piece by piece: the number may already be that of the next release.
+            time.sleep(_SWITCH_SECONDS)
+            active = read()
         if active is None or active[0] != digest:
             return False
         self.activation = active[1]
@@ -290,8 +297,7 @@ class Neo4jStore:
         for _ in range(_OPENINGS):
             graph = self._graph()
             try:
-                # Read after the release: a server shows the writes of a transaction piece by piece.
-                if self._note(_active_release(graph.connection), graph.release.digest):
+                if self._note(partial(_active_release, graph.connection), graph.release.digest):
                     return graph
             except BaseException:
                 graph.close()

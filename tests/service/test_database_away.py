@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,24 @@ def test_a_note_that_cannot_be_written_is_no_trouble(
     watch.start()
     wait_for(lambda: holder.state == "ready")
     assert hops(holder) == (3, "index")
+
+
+# The connection
+
+
+def test_a_connection_that_is_lost_without_a_word_is_given_up(database: LocalServer, proxy: BoltProxy) -> None:
+    """After ten seconds, by the keep-alive of the server: by default it would be two minutes."""
+    settings = Neo4jSettings(proxy.address, password=database.password, timeout=600.0)
+    with Neo4jConnection(settings) as connection, ThreadPoolExecutor(1) as pool:
+
+        def one() -> int:
+            found: int = connection.read(lambda tx: tx.run("RETURN 1 AS one").single(strict=True)["one"])
+            return found
+
+        assert one() == 1
+        proxy.half_open()
+        proxy.heal()
+        assert pool.submit(one).result(100) == 1
 
 
 # The password

@@ -349,6 +349,19 @@ def test_the_activations_of_a_database_rise_with_every_switch_and_back(database:
     store.close()
 
 
+def test_the_number_of_the_next_release_is_not_noted_for_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader may see the number of a switch before its release: the old one under it would be refused to nobody."""
+    served = ServedGraph(example_graph().release, index=example_graph())
+    store = Neo4jStore("bolt://127.0.0.1:1", index=False, folder=tmp_path, caching=lambda graph: None, timeout=30)
+    old, new = served.digest, shorter_graph().release.digest
+    reads = iter([(old, 1), (old, 1), (old, 2), (new, 2), (old, 3), (old, 3)])
+    monkeypatch.setattr(store, "_active", lambda: next(reads))
+    found = [(store.changed(served), store.activation) for _ in range(3)]
+    assert found == [(False, 1), (True, 1), (False, 3)]
+
+
 def test_a_damaged_index_file_is_made_anew(database: LocalServer, tmp_path: Path) -> None:
     make_active(database, example_graph())
     digest = example_graph().release.digest

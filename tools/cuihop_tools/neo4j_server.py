@@ -166,6 +166,7 @@ class LocalServer:
             "server.http.listen_address": f":{self._http}",
             "server.memory.pagecache.size": page_cache,
             "dbms.usage_report.enabled": "false",
+            "server.bolt.connection_keep_alive": "5s",
             **_CLOSED,
             **{name: value for name, _, value in (line.partition("=") for line in settings)},
         }
