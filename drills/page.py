@@ -37,6 +37,7 @@ def defects() -> list[dict[str, Any]]:
 def _drills() -> Iterator[str]:
     yield "| drill | what it tries | tried | cases | minutes | date, commit | found |"
     yield "|---|---|---|---|---|---|---|"
+    measured = []
     for drill in DRILLS:
         file = ROOT / "drills" / "results" / f"{drill.name}.json"
         cells = ["not run at full size yet", "", "", "", ""]
@@ -49,14 +50,18 @@ def _drills() -> Iterator[str]:
                 f"{result['date']}, {result['commit']}",
                 f"{len(result['found']):,}",
             ]
+            for name, values in result.get("measured", {}).items():
+                spread = ", ".join(f"{which} {value:,}" for which, value in values.items())
+                measured.append(f"- `{drill.name}`, {name}: {spread}")
         yield "| " + " | ".join([f"`{drill.name}`", drill.tries, *cells]) + " |"
+    yield from ["", *measured] if measured else []
 
 
 def _record() -> Iterator[str]:
     yield "| | what | kind | reported | introduced | mended | discovered by | replayed by |"
     yield "|---|---|---|---|---|---|---|---|"
     for defect in defects():
-        command = f"`make drill-replay ID={defect['id']}`" if defect.get("replay") else "open"
+        command = f"`make drill-replay ID={defect['id']}`" if defect.get("replay") else defect.get("unreplayed", "open")
         commits = [str(defect.get(name, "")) for name in ("introduced", "mended")]
         what = defect["what"].replace("|", "\\|")
         cells = [defect["id"], what, _KINDS[defect["kind"]], str(defect["reported"]), *commits, defect["by"], command]
