@@ -20,10 +20,8 @@ import os
 import subprocess
 import sys
 import time
-from collections import defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import median
 
 from drills.drill import DRILLS, Drill
 from drills.page import defects, write_page
@@ -69,13 +67,12 @@ def main() -> None:
 def run(chosen: Chosen, processes: int) -> tuple[dict[str, object], int]:
     """All cases of a drill: what is kept of them, and the number of those that found something wrong."""
     drill, begin = chosen.drill, time.monotonic()
-    count, done, failed = 0, 0, dict[int, list[str]]()
-    measured = defaultdict[str, list[float]](list)
+    count, done, failed, measured = 0, 0, dict[int, list[str]](), dict[str, list[float]]()
     progress = _Progress(drill, len(chosen.numbers))
     for number, case in results(chosen, min(processes, len(chosen.numbers))):
         count, done = count + case.tried, done + 1
-        for name, value in case.figures:
-            measured[name].append(value)
+        for name, values in case.measured.items():
+            measured.setdefault(name, []).extend(values)
         if case.wrong:
             failed[number] = case.wrong
             progress.failed(chosen.seed, number, case.wrong)
@@ -84,9 +81,9 @@ def run(chosen: Chosen, processes: int) -> tuple[dict[str, object], int]:
     progress.end(
         f"{drill.name}: {count:,} {drill.unit} in {done:,} cases, {minutes:.1f} min; {len(failed):,} cases failed"
     )
-    figures = {name: [round(median(values), 3), round(max(values), 3)] for name, values in measured.items()}
-    for name, (middle, largest) in figures.items():
-        print(f"  {name}: median {middle:g}, largest {largest:g}")
+    spread = {name: _spread(values) for name, values in measured.items() if values}
+    for name, found in spread.items():
+        print(f"  {name}: {', '.join(f'{which} {value:g}' for which, value in found.items())}")
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
     return {
         "command": f"python -m drills --only {drill.name} --seed {chosen.seed}",
@@ -95,9 +92,17 @@ def run(chosen: Chosen, processes: int) -> tuple[dict[str, object], int]:
         "count": count,
         "cases": done,
         "minutes": round(minutes, 1),
-        "figures": figures,
+        **({"measured": spread} if spread else {}),
         "found": {str(number): wrong for number, wrong in sorted(failed.items())},
     }, len(failed)
+
+
+def _spread(values: list[float]) -> dict[str, float]:
+    """The number of the values, and how they are distributed."""
+    ordered = sorted(values)
+    at = {"median": 0.5, "99 %": 0.99, "most": 1.0}
+    shares = {name: float(f"{ordered[int(share * (len(ordered) - 1))]:.3g}") for name, share in at.items()}
+    return {"number": len(ordered), **shares}
 
 
 class _Progress:

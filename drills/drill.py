@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 __all__ = ["DRILLS", "Case", "Drill", "Found", "Setting", "Step"]
@@ -19,12 +20,12 @@ class Found(NamedTuple):
     Attributes:
         tried: number of units that were tried: see `Drill.unit`.
         wrong: a sentence for each fault.
-        figures: what was measured besides: names and values, of one name as many as there are.
+        measured: numbers by what was measured, with its unit.
     """
 
     tried: int
     wrong: list[str]
-    figures: tuple[tuple[str, float], ...] = ()
+    measured: Mapping[str, Sequence[float]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,34 @@ DRILLS = (
         "requests",
         1,
         3,
+        alone=True,
+    ),
+    Drill(
+        "slow_and_stopped",
+        "Callers of every operation that time out, go away at any byte, send a byte a second, never read or stop "
+        "themselves, and workers that are stopped: deadlines hold, others are answered, and no thread, descriptor or "
+        "memory is left",
+        "abandoned calls",
+        1,
+        4,
+        alone=True,
+    ),
+    Drill(
+        "soak",
+        "A mixed load over HTTP and gRPC at 80 % of the measured capacity, for half an hour: no wrong answer, and no "
+        "thread, descriptor or memory more than before",
+        "answers",
+        1,
+        1,
+        alone=True,
+    ),
+    Drill(
+        "restore",
+        "A snapshot with index, keys and settings, or a release in Neo4j, is lost or damaged, and restored from its "
+        "backup by the commands of the documentation: the answers before and after, timed to the first one",
+        "answers",
+        1,
+        40,
         alone=True,
     ),
 )

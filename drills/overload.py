@@ -159,15 +159,15 @@ def overloaded(replica: Replica, digest: str, questions: list[Question], rng: ra
     log = (replica.folder / "log").read_text(errors="replace")
     if "Traceback" in log:
         problems.append(log[max(0, log.index("Traceback") - 500) :][:2000])
-    figures = [
-        ("answers a second at capacity", rate),
-        ("good answers in % of capacity", 100 * answers / (ended - begun) / rate),
-        ("the same for a second of the worker's processor", 100 * answers / max(used, 0.01) / of_processor),
-        ("% of requests refused to the end", 100 * tally.failed.total() / requests),
-        ("attempts for a request", attempts / requests),
-        ("seconds until as quick as before", back),
-    ]
-    return Found(requests, problems, tuple(figures))
+    measured = {
+        "answers a second at capacity": rate,
+        "good answers in % of capacity": 100 * answers / (ended - begun) / rate,
+        "the same for a second of the worker's processor": 100 * answers / max(used, 0.01) / of_processor,
+        "% of requests refused to the end": 100 * tally.failed.total() / requests,
+        "attempts for a request": attempts / requests,
+        "seconds until as quick as before": back,
+    }
+    return Found(requests, problems, {name: [value] for name, value in measured.items()})
 
 
 def _capacity(replica: Replica, tally: Tally, questions: list[Question], seconds: float) -> tuple[float, float, float]:

@@ -34,14 +34,10 @@ def defects() -> list[dict[str, Any]]:
     return entries
 
 
-def _figures(figures: dict[str, list[float]]) -> Iterator[str]:
-    for name, (middle, largest) in figures.items():
-        yield f"{name}: {middle:g} (median), {largest:g} (largest)"
-
-
 def _drills() -> Iterator[str]:
     yield "| drill | what it tries | tried | cases | minutes | date, commit | found |"
     yield "|---|---|---|---|---|---|---|"
+    measured = []
     for drill in DRILLS:
         file = ROOT / "drills" / "results" / f"{drill.name}.json"
         cells = ["not run at full size yet", "", "", "", ""]
@@ -52,16 +48,20 @@ def _drills() -> Iterator[str]:
                 f"{result['cases']:,}",
                 f"{result['minutes']:g}",
                 f"{result['date']}, {result['commit']}",
-                "; ".join([f"{len(result['found']):,}", *_figures(result.get("figures", {}))]),
+                f"{len(result['found']):,}",
             ]
+            for name, values in result.get("measured", {}).items():
+                spread = ", ".join(f"{which} {value:,}" for which, value in values.items())
+                measured.append(f"- `{drill.name}`, {name}: {spread}")
         yield "| " + " | ".join([f"`{drill.name}`", drill.tries, *cells]) + " |"
+    yield from ["", *measured] if measured else []
 
 
 def _record() -> Iterator[str]:
     yield "| | what | kind | reported | introduced | mended | discovered by | replayed by |"
     yield "|---|---|---|---|---|---|---|---|"
     for defect in defects():
-        command = f"`make drill-replay ID={defect['id']}`" if defect.get("replay") else "open"
+        command = f"`make drill-replay ID={defect['id']}`" if defect.get("replay") else defect.get("unreplayed", "open")
         commits = [str(defect.get(name, "")) for name in ("introduced", "mended")]
         what = defect["what"].replace("|", "\\|")
         cells = [defect["id"], what, _KINDS[defect["kind"]], str(defect["reported"]), *commits, defect["by"], command]

@@ -11,6 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+import pytest
+
 from drills.drill import Case, Drill, Found, Setting
 
 __all__ = ["Chosen", "results"]
@@ -60,6 +62,6 @@ def _try(drill: Drill, seed: int, numbers: Sequence[int]) -> list[tuple[int, Fou
     for number in numbers:
         try:
             found.append((number, _Process.case(drill.random(seed, number))))
-        except Exception:
+        except (Exception, pytest.fail.Exception):
             found.append((number, Found(0, [traceback.format_exc()])))
     return found

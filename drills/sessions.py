@@ -135,9 +135,8 @@ class _Department:
         problems += [f"{fault}: {text}" for text in broken_rules(history, self.truth, self.activations)]
         for replica in self.replicas:
             self._read_log(replica)
-        figures = [("seconds until right again", each) for each in seconds]
-        figures.append(("repeated in 10,000", 1e4 * repeated / len(history)))
-        return Found(len(history), list(problems), tuple(figures))
+        measured = {"seconds until right again": seconds, "repeated in 10,000": [1e4 * repeated / len(history)]}
+        return Found(len(history), list(problems), measured)
 
     def _wait_for_answers(self, sessions: list[_Session]) -> None:
         """Until each has an answer from the active release."""

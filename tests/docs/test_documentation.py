@@ -3,8 +3,8 @@
 A ``console`` block shows commands behind ``$`` and, under each, its output; ``…`` stands for anything. A ``python``
 block is run as it is. The ``pycon`` blocks of a page are one session, and what they print is compared. Blocks of one
 page run in order in one folder, which holds ``examples/``, the files of ``cuihop demo``. A command that ends with
-``&`` is a server: the next command waits until it is ready, and it is stopped at the end of the page. The ports 8080
-and 50051 stand for free ones.
+``&`` is a server: the next command waits until it is ready, and it is stopped at the end of the page. The ports 8080,
+8081, 50051 and 50052 stand for free ones.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Servers:
     ) -> None:
         self._folder = folder
         self._neo4j = neo4j
-        self._ports = dict(zip(("8080", "50051"), map(str, free_ports(2)), strict=True))
+        self._ports = dict(zip(("8080", "50051", "8081", "50052"), map(str, free_ports(4)), strict=True))
         self._others = others or {}
         self.stand_ins = stand_ins or {}
         self._running: list[subprocess.Popen[bytes]] = []

@@ -12,9 +12,10 @@ import pytest
 
 from concept_graph_contract import distances_by_networkx
 from cuihop import SnapshotGraph
-from cuihop._kernels import bfs
+from cuihop._kernels import bfs, labels
 from cuihop.graph import Direction, DistancePack
-from cuihop.snapshot.distance_index import index_path
+from cuihop.resources.arrays import Int32, UInt8
+from cuihop.snapshot.distance_index import Tables, index_path
 from cuihop.snapshot.index_builder import build_index
 
 
@@ -83,6 +84,25 @@ def test_short_rows_ascend_and_an_index_changes_no_pack() -> None:
         assert [of_rows.tolist(), pack.indices.tolist(), pack.hops.tolist()] == expected
 
 
+@pytest.mark.parametrize(("concepts", "hops", "read"), [(2000, 3, 0), (2000, 4, 2000), (500, 3, 500)])
+def test_a_pack_of_few_hops_among_many_concepts_reads_nothing_of_an_index(
+    concepts: int, hops: int, read: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An index takes a look at each pair: of a thousand concepts a million, where three hops lead to a few."""
+    names = [f"C{i:07d}" for i in range(concepts)]
+    graph = SnapshotGraph.of((names[i], names[i // 2]) for i in range(1, concepts))
+    graph.use_index(build_index(graph))
+    rows, hops_to_all = [0], labels.hops_to_all
+
+    def counting(tables: Tables, sources: Int32, positions: Int32, bound: int, within: UInt8) -> None:
+        rows.append(len(sources))
+        hops_to_all(tables, sources, positions, bound, within)
+
+    monkeypatch.setattr(labels, "hops_to_all", counting)
+    graph.pack(names, hops=hops)
+    assert sum(rows) == read
+
+
 def test_distances_beyond_what_a_byte_holds_are_beyond_the_bound() -> None:
     chain = [f"C{i:07d}" for i in range(400)]
     graph = SnapshotGraph.of([(chain[i], chain[i + 1]) for i in range(399)])
@@ -102,7 +122,7 @@ def test_a_graph_that_is_warm_compiles_nothing_for_a_question(tmp_path: Path, le
     graph.save(tmp_path / "graph.cuihop")
     program = f"""
 from cuihop import SnapshotGraph
-from cuihop._kernels import bfs
+from cuihop._kernels import bfs, labels
 graph = SnapshotGraph.open({str(tmp_path / "graph.cuihop")!r})
 graph.warm_up()
 from cuihop._kernels import bfs, labels, lookup, many_sources

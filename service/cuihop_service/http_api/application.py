@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
+from threading import Lock
 from typing import Any
 
 import orjson
@@ -12,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
@@ -116,7 +117,7 @@ def application(
         headers = dict(error.headers or {})
         detail = str(error.detail)
         if error.status_code in (404, 405):
-            detail = _not_served(app, request, headers.get("Allow") or headers.get("allow"))
+            detail = await _not_served(app, request, headers.get("Allow") or headers.get("allow"))
         return other_response(error.status_code, reason, detail, request_id_of(request), headers)
 
     @app.exception_handler(Exception)
@@ -156,19 +157,28 @@ class _Documented(FastAPI):
     """A FastAPI application whose OpenAPI document shows errors as they are sent, with the short way before it."""
 
     quick: QuickDistance
+    _documenting = Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.quick(scope, receive, send)
 
+    def setup(self) -> None:
+        async def document(request: Request) -> Response:
+            return JSONResponse(await run_in_threadpool(self.openapi))
+
+        self.add_route(self.openapi_url or "", document, include_in_schema=False)
+
     def openapi(self) -> dict[str, Any]:
-        if self.openapi_schema is None:
-            self.openapi_schema = completed(super().openapi())
-        return self.openapi_schema
+        """The document. Its making takes a third of a second: other requests would wait in the event loop."""
+        with self._documenting:
+            if self.openapi_schema is None:
+                self.openapi_schema = completed(super().openapi())
+            return self.openapi_schema
 
 
-def _not_served(app: FastAPI, request: Request, allowed: str | None) -> str:
+async def _not_served(app: FastAPI, request: Request, allowed: str | None) -> str:
     """The words for a path or a method that the service does not have, with the nearest path and the documentation."""
-    path, paths = shortened(request.scope["path"]), list(app.openapi()["paths"])
+    path, paths = shortened(request.scope["path"]), list((await run_in_threadpool(app.openapi))["paths"])
     text = f"{path} takes {allowed}." if allowed else f"nothing is at {path}."
     if near := [] if allowed else get_close_matches(path, paths, 1, 0.8):
         text += f" Did you mean {near[0]}?"

@@ -7,7 +7,9 @@ import gzip
 import json
 import re
 import socket
+import threading
 from collections.abc import Iterator, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -23,6 +25,7 @@ from cuihop.operations import table
 from cuihop_server import RunningService, running_service
 from cuihop_service.http_api.application import application
 from cuihop_service.http_api.models import AnswerBody, ProblemBody, answer_model
+from cuihop_service.http_api.openapi import completed
 from cuihop_service.http_api.quick_distance import plain_head, plain_query
 from cuihop_service.http_api.responder import until_gone
 from cuihop_service.limits import Limits
@@ -434,6 +437,27 @@ def test_the_openapi_document_is_valid_and_tells_every_operation(call: Caller) -
             assert operation.get("description")
             assert {"400", "401", "403", "404", "429", "503"} <= set(operation["responses"])
             assert "application/problem+json" in operation["responses"]["404"]["content"]
+
+
+@pytest.mark.parametrize("path", ["/openapi.json", "/v1/nothing"])
+def test_others_are_answered_while_the_document_is_made(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, answered = threading.Event(), threading.Event()
+
+    def slowly(document: dict[str, Any]) -> dict[str, Any]:
+        begun.set()
+        assert answered.wait(10)
+        return completed(document)
+
+    monkeypatch.setattr("cuihop_service.http_api.application.completed", slowly)
+    with running_service(example_graph()) as running, ThreadPoolExecutor(1) as threads:
+        first, other = Caller(running.http), Caller(running.http)
+        made = threads.submit(first.get, path)
+        assert begun.wait(60)
+        assert other.get(PATH, x_timeout_seconds="5").status == 200
+        answered.set()
+        assert made.result().status == (200 if path == "/openapi.json" else 404)
+        first.close()
+        other.close()
 
 
 def test_the_examples_of_the_document_are_answered(call: Caller) -> None:

@@ -1,0 +1,115 @@
+"""The drills that start a service: each notices what is planted."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from drills import restore, slow_and_stopped, soak
+from drills.drill import Found
+from drills.served import growth, large_graph
+
+from cuihop import ConceptGraph, SnapshotGraph
+
+pytestmark = pytest.mark.slow
+
+LEAKS = """
+import os
+from cuihop_service.admission import Admission
+
+context = Admission._context
+
+def leaking(self, caller, info):
+    os.dup(2)
+    return context(self, caller, info)
+
+Admission._context = leaking
+"""
+
+
+@pytest.fixture(scope="module")
+def graph() -> SnapshotGraph:
+    return large_graph(2_000)
+
+
+@pytest.fixture
+def leaks(tmp_path: Path) -> str:
+    """A folder whose module is read by every process of a service, workers included."""
+    (tmp_path / "sitecustomize.py").write_text(LEAKS)
+    return str(tmp_path)
+
+
+@contextmanager
+def saved(graph: SnapshotGraph, folder: Path) -> Iterator[Path]:
+    path = folder / "graph.cuihop"
+    graph.save(path)
+    yield path
+
+
+def test_a_descriptor_left_by_abandoned_calls_is_noticed(graph: SnapshotGraph, tmp_path: Path, leaks: str) -> None:
+    with saved(graph, tmp_path) as path:
+        found = slow_and_stopped.tried(
+            graph, path, random.Random(1), rounds=5, calls=40, size=50, memory=False, extra=leaks
+        )
+    assert any("descriptors are left a call" in text for text in found.wrong)
+
+
+def test_a_descriptor_left_by_answers_is_noticed(graph: SnapshotGraph, tmp_path: Path, leaks: str) -> None:
+    with saved(graph, tmp_path) as path:
+        found = soak.tried(graph, path, random.Random(1), 1.0, extra=leaks)
+    assert any("descriptors before the load" in text for text in found.wrong)
+
+
+def test_a_wrong_answer_under_load_is_noticed(
+    graph: SnapshotGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(soak, "_drawn", lambda rng, graph: asked_of_another)
+    asked: list[ConceptGraph] = []
+
+    def asked_of_another(graph: ConceptGraph) -> object:
+        asked.append(graph)
+        return isinstance(graph, SnapshotGraph) or graph.distance("C0000001", "C0000002")
+
+    with saved(graph, tmp_path) as path:
+        found = soak.tried(graph, path, random.Random(1), 0.5)
+    assert len(asked) > 200
+    assert "in place of True" in found.wrong[0]
+
+
+def restored(folder: Path) -> Found:
+    examples = folder / "examples"
+    examples.mkdir()
+    large_graph(40_000).save(examples / "graph.cuihop")
+    large_graph(40_001).save(examples / "next.cuihop")
+    return restore.of_snapshot(examples, folder / "work", random.Random(1))
+
+
+def test_a_wrong_answer_after_restoring_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The copy that is put back is of another graph, but for the answer that the drill waits for."""
+    commands = restore.commands
+
+    def of_another(page: str, heading: str) -> list[list[str]]:
+        blocks = commands(page, heading)
+        blocks[-1].insert(1, "cp examples/next.cuihop restored/graph.cuihop")
+        return blocks
+
+    monkeypatch.setattr(restore, "commands", of_another)
+    monkeypatch.setattr(restore, "_first", lambda answers: answers[0][0])
+    assert any("in place of" in text for text in restored(tmp_path).wrong)
+
+
+def test_the_commands_of_the_page_restore_every_answer(tmp_path: Path) -> None:
+    found = restored(tmp_path)
+    assert found.wrong == []
+    assert found.tried > 20
+
+
+def test_growth_is_told_from_noise() -> None:
+    draw = random.Random(1)
+    noise = [draw.gauss(0, 3) for _ in range(60)]
+    settled = [1_000 + 50 * min(place, 15) + noise[place] for place in range(60)]
+    assert not growth(range(60), settled).above(0)
+    assert growth(range(60), [place + size for place, size in enumerate(settled)]).above(0.5)
