@@ -31,7 +31,7 @@ _DEEPEST = 6
 
 
 def drawn_text(rng: random.Random, field: str = "") -> str:
-    """What the field may hold, or not."""
+    """A value for a field of this name, now and then a hostile one."""
     kind = rng.random()
     if kind < 0.94:
         return rng.choice(_OF_FIELD.get(field, _CONCEPTS if kind < 0.85 else _IDENTIFIERS))

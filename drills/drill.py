@@ -131,6 +131,6 @@ DRILLS = (
         "no status that the documents do not list, no name without its scope",
         "requests",
         1,
-        500,
+        270,
     ),
 )

@@ -53,7 +53,7 @@ _OVERLOAD = {status.reason for status in STATUSES if status.http in (503, 504)}
 _AGENTS = "/mcp"
 _OF_AGENTS = {200, 202, 400, 401, 403, 405, 406, 413, 415, 429, 503, 504}
 _INTERNAL_ERROR = -32603
-_OWN_REQUESTS = 400
+_OWN_REQUESTS = 1_000
 _HEADERS: Mapping[str, Sequence[str]] = {
     "X-Request-Id": ("a", "", "x" * 300, "\t", "\xe9", "caf\xc3\xa9", "<script>"),
     "X-Timeout-Seconds": ("5", "30", "0", "-1", "nan", "1e9", "0.000001", "9" * 40, "1_0", ""),
@@ -126,8 +126,8 @@ class Served:
 @contextmanager
 def cases(setting: Setting) -> Iterator[Case]:
     """One service a process, which runs as a program."""
-    made = subprocess.run(["make", "--quiet", "request-environment"], cwd=ROOT, check=False)
-    if made.returncode:
+    setup = subprocess.run(["make", "--quiet", "request-environment"], cwd=ROOT, check=False)
+    if setup.returncode:
         raise SystemExit("schemathesis is not set up: make request-environment does it, with a package registry")
     store, keys_file = setting.folder / "graph.cuihop", setting.folder / "keys.json"
     marked_graph(setting.folder / "release").save(store)
@@ -138,7 +138,7 @@ def cases(setting: Setting) -> Iterator[Case]:
         served, log = Served(running.http, running.grpc, keys), _Log(running.log)
 
         def case(rng: random.Random) -> Found:
-            requests = _OWN_REQUESTS // 4 if setting.small else _OWN_REQUESTS
+            requests = _OWN_REQUESTS // 10 if setting.small else _OWN_REQUESTS
             found = [
                 over_http(served, rng, requests),
                 over_grpc(served, rng, 2 * requests),

@@ -149,6 +149,16 @@ def test_the_form_of_an_activation_is_documented(guarded: Guarded) -> None:
                 assert bool(re.search(header["schema"]["pattern"], text)) == allowed
 
 
+@pytest.mark.parametrize("members", [(), ("pairs",), ("sets",), ("pairs", "sets")])
+def test_pairs_or_sets_are_documented_as_they_are_taken(guarded: Guarded, members: tuple[str, ...]) -> None:
+    possible = {"pairs": [[A, B]], "sets": [[[A], [B]]]}
+    body = {name: possible[name] for name in members}
+    answer = http(guarded.service, "/v1/similarities", body, key=guarded.keys["reader"])
+    forms = guarded.document["components"]["schemas"]["SimilaritiesRequest"]["oneOf"]
+    allowed = sum(set(form["required"]) <= set(members) for form in forms) == 1
+    assert (answer.status == 200) == allowed
+
+
 def test_a_stream_may_have_no_line(guarded: Guarded) -> None:
     answer = http(guarded.service, "/v1/distances/stream", b"", key=guarded.keys["reader"])
     assert (answer.status, answer.body) == (200, b"")
