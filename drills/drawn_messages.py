@@ -26,16 +26,16 @@ _HOSTILE = (
 )  # fmt: skip
 _NUMBERS = (0, 1, 2, 3, 5, 10, 100, 255, 256, 10_001, 2**31 - 1, 2**31, 2**32 - 1, 2**53 + 1, 2**63 - 1, 2**64 - 1)
 _FRACTIONS = (0.0, 0.5, 1.0, -0.0, -1.0, 1.5, 5e-324, 1e308, float("inf"), float("-inf"), float("nan"))
-_SIZES = (0, 1, 1, 1, 2, 2, 3, 3, 5, 17, 120)
+_SIZES = (0, 1, 1, 1, 1, 2, 2, 2, 3, 3, 5, 17)
 _DEEPEST = 6
 
 
 def drawn_text(rng: random.Random, field: str = "") -> str:
     """A value for a field of this name, now and then a hostile one."""
     kind = rng.random()
-    if kind < 0.94:
-        return rng.choice(_OF_FIELD.get(field, _CONCEPTS if kind < 0.85 else _IDENTIFIERS))
-    if kind < 0.985:
+    if kind < 0.98:
+        return rng.choice(_OF_FIELD.get(field, _CONCEPTS if kind < 0.95 else _IDENTIFIERS))
+    if kind < 0.995:
         return rng.choice((*_WORDS, *_SABS, *_HOSTILE))
     return "".join(chr(rng.choice((rng.randrange(128), rng.randrange(0xD800)))) for _ in range(rng.randrange(40)))
 
@@ -86,7 +86,7 @@ def _scalar(field: Any, rng: random.Random) -> Any:
     if kind == Field.CPPTYPE_BOOL:
         return rng.random() < 0.5
     if kind == Field.CPPTYPE_ENUM:
-        return rng.choice([value.number for value in field.enum_type.values] * 3 + [99, -1, 2**31 - 1])
+        return rng.choice([value.number for value in field.enum_type.values] * 9 + [99, -1, 2**31 - 1])
     if kind in (Field.CPPTYPE_DOUBLE, Field.CPPTYPE_FLOAT):
         return rng.choice(_FRACTIONS)
     bits = 64 if kind in (Field.CPPTYPE_INT64, Field.CPPTYPE_UINT64) else 32

@@ -53,6 +53,10 @@ _OVERLOAD = {status.reason for status in STATUSES if status.http in (503, 504)}
 _AGENTS = "/mcp"
 _OF_AGENTS = {200, 202, 400, 401, 403, 405, 406, 413, 415, 429, 503, 504}
 _INTERNAL_ERROR = -32603
+_PROBLEM = "application/problem+json"
+_HEAD_BYTES = 60_000
+_RETRIES = urllib3.Retry(1, redirect=False, allowed_methods=None, respect_retry_after_header=False)
+"""An ended connection is opened once more; any answer is taken as it is."""
 _OWN_REQUESTS = 1_000
 _HEADERS: Mapping[str, Sequence[str]] = {
     "X-Request-Id": ("a", "", "x" * 300, "\t", "\xe9", "caf\xc3\xa9", "<script>"),
@@ -82,7 +86,12 @@ class Served:
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> tuple[int, str, str]:
         """Status, media type and body of an answer over HTTP."""
-        answer = self._pool.request(method, path, body=body, headers=headers)
+        try:
+            answer = self._pool.request(method, path, body=body, headers=headers)
+        except (
+            urllib3.exceptions.HTTPError
+        ) as error:  # twice; a refusal of a large head may be lost, for it is not read
+            return 431 if len(path) > _HEAD_BYTES else 0, _PROBLEM, str(error)
         return answer.status, answer.headers.get("content-type", ""), answer.data.decode("utf-8", "replace")
 
     def headers(self, caller: str, rng: random.Random, *names: str) -> dict[str, str]:
@@ -115,7 +124,7 @@ class Served:
 
     @cached_property
     def _pool(self) -> urllib3.HTTPConnectionPool:
-        return urllib3.connection_from_url(f"http://{self.http}", retries=False, timeout=120, maxsize=1)
+        return urllib3.connection_from_url(f"http://{self.http}", retries=_RETRIES, timeout=120, maxsize=1)
 
     @cached_property
     def channel(self) -> Any:
@@ -233,7 +242,7 @@ def faults_over_http(status: int, media: str, text: str, listed: Mapping[str, An
         yield f"{status}, which the document does not list: {text[:500]}"
     elif status >= 500 and not any(f'"{reason}"' in text for reason in _OVERLOAD):
         yield f"{status}: {text[:500]}"
-    if status >= 400 and text and media != "application/problem+json":
+    if status >= 400 and text and media != _PROBLEM:
         yield f"{status} as {media}: {text[:500]}"
 
 
