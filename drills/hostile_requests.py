@@ -345,13 +345,14 @@ def faults_of_agents(status: int, media: str, text: str) -> Iterator[str]:
 
 
 def by_schemathesis(served: Served, rng: random.Random, folder: Path, *, examples: int) -> Found:
-    """A run of schemathesis with all its checks, for one caller. Its requests are looked at once more."""
+    """A run of schemathesis with all its checks but one, for one caller. Its requests are looked at once more."""
     caller, report = rng.choice(list(SCOPES)), folder / "schemathesis.har"
     phases = "examples,coverage,fuzzing" if examples > 2 and rng.random() < 0.25 else "examples,fuzzing"
     command = [
         str(SCHEMATHESIS / "bin" / "schemathesis"), "--config-file", str(ROOT / "drills" / "schemathesis.toml"),
         "run", f"http://{served.http}/openapi.json", "--checks", "all", "--phases", phases,
         "--max-examples", str(examples), "--seed", str(rng.randrange(2**31)), "--continue-on-failure",
+        "--exclude-checks", "unsupported_method",  # wrong heads and strangers get 400 and 401 before 405, see `over_http`
         "--exclude-operation-id", "stream_distances",  # its lines of JSON have no serialiser there
         "--generation-database", "none", "--output-sanitize", "false", "--no-color",
         "--report", "har", "--report-har-path", str(report),
@@ -367,7 +368,8 @@ def by_schemathesis(served: Served, rng: random.Random, folder: Path, *, example
     for entry in entries:
         request, answer = entry["request"], entry["response"]
         path = urllib3.util.parse_url(request["url"]).path or ""
-        listed = served.document["paths"].get(path, {}).get(request["method"].lower(), {}).get("responses", {})
+        [operation] = served.document["paths"].get(path, {"": {"responses": {}}}).values()
+        listed = operation["responses"]
         media = answer["content"].get("mimeType", "").partition(";")[0]
         text = answer["content"].get("text", "")
         wrong += [
