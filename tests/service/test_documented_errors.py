@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     file: Path = tmp_path_factory.mktemp("keys") / "keys.json"
     keys = {
         "reader": new_key_in(file, "reader"),
+        "everything": new_key_in(file, "everything", "read", "names"),
         "slow": new_key_in(file, "slow", rate=Rate(0.01, 1)),
     }
     with running_service(
@@ -51,7 +53,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
 def check(answer: Reply, status: int, documented: dict[str, Any]) -> None:
     """The answer is the one that the document has for its status."""
     assert answer.status == status
-    description = documented.get(str(status), documented["default"])
+    description = documented["default" if status in (405, 500) else str(status)]
     assert list(description["content"]) == [answer.headers["content-type"]] == [PROBLEM]
     assert description["content"][PROBLEM]["schema"] == {"$ref": "#/components/schemas/ProblemBody"}
     assert set(answer.json) <= set(ProblemBody.model_validate(answer.json).model_dump())
@@ -72,6 +74,7 @@ def check(answer: Reply, status: int, documented: dict[str, Any]) -> None:
         (410, f"/v1/distance?a={A}&b=C9000903", "reader", {}),
         (504, f"/v1/path?{PAIR}", "reader", {"x_timeout_seconds": "0.000000001"}),
         (405, "/v1/distances", "reader", {}),
+        (431, f"/v1/path?{PAIR}&release={'0' * 70_000}", "reader", {}),
     ],
 )
 def test_an_error_of_a_get_comes_as_documented(
@@ -116,12 +119,59 @@ def test_what_fails_behind_the_service_is_told_as_documented(
     check(answer, status, guarded.document["paths"]["/v1/path"]["get"]["responses"])
 
 
+def test_an_unchanged_answer_is_documented_where_there_is_an_etag(guarded: Guarded) -> None:
+    for path, methods in guarded.document["paths"].items():
+        for method, operation in methods.items():
+            query = {"/v1/concept": f"cui={A}", "/v1/neighbourhood": f"cui={A}", "/v1/search": "text=brain"}.get(
+                path, PAIR
+            )
+            query = "" if path in ("/v1/release", "/v1/hierarchy", "/v1/similarity-scale") else query
+            key = guarded.keys["everything"]
+            if method == "get" and (tag := http(guarded.service, f"{path}?{query}", key=key).headers.get("etag")):
+                answer = http(guarded.service, f"{path}?{query}", key=key, if_none_match=tag)
+                assert (answer.status, answer.body) == (304, b"")
+                assert "content" not in operation["responses"]["304"]
+            else:
+                assert "304" not in operation["responses"], path
+
+
+def test_the_form_of_an_activation_is_documented(guarded: Guarded) -> None:
+    for text, allowed in (
+        ("0-0123456789abcdef", True),
+        ("9223372036854775808-0123456789abcdef", False),
+        ("1-x", False),
+    ):
+        answer = http(guarded.service, f"/v1/distance?{PAIR}", key=guarded.keys["reader"], x_release_activation=text)
+        assert (answer.status == 200) == allowed
+        for methods in guarded.document["paths"].values():
+            for operation in methods.values():
+                [header] = [one for one in operation["parameters"] if one["in"] == "header"]
+                assert bool(re.search(header["schema"]["pattern"], text)) == allowed
+
+
+@pytest.mark.parametrize("members", [(), ("pairs",), ("sets",), ("pairs", "sets")])
+def test_pairs_or_sets_are_documented_as_they_are_taken(guarded: Guarded, members: tuple[str, ...]) -> None:
+    possible = {"pairs": [[A, B]], "sets": [[[A], [B]]]}
+    body = {name: possible[name] for name in members}
+    answer = http(guarded.service, "/v1/similarities", body, key=guarded.keys["reader"])
+    forms = guarded.document["components"]["schemas"]["SimilaritiesRequest"]["oneOf"]
+    allowed = sum(set(form["required"]) <= set(members) for form in forms) == 1
+    assert (answer.status == 200) == allowed
+
+
+def test_a_stream_may_have_no_line(guarded: Guarded) -> None:
+    answer = http(guarded.service, "/v1/distances/stream", b"", key=guarded.keys["reader"])
+    assert (answer.status, answer.body) == (200, b"")
+    assert not guarded.document["paths"]["/v1/distances/stream"]["post"]["requestBody"]["required"]
+
+
 def test_no_error_is_documented_in_another_form(guarded: Guarded) -> None:
     operations = [one for path in guarded.document["paths"].values() for one in path.values()]
     assert len(operations) == 22
     for operation in operations:
         for status, answer in operation["responses"].items():
-            if status != "200":
+            if status not in ("200", "304"):
                 assert list(answer["content"]) == [PROBLEM], (operation["operationId"], status)
         assert "422" not in operation["responses"]
+        assert {"408", "431"} <= set(operation["responses"])
     assert "HTTPValidationError" not in guarded.document["components"]["schemas"]

@@ -14,8 +14,11 @@ from typing import Self
 ACTIVATION_HEADER = "x-release-activation"
 """Header of HTTP and key of gRPC's metadata, in requests and in answers."""
 
+PATTERN = "([0-9]{1,18}|[1-8][0-9]{18})-([0-9a-f]{16})"
+"""Regular expression of its content."""
+
 _DIGITS = 16
-_TEXT = re.compile(rf"([0-9]{{1,18}}|[1-8][0-9]{{18}})-([0-9a-f]{{{_DIGITS}}})")
+_TEXT = re.compile(PATTERN)
 
 
 @dataclass(frozen=True, slots=True)

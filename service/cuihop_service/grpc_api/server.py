@@ -95,6 +95,7 @@ class GrpcServer:
                 ("grpc.so_reuseport", int(shared_port)),
                 ("grpc.max_concurrent_streams", 1_000),
                 ("grpc.max_metadata_size", 16_384),
+                ("grpc.absolute_max_metadata_size", 16_384),  # by itself a quarter more
                 ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
                 ("grpc.max_allowed_incoming_connections", connections),
                 ("grpc.server_handshake_timeout_ms", int(HEAD_SECONDS * 1000)),

@@ -65,6 +65,8 @@ class RequestBody(BaseModel):
 class _PairsOrSets(RequestBody):
     """Base of a body that has either pairs or sets."""
 
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["pairs"]}, {"required": ["sets"]}]})
+
     @model_validator(mode="after")
     def _has_one_of_two(self) -> _PairsOrSets:
         if len(self.model_fields_set & {"pairs", "sets"}) != 1:

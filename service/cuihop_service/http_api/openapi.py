@@ -8,12 +8,13 @@ from typing import Any
 
 from cuihop.answer_fields import NAMES
 from cuihop.operations.table import OPERATIONS
+from cuihop.remote.activation import PATTERN
 from cuihop_service.http_api.problems import PROBLEM
 
 SERVERS = [{"url": ".", "description": "This service, at the address of the document."}]
 
 _ACTIVATION = "X-Release-Activation"
-_SCHEMA = {"type": "string", "examples": ["1795412345678901234-9d9b3233636c4a1f"]}
+_SCHEMA = {"type": "string", "pattern": f"^{PATTERN}$", "examples": ["1795412345678901234-9d9b3233636c4a1f"]}
 _ANSWERED = {
     "description": "When the release of the answer became the active one: nanoseconds, `-`, and the beginning "
     "of its digest. Absent where no release was used.",
@@ -32,6 +33,8 @@ _BEARER = {
     "scheme": "bearer",
     "description": "An API key or a token of an identity provider, if the service asks for one.",
 }
+_EARLY = {"408": "The request comes too slowly.", "431": "The head is too large."}
+_UNCHANGED = {"description": "The answer is the one whose ETag is in If-None-Match."}
 _GRPC = "x-grpc"
 
 
@@ -39,8 +42,8 @@ def completed(document: dict[str, Any]) -> dict[str, Any]:
     """The framework's document with what it cannot know.
 
     It puts the schema of every JSON body under ``application/json``: a problem has a media type of its own. Every
-    operation gets the header for the order of releases, in request and answer, and under ``x-grpc`` its procedure. A
-    key is optional, for a service may be open.
+    operation gets the header for the order of releases, in request and answer, what is answered before the framework
+    has the request, and under ``x-grpc`` its procedure. A key is optional, for a service may be open.
     """
     document["components"]["securitySchemes"] = {"bearer": _BEARER}
     document["security"] = [{"bearer": []}, {}]
@@ -51,8 +54,13 @@ def completed(document: dict[str, Any]) -> dict[str, Any]:
                 content = answer.get("content", {})
                 if PROBLEM in content:
                     content[PROBLEM] = content.pop("application/json")
-            operation.setdefault("parameters", []).append(_SENT)
-            operation["responses"]["200"].setdefault("headers", {})[_ACTIVATION] = _ANSWERED
+            parameters, answers = operation.setdefault("parameters", []), operation["responses"]
+            answers |= {status: {**answers["400"], "description": text} for status, text in _EARLY.items()}
+            if any(one["name"] == "release" for one in parameters):
+                answers["304"] = _UNCHANGED
+            operation["responses"] = dict(sorted(answers.items()))
+            parameters.append(_SENT)
+            answers["200"].setdefault("headers", {})[_ACTIVATION] = _ANSWERED
             if operation["operationId"] in procedures:
                 operation[_GRPC] = _procedure(procedures[operation["operationId"]])
     return document

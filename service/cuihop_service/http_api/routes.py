@@ -78,8 +78,8 @@ _STREAM: Mapping[str, Any] = {
     "responses": {200: {"content": {NDJSON: {}}, "description": "One answer a line, in order."}},
     "openapi_extra": {
         "requestBody": {
-            "required": True,
-            "description": "One batch a line.",
+            "required": False,
+            "description": "One batch a line; no line has no answer.",
             "content": {NDJSON: {"schema": _BATCH.model_json_schema()}},
         }
     },
