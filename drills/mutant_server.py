@@ -152,7 +152,7 @@ class _Recorder:
         jit: Any = importlib.import_module("cuihop._kernels.jit")
         called = self._kernels
 
-        class Kernel(jit._Kernel):  # type: ignore[misc, name-defined]
+        class Kernel(jit._Kernel):  # type: ignore[misc]
             def __call__(self, *args: Any, **options: Any) -> Any:
                 called.add(self)
                 return super().__call__(*args, **options)

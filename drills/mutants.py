@@ -41,12 +41,15 @@ _TESTS = (
     "service/test_releases_served.py", "service/test_own_copy.py",
 )  # fmt: skip
 _SMALL_MODULES, _SMALL_TESTS = ("client/cuihop/measures/f1.py",), ("measures/test_f1.py",)
+_SMALL_FUNCTIONS = ("precision_recall_f1", "_quotients")
 _MOST_SECONDS = 30.0
 _SLOWER = 20
 """Factor of the time that tests may take with a mutant, after half a minute for compilation."""
 
 
-class _Test(NamedTuple):
+class Test(NamedTuple):
+    """The processor time of a test, and the functions that it calls."""
+
     seconds: float
     functions: frozenset[str]
 
@@ -92,7 +95,8 @@ def cases(setting: Setting) -> Iterator[Case]:
     sources = {path: (ROOT / path).read_text("utf-8") for path in chosen}
     of_module = {path: mutants(source) for path, source in sources.items()}
     every = [
-        (path, mutant) for path in chosen for mutant in of_module[path] if mutant.function or not setting.small
+        (path, mutant) for path in chosen for mutant in of_module[path]
+        if mutant.function in _SMALL_FUNCTIONS or not setting.small
     ]  # fmt: skip
     lives = living()
     server = Server(setting.folder)
@@ -103,11 +107,11 @@ def cases(setting: Setting) -> Iterator[Case]:
         def case(rng: random.Random) -> Found:
             while True:
                 path, mutant = rng.choice(every)
-                if mutated(sources[path], mutant.number, path) is not None:
+                reach = reaching(tests, path, mutant)
+                if reach and mutated(sources[path], mutant.number, path) is not None:
                     break
             if (path, mutant.function, mutant.line, mutant.change) in lives:
                 return Found(1, [])
-            reach = reaching(tests, path, mutant)
             seconds = sum(tests[name].seconds for each in reach.values() for name in each)
             limit = 30 + int(_SLOWER * seconds)
             answer = server.answer(module=path, number=mutant.number, tests=reach, seconds=limit)
@@ -122,7 +126,7 @@ def cases(setting: Setting) -> Iterator[Case]:
         server.close()
 
 
-def reaching(tests: dict[str, _Test], path: str, mutant: Mutant) -> dict[str, list[str]]:
+def reaching(tests: dict[str, Test], path: str, mutant: Mutant) -> dict[str, list[str]]:
     """The tests that reach a mutant by their files, the cheapest first, as far as there is time."""
     target = f"{path}:{mutant.function}"
     reach = [
@@ -139,12 +143,12 @@ def reaching(tests: dict[str, _Test], path: str, mutant: Mutant) -> dict[str, li
     return dict(sorted(files.items(), key=lambda file: sum(tests[name].seconds for name in file[1])))
 
 
-def recorded(server: Server, sources: dict[str, str], folders: tuple[str, ...]) -> tuple[dict[str, _Test], list[str]]:
+def recorded(server: Server, sources: dict[str, str], folders: tuple[str, ...]) -> tuple[dict[str, Test], list[str]]:
     """The functions that each test calls, and what tests import from elsewhere: read, or recorded by one process."""
     cache_folder = ROOT / ".cache" / "drills"
     cache_folder.mkdir(parents=True, exist_ok=True)
     code = hashlib.sha256("".join(sources.values()).encode())
-    tests: dict[str, _Test] = {}
+    tests: dict[str, Test] = {}
     libraries: list[str] = []
     with (cache_folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -159,7 +163,7 @@ def recorded(server: Server, sources: dict[str, str], folders: tuple[str, ...]) 
                 path.write_text(json.dumps(record), "utf-8")
             libraries = list(dict.fromkeys([*libraries, *record.get("libraries", [])]))
             for name, test in record.get("tests", {}).items():
-                tests[name] = _Test(test["seconds"], frozenset(test["functions"]))
+                tests[name] = Test(test["seconds"], frozenset(test["functions"]))
     return tests, libraries
 
 

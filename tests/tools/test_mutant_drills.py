@@ -91,12 +91,13 @@ def test_a_mutant_that_lives_is_found_unless_it_is_known(tmp_path: Path, monkeyp
         def close(self) -> None:
             """End no process."""
 
+    reached = frozenset(f"client/cuihop/measures/f1.py:{name}" for name in mutants._SMALL_FUNCTIONS)
     monkeypatch.setattr(mutants, "Server", Lives)
-    monkeypatch.setattr(mutants, "recorded", lambda *args: ({}, []))
+    monkeypatch.setattr(mutants, "recorded", lambda *args: ({"a": mutants.Test(1.0, reached)}, []))
     drill = next(drill for drill in DRILLS if drill.name == "mutants")
     with drill.cases(Setting(tmp_path, small=True)) as case:
         [wrong] = case(drill.random(1, 0)).wrong
-    assert "0 tests pass with " in wrong
+    assert "1 tests pass with " in wrong
     path, function = wrong.partition(":")[0].split(", ")
     every = [mutant for mutant in changes.mutants((ROOT / path).read_text("utf-8")) if mutant.function == function]
     known = {(path, mutant.function, mutant.line, mutant.change) for mutant in every}
