@@ -184,4 +184,22 @@ DRILLS = (
         1,
         270,
     ),
+    ),
+    Drill(
+        "mutants",
+        "One changed operator, comparison, constant, condition, statement or order of arguments in kernels, measures, "
+        "loader, the guard of Cypher, supervisor and release order; the tests in process that reach it are to fail",
+        "mutants",
+        4,
+        2_000,
+    ),
+    Drill(
+        "compatibility",
+        "Files of earlier versions; the oldest and the newest NumPy, numba and Python that are allowed; code for "
+        "x86-64 without AVX; an earlier client with the service of today, and the other way round",
+        "files and graphs",
+        1,
+        24,
+        alone=True,
+    ),
 )

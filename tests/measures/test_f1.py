@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from collections_made import Case, cases
 from cuihop import SnapshotGraph
 from cuihop.errors import ConceptNotFound, InputError
 from cuihop.measures import concept_f1, match_counts, nn_f1, nn_precision, nn_recall, related, span_counts
+from cuihop.measures.f1 import precision_recall_f1
 from example_graph import UNKNOWN, example_graph
 from examples import examples
 
@@ -138,3 +140,8 @@ def test_mentions_are_matched_as_networkx_matches_them(
     if not either:
         assert strict.right == len(true & predicted)
     assert (overlap.true, overlap.predicted) == (len(true), len(predicted))
+
+
+def test_near_concepts_count_nothing_unless_a_weight_is_stated() -> None:
+    counts = np.array([[1, 2, 1, 1, 0, 1]])
+    assert precision_recall_f1(counts).tolist() == precision_recall_f1(counts, 0.0).tolist() == [[0.5, 1.0, 2 / 3]]
