@@ -16,13 +16,16 @@ open: here brain stem and head meet in a concept above both. Identifiers from C9
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from cuihop import SnapshotGraph
 from cuihop.snapshot.file import Sections
-from cuihop.snapshot.string_table import identifier_array
-from cuihop.snapshot.writer import GraphTables, sections_of
+from cuihop.snapshot.layout import MARK_SHIFT
+from cuihop.snapshot.source_codes import CodeRows, code_sections
+from cuihop.snapshot.string_table import StringTable, identifier_array
+from cuihop.snapshot.writer import GraphTables, sections_of, tables_of_edges
 
 EDGES = [
     ("C0006121", "C0006104"),
@@ -106,3 +109,28 @@ def asserted_graph() -> SnapshotGraph:
     """C0000001 and C0000003 are children of C0000002, each said by others; C0000004 stands alone."""
     edges = {("C0000001", "C0000002"): ["MSH"], ("C0000003", "C0000002"): ["NCI", "SNOMEDCT_US"]}
     return sourced_edges_graph(edges, concepts=["C0000004"], name="asserted")
+
+
+def coded_graph() -> SnapshotGraph:
+    """Brain stem and brain with codes of vocabularies; a code of both, of which that of the brain is obsolete."""
+    rows = [
+        (0, 1, "MSH", "D001921", "M0002815"),
+        (0, 2 << MARK_SHIFT, "LOCAL", "x", ""),
+        (1, 0, "SNOMEDCT_US", "15926001", ""),
+        (1, 3, "MSH", "D001933", "M0002901"),
+        (1, 3, "LOCAL", "x", ""),
+        (2, 1 << MARK_SHIFT, "LOCAL", "old", ""),
+    ]
+    sab_names = ["SNOMEDCT_US", "MSH", "LOCAL"]
+    owners, grades, sabs, codes, concepts = zip(*rows, strict=True)
+    of = CodeRows(
+        np.array(owners, dtype=np.int32), np.array(grades, dtype=np.uint32),
+        np.array([sab_names.index(sab) for sab in sabs], dtype=np.uint16), sab_names,
+        StringTable.of(codes), StringTable.of(concepts),
+    )  # fmt: skip
+    tables = tables_of_edges(
+        [("C0006121", "C0006104")], concepts=["C0018670"], names={"C0006121": "Brain stem"},
+        retired=[("C9000901", "SY", "C0006121"), ("C9000903", "RB", "C0006104")], identifiers="cui",
+    )  # fmt: skip
+    tables = replace(tables, codes=code_sections(of, len(tables.cuis)))
+    return SnapshotGraph(sections_of(tables, name="coded", relations=["isa"], identifiers="cui"))

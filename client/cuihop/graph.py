@@ -59,6 +59,8 @@ direction. ``vertical``: all hops up or all hops down, the smaller of the two di
 
 _LARGEST_PACK = 255
 
+CODES_NEED = "A snapshot that cuihop load made of a release with MRCONSO, without --no-codes, holds them."
+
 DIRECTIONS: tuple[Direction, ...] = ("any", "up", "down", "vertical")
 
 MOST_PATHS = 10**15
@@ -69,6 +71,16 @@ MOST_SABS = 16
 
 MatchKind: TypeAlias = Literal["identifier", "exact", "words", "prefix", "form", "spelling", "part"]
 """Way in which a name matches the text of a search: see `MATCHES`."""
+
+CodeMark: TypeAlias = Literal["active", "suppressed", "obsolete"]
+"""SUPPRESS of the best atom with a code: ``N``; ``E``, ``Y`` or another; or ``O``."""
+
+CODE_MARKS: tuple[CodeMark, ...] = ("active", "suppressed", "obsolete")
+
+CodeStatus: TypeAlias = Literal[
+    "current", "merged", "suppressed", "retired", "unknown", "unknown_vocabulary", "invalid"
+]
+"""Status of an identifier whose codes are looked up: see `CodeLookup`."""
 
 MATCHES: Mapping[MatchKind, str] = {
     "identifier": "the text is the identifier of the concept, or one that it replaces",
@@ -408,6 +420,48 @@ class Concept:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceCode:
+    """Code of a source vocabulary (SAB) for a concept.
+
+    Attributes:
+        cui: the concept.
+        sab: the source vocabulary.
+        code: the code (CODE).
+        source_concept: the concept of the vocabulary (SCUI); ``None`` for none, and where it is the code.
+        mark: ``active``, or ``suppressed`` or ``obsolete`` where every atom of the concept with this code is.
+    """
+
+    cui: str
+    sab: str
+    code: str
+    source_concept: str | None
+    mark: CodeMark
+
+
+@dataclass(frozen=True, slots=True)
+class CodeLookup:
+    """The codes of one identifier: of a concept, or of the concepts that have a code.
+
+    Attributes:
+        requested: the identifier as given.
+        status: ``current``; ``merged`` (a retired concept, taken for its successor); ``suppressed`` (a code whose atoms
+            are all suppressed or obsolete); ``retired`` (a concept without an exact successor); ``unknown``;
+            ``unknown_vocabulary`` (no code of the release is from such a vocabulary); ``invalid`` (neither an
+            identifier of the graph nor ``SAB:CODE``).
+        cui: the concept that is used; ``None`` for a code, and for an identifier without one.
+        codes: best first.
+        alternatives: what may be meant by an identifier without codes: codes in another case, vocabularies spelt
+            alike, or the concepts that the release suggests for a retired one.
+    """
+
+    requested: str
+    status: CodeStatus
+    cui: str | None
+    codes: tuple[SourceCode, ...]
+    alternatives: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SearchHit:
     """A search result.
 
@@ -728,6 +782,27 @@ class ConceptGraph(ABC):
 
     @abstractmethod
     def _names(self, cuis: Sequence[str]) -> list[str | None]: ...
+
+    def codes(self, identifiers: Sequence[str], *, sabs: Sequence[str] = ()) -> list[CodeLookup]:
+        """The codes of each concept, and the concepts of each code. Never raises for one of them.
+
+        The codes of a concept are in this order: active before suppressed before obsolete ones; those of preferred
+        atoms (TS, STT, ISPREF) before others; the highest rank in MRRANK first; then by vocabulary, by code, and by
+        the concept of the vocabulary. The concepts of a code are in the same order, and then by identifier.
+
+        Args:
+            identifiers: concepts of the graph, or codes as ``SAB:CODE``; a concept of this name comes first.
+            sabs: only codes of these vocabularies; those of the concepts of a code, in place of the code itself.
+
+        Raises:
+            InputError: no code is from one of these vocabularies; or the graph holds no codes.
+        """
+        if self._unrestricted is not None:
+            return self._unrestricted.codes(identifiers, sabs=sabs)
+        return self._codes(checked_identifiers(identifiers), sabs)
+
+    def _codes(self, identifiers: Sequence[str], sabs: Sequence[str]) -> list[CodeLookup]:
+        raise InputError("this graph holds no codes of vocabularies", found=repr(self), advice=CODES_NEED)
 
     def search(self, text: str, *, limit: int | None = 10) -> list[SearchHit]:
         """Concepts by name or synonym, best first.

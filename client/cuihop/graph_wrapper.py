@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.graph import (
+    CodeLookup,
     Concept,
     ConceptGraph,
     Direction,
@@ -76,6 +77,9 @@ class GraphWrapper(ConceptGraph):
 
     def _names(self, cuis: Sequence[str]) -> list[str | None]:
         return self.graph.names(cuis)
+
+    def _codes(self, identifiers: Sequence[str], sabs: Sequence[str]) -> list[CodeLookup]:
+        return self.graph.codes(identifiers, sabs=sabs)
 
     def _search(self, text: str, limit: int | None) -> list[SearchHit]:
         return self.graph.search(text, limit=limit)

@@ -88,6 +88,7 @@ class _LoadOptions:
     )
     synonyms: bool = _name_option("Keep all names, or preferred ones only.", "--synonyms/--no-synonyms", default=True)
     definitions: bool = _name_option("Keep the definitions of MRDEF.", "--definitions/--no-definitions", default=True)
+    codes: bool = _name_option("Keep the codes of vocabularies in MRCONSO.", "--codes/--no-codes", default=True)
     release: str | None = _name_option("Name of the release; by default the one in the files.")
     on_bad_row: OnBadRow = file_option("Stop at an invalid row, or skip it.", default="error")
     rejects: Path | None = file_option("With --on-bad-row skip: file for the skipped rows.", mark=REJECTS)
@@ -192,7 +193,8 @@ def _print_report(report: LoadReport, *, verbose: bool) -> None:
 
 _FURTHER = frozenset({
     "relations", "  asserted both ways of writing", "  of how many concepts", "  the largest", "connected parts",
-    "  concepts in the largest", "longest upward path", "semantic types", "definitions",
+    "  concepts in the largest", "longest upward path", "semantic types", "definitions", "codes of vocabularies",
+    "  rows without one",
 })  # fmt: skip
 """Facts that only ``--verbose`` prints."""
 
@@ -227,6 +229,9 @@ def _facts(report: LoadReport) -> Iterator[tuple[str, int | str]]:
     yield "semantic types", report.semantic_types
     if report.definitions:
         yield "definitions", report.definitions
+    if report.codes:
+        yield "codes of vocabularies", report.codes
+        yield "  rows without one", report.without_code
     yield "retired concepts", report.retired.concepts
     for relation, count in report.retired.statements.items():
         yield f"  {_RETIRED[relation]} ({relation})", count

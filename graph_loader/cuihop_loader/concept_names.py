@@ -28,6 +28,7 @@ from cuihop_loader.identifier_codes import (
 )
 from cuihop_loader.options import LoadOptions
 from cuihop_loader.row_scanner import Rows, RowScanner
+from cuihop_loader.source_codes import BlockCodes, ReadCodes
 from cuihop_loader.sources import SourceFile
 
 Ranks = Mapping[tuple[bytes, bytes], int]
@@ -39,8 +40,8 @@ _MOST_SABS = 1 << 16
 _CONCEPTS_AT_ONCE = 1 << 16
 _VALUES = len(names.SUPPRESS_VALUES) + 1
 
-_COLUMNS = ("CUI", "LAT", "TS", "STT", "ISPREF", "SAB", "TTY", "STR", "SUPPRESS")
-_CUI, _LAT, _TS, _STT, _ISPREF, _SAB, _TTY, _STR, _SUPPRESS = range(9)
+_COLUMNS = ("CUI", "LAT", "TS", "STT", "ISPREF", "SCUI", "SAB", "TTY", "CODE", "STR", "SUPPRESS")
+_CUI, _LAT, _TS, _STT, _ISPREF, _SCUI, _SAB, _TTY, _CODE, _STR, _SUPPRESS = range(11)
 
 
 @dataclass(eq=False)
@@ -54,6 +55,7 @@ class NameRows:
         blob: the texts, one after the other.
         suppressed: number of suppressed rows of the file, in the chosen languages; 0 where such names serve too.
         active: number of the others.
+        source_codes: the codes of vocabularies in all rows; ``None`` if they are not wanted.
     """
 
     codes: Int32
@@ -65,6 +67,7 @@ class NameRows:
     suppressed: int
     active: int
     scanner: RowScanner[_Candidates]
+    source_codes: ReadCodes | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +84,7 @@ class _Candidates:
     left_out: dict[str, int]
     suppressed: int
     not_cuis: NotCuis
+    source_codes: BlockCodes | None
 
 
 def _naming(reading: ReleaseReading, ranks: Ranks) -> Callable[[Rows], _Candidates]:
@@ -107,6 +111,7 @@ def _naming(reading: ReleaseReading, ranks: Ranks) -> Callable[[Rows], _Candidat
 
         # SAB and TTY are adjacent: one text "SAB|TTY".
         term_types, term_type_names = rows.interned(_SAB, _TTY)
+        ranks = np.frombuffer(b"".join(map(rank_bytes, term_type_names)), np.int32).reshape(-1, _VALUES)
         grades = np.empty(len(rows), dtype=np.uint32)
         left_out = np.zeros(2, dtype=np.int64)
         names.grade(
@@ -116,7 +121,7 @@ def _naming(reading: ReleaseReading, ranks: Ranks) -> Callable[[Rows], _Candidat
             languages.offsets,
             languages.blob,
             term_types,
-            np.frombuffer(b"".join(map(rank_bytes, term_type_names)), np.int32).reshape(-1, _VALUES),
+            ranks,
             grades,
             left_out,
         )
@@ -126,10 +131,14 @@ def _naming(reading: ReleaseReading, ranks: Ranks) -> Callable[[Rows], _Candidat
         selected_rows = selected_rows[:count]
         texts = np.ascontiguousarray(rows.spans[selected_rows, 2 * _STR : 2 * _STR + 2])
         offsets, blob = interning.copied(rows.buffer, texts)
+        of_codes = None
+        if options.codes:
+            located = _TS, _STT, _ISPREF, _SCUI, _CODE, _SUPPRESS
+            of_codes = BlockCodes.of(rows, located, concepts.codes, term_types, term_type_names, ranks)
         others = {"other language": int(left_out[0]), "no text": int(left_out[1])}
         return _Candidates(
             concepts, selected_rows, grades[selected_rows], term_types[selected_rows], term_type_names,
-            np.diff(offsets).astype(np.int32), blob, others, int(suppressed[0]), not_cuis,
+            np.diff(offsets).astype(np.int32), blob, others, int(suppressed[0]), not_cuis, of_codes,
         )  # fmt: skip
 
     return task
@@ -151,6 +160,7 @@ def read_names(file: SourceFile, ranks: Ranks, concepts: ConceptSet, reading: Re
         return int(vocabulary_codes([term_type.partition(b"|")[0]], sab_codes, _MOST_SABS, "MRCONSO")[0])
 
     blocks: list[_Columns] = []
+    source_codes = ReadCodes() if reading.options.codes else None
     rows = suppressed = other = 0
     for block in scanner:
         of = reading.codes.codes(block.concepts)
@@ -158,6 +168,8 @@ def read_names(file: SourceFile, ranks: Ranks, concepts: ConceptSet, reading: Re
         sabs = np.array([*map(sab_of, block.term_type_names)], dtype=np.uint16)[block.term_types]
         blocks.append((of[block.selected], block.grades, sabs, block.lengths))
         blob += block.blob.data
+        if source_codes is not None and block.source_codes is not None:
+            source_codes.add(of, block.source_codes)
         reading.codes.leave_out(scanner, block.not_cuis, block.left_out)
         rows += len(of)
         suppressed += block.suppressed
@@ -172,6 +184,7 @@ def read_names(file: SourceFile, ranks: Ranks, concepts: ConceptSet, reading: Re
         suppressed=suppressed,
         active=rows - suppressed - other,
         scanner=scanner,
+        source_codes=source_codes,
     )
 
 

@@ -189,6 +189,8 @@ def _report(graph: ReadGraph, options: LoadOptions, identifiers: Identifiers, wa
         nameless=int(np.count_nonzero(np.diff(indptr) == 0)),
         semantic_types=len(ascending(tables.type_indices)),
         definitions=len(tables.definitions),
+        codes=0 if tables.codes is None else len(tables.codes[0]["code_keys"]),
+        without_code=graph.without_code,
         retired=_retired(tables.retired),
         relation_rows=graph.relation_rows,
         sabs=graph.sabs,

@@ -11,6 +11,7 @@ import numpy as np
 from cuihop.errors import InputError
 from cuihop.identifiers import Identifiers
 from cuihop.resources.progress import StepProgress
+from cuihop.snapshot.source_codes import code_sections
 from cuihop.snapshot.writer import GraphTables
 from cuihop_loader.concept_names import Ranks, read_names, with_names
 from cuihop_loader.history import read_history, retired_concepts
@@ -40,8 +41,8 @@ def read_release(
         InputError: a file or a row of it is malformed, or there is no is_a relation.
         LimitExceeded: more vocabularies or identifiers than fit.
     """
-    codes = IdentifierCodes()
-    reading = ReleaseReading(options, codes, rejected, progress, only_cuis=identifiers == "cui")
+    identifier_codes = IdentifierCodes()
+    reading = ReleaseReading(options, identifier_codes, rejected, progress, only_cuis=identifiers == "cui")
     concepts = ConceptSet()
     versions, languages, release = _read_vocabularies(file, reading) if (file := files.get("MRSAB")) else ({}, {}, None)
     ranks = _read_ranks(file, reading) if (file := files.get("MRRANK")) else {}
@@ -52,6 +53,7 @@ def read_release(
     for asserted in (rows.edges.children, rows.edges.parents, rows.loops):
         concepts.add(asserted)
 
+    without_code = 0
     name_rows = read_names(file, ranks, concepts, reading) if (file := files.get("MRCONSO")) else None
     type_rows = read_types(file, reading) if (file := files.get("MRSTY")) else None
     definition_rows = None
@@ -60,10 +62,10 @@ def read_release(
     history = [read_history(files[role], reading) for role in _HISTORY if role in files]
 
     progress("choosing names", 0, 0)
-    numbers = ConceptNumbers(concepts, codes)
+    numbers = ConceptNumbers(concepts, identifier_codes)
     del concepts
     none = np.empty(0, dtype=np.int32)
-    tables = GraphTables(numbers.identifiers, none, none, retired=retired_concepts(history, numbers, codes))
+    tables = GraphTables(numbers.identifiers, none, none, retired=retired_concepts(history, numbers, identifier_codes))
     if type_rows is not None:
         tables = with_types(tables, type_rows, numbers)
         del type_rows
@@ -71,6 +73,9 @@ def read_release(
         tables = with_definitions(tables, definition_rows, numbers)
         del definition_rows
     if name_rows is not None:
+        if (codes := name_rows.source_codes) is not None:
+            without_code = codes.without
+            tables = replace(tables, codes=code_sections(codes.rows(numbers), len(numbers)))
         tables = with_names(tables, name_rows, numbers, options)
         del name_rows
     return ReadGraph(
@@ -83,10 +88,11 @@ def read_release(
             sab: SabReport(versions.get(sab) or None, rows.sab_rows[sab], edges)
             for sab, edges in sorted(rows.edges.sab_edges.items(), key=lambda item: (-item[1], item[0]))
         },
-        other_identifiers=codes.skipped,
-        other_identifier_samples=codes.samples,
+        other_identifiers=identifier_codes.skipped,
+        other_identifier_samples=identifier_codes.samples,
+        without_code=without_code,
         files=[reading.scanners[role].report for role in LAYOUTS if role in reading.scanners],
-        warnings=_warnings(files, options, rows, codes),
+        warnings=_warnings(files, options, rows, identifier_codes),
     )
 
 

@@ -118,6 +118,7 @@ class LoadReport:
         names: number of names; nameless: concepts without one.
         semantic_types: number of types that occur.
         definitions: number of definitions.
+        codes: number of codes of vocabularies, over all concepts; without_code: rows of MRCONSO that have none.
         retired: retired concepts.
         relation_rows: rows used by relation (``isa``, ``inverse_isa``, ``CHD``, ``PAR``, ``RN``, ``RB``; of files of
             terms ``is_a`` and ``instance_of``).
@@ -148,6 +149,8 @@ class LoadReport:
     nameless: int
     semantic_types: int
     definitions: int
+    codes: int
+    without_code: int
     retired: Retired
     relation_rows: Mapping[str, int]
     sabs: Mapping[str, SabReport]
@@ -177,8 +180,8 @@ class ReadGraph:
     Attributes:
         release: name of the release in the files; ``None`` without one.
         self_loops: concepts asserted as their own parent.
-        mirrored, relation_rows, sabs, files, warnings, other_identifiers, other_identifier_samples, terms: as in
-            `LoadReport`.
+        mirrored, relation_rows, sabs, files, warnings, other_identifiers, other_identifier_samples, terms,
+            without_code: as in `LoadReport`.
     """
 
     tables: GraphTables
@@ -192,6 +195,7 @@ class ReadGraph:
     other_identifiers: Mapping[str, int] = field(default_factory=dict)
     other_identifier_samples: Sequence[str] = ()
     terms: TermReport | None = None
+    without_code: int = 0
 
 
 def structure(

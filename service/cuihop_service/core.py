@@ -16,8 +16,9 @@ from cuihop.adapter_rules import name_concepts, replaced
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.annotation.texts import checked_texts
-from cuihop.errors import ConceptError, InputError, InvalidCui, NotAllowed
+from cuihop.errors import ConceptError, InputError, InvalidCui, LimitExceeded, NotAllowed
 from cuihop.graph import (
+    CodeLookup,
     Concept,
     ConceptGraph,
     Direction,
@@ -405,6 +406,26 @@ class ConceptService:
                 records = [replace(concept, name=None, synonyms=(), definitions=()) for concept in records]
             described = ConceptsAnswer(tuple(records), names_hidden=not named)
             return Answer(described, served.digest, tier, replaced(resolutions))
+
+    def codes(
+        self, identifiers: Sequence[str], *, sabs: Sequence[str] = (), context: RequestContext
+    ) -> Answer[list[CodeLookup]]:
+        """Codes of source vocabularies for concepts, and the concepts of codes: see `ConceptGraph.codes`."""
+        self._check_names(context)
+        self.limits.check_identifiers(identifiers, "concepts")
+        self.limits.check("concepts", len(sabs))
+        for sab in sabs:
+            self.limits.check_text(sab, "sabs")
+        with self._checked(context) as (served, graph, tier):
+            lookups = graph.codes([], sabs=sabs)
+            codes = 0
+            for chunk in context.chunks(identifiers, _CONCEPTS):
+                lookups += graph.codes(chunk, sabs=sabs)
+                codes += sum(len(lookup.codes) for lookup in lookups[-len(chunk) :])
+                if codes > (allowed := self.limits.neighbours):
+                    raise LimitExceeded(f"too many codes: found {codes:,} or more; this service allows {allowed:,}")
+            merged = {each.requested: each.cui for each in lookups if each.status == "merged" and each.cui is not None}
+            return Answer(lookups, served.digest, tier, merged)
 
     def resolutions(self, cuis: Sequence[str], *, context: RequestContext) -> Answer[list[Resolution]]:
         """Resolution of each identifier."""

@@ -9,6 +9,7 @@ from cuihop.adapter_rules import checked_sabs
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.graph import (
+    CodeLookup,
     Concept,
     ConceptGraph,
     Direction,
@@ -74,6 +75,9 @@ class RequestGraph(ConceptGraph):
 
     def _concepts(self, cuis: Sequence[str]) -> list[Concept]:
         return list(self.value_of(self.core.concepts, cuis).concepts)
+
+    def _codes(self, identifiers: Sequence[str], sabs: Sequence[str]) -> list[CodeLookup]:
+        return self.value_of(self.core.codes, identifiers, sabs=sabs)
 
     def _names(self, cuis: Sequence[str]) -> list[str | None]:
         return [concept.name for concept in self.value_of(self.core.concepts, cuis, names_only=True).concepts]

@@ -118,6 +118,32 @@ class ConceptArguments(Arguments):
     cui: Cui
 
 
+class CodesArguments(Arguments):
+    """Concepts or codes."""
+
+    identifiers: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=_LONGEST_TEXT, strict=True)]],
+        FailFast(),
+        Field(
+            min_length=1, max_length=MOST_ROWS, description="Identifiers of concepts, or codes as SAB:CODE.",
+            examples=[["C0006121", "SNOMEDCT_US:15926001"]],
+        ),
+    ]  # fmt: skip
+    sabs: Annotated[
+        tuple[Annotated[str, Field(min_length=1, max_length=_LONGEST_TEXT, strict=True)], ...],
+        FailFast(),
+        Field(
+            max_length=MOST_SABS,
+            description="Only codes of these vocabularies; those of the concepts of a code, in place of the code.",
+        ),
+    ] = ()
+
+    @property
+    def size(self) -> int:
+        """Number of identifiers."""
+        return len(self.identifiers)
+
+
 class NeighbourhoodArguments(ConceptArguments):
     """A centre, and the radius around it."""
 

@@ -16,6 +16,7 @@ from cuihop.agents.arguments import (
     MOST_ROWS,
     AnnotateArguments,
     Arguments,
+    CodesArguments,
     CommonAncestorsArguments,
     CompareArguments,
     ConceptArguments,
@@ -39,6 +40,7 @@ from cuihop.identifiers import EXPECTED
 from cuihop.measures.nn_iou import concept_overlap
 from cuihop.operations.answers import (
     AnnotationRow,
+    CodesAnswer,
     DistanceAnswer,
     NeighbourhoodAnswer,
     PathAnswer,
@@ -158,6 +160,12 @@ def _concept(graph: ConceptGraph, arguments: ConceptArguments, names: bool) -> _
     return _Answer("answered", fields_of(record), identifiers.merged)
 
 
+def _codes(graph: ConceptGraph, arguments: CodesArguments, names: bool) -> _Answer:
+    lookups = graph.codes(arguments.identifiers, sabs=arguments.sabs)
+    merged = {each.requested: each.cui for each in lookups if each.status == "merged" and each.cui is not None}
+    return _Answer("answered", fields_of(CodesAnswer(tuple(lookups))), merged)
+
+
 def _distances(graph: ConceptGraph, arguments: DistancesArguments, names: bool) -> _Answer:
     direction, bound = arguments.direction, arguments.max_hops
     identifiers = _Identifiers(graph, [cui for pair in arguments.pairs for cui in (pair.a, pair.b)], names)
@@ -268,6 +276,13 @@ TOOLS: Mapping[str, AgentTool] = {
             "Describe one concept: preferred name, synonyms, semantic types, source vocabularies, definitions, and the "
             "numbers of its parents and children." + _ON_STATUS,
             ConceptArguments, _concept,
+        ),
+        AgentTool(
+            "codes", "Translate codes of vocabularies",
+            "The codes of source vocabularies (SNOMED CT, ICD-10-CM, MeSH and others) for concepts, and the concepts "
+            "of codes written as SAB:CODE, best first. Each row has a status of its own: current, merged, suppressed "
+            "(only suppressed or obsolete atoms), retired, unknown, unknown_vocabulary or invalid.",
+            CodesArguments, _codes, names_only=True,
         ),
         AgentTool(
             "distances", "Count hops between concepts",

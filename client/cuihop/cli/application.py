@@ -30,6 +30,7 @@ _PANELS: dict[str, dict[str, str | None]] = {
     "Ask the graph": {
         "search": "concepts:search",
         "concept": "concepts:concept",
+        "codes": "codes:codes",
         "distance": "paths:distance",
         "path": "paths:path",
         "neighbours": "paths:neighbours",
@@ -79,6 +80,7 @@ _SUMMARIES = {
     "index": "Build the distance index of a snapshot: distances are then looked up instead of searched.",
     "search": "Find concepts by name or synonym.",
     "concept": "Show a concept, or add preferred names to the concepts of a file.",
+    "codes": "List the codes of concepts in source vocabularies, or the concepts of codes.",
     "distance": "Print the distance in hops between two concepts, or for every pair of a file.",
     "path": "Show a shortest path between two concepts, and the number of shortest paths.",
     "neighbours": "List the concepts within --hops of a concept, or write the neighbour dictionary of all concepts of "

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from cuihop.annotation.mentions import Mention
 from cuihop.graph import (
+    CodeLookup,
     Concept,
     Direction,
     DistancePack,
@@ -411,6 +412,13 @@ class ConceptAnswer(Concept):
     def of(cls, answer: ConceptsAnswer, request: object = None) -> ConceptAnswer:
         """The answer of one concept."""
         return extended(cls, answer.concepts[0], names_hidden=answer.names_hidden)
+
+
+@dataclass(frozen=True, slots=True)
+class CodesAnswer:
+    """Codes of source vocabularies, and their concepts, in the order of the request."""
+
+    lookups: tuple[CodeLookup, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -299,6 +299,23 @@ class ConceptsRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class CodesRequest:
+    """Concepts, or codes of source vocabularies, to look up."""
+
+    identifiers: Annotated[
+        Sequence[str], About("Identifiers of concepts, or codes as SAB:CODE.", (["C0006121", "SNOMEDCT_US:15926001"],))
+    ]
+    sabs: Annotated[
+        tuple[str, ...],
+        About(
+            "Only codes of these source vocabularies; those of the concepts of a code, in place of the code itself. "
+            "None: all of a concept, and the code itself with its concepts.",
+            (["ICD10CM"],),
+        ),
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ResolutionsRequest:
     """Texts that may be identifiers."""
 

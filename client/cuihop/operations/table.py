@@ -173,6 +173,12 @@ CONCEPTS = Operation(
     requests.ConceptsRequest, answers.ConceptsAnswer,
     rpc="GetConcept", recorded_as="get_concept", size=("cuis",), rows="concepts",
 )  # fmt: skip
+CODES = Operation(
+    "codes", "POST /codes", "concepts",
+    "Codes of source vocabularies for concepts, and the concepts of codes. Never fails because of one.",
+    requests.CodesRequest, answers.CodesAnswer, _listed(answers.CodesAnswer),
+    rpc="Codes", size=("identifiers",), rows="lookups", scope="names",
+)  # fmt: skip
 RESOLUTIONS = Operation(
     "resolutions", "POST /resolutions", "concepts",
     "Resolution of each identifier. Never fails because of one.",
@@ -188,6 +194,6 @@ RELEASE = Operation(
 OPERATIONS: Sequence[Operation[Any, Any]] = (
     DISTANCE, DISTANCES, PATH, PATHS, NEIGHBOURHOOD, NEIGHBOURHOODS, PACK, RELEVANCE, RELEVANCES, SIMILARITY,
     SIMILARITIES, PAIR_SIMILARITIES, SIMILARITY_SCALE, PLACEMENTS, HIERARCHY, SEARCH, ANNOTATE, CONCEPT, CONCEPTS,
-    RESOLUTIONS, RELEASE,
+    CODES, RESOLUTIONS, RELEASE,
 )  # fmt: skip
 """All of them, but for the stream of batches."""

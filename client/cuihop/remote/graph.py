@@ -18,6 +18,7 @@ from cuihop.annotation.options import AnnotationOptions
 from cuihop.annotation.texts import blocks_of_texts, checked_texts, text_too_long
 from cuihop.errors import ConceptError, GraphUnavailable, InvalidCui, LimitExceeded, RateLimited, ReleaseMismatch
 from cuihop.graph import (
+    CodeLookup,
     Concept,
     ConceptGraph,
     Direction,
@@ -35,6 +36,7 @@ from cuihop.identifiers import EXPECTED, is_identifier
 from cuihop.operations.answers import PathsAnswer, SearchAnswer
 from cuihop.operations.requests import (
     AnnotateRequest,
+    CodesRequest,
     ConceptsRequest,
     DistancesRequest,
     GraphRequest,
@@ -47,6 +49,7 @@ from cuihop.operations.requests import (
 )
 from cuihop.operations.table import (
     ANNOTATE,
+    CODES,
     CONCEPTS,
     DISTANCES,
     NEIGHBOURHOODS,
@@ -401,6 +404,29 @@ class RemoteGraph(ConceptGraph):
         questions = [ConceptsRequest(cuis[block], names_only) for block in slices(cuis, size)]
         blocks, _ = self.send_blocks(service, CONCEPTS, cuis, questions)
         return [concept for block in blocks for concept in block.concepts]
+
+    def _codes(self, identifiers: Sequence[str], sabs: Sequence[str]) -> list[CodeLookup]:
+        service = self._service
+        sendable = [text.encode("utf-8", "replace").decode() for text in identifiers]
+
+        def send(block: slice) -> list[CodeLookup]:
+            try:
+                return list(self.send(service, CODES, CodesRequest(sendable[block], tuple(sabs))).value.lookups)
+            except RateLimited:
+                raise
+            except LimitExceeded:  # the service bounds the codes of all identifiers; their number is unknown beforehand
+                if block.stop - block.start <= 1:
+                    raise
+                middle = (block.start + block.stop) // 2
+                return [*send(slice(block.start, middle)), *send(slice(middle, block.stop))]
+
+        size = within_limit(_CONCEPTS_A_BLOCK, service.limits.concepts)
+        blocks = [slice(first, min(first + size, len(sendable))) for first in range(0, max(1, len(sendable)), size)]
+        lookups = [lookup for block in self._send_all([partial(send, block) for block in blocks]) for lookup in block]
+        return [
+            lookup if lookup.requested == text else dataclasses.replace(lookup, requested=text)
+            for lookup, text in zip(lookups, identifiers, strict=True)
+        ]
 
     def _search(self, text: str, limit: int | None) -> list[SearchHit]:
         folded_query(text)  # refuses a text without words, before anything is sent

@@ -18,8 +18,10 @@ from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import InputError, ReleaseMismatch, SnapshotError
 from cuihop.graph import (
+    CODES_NEED,
     DIRECTIONS,
     MOST_PATHS,
+    CodeLookup,
     Concept,
     ConceptGraph,
     Direction,
@@ -44,9 +46,10 @@ from cuihop.snapshot.distance_index import DistanceIndex, index_path
 from cuihop.snapshot.distance_packs import NEAR, TOGETHER, packed, united
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.hierarchy import BuiltHierarchy, SnapshotHierarchy
-from cuihop.snapshot.layout import NAME_INDEX, SNAPSHOT, TERM_TABLE
+from cuihop.snapshot.layout import NAME_INDEX, SNAPSHOT, SOURCE_CODES, TERM_TABLE
 from cuihop.snapshot.name_index import NameIndex, name_search
 from cuihop.snapshot.scratch import Scratch, ScratchPool
+from cuihop.snapshot.source_codes import SourceCodes
 from cuihop.snapshot.string_table import MANY, IdentifierTable, check_distinct, folded_query
 from cuihop.snapshot.term_table import TermTable, term_table
 from cuihop.snapshot.writer import check_digest, sections_of, sections_within, tables_of_edges
@@ -92,6 +95,7 @@ class SnapshotGraph(ConceptGraph):
         self._name_index: NameIndex | None = None
         self._annotator: Annotator | None = None
         self._annotator_lock = Lock()
+        self._source_codes: SourceCodes | None = None
         self._hierarchy: BuiltHierarchy | None = None
         self._hierarchy_lock = Lock()
         self._engines = DistanceEngines(sections, self._cuis, self._scratch)
@@ -265,6 +269,8 @@ class SnapshotGraph(ConceptGraph):
             self.pack(cuis, hops=NEAR + 1, direction=direction)
         if (index := self._name_search()) is not None:
             index.warm_up()
+        if SOURCE_CODES[0] in self._sections:
+            self.codes([":"])
         if TERM_TABLE[0] in self._sections:
             options = AnnotationOptions(candidates=True, disambiguate="context")
             self.annotate("lung (L) without pneumonia", options)
@@ -439,6 +445,16 @@ class SnapshotGraph(ConceptGraph):
     @_steady
     def _concepts(self, cuis: Sequence[str]) -> list[Concept]:
         return [self._records.concept(position) for position in self._positions(cuis)[0].tolist()]
+
+    @_steady
+    def _codes(self, identifiers: Sequence[str], sabs: Sequence[str]) -> list[CodeLookup]:
+        if self._source_codes is None:
+            if SOURCE_CODES[0] not in self._sections:
+                origin = f"{self._sections.origin}, release {self._release.name}"
+                raise InputError("the snapshot holds no codes of vocabularies", found=origin, advice=CODES_NEED)
+            self._source_codes = SourceCodes(self._sections, self._cuis)
+        codes = self._source_codes
+        return codes.lookups(identifiers, self._resolve, codes.checked_sabs(sabs, self._release.name))
 
     def _name_search(self) -> NameIndex | None:
         """The index of names; ``None`` without names."""

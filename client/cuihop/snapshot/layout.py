@@ -177,6 +177,16 @@ NAME_SOURCES = ("name_grades", "name_sab_sets", "name_sab_set_indptr", "name_sab
 """Sections of each name's grade and vocabularies: the number of their set; its members are positions in ``name_sabs``
 of the JSON part. Not in older snapshots, exports of a database and graphs in memory: see `GraphTables`."""
 
+SOURCE_CODES = (
+    "code_indptr", "code_keys", "code_marks", "code_hashes", "code_buckets", "code_sab_numbers", "code_offsets",
+    "code_blob", "code_holder_indptr", "code_holders", "code_concept_rows", "code_concept_offsets", "code_concept_blob",
+)  # fmt: skip
+"""Sections of the codes of vocabularies, whose numbers are positions in ``code_sabs`` of the JSON part: see
+`cuihop.snapshot.source_codes`. Not in older snapshots, exports of a database and graphs in memory."""
+
+MARK_SHIFT = 25
+"""The bits of the grade of a code from this one on are the position of its mark in `cuihop.graph.CODE_MARKS`."""
+
 SUPPRESSED_NAME = 1 << 29
 """Bit of the grade of a name that UMLS suppresses."""
 
@@ -310,12 +320,13 @@ def _check_release(release: Mapping[str, Any]) -> None:
 def _snapshot_lengths(meta: Mapping[str, Any]) -> Mapping[str, int]:
     release = meta["release"]
     _check_release(release)
-    name_sabs = meta.get("name_sabs", [])
-    if not fits(name_sabs, [str]):
-        raise ValueError("the vocabularies of the names are not a list of names")
+    name_sabs, code_sabs = meta.get("name_sabs", []), meta.get("code_sabs", [])
+    if not fits([name_sabs, code_sabs], [[str]]):
+        raise ValueError("the vocabularies of names and codes are not lists of names")
     return {
         "concepts": release["concepts"], "edges": release["edges"], "sab_sets": len(meta["sab_sets"]),
         "types": len(meta["semantic_types"]), "name_sabs": len(name_sabs),
+        "code_sabs": len(code_sabs),
     }  # fmt: skip
 
 
@@ -365,10 +376,23 @@ SNAPSHOT = Layout(
     term_rows          | i4       | candidates | below names
     term_rules         | u1       | candidates |
     term_filter        | u8       | filter     |
+    code_indptr        | i4       | concepts+1 | rows of coded
+    code_keys          | i4       | coded      | below codes
+    code_marks         | u1       | coded      | below 3
+    code_hashes        | u4       | codes      |
+    code_buckets       | i4       | code_buckets+1 | rows of codes
+    code_sab_numbers   | u2       | codes      | below code_sabs
+    code_offsets       | i8       | codes+1    | rows of code_letters
+    code_blob          | u1       | code_letters |
+    code_holder_indptr | i4       | codes+1    | rows of coded
+    code_holders       | i4       | coded      | below coded
+    code_concept_rows  | i4       | source_concepts | below coded
+    code_concept_offsets | i8     | source_concepts+1 | rows of source_concept_letters
+    code_concept_blob  | u1       | source_concept_letters |
     """,
     {"release": _RELEASE, "sab_sets": [[str]], "semantic_types": [(str, str)], "report": {}},
     _snapshot_lengths,
-    optional=(_DEFINITIONS, NAME_SOURCES),
+    optional=(_DEFINITIONS, NAME_SOURCES, SOURCE_CODES),
     spare=(NAME_INDEX, TERM_TABLE),
 )
 

@@ -286,6 +286,9 @@ class NeighbourDictionary(ConceptGraph):
     def _concepts(self, _: object) -> NoReturn:
         self.refuse("records of concepts")
 
+    def _codes(self, *_: object) -> NoReturn:
+        self.refuse("codes of vocabularies")
+
     def _search(self, *_: object) -> NoReturn:
         self.refuse("names")
 

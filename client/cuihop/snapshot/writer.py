@@ -81,6 +81,8 @@ class GraphTables:
         type_indptr, type_indices: int32, as `name_indptr`, into `semantic_types`.
         definitions: every definition, concept by concept in their order: its vocabulary (SAB), a bar, and its text.
         definition_indptr: int32, as `name_indptr`, into `definitions`.
+        codes: the sections of the codes of vocabularies, and these: see `cuihop.snapshot.source_codes.code_sections`;
+            None if unknown.
         retired: the retired concepts.
     """
 
@@ -99,6 +101,7 @@ class GraphTables:
     type_indices: Int32 = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     definitions: StringTable = field(default_factory=lambda: StringTable.of([]))
     definition_indptr: Int32 | None = None
+    codes: tuple[Mapping[str, npt.NDArray[Any]], Sequence[str]] | None = None
     retired: RetiredTable = field(default_factory=RetiredTable)
 
 
@@ -282,6 +285,9 @@ def sections_of(
         indptr = bounds_of([len(sabs) for sabs in of_sets], np.int32)
         in_sets = np.array([numbers[sab] for sabs in of_sets for sab in sabs], dtype=np.uint16)
         arrays |= dict(zip(NAME_SOURCES, (tables.name_grades, tables.name_sab_sets, indptr, in_sets), strict=True))
+    if tables.codes is not None:
+        arrays |= tables.codes[0]
+        meta["code_sabs"] = list(tables.codes[1])
     if len(tables.names):
         descendants = counted_descendants(arrays)
         threads = 1 if len(tables.names) > _NAMES_FOR_ONE_BY_ONE else None

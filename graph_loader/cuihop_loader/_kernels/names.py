@@ -31,6 +31,22 @@ SUPPRESS_VALUES = b"NOYE"
 
 
 @compiled
+def suppress_value(buffer: UInt8, begin: int, end: int) -> int:
+    """Position of SUPPRESS in `SUPPRESS_VALUES`; 4 for any other text."""
+    byte = buffer[begin] if end - begin == 1 else 0
+    value = 4
+    if byte == 78:
+        value = 0
+    elif byte == 79:
+        value = 1
+    elif byte == 89:
+        value = 2
+    elif byte == 69:
+        value = 3
+    return value
+
+
+@compiled
 def grade(
     buffer: UInt8,
     spans: Int32,
@@ -66,17 +82,7 @@ def grade(
         if spans[row, text] == spans[row, text + 1]:
             left_out[1] += 1
             continue
-        at = spans[row, suppress]
-        byte = buffer[at] if spans[row, suppress + 1] - at == 1 else 0
-        value = 4
-        if byte == 78:
-            value = 0
-        elif byte == 79:
-            value = 1
-        elif byte == 89:
-            value = 2
-        elif byte == 69:
-            value = 3
+        value = suppress_value(buffer, spans[row, suppress], spans[row, suppress + 1])
         answer = (language << 25) | ((LARGEST_RANK - ranks[term_types[row], value]) << 3)
         if value != 0:
             answer |= SUPPRESSED

@@ -449,6 +449,78 @@ RESOLUTION_STATUS_INVALID: ResolutionStatus.ValueType  # 5
 """Not an identifier."""
 Global___ResolutionStatus: _TypeAlias = ResolutionStatus  # noqa: Y015
 
+class _CodeStatus:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _CodeStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_CodeStatus.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    CODE_STATUS_UNSPECIFIED: _CodeStatus.ValueType  # 0
+    """Not stated."""
+    CODE_STATUS_CURRENT: _CodeStatus.ValueType  # 1
+    """A concept of the release, or a code of it."""
+    CODE_STATUS_MERGED: _CodeStatus.ValueType  # 2
+    """A retired concept, taken for its exact successor."""
+    CODE_STATUS_SUPPRESSED: _CodeStatus.ValueType  # 3
+    """A code whose atoms are all suppressed or obsolete."""
+    CODE_STATUS_RETIRED: _CodeStatus.ValueType  # 4
+    """A retired concept without an exact successor."""
+    CODE_STATUS_UNKNOWN: _CodeStatus.ValueType  # 5
+    """Not in the release."""
+    CODE_STATUS_UNKNOWN_VOCABULARY: _CodeStatus.ValueType  # 6
+    """No code of the release is from this vocabulary."""
+    CODE_STATUS_INVALID: _CodeStatus.ValueType  # 7
+    """Neither an identifier of the release nor SAB:CODE."""
+
+class CodeStatus(_CodeStatus, metaclass=_CodeStatusEnumTypeWrapper):
+    """Status of an identifier whose codes are looked up."""
+
+CODE_STATUS_UNSPECIFIED: CodeStatus.ValueType  # 0
+"""Not stated."""
+CODE_STATUS_CURRENT: CodeStatus.ValueType  # 1
+"""A concept of the release, or a code of it."""
+CODE_STATUS_MERGED: CodeStatus.ValueType  # 2
+"""A retired concept, taken for its exact successor."""
+CODE_STATUS_SUPPRESSED: CodeStatus.ValueType  # 3
+"""A code whose atoms are all suppressed or obsolete."""
+CODE_STATUS_RETIRED: CodeStatus.ValueType  # 4
+"""A retired concept without an exact successor."""
+CODE_STATUS_UNKNOWN: CodeStatus.ValueType  # 5
+"""Not in the release."""
+CODE_STATUS_UNKNOWN_VOCABULARY: CodeStatus.ValueType  # 6
+"""No code of the release is from this vocabulary."""
+CODE_STATUS_INVALID: CodeStatus.ValueType  # 7
+"""Neither an identifier of the release nor SAB:CODE."""
+Global___CodeStatus: _TypeAlias = CodeStatus  # noqa: Y015
+
+class _CodeMark:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _CodeMarkEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_CodeMark.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    CODE_MARK_UNSPECIFIED: _CodeMark.ValueType  # 0
+    """Not stated."""
+    CODE_MARK_ACTIVE: _CodeMark.ValueType  # 1
+    """N."""
+    CODE_MARK_SUPPRESSED: _CodeMark.ValueType  # 2
+    """E, Y or another."""
+    CODE_MARK_OBSOLETE: _CodeMark.ValueType  # 3
+    """O."""
+
+class CodeMark(_CodeMark, metaclass=_CodeMarkEnumTypeWrapper):
+    """SUPPRESS of the best atom of a concept with a code."""
+
+CODE_MARK_UNSPECIFIED: CodeMark.ValueType  # 0
+"""Not stated."""
+CODE_MARK_ACTIVE: CodeMark.ValueType  # 1
+"""N."""
+CODE_MARK_SUPPRESSED: CodeMark.ValueType  # 2
+"""E, Y or another."""
+CODE_MARK_OBSOLETE: CodeMark.ValueType  # 3
+"""O."""
+Global___CodeMark: _TypeAlias = CodeMark  # noqa: Y015
+
 @_typing.final
 class SearchBounds(_message.Message):
     """Direction and bound of the search for distances and paths."""
@@ -3027,6 +3099,178 @@ class GetConceptResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetConceptResponse: _TypeAlias = GetConceptResponse  # noqa: Y015
+
+@_typing.final
+class CodesRequest(_message.Message):
+    """Request of Codes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    IDENTIFIERS_FIELD_NUMBER: _builtins.int
+    SABS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def identifiers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Identifiers of concepts, or codes as SAB:CODE."""
+
+    @_builtins.property
+    def sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Only codes of these source vocabularies; those of the concepts of a code, in place of the code itself. None: all of
+        a concept, and the code itself with its concepts.
+        """
+
+    def __init__(
+        self,
+        *,
+        identifiers: _abc.Iterable[_builtins.str] | None = ...,
+        sabs: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["identifiers", b"identifiers", "sabs", b"sabs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CodesRequest: _TypeAlias = CodesRequest  # noqa: Y015
+
+@_typing.final
+class SourceCode(_message.Message):
+    """A code of a source vocabulary for a concept."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CUI_FIELD_NUMBER: _builtins.int
+    SAB_FIELD_NUMBER: _builtins.int
+    CODE_FIELD_NUMBER: _builtins.int
+    SOURCE_CONCEPT_FIELD_NUMBER: _builtins.int
+    MARK_FIELD_NUMBER: _builtins.int
+    cui: _builtins.str
+    """The concept."""
+    sab: _builtins.str
+    """The source vocabulary."""
+    code: _builtins.str
+    """The code."""
+    source_concept: _builtins.str
+    """The concept of the vocabulary (SCUI). Unset: none, or the code."""
+    mark: Global___CodeMark.ValueType
+    """Suppressed or obsolete, where every atom of the concept with this code is."""
+    def __init__(
+        self,
+        *,
+        cui: _builtins.str = ...,
+        sab: _builtins.str = ...,
+        code: _builtins.str = ...,
+        source_concept: _builtins.str | None = ...,
+        mark: Global___CodeMark.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_source_concept", b"_source_concept", "source_concept", b"source_concept"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_source_concept", b"_source_concept", "code", b"code", "cui", b"cui", "mark", b"mark", "sab", b"sab", "source_concept", b"source_concept"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__source_concept: _TypeAlias = _typing.Literal["source_concept"]  # noqa: Y015
+    _WhichOneofArgType__source_concept: _TypeAlias = _typing.Literal["_source_concept", b"_source_concept"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__source_concept) -> _WhichOneofReturnType__source_concept | None: ...
+
+Global___SourceCode: _TypeAlias = SourceCode  # noqa: Y015
+
+@_typing.final
+class CodeLookup(_message.Message):
+    """The codes of one identifier: of a concept, or of the concepts that have a code."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUESTED_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    CUI_FIELD_NUMBER: _builtins.int
+    CODES_FIELD_NUMBER: _builtins.int
+    ALTERNATIVES_FIELD_NUMBER: _builtins.int
+    requested: _builtins.str
+    """The identifier as requested."""
+    status: Global___CodeStatus.ValueType
+    """Its status in the release."""
+    cui: _builtins.str
+    """The concept that is used. Unset: a code, or an identifier without one."""
+    @_builtins.property
+    def codes(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourceCode]:
+        """The codes, best first."""
+
+    @_builtins.property
+    def alternatives(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What may be meant by an identifier without codes."""
+
+    def __init__(
+        self,
+        *,
+        requested: _builtins.str = ...,
+        status: Global___CodeStatus.ValueType = ...,
+        cui: _builtins.str | None = ...,
+        codes: _abc.Iterable[Global___SourceCode] | None = ...,
+        alternatives: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cui", b"_cui", "cui", b"cui"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cui", b"_cui", "alternatives", b"alternatives", "codes", b"codes", "cui", b"cui", "requested", b"requested", "status", b"status"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__cui: _TypeAlias = _typing.Literal["cui"]  # noqa: Y015
+    _WhichOneofArgType__cui: _TypeAlias = _typing.Literal["_cui", b"_cui"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__cui) -> _WhichOneofReturnType__cui | None: ...
+
+Global___CodeLookup: _TypeAlias = CodeLookup  # noqa: Y015
+
+@_typing.final
+class CodesResponse(_message.Message):
+    """Response of Codes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class MergedEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    LOOKUPS_FIELD_NUMBER: _builtins.int
+    MERGED_FIELD_NUMBER: _builtins.int
+    PROVENANCE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def lookups(self) -> _containers.RepeatedCompositeFieldContainer[Global___CodeLookup]:
+        """One for each identifier, in the order of the request."""
+
+    @_builtins.property
+    def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Retired concepts of the request, each with its successor."""
+
+    @_builtins.property
+    def provenance(self) -> Global___Provenance:
+        """Source of the answer."""
+
+    def __init__(
+        self,
+        *,
+        lookups: _abc.Iterable[Global___CodeLookup] | None = ...,
+        merged: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        provenance: Global___Provenance | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["provenance", b"provenance"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["lookups", b"lookups", "merged", b"merged", "provenance", b"provenance"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CodesResponse: _TypeAlias = CodesResponse  # noqa: Y015
 
 @_typing.final
 class ResolveRequest(_message.Message):

@@ -115,6 +115,11 @@ class ConceptGraphServiceStub:
                 request_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.GetConceptRequest.SerializeToString,
                 response_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.GetConceptResponse.FromString,
                 _registered_method=True)
+        self.Codes = channel.unary_unary(
+                '/cuihop_api.v1.ConceptGraphService/Codes',
+                request_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.CodesRequest.SerializeToString,
+                response_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.CodesResponse.FromString,
+                _registered_method=True)
         self.Resolve = channel.unary_unary(
                 '/cuihop_api.v1.ConceptGraphService/Resolve',
                 request_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.ResolveRequest.SerializeToString,
@@ -264,6 +269,15 @@ class ConceptGraphServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Codes(self, request, context):
+        """Codes of source vocabularies for concepts, and the concepts of codes. Never fails because of one.
+        PERMISSION_DENIED: the key may not see names. INVALID_ARGUMENT: no code is from a requested vocabulary, or the
+        release has no codes.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Resolve(self, request, context):
         """The resolution of identifiers. Never fails because of one.
         """
@@ -368,6 +382,11 @@ def add_ConceptGraphServiceServicer_to_server(servicer, server):
                     servicer.GetConcept,
                     request_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.GetConceptRequest.FromString,
                     response_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.GetConceptResponse.SerializeToString,
+            ),
+            'Codes': grpc.unary_unary_rpc_method_handler(
+                    servicer.Codes,
+                    request_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.CodesRequest.FromString,
+                    response_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.CodesResponse.SerializeToString,
             ),
             'Resolve': grpc.unary_unary_rpc_method_handler(
                     servicer.Resolve,
@@ -818,6 +837,33 @@ class ConceptGraphService:
             '/cuihop_api.v1.ConceptGraphService/GetConcept',
             cuihop__api_dot_v1_dot_concept__graph__pb2.GetConceptRequest.SerializeToString,
             cuihop__api_dot_v1_dot_concept__graph__pb2.GetConceptResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Codes(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cuihop_api.v1.ConceptGraphService/Codes',
+            cuihop__api_dot_v1_dot_concept__graph__pb2.CodesRequest.SerializeToString,
+            cuihop__api_dot_v1_dot_concept__graph__pb2.CodesResponse.FromString,
             options,
             channel_credentials,
             insecure,

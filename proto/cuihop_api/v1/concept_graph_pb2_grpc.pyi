@@ -118,6 +118,11 @@ class ConceptGraphServiceStub:
     """Records of concepts. Without the scope for names, names, synonyms and definitions are left out.
     NOT_FOUND, FAILED_PRECONDITION: as Distance.
     """
+    Codes: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.CodesRequest, _concept_graph_pb2.CodesResponse]
+    """Codes of source vocabularies for concepts, and the concepts of codes. Never fails because of one.
+    PERMISSION_DENIED: the key may not see names. INVALID_ARGUMENT: no code is from a requested vocabulary, or the
+    release has no codes.
+    """
     Resolve: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.ResolveRequest, _concept_graph_pb2.ResolveResponse]
     """The resolution of identifiers. Never fails because of one."""
     GetDistancePack: _grpc.UnaryStreamMultiCallable[_concept_graph_pb2.GetDistancePackRequest, _concept_graph_pb2.GetDistancePackResponse]
@@ -192,6 +197,11 @@ class ConceptGraphServiceAsyncStub(ConceptGraphServiceStub):
     GetConcept: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.GetConceptRequest, _concept_graph_pb2.GetConceptResponse]  # type: ignore[assignment]
     """Records of concepts. Without the scope for names, names, synonyms and definitions are left out.
     NOT_FOUND, FAILED_PRECONDITION: as Distance.
+    """
+    Codes: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.CodesRequest, _concept_graph_pb2.CodesResponse]  # type: ignore[assignment]
+    """Codes of source vocabularies for concepts, and the concepts of codes. Never fails because of one.
+    PERMISSION_DENIED: the key may not see names. INVALID_ARGUMENT: no code is from a requested vocabulary, or the
+    release has no codes.
     """
     Resolve: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.ResolveRequest, _concept_graph_pb2.ResolveResponse]  # type: ignore[assignment]
     """The resolution of identifiers. Never fails because of one."""
@@ -360,6 +370,17 @@ class ConceptGraphServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_concept_graph_pb2.GetConceptResponse, _abc.Awaitable[_concept_graph_pb2.GetConceptResponse]]:
         """Records of concepts. Without the scope for names, names, synonyms and definitions are left out.
         NOT_FOUND, FAILED_PRECONDITION: as Distance.
+        """
+
+    @_abc_1.abstractmethod
+    def Codes(
+        self,
+        request: _concept_graph_pb2.CodesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_concept_graph_pb2.CodesResponse, _abc.Awaitable[_concept_graph_pb2.CodesResponse]]:
+        """Codes of source vocabularies for concepts, and the concepts of codes. Never fails because of one.
+        PERMISSION_DENIED: the key may not see names. INVALID_ARGUMENT: no code is from a requested vocabulary, or the
+        release has no codes.
         """
 
     @_abc_1.abstractmethod

@@ -1,0 +1,209 @@
+"""Codes of vocabularies: put in order by their hashes, and looked up."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cuihop._kernels.jit import compiled
+from cuihop.resources.arrays import Int32, Int64, UInt8, UInt16, UInt32, UInt64
+
+UNKNOWN = -1
+"""Number of a code that the table lacks."""
+
+NO_VOCABULARY = -2
+"""Number of a code whose vocabulary the table lacks, or of a text without a colon."""
+
+_START, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x9E3779B97F4A7C15)
+_HALF, _THIRD, _BITS = np.uint64(32), np.uint64(29), np.uint64(64)
+_LOWEST = np.uint64(0xFFFFFFFF)
+_COLON = 58
+
+
+@compiled
+def _hash(sab: int, text: UInt8, begin: int, end: int) -> np.uint64:
+    """Hash of a code in a vocabulary, whose highest bits are good."""
+    h = (_START ^ np.uint64(sab)) * _PRIME
+    for k in range(begin, end):
+        h = (h ^ np.uint64(text[k])) * _PRIME
+        h ^= h >> _HALF
+    h = (h ^ (h >> _THIRD)) * _PRIME
+    return h ^ (h >> _HALF)
+
+
+@compiled
+def hashes(sabs: UInt16, offsets: Int64, blob: UInt8) -> UInt64:
+    """The hash of each code."""
+    answer = np.empty(sabs.size, dtype=np.uint64)
+    for i in range(sabs.size):
+        answer[i] = _hash(sabs[i], blob, offsets[i], offsets[i + 1])
+    return answer
+
+
+@compiled
+def _order(one: UInt8, begin: int, end: int, other: UInt8, other_begin: int, other_end: int) -> int:
+    """Negative, 0 or positive as the first text comes before the other, is the same, or comes after it."""
+    for k in range(min(end - begin, other_end - other_begin)):
+        here, there = one[begin + k], other[other_begin + k]
+        if here != there:
+            return -1 if here < there else 1
+    return (end - begin) - (other_end - other_begin)
+
+
+@compiled
+def numbered(
+    order: Int64, values: UInt64, sabs: UInt16, offsets: Int64, blob: UInt8, numbers: Int32, firsts: Int32
+) -> int:
+    """Number the distinct codes in the order of their hashes, and return how many there are.
+
+    Args:
+        order: the rows in this order. values: the hash of each row.
+        numbers: out, the number of each row's code. firsts: out, a row of each code.
+    """
+    count = begin = first = 0
+    for i in range(order.size):
+        row = order[i]
+        if values[row] != values[order[begin]]:
+            begin, first = i, count
+        number = first
+        while number < count:
+            other = firsts[number]
+            if (
+                sabs[other] == sabs[row]
+                and _order(blob, offsets[row], offsets[row + 1], blob, offsets[other], offsets[other + 1]) == 0
+            ):
+                break
+            number += 1
+        if number == count:
+            firsts[count] = row
+            count += 1
+        numbers[row] = number
+    return count
+
+
+@compiled
+def arranged(
+    order: Int64, owners: Int32, grades: UInt32, numbers: Int32, sabs: UInt16, offsets: Int64, blob: UInt8,
+    scui_offsets: Int64, scui_blob: UInt8, selected: Int32, counts: Int32,
+) -> int:  # fmt: skip
+    """Choose each code of a concept once, best first; return the number of rows chosen.
+
+    Args:
+        order: the rows by concept and grade. owners: the concept of each row; -1 for none.
+        selected: out, the rows: by concept, grade, vocabulary, code and concept of the vocabulary.
+        counts: out, the codes of each concept.
+    """
+    count = first = 0
+    owner = -1
+    for i in range(order.size):
+        row = order[i]
+        if owners[row] < 0:
+            continue
+        if owners[row] != owner:
+            owner, first = owners[row], count
+        at = first
+        while at < count:
+            other = selected[at]
+            if numbers[other] == numbers[row] and _order(
+                scui_blob, scui_offsets[row], scui_offsets[row + 1],
+                scui_blob, scui_offsets[other], scui_offsets[other + 1],
+            ) == 0:  # fmt: skip
+                break
+            at += 1
+        if at < count:
+            continue
+        while at > first:
+            other = selected[at - 1]
+            if grades[other] != grades[row] or sabs[other] < sabs[row]:
+                break
+            if sabs[other] == sabs[row]:
+                difference = _order(blob, offsets[other], offsets[other + 1], blob, offsets[row], offsets[row + 1])
+                if difference < 0 or (difference == 0 and _order(
+                    scui_blob, scui_offsets[other], scui_offsets[other + 1],
+                    scui_blob, scui_offsets[row], scui_offsets[row + 1],
+                ) < 0):  # fmt: skip
+                    break
+            selected[at] = other
+            at -= 1
+        selected[at] = row
+        count += 1
+        counts[owner] = count - first
+    return count
+
+
+@compiled
+def holders(numbers: Int32, grades: UInt32, bounds: Int32) -> Int32:
+    """The rows of each code, by grade and then by row. ``bounds`` of these are sab."""
+    rows = np.empty(numbers.size, dtype=np.int32)
+    filled = bounds[:-1].copy()
+    for row in range(numbers.size):
+        code = numbers[row]
+        at = filled[code]
+        filled[code] += 1
+        while at > bounds[code] and grades[rows[at - 1]] > grades[row]:
+            rows[at] = rows[at - 1]
+            at -= 1
+        rows[at] = row
+    return rows
+
+
+@compiled
+def found(
+    offsets: Int64, text: UInt8, sab_offsets: Int64, sab_blob: UInt8, values: UInt32, buckets: Int32, shift: int,
+    sabs: UInt16, code_offsets: Int64, blob: UInt8,
+) -> Int32:  # fmt: skip
+    """The number of each code that is written as ``SAB:CODE``.
+
+    Args:
+        offsets, text: the texts. sab_offsets, sab_blob: the vocabularies, ascending.
+        values: the lowest bits of the hash of each code. buckets: bounds of codes with the same highest bits, those
+            from ``shift`` on.
+    """
+    answer = np.full(offsets.size - 1, NO_VOCABULARY, dtype=np.int32)
+    sab = -1  # of the text before
+    for i in range(offsets.size - 1):
+        begin, end = offsets[i], offsets[i + 1]
+        colon = begin
+        while colon < end and text[colon] != _COLON:
+            colon += 1
+        if colon == end:
+            continue
+        if sab < 0 or _order(text, begin, colon, sab_blob, sab_offsets[sab], sab_offsets[sab + 1]) != 0:
+            low, high = 0, sab_offsets.size - 1
+            while low < high:
+                middle = (low + high) // 2
+                if _order(sab_blob, sab_offsets[middle], sab_offsets[middle + 1], text, begin, colon) < 0:
+                    low = middle + 1
+                else:
+                    high = middle
+            sab = low
+            if (
+                low == sab_offsets.size - 1
+                or _order(text, begin, colon, sab_blob, sab_offsets[low], sab_offsets[low + 1]) != 0
+            ):
+                sab = -1
+                continue
+        value = _hash(sab, text, colon + 1, end)
+        bucket = np.int64(value >> np.uint64(shift)) if shift < 64 else 0
+        answer[i] = UNKNOWN
+        for number in range(buckets[bucket], buckets[bucket + 1]):
+            if (
+                values[number] == np.uint32(value & _LOWEST)
+                and sabs[number] == sab
+                and _order(text, colon + 1, end, blob, code_offsets[number], code_offsets[number + 1]) == 0
+            ):
+                answer[i] = number
+                break
+    return answer
+
+
+@compiled
+def gathered(rows: Int32, offsets: Int64, blob: UInt8) -> tuple[Int64, UInt8]:
+    """The texts of some rows, one after the other: their offsets, and their bytes."""
+    bounds = np.zeros(rows.size + 1, dtype=np.int64)
+    for i in range(rows.size):
+        bounds[i + 1] = bounds[i] + offsets[rows[i] + 1] - offsets[rows[i]]
+    letters = np.empty(bounds[-1], dtype=np.uint8)
+    for i in range(rows.size):
+        for k in range(bounds[i + 1] - bounds[i]):
+            letters[bounds[i] + k] = blob[offsets[rows[i]] + k]
+    return bounds, letters

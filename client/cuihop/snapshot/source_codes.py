@@ -1,0 +1,249 @@
+"""Codes of source vocabularies in a snapshot: those of each concept, and the concepts of each code.
+
+The codes of a concept are in an order that is stored with them: see `CodeRows`. A code is found by its hash: codes
+with the same highest bits form a bucket, and the lowest are stored. Only texts that are equal are the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import InputError, LimitExceeded, SnapshotError, first_few
+from cuihop.files.text_lines import quoted
+from cuihop.graph import CODE_MARKS, CodeLookup, CodeStatus, Resolution, SourceCode
+from cuihop.resources.arrays import Int32, Int64, UInt16, UInt32, bounds_of
+from cuihop.snapshot.file import Sections
+from cuihop.snapshot.layout import LARGEST_POSITION, MARK_SHIFT, SOURCE_CODES
+from cuihop.snapshot.name_index_builder import read_only
+from cuihop.snapshot.string_table import IdentifierTable, StringTable
+
+_LONGEST_SAB = 64
+_NEAR = 3
+
+
+@dataclass(frozen=True, eq=False)
+class CodeRows:
+    """Codes of concepts in any order, a row for each atom or fewer.
+
+    Attributes:
+        owners: int32, the number of the concept; -1 for a row that is left out.
+        grades: uint32, by which the codes of a concept are sorted: its mark from the bit `MARK_SHIFT` on, whether its
+            atom is the preferred one (TS, STT, ISPREF), and its rank (MRRANK). Codes of one grade are by vocabulary,
+            then by code.
+        sabs: uint16, positions in ``sab_names``, which are in any order.
+        codes: the code of each row.
+        source_concepts: SCUI of each row; empty for none, and where it is the code.
+    """
+
+    owners: Int32
+    grades: UInt32
+    sabs: UInt16
+    sab_names: Sequence[str]
+    codes: StringTable
+    source_concepts: StringTable
+
+
+def code_sections(rows: CodeRows, concepts: int) -> tuple[dict[str, npt.NDArray[Any]], list[str]]:
+    """The sections of the codes of a graph, in the order of `SOURCE_CODES`, and their vocabularies, sorted.
+
+    Raises:
+        LimitExceeded: more codes than a snapshot can number.
+    """
+    from cuihop._kernels import codes as kernels
+
+    if (total := len(rows.codes)) > LARGEST_POSITION:
+        most = f"a snapshot holds at most {LARGEST_POSITION:,}"
+        raise LimitExceeded(f"{total:,} codes, and {most}. Leave them out: --no-codes")
+    used = np.flatnonzero(np.bincount(rows.sabs, minlength=len(rows.sab_names)))
+    vocabularies = sorted(rows.sab_names[number] for number in used.tolist())
+    positions = np.zeros(len(rows.sab_names), dtype=np.uint16)
+    positions[used] = [vocabularies.index(rows.sab_names[number]) for number in used.tolist()]
+    sabs = positions[rows.sabs]
+    texts = rows.codes.offsets, read_only(rows.codes.blob)
+    others = rows.source_concepts.offsets, read_only(rows.source_concepts.blob)
+    hashes = kernels.hashes(sabs, *texts)
+    numbers, firsts = np.empty(len(sabs), dtype=np.int32), np.empty(len(sabs), dtype=np.int32)
+    count = kernels.numbered(np.argsort(hashes), hashes, sabs, *texts, numbers, firsts)
+    firsts = firsts[:count].copy()
+    hashes = hashes[firsts]
+    selected, counts = np.empty(len(sabs), dtype=np.int32), np.zeros(concepts, dtype=np.int32)
+    order = np.argsort(rows.owners.astype(np.int64) << 32 | rows.grades)
+    chosen = kernels.arranged(order, rows.owners, rows.grades, numbers, sabs, *texts, *others, selected, counts)
+    del order
+    selected = selected[:chosen].copy()
+    keys, grades = numbers[selected], rows.grades[selected]
+    held = bounds_of(np.bincount(keys, minlength=count), np.int32)
+    lengths = np.diff(rows.source_concepts.offsets)[selected]
+    with_concept = np.flatnonzero(lengths).astype(np.int32)
+    bits = max(0, count.bit_length() - 1)
+    in_buckets = np.bincount((hashes >> np.uint64(64 - bits)).astype(np.int64) if bits else np.zeros(count, np.int64))
+    buckets = bounds_of(np.pad(in_buckets, (0, (1 << bits) - len(in_buckets))), np.int32)
+    arrays = (
+        bounds_of(counts, np.int32), keys, (grades >> MARK_SHIFT).astype(np.uint8), hashes.astype(np.uint32), buckets,
+        sabs[firsts], *kernels.gathered(firsts, *texts),
+        held, kernels.holders(keys, grades, held), with_concept, *kernels.gathered(selected[with_concept], *others),
+    )  # fmt: skip
+    return dict(zip(SOURCE_CODES, arrays, strict=True)), vocabularies
+
+
+class SourceCodes:
+    """The codes of a snapshot, opened.
+
+    Raises:
+        SnapshotError: a section is damaged.
+    """
+
+    def __init__(self, sections: Sections, cuis: IdentifierTable) -> None:
+        (
+            self._indptr, self._keys, self._marks, self._hashes, self._buckets, self._sab_of, offsets, blob,
+            self._held, self._holders, self._with_concept, concept_offsets, concept_blob,
+        ) = (read_only(sections[name]) for name in SOURCE_CODES)  # fmt: skip
+        self.sabs = tuple(sections.meta["code_sabs"])
+        self._sab_names = StringTable.of(self.sabs)
+        self._codes = StringTable(offsets, blob)
+        self._source_concepts = StringTable(concept_offsets, concept_blob)
+        self._cuis = cuis
+        buckets = len(self._buckets) - 1
+        if buckets & (buckets - 1):
+            raise SnapshotError(f"{sections.origin}: section 'code_buckets' has {buckets:,} values, no power of two")
+        self._shift = 64 - (buckets.bit_length() - 1)
+
+    def numbers(self, codes: Sequence[str]) -> Int32:
+        """The number of each code, written ``SAB:CODE``; below 0 as in `cuihop._kernels.codes` for an unknown one."""
+        from cuihop._kernels import codes as kernels
+
+        joined = "".join(codes)
+        if joined.isascii():
+            text, lengths = joined.encode(), [*map(len, codes)]
+        else:
+            encoded = [code.encode("utf-8", "surrogatepass") for code in codes]
+            text, lengths = b"".join(encoded), [*map(len, encoded)]
+        sabs = self._sab_names
+        return kernels.found(
+            bounds_of(lengths), np.frombuffer(text, dtype=np.uint8), sabs.offsets, sabs.blob, self._hashes,
+            self._buckets, self._shift, self._sab_of, self._codes.offsets, self._codes.blob,
+        )  # fmt: skip
+
+    def checked_sabs(self, sabs: Sequence[str], release: str) -> UInt16:
+        """The positions of vocabularies.
+
+        Raises:
+            InputError: one is not among those that give codes.
+        """
+        if isinstance(sabs, str):
+            raise InputError("one text, not a list of vocabularies", column="sabs", found=quoted(sabs))
+        positions = {sab: position for position, sab in enumerate(self.sabs)}
+        if unknown := [sab for sab in dict.fromkeys(sabs) if sab not in positions]:
+            near = self._near(unknown[0])
+            raise InputError(
+                f"no such vocabulary gives codes to release {release}", column="sabs",
+                found=first_few([quoted(sab) for sab in unknown]), expected=f"some of {', '.join(self.sabs)}",
+                advice=f"Did you mean {near[0]}?" if near else None,
+            )  # fmt: skip
+        return np.array([positions[sab] for sab in sabs], dtype=np.uint16)
+
+    def lookups(
+        self,
+        identifiers: Sequence[str],
+        resolve: Callable[[list[str]], Sequence[Resolution]],
+        sabs: UInt16,
+    ) -> list[CodeLookup]:
+        """The codes of each concept, and of the concepts of each code: see `ConceptGraph.codes`."""
+        positions = self._cuis.positions(identifiers)
+        numbers = np.full(len(identifiers), -1, dtype=np.int32)
+        statuses: list[CodeStatus] = ["current"] * len(identifiers)
+        alternatives: dict[int, tuple[str, ...]] = {}
+        written = [i for i in np.flatnonzero(positions < 0).tolist() if ":" in identifiers[i]]
+        unknown = [i for i in np.flatnonzero(positions < 0).tolist() if ":" not in identifiers[i]]
+        for i, number in zip(written, self.numbers([identifiers[i] for i in written]).tolist(), strict=True):
+            numbers[i] = number
+            if number < 0:
+                sab, _, code = identifiers[i].partition(":")
+                statuses[i] = "unknown" if sab in self.sabs else "unknown_vocabulary"
+                alternatives[i] = self._alternatives(sab, code) or (() if sab in self.sabs else self._near(sab))
+        resolved = resolve([identifiers[i] for i in unknown])
+        cuis = [None if position < 0 else cui for cui, position in zip(identifiers, positions.tolist(), strict=True)]
+        for i, resolution in zip(unknown, resolved, strict=True):
+            statuses[i], cuis[i] = resolution.status, resolution.cui
+            alternatives[i] = tuple(cui for _, cui in resolution.candidates)
+        positions[unknown] = self._cuis.positions([resolution.cui or "" for resolution in resolved])
+        first = np.zeros(len(identifiers), dtype=np.int64)
+        last = np.zeros(len(identifiers), dtype=np.int64)
+        here = np.flatnonzero(positions >= 0)
+        first[here], last[here] = self._indptr[positions[here]], self._indptr[positions[here] + 1]
+        of_codes = np.flatnonzero(numbers >= 0)
+        first[of_codes], last[of_codes] = self._held[numbers[of_codes]], self._held[numbers[of_codes] + 1]
+        rows, counts = _united(first, last)
+        by_code = np.repeat(numbers >= 0, counts)
+        rows[by_code] = self._holders[rows[by_code]]
+        best = self._marks[self._holders[first[of_codes]]]
+        for i in of_codes[best > 0].tolist():
+            statuses[i] = "suppressed"
+        if len(sabs):
+            rows, counts = self._of_sabs(rows, counts, by_code, sabs)
+        bounds = bounds_of(counts).tolist()
+        records = self._records(rows)
+        return [
+            CodeLookup(requested, status, cui, tuple(records[begin:end]), alternatives.get(i, ()))
+            for i, (requested, status, cui, begin, end) in enumerate(
+                zip(identifiers, statuses, cuis, bounds[:-1], bounds[1:], strict=True)
+            )
+        ]
+
+    def _of_sabs(self, rows: Int64, counts: Int64, by_code: npt.NDArray[np.bool_], sabs: UInt16) -> tuple[Int64, Int64]:
+        """The codes of some vocabularies: of the concepts themselves, and of those that have the codes."""
+        owner = np.repeat(np.arange(len(counts)), counts)
+        concepts = np.searchsorted(self._indptr, rows, side="right") - 1
+        _, once = np.unique(np.stack([owner, concepts])[:, by_code], axis=1, return_index=True)
+        once = np.flatnonzero(by_code)[np.sort(once)]
+        of_concepts, sizes = _united(self._indptr[concepts[once]], self._indptr[concepts[once] + 1])
+        rows = np.concatenate([rows[~by_code], of_concepts])
+        owner = np.concatenate([owner[~by_code], np.repeat(owner[once], sizes)])
+        wanted = np.flatnonzero(np.isin(self._sab_of[self._keys[rows]], sabs))
+        order = wanted[np.argsort(owner[wanted], kind="stable")]
+        return rows[order], np.bincount(owner[order], minlength=len(counts))
+
+    def _records(self, rows: Int64) -> list[SourceCode]:
+        keys, marks = self._keys[rows], self._marks[rows]
+        cuis = self._cuis.at(np.searchsorted(self._indptr, rows, side="right") - 1)
+        positions = np.searchsorted(self._with_concept, rows)
+        has = np.r_[self._with_concept, -1][np.minimum(positions, len(self._with_concept))] == rows
+        columns = (cuis, self._sab_of[keys].tolist(), keys.tolist(), positions.tolist(), has.tolist(), marks.tolist())
+        return [
+            SourceCode(
+                cui,
+                self.sabs[sab],
+                self._codes[key],
+                self._source_concepts[position] if own else None,
+                CODE_MARKS[mark],
+            )
+            for cui, sab, key, position, own, mark in zip(*columns, strict=True)
+        ]
+
+    def _near(self, sab: str) -> tuple[str, ...]:
+        """The vocabularies whose name is spelt most alike."""
+        folded = {each.casefold(): each for each in self.sabs}
+        return tuple(folded[each] for each in get_close_matches(sab[:_LONGEST_SAB].casefold(), folded, n=_NEAR))
+
+    def _alternatives(self, sab: str, code: str) -> tuple[str, ...]:
+        """Codes of the release that differ in the case of letters, or in the point of ICD."""
+        sabs = [each for each in self.sabs if each.casefold() == sab.casefold()]
+        plain = code.replace(".", "")
+        point = f"{plain[:3]}.{plain[3:]}"
+        forms = (code, code.upper(), code.lower(), code.capitalize(), plain, point, plain.upper(), point.upper())
+        written = list(dict.fromkeys(f"{each}:{form}" for each in sabs for form in forms))
+        return tuple(w for w, number in zip(written, self.numbers(written).tolist(), strict=True) if number >= 0)
+
+
+def _united(first: npt.NDArray[np.integer], last: npt.NDArray[np.integer]) -> tuple[Int64, Int64]:
+    """The numbers from each first up to each last, one after the other, and how many there are of each."""
+    counts = (last - first).astype(np.int64)
+    starts = bounds_of(counts)
+    rows: Int64 = np.repeat(first - starts[:-1], counts) + np.arange(starts[-1], dtype=np.int64)
+    return rows, counts

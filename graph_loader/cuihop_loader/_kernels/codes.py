@@ -1,0 +1,89 @@
+"""Codes of each concept in MRCONSO rows, each once."""
+
+from __future__ import annotations
+
+from cuihop._kernels.jit import compiled
+from cuihop.resources.arrays import Int32, Int64, UInt8, UInt32
+from cuihop.snapshot.layout import MARK_SHIFT
+from cuihop_loader._kernels.interning import equal
+from cuihop_loader._kernels.names import LARGEST_RANK, suppress_value
+
+_OBSOLETE = 1  # position of O in the values of SUPPRESS
+
+
+@compiled
+def distinct(
+    buffer: UInt8,
+    spans: Int32,
+    columns: Int64,
+    no_code: UInt8,
+    concepts: Int32,
+    term_types: Int32,
+    sabs: Int32,
+    ranks: Int32,
+    selected: Int32,
+    grades: UInt32,
+) -> tuple[int, int]:
+    """Choose a row for each code of adjacent rows of a concept, with the best grade of these.
+
+    Returns their number, and that of the rows without a code.
+
+    Args:
+        columns: columns of ``spans`` with the begin of TS, STT, ISPREF, SCUI, CODE and SUPPRESS; the end follows.
+        no_code: the text that means that there is none.
+        concepts: of each row. sabs, ranks: of each vocabulary and term type, whose number ``term_types`` has.
+        selected: out, the rows. grades: out, of these: see `cuihop.snapshot.source_codes.CodeRows`.
+    """
+    ts, stt, ispref, scui, code, suppress = columns[0], columns[1], columns[2], columns[3], columns[4], columns[5]
+    count = first = without = 0
+    for row in range(spans.shape[0]):
+        if row > 0 and concepts[row] != concepts[row - 1]:
+            first = count
+        begin, end = spans[row, code], spans[row, code + 1]
+        none = end - begin == no_code.size
+        for k in range(no_code.size if none else 0):
+            none &= buffer[begin + k] == no_code[k]
+        if begin == end or none:
+            without += 1
+            continue
+        kind = term_types[row]
+        value = suppress_value(buffer, spans[row, suppress], spans[row, suppress + 1])
+        grade = (0 if value == 0 else 2 if value == _OBSOLETE else 1) << MARK_SHIFT
+        at = spans[row, ts]
+        if spans[row, ts + 1] - at != 1 or buffer[at] != 80:
+            grade |= 1 << 24
+        at = spans[row, stt]
+        if spans[row, stt + 1] - at != 2 or buffer[at] != 80 or buffer[at + 1] != 70:
+            grade |= 1 << 23
+        at = spans[row, ispref]
+        if spans[row, ispref + 1] - at != 1 or buffer[at] != 89:
+            grade |= 1 << 22
+        grade |= LARGEST_RANK - ranks[kind, value]
+        at = first
+        while at < count:
+            other = selected[at]
+            if (
+                sabs[term_types[other]] == sabs[kind]
+                and equal(buffer, begin, end, spans[other, code], spans[other, code + 1])
+                and equal(buffer, spans[row, scui], spans[row, scui + 1], spans[other, scui], spans[other, scui + 1])
+            ):
+                break
+            at += 1
+        if at == count:
+            selected[count] = row
+            grades[count] = grade
+            count += 1
+        elif grade < grades[at]:
+            grades[at] = grade
+    return count, without
+
+
+@compiled
+def source_concepts(buffer: UInt8, spans: Int32, scui: int, code: int, rows: Int32) -> Int32:
+    """Begin and end of SCUI in some rows; an empty extent where it is the code."""
+    extents = spans[rows][:, scui : scui + 2].copy()
+    for i in range(rows.size):
+        row = rows[i]
+        if equal(buffer, extents[i, 0], extents[i, 1], spans[row, code], spans[row, code + 1]):
+            extents[i, 1] = extents[i, 0]
+    return extents

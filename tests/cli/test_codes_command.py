@@ -1,0 +1,108 @@
+"""``cuihop codes``: identifiers, files in and out, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cuihop.answer_fields import fields_of
+from example_graph import coded_graph, example_graph
+from program_run import Run
+
+HEAD = "identifier,status,concept,vocabulary,code,source_concept,mark,alternatives\n"
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("codes") / "graph.cuihop"
+    coded_graph().save(path)
+    return path
+
+
+def test_the_codes_of_a_concept_and_the_concepts_of_a_code(program: Run, graph: Path) -> None:
+    done = program("codes", "c0006121", "LOCAL:x", "C9000901", "--sab", "MSH", "-g", graph)
+    assert done.code == 0
+    assert [line.split()[:4] for line in done.out.splitlines()[3:] if line.strip()] == [
+        ["C0006121", "C0006121", "MSH", "D001933"],
+        ["LOCAL:x", "C0006121", "MSH", "D001933"],
+        ["LOCAL:x", "C0006104", "MSH", "D001921"],
+        ["C9000901", "C0006121", "MSH", "D001933"],
+    ]
+    assert "lower case read as upper case" in done.err
+    assert "1 merged into another concept" in done.err
+
+
+def test_json_is_that_of_the_graph(program: Run, graph: Path) -> None:
+    done = program("codes", "C0018670", "LOCAL:old", "--json", "-g", graph)
+    lookups = [fields_of(each) for each in coded_graph().codes(["C0018670", "LOCAL:old"])]
+    found = json.loads(done.out)["lookups"]
+    assert found == json.loads(json.dumps(lookups))
+    assert [row["status"] for row in found] == ["current", "suppressed"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["MSH:d001933"], "unknown code; found 'MSH:d001933'; expected codes of release coded as SAB:CODE."),
+        (["C0006121", "MESH:D001933"], "no such vocabulary gives codes; found 'MESH:D001933'"),
+        (["C9999999"], "unknown in release coded: C9999999"),
+        (["C9000903"], "C9000903"),
+        (["D001933"], "D001933"),
+        (["C0006121", "--sab", "MESH"], "Did you mean MSH?"),
+        ([], "give concepts or codes, or --file FILE"),
+        (["C0006121", "--codes-of", "MSH"], "go with --file"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_answered_is_an_error(program: Run, graph: Path, arguments: list[str], message: str) -> None:
+    done = program("codes", *arguments, "-g", graph)
+    assert (done.code != 0, done.out) == (True, "")
+    assert message in " ".join(done.err.split())
+
+
+def test_a_snapshot_without_codes_says_how_to_get_them(program: Run, tmp_path: Path) -> None:
+    example_graph().save(tmp_path / "old.cuihop")
+    done = program("codes", "C0006121", "-g", tmp_path / "old.cuihop")
+    assert done.code != 0
+    assert "the snapshot holds no codes of vocabularies" in done.err
+    assert "cuihop load" in done.err
+
+
+def test_a_column_of_codes_becomes_rows_and_counts(program: Run, graph: Path, tmp_path: Path) -> None:
+    table, output = tmp_path / "patients.csv", tmp_path / "codes.csv"
+    table.write_text("patient,mesh\n1,D001933\n2,d001933\n3,\n4,C0006121\n5,D001921\n")
+    done = program("codes", "--file", table, "--column", "mesh", "--codes-of", "MSH", "-o", output, "-g", graph)
+    assert (done.code, done.out) == (0, "")
+    assert output.read_text() == HEAD + (
+        "MSH:D001933,current,C0006121,MSH,D001933,M0002901,active,\n"
+        "MSH:d001933,unknown,,,,,,MSH:D001933\n"
+        "MSH:C0006121,unknown,,,,,,\n"
+        "MSH:D001921,current,C0006104,MSH,D001921,M0002815,active,\n"
+    )
+    for text in ("4 identifiers", "1 look like concepts", "2 unknown; 2 without codes", "MSH:d001933, MSH:C0006121"):
+        assert text in done.err
+
+
+@pytest.mark.parametrize(
+    ("content", "rows"),
+    [
+        ("C9000901\nLOCAL:x\nNONE:1\n", 6),
+        ("code\nLOCAL:x\n", 2),
+        ("cui;n\nC0006121;1\n", 3),
+        ('{"identifier": "C9000903"}\n', 1),
+        ("", 0),
+    ],
+)
+def test_forms_of_files(program: Run, graph: Path, tmp_path: Path, content: str, rows: int) -> None:
+    (tmp_path / "in.txt").write_text(content)
+    done = program("codes", "--file", tmp_path / "in.txt", "-g", graph)
+    assert done.out.count("\n") == 1 + rows if content else done.code != 0
+
+
+def test_a_table_that_leaves_its_column_open_is_refused(program: Run, graph: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("a,b\nC0006121,1\n")
+    done = program("codes", "--file", tmp_path / "in.csv", "-g", graph)
+    assert "which column holds concepts or codes?" in done.err
+    done = program("codes", "--file", tmp_path / "in.csv", "--column", "a", "--codes-of", "MESH", "-g", graph)
+    assert "Did you mean MSH?" in done.err
