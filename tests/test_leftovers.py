@@ -1,4 +1,4 @@
-"""Nothing that a run of tests has started outlives it."""
+"""The end of a run of tests: no program that it has started outlives it."""
 
 from __future__ import annotations
 
