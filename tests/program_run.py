@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
 
 import pytest
 import typer
@@ -16,7 +16,8 @@ from cuihop.cli import application, main
 __all__ = ["Done", "Run", "built_once", "imported_by", "program"]
 
 _build = application.application
-_built: dict[object, Any] = {}
+_built: dict[object, typer.Typer] = {}
+_command = cache(typer.main.get_command)
 
 
 @dataclass
@@ -34,15 +35,16 @@ Run = Callable[..., Done]
 def built_once(patched: pytest.MonkeyPatch) -> None:
     """Let `main` build a command once: each time takes longer than most answers."""
 
-    def kept(arguments: tuple[str, ...]) -> Any:
+    def kept(arguments: Sequence[str]) -> typer.Typer:
         missing = frozenset(name for name, module in sys.modules.copy().items() if module is None)
         listed = [*arguments[:1]] in application._LISTING
         key = (tuple(application._selected(arguments).items()), listed, missing)
         if key not in _built:
-            _built[key] = typer.main.get_command(_build(arguments))
+            _built[key] = _build(arguments)
         return _built[key]
 
     patched.setattr(application, "application", kept)
+    patched.setattr(typer.main, "get_command", _command)
 
 
 @pytest.fixture
