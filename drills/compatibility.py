@@ -5,7 +5,7 @@ for a processor without AVX.
 
 Files of earlier versions stand in ``drills/golden``, each in a folder named by the commit whose code made it, from the
 graph and the collection of ``tests/example_files.py``. The earlier client and service come out of the history of this
-repository; environments of other versions are made with uv, in ``.cache/drills``.
+repository; environments of other versions are made in ``.cache/drills``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ROOT = Path(__file__).resolve().parents[1]
 GOLDEN = ROOT / "drills" / "golden"
 _SERVED = "b6606849"
 """The commit whose client and service are tried against those of today."""
-_ENVIRONMENTS = {"oldest": "3.11", "newest": "3.13"}
+_MINORS = range(11, 15)  # of Python 3
 _PROGRAM = ROOT / "drills" / "answers_of_a_version.py"
 _CONCEPTS = ["C0018800", "C0032227", "C0032326", "C3887491"]
 _PACKAGES = ("client", "graph_loader", "service", "proto", "tests")
@@ -189,9 +189,20 @@ def environment(name: str) -> Path:
         wanted = project["dependencies"] + project["optional-dependencies"]["loader"]
         if name == "oldest":
             wanted = [each.replace(">=", "==") for each in wanted]
-        subprocess.run(["uv", "venv", "--quiet", "--python", _ENVIRONMENTS[name], str(place)], check=True)
-        subprocess.run(["uv", "pip", "install", "--quiet", "--python", str(python), *wanted], check=True)
+        subprocess.run([_pythons()[0 if name == "oldest" else -1], "-m", "venv", "--clear", str(place)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *wanted], check=True)
     return python
+
+
+def _pythons() -> list[str]:
+    """The interpreters of this machine that are allowed, the oldest first."""
+    pythons = []
+    for minor in _MINORS:
+        managed = [str(path) for path in Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python")]
+        for path in (shutil.which(f"python3.{minor}"), *managed):
+            if path is not None and not subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode:
+                pythons.append(path)
+    return pythons
 
 
 def _earlier(folder: Path) -> str:
