@@ -352,7 +352,7 @@ def by_schemathesis(served: Served, rng: random.Random, folder: Path, *, example
         str(SCHEMATHESIS / "bin" / "schemathesis"), "--config-file", str(ROOT / "drills" / "schemathesis.toml"),
         "run", f"http://{served.http}/openapi.json", "--checks", "all", "--phases", phases,
         "--max-examples", str(examples), "--seed", str(rng.randrange(2**31)), "--continue-on-failure",
-        "--exclude-checks", "unsupported_method",  # wrong heads and strangers get 400 and 401 before 405, see `over_http`
+        "--exclude-checks", "unsupported_method",  # a wrong head gets 400, a stranger 401, before 405
         "--exclude-operation-id", "stream_distances",  # its lines of JSON have no serialiser there
         "--generation-database", "none", "--output-sanitize", "false", "--no-color",
         "--report", "har", "--report-har-path", str(report),
