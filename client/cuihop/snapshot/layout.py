@@ -321,8 +321,9 @@ def _snapshot_lengths(meta: Mapping[str, Any]) -> Mapping[str, int]:
     release = meta["release"]
     _check_release(release)
     name_sabs, code_sabs = meta.get("name_sabs", []), meta.get("code_sabs", [])
-    if not fits([name_sabs, code_sabs], [[str]]):
-        raise ValueError("the vocabularies of names and codes are not lists of names")
+    for what, sabs in (("names", name_sabs), ("codes", code_sabs)):
+        if not fits(sabs, [str]):
+            raise ValueError(f"the vocabularies of the {what} are not a list of names")
     return {
         "concepts": release["concepts"], "edges": release["edges"], "sab_sets": len(meta["sab_sets"]),
         "types": len(meta["semantic_types"]), "name_sabs": len(name_sabs),
