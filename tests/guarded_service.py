@@ -71,7 +71,7 @@ def http(
     if body is not None and not isinstance(body, bytes):
         body = json.dumps(body).encode()
         given.setdefault("Content-Type", "application/json")
-    with urllib3.PoolManager(retries=False, timeout=30) as pool:
+    with urllib3.PoolManager(retries=False, timeout=300) as pool:
         answer = pool.request(
             method or ("GET" if body is None else "POST"), service.http + path, body=body, headers=given
         )

@@ -34,7 +34,7 @@ class Program:
     def answer(self, path: str) -> bytes:
         """Body of the answer to a GET request; without one, the test fails with the log."""
         try:
-            with urllib3.PoolManager(retries=False, timeout=60) as pool:
+            with urllib3.PoolManager(retries=False, timeout=300) as pool:
                 return pool.request("GET", f"http://{self.http}{path}").data
         except urllib3.exceptions.HTTPError as error:
             self.fail(f"GET {path}: {error}")
@@ -45,7 +45,7 @@ class Program:
     def health(self) -> tuple[int, dict[str, Any]]:
         """Status and fields of the answer of the worker that a new connection reaches."""
         address = f"http://{self.http}/health/ready"
-        answer = urllib3.request("GET", address, retries=False, headers={"Connection": "close"}, timeout=60)
+        answer = urllib3.request("GET", address, retries=False, headers={"Connection": "close"}, timeout=300)
         return answer.status, json.loads(answer.data)
 
     def hops(self) -> int | None:

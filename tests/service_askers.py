@@ -240,7 +240,7 @@ class GrpcAsker(Asker):
 
     def _call(self, name: str, request: Any) -> Any:
         try:
-            answer = getattr(self.stub, name)(request, timeout=60)
+            answer = getattr(self.stub, name)(request, timeout=300)
             return list(answer) if name == "GetDistancePack" else answer
         except grpc.RpcError as error:
             raise refusal(error) from None
@@ -430,7 +430,7 @@ class HttpAsker(Asker):
     """JSON over a socket."""
 
     def __init__(self, service: RunningService) -> None:
-        self._pool = urllib3.PoolManager(retries=False, timeout=60)
+        self._pool = urllib3.PoolManager(retries=False, timeout=300)
         self._base = service.http
 
     def close(self) -> None:

@@ -111,9 +111,9 @@ def test_the_command_and_http_give_the_same_fields(
 ) -> None:
     url = f"{service.http}/v1/{operation.path}"
     if operation.path == "relevance":
-        over_http = urllib3.request("POST", url, json=operation.question, timeout=30).json()
+        over_http = urllib3.request("POST", url, json=operation.question, timeout=300).json()
     else:
-        over_http = urllib3.request("GET", url, fields=operation.question, timeout=30).json()
+        over_http = urllib3.request("GET", url, fields=operation.question, timeout=300).json()
     address = [service.http] if operation.command == ["info"] else ["--graph", str(snapshot)]
     printed = json.loads(program(*operation.command, *address, "--json").out)
     if operation.command[0] == "explain":
@@ -132,7 +132,7 @@ def test_the_command_and_http_give_the_same_fields(
 def test_the_mentions_of_a_text_have_the_same_fields(service: RunningService, snapshot: Path, program: Run) -> None:
     text = "No lesion of the brain stem."
     question = {"texts": [text], "options": {"candidates": True}}
-    over_http = urllib3.request("POST", f"{service.http}/v1/annotate", json=question, timeout=30).json()
+    over_http = urllib3.request("POST", f"{service.http}/v1/annotate", json=question, timeout=300).json()
     (mentions,) = over_http.pop("annotations")
     printed = json.loads(program("annotate", "--text", text, "--candidates", "--graph", str(snapshot), "--json").out)
     assert [mention["cui"] for mention in printed["mentions"]] == ["C0006121"]
@@ -140,6 +140,6 @@ def test_the_mentions_of_a_text_have_the_same_fields(service: RunningService, sn
 
 
 def test_every_operation_over_http_is_compared_or_has_no_command(service: RunningService) -> None:
-    paths = urllib3.request("GET", f"{service.http}/openapi.json", timeout=30).json()["paths"]
+    paths = urllib3.request("GET", f"{service.http}/openapi.json", timeout=300).json()["paths"]
     offered = {path.removeprefix("/v1/") for path in paths if path.startswith("/v1/")}
     assert offered == {operation.path for operation in OPERATIONS} | {"annotate"} | HTTP_ALONE

@@ -97,7 +97,7 @@ def test_after_ctrl_c_no_process_is_left_and_the_blocks_are_there(inputs: Path, 
     assert running.returncode == 130, errors
     assert "Traceback" not in errors
     assert "the same command resumes from there" in " ".join(errors.split())
-    psutil.wait_procs(children, timeout=60)
+    psutil.wait_procs(children, timeout=300)
     assert not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children)
     resumed = program("evaluate", *common, "--output", tmp_path / "resumed.csv")
     assert resumed.code == 0, resumed.err

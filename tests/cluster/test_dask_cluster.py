@@ -94,7 +94,7 @@ def test_no_page_of_a_local_cluster_can_be_read_without_its_certificate(local: D
     for _, port in listening(local):
         for page in ("/", "/status", "/info/main/workers.html", "/json/counts.json", "/metrics", "/health", "/sitemap"):
             with contextlib.suppress(urllib3.exceptions.HTTPError):  # a port of TLS
-                answer = urllib3.request("GET", f"http://127.0.0.1:{port}{page}", retries=False, timeout=60)
+                answer = urllib3.request("GET", f"http://127.0.0.1:{port}{page}", retries=False, timeout=300)
                 if answer.status != 404:
                     read.append(page)
     assert read == []

@@ -160,7 +160,7 @@ class Servers:
         wait_for(lambda: server.poll() is not None or "serving http" in log.read_text(), 180)
         assert server.poll() is None, log.read_text()
         if "serving https" not in log.read_text():  # with TLS, listening has to do
-            pool = urllib3.PoolManager(retries=False, timeout=30)
+            pool = urllib3.PoolManager(retries=False, timeout=300)
             ready = f"http://127.0.0.1:{self._ports['8080']}/health/ready"
             wait_for(lambda: pool.request("GET", ready).status == 200, 180)
 

@@ -186,7 +186,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next_and_what_a_live_one_w
         assert partial.exists()
     finally:
         writer.send_signal(signal.SIGKILL)
-        writer.communicate(timeout=30)
+        writer.communicate(timeout=300)
     assert partial.exists()
     (tmp_path / ".mine.partial").write_text("a file of somebody's own")
     if function == "replaced_folder":

@@ -154,7 +154,7 @@ def test_a_full_disk_leaves_what_was_there_before(umls: Path, tmp_path: Path, ro
 
     done = subprocess.run(
         [*PROGRAM, umls, "-o", tmp_path / "g.cuihop", "--on-bad-row", "skip", "--rejects", rejects],
-        capture_output=True, text=True, check=False, timeout=120, preexec_fn=no_room,
+        capture_output=True, text=True, check=False, timeout=300, preexec_fn=no_room,
     )  # fmt: skip
     assert done.returncode == 6, done.stderr
     assert "not written" in done.stderr
@@ -222,7 +222,7 @@ def test_a_terminal_sees_a_progress_bar(umls: Path, tmp_path: Path) -> None:
         if not piece:
             break
         output += piece
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=300)
     os.close(ours)
     assert process.returncode == 0
     assert b"bytes" in output or b"kB" in output

@@ -270,13 +270,3 @@ def test_a_result_is_bounded_in_size(connection: Neo4jConnection, monkeypatch: p
     with pytest.raises(LimitExceeded, match="larger than 100,000 bytes"):
         curator_query(connection, "UNWIND range(1, 1000) AS i RETURN range(1, 1000) AS l", limit=1_000)
     assert running(connection) == 0
-
-
-def test_an_end_that_a_busy_server_has_no_time_for_is_asked_for_again() -> None:
-    """Else the room of a query would be given back while the database works on it."""
-    busy = mock.Mock(spec=Neo4jConnection)
-    busy.end.side_effect = [QueryTimedOut("the answer took longer than allowed"), 0]
-    done = Future[None]()
-    done.set_result(None)
-    module._TimedRead(busy, 1.0).end(done)
-    assert busy.end.call_count == 2

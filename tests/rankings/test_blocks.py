@@ -223,7 +223,7 @@ def test_a_killed_ranking_goes_on_where_it_was(program: str, tmp_path: Path) -> 
         process.stdin.write("\n")
         process.stdin.flush()
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
     raw = path.read_bytes()
     path.write_bytes(raw[:-3])  # as a crash of the machine may leave it
     with Checkpoint(path, json.loads(raw[32 : 32 + int.from_bytes(raw[16:24], "little")])) as left:

@@ -312,7 +312,7 @@ print(right, [os.waitpid(child, 0)[1] for child in children], graph.distance("C0
 @pytest.mark.slow
 def test_after_a_fork_parent_and_children_answer_rightly(service: RunningService, scheme: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", FORK, address(service, scheme)], capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-c", FORK, address(service, scheme)], capture_output=True, text=True, check=False, timeout=300
     )
     assert (done.stdout, done.returncode) == ("True [0, 0, 0] 3\n", 0), done.stderr
 
@@ -499,7 +499,7 @@ def test_the_measures_of_two_images_are_those_of_the_snapshot(service: RunningSe
 
 def in_a_new_process(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, timeout=300
     )
 
 

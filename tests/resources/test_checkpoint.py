@@ -314,7 +314,7 @@ def test_a_killed_process_loses_no_finished_block(whole: Evaluation, tmp_path: P
         process.stdin.write("\n")
         process.stdin.flush()
     process.send_signal(sent)
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
     assert process.returncode != 0
     with Checkpoint(path, json.loads(_header(path))) as left:
         assert len(left.finished) >= 3
@@ -378,7 +378,7 @@ def test_the_command_goes_on_after_ctrl_c(tmp_path: Path) -> None:
     wait_for(lambda: process.poll() is not None or (blocks.exists() and blocks.stat().st_size > 1000))
     assert process.poll() is None, process.communicate()
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "the same command resumes from there" in err
     subprocess.run(resumed, cwd=tmp_path, check=True, capture_output=True)

@@ -77,14 +77,14 @@ def test_a_pack_whose_caller_hangs_up_stops(service: RunningService) -> None:
 
 def ask_for_a_pack(address: tuple[str, int], begun: Callable[[], object]) -> None:
     body = json.dumps(question()).encode()
-    with socket.create_connection(address, timeout=60) as connection:
+    with socket.create_connection(address, timeout=300) as connection:
         connection.sendall(HEAD + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
         begun()
 
 
 def test_a_pack_that_its_caller_cancels_stops(service: RunningService) -> None:
     with stub(service) as grpc_stub:
-        call = grpc_stub.GetDistancePack(message(), timeout=60)
+        call = grpc_stub.GetDistancePack(message(), timeout=300)
         wait_for(lambda: service.admission.running == 1)
         call.cancel()
     wait_for(lambda: service.admission.running == 0, SOON)
@@ -110,7 +110,7 @@ def test_the_service_ends_while_a_pack_is_computed(large: SnapshotGraph, tmp_pat
 
 
 def page(address: str, path: str) -> bytes:
-    return urllib3.PoolManager(retries=False, timeout=60).request("GET", f"http://{address}{path}").data
+    return urllib3.PoolManager(retries=False, timeout=300).request("GET", f"http://{address}{path}").data
 
 
 STUBBORN = """
@@ -144,7 +144,7 @@ def test_the_service_ends_without_a_thread_that_does_not_look(tmp_path: Path) ->
         try:
             lines = iter(process.stderr.readline, "")
             found = next(match for line in lines if (match := re.search(r"serving http://([^:]+):(\d+)", line)))
-            with socket.create_connection((found[1], int(found[2])), timeout=30) as connection:
+            with socket.create_connection((found[1], int(found[2])), timeout=300) as connection:
                 connection.sendall(b"GET /v1/path?a=C0000001&b=C0000002 HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 assert any("begun" in line for line in lines)
                 process.send_signal(signal.SIGTERM)

@@ -154,13 +154,13 @@ async def over_grpc(port: int, world: World, seed: int, batches: int, singles: i
         for batch in range(batches):
             a, b, hops = world.pairs(seed * 1_000 + batch, BATCH)
             packed = pb.PackedPairs(a=number(a).tolist(), b=number(b).tolist())
-            answer = await stub.Distances(pb.DistancesRequest(packed=packed), timeout=60)
+            answer = await stub.Distances(pb.DistancesRequest(packed=packed), timeout=300)
             answers: list[int | None] = list(answer.hops)
             for place in answer.unreached:
                 answers[place] = None
             faults += wrong(answers, hops)
             for x, y, expected in zip(a[:singles].tolist(), b[:singles].tolist(), hops[:singles].tolist(), strict=True):
-                one = await stub.Distance(pb.DistanceRequest(a=cui(x), b=cui(y)), timeout=60)
+                one = await stub.Distance(pb.DistanceRequest(a=cui(x), b=cui(y)), timeout=300)
                 faults += (one.hops if one.HasField("hops") else NO_PATH) != expected
     return faults
 

@@ -121,7 +121,7 @@ def probe(service: RunningService, **environment: str) -> subprocess.CompletedPr
     assert command[0] == "python"
     given = {"CUIHOP_GRAPH": "x.cuihop", "CUIHOP_HTTP_PORT": str(service.http_port)} | environment
     return subprocess.run(
-        [sys.executable, *command[1:]], env=given, check=False, capture_output=True, text=True, timeout=60
+        [sys.executable, *command[1:]], env=given, check=False, capture_output=True, text=True, timeout=300
     )
 
 

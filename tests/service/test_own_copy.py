@@ -51,7 +51,7 @@ class Asking:
         self._thread = threading.Thread(target=self._ask)
 
     def _ask(self) -> None:
-        pool = urllib3.PoolManager(retries=False, timeout=30)
+        pool = urllib3.PoolManager(retries=False, timeout=300)
         url = f"http://{self._running.http}/v1/distance?a={PAIR[0]}&b={PAIR[1]}"
         while not self._over.is_set():
             try:
@@ -240,11 +240,11 @@ def test_a_killed_service_leaves_no_metrics_for_good_and_a_live_worker_keeps_the
     monkeypatch.setenv(FOLDER_VARIABLE, folder)
     worker, _ = started("worker")
     supervisor.kill()
-    supervisor.communicate(timeout=30)
+    supervisor.communicate(timeout=300)
     monkeypatch.setenv(FOLDER_VARIABLE, "")
     MetricsFolder(tmp_path).remove()
     assert Path(folder).is_dir()
     worker.kill()
-    worker.communicate(timeout=30)
+    worker.communicate(timeout=300)
     MetricsFolder(tmp_path).remove()
     assert list(tmp_path.iterdir()) == []

@@ -95,7 +95,7 @@ def test_a_stream_over_http_has_the_vocabularies_of_each_batch(service: RunningS
     lines = [{"pairs": pairs}, {"pairs": pairs, **NCI}, {"pairs": pairs, "within_sabs": ["MSH"]}]
     body = b"\n".join(json.dumps(line).encode() for line in lines)
     headers = {"content-type": "application/x-ndjson"}
-    answer = urllib3.request("POST", f"{service.http}/v1/distances/stream", body=body, headers=headers, timeout=30)
+    answer = urllib3.request("POST", f"{service.http}/v1/distances/stream", body=body, headers=headers, timeout=300)
     assert [json.loads(line)["hops"] for line in answer.data.splitlines()] == [[1, 1], [None, 1], [1, None]]
 
 
@@ -118,14 +118,14 @@ def test_vocabularies_that_cannot_be_are_refused_with_advice(http: HttpAsker, wr
 def test_an_answer_is_demanded_and_kept_by_the_digest_of_the_restricted_release(service: RunningService) -> None:
     whole, within = asserted_graph().release.digest, asserted_graph().within(["NCI"]).release.digest
     path = f"{service.http}/v1/distance?a={ONE}&b={TWO}"
-    first = urllib3.request("GET", f"{path}&within_sabs=NCI&release={within}", timeout=30)
+    first = urllib3.request("GET", f"{path}&within_sabs=NCI&release={within}", timeout=300)
     assert (first.status, json.loads(first.data)["release"]) == (200, within)
     assert "immutable" in first.headers["cache-control"]
-    assert urllib3.request("GET", f"{path}&within_sabs=NCI&release={whole}", timeout=30).status == 409
-    assert urllib3.request("GET", f"{path}&release={within}", timeout=30).status == 409
+    assert urllib3.request("GET", f"{path}&within_sabs=NCI&release={whole}", timeout=300).status == 409
+    assert urllib3.request("GET", f"{path}&release={within}", timeout=300).status == 409
     tag = {"if-none-match": first.headers["etag"]}
-    assert urllib3.request("GET", f"{path}&within_sabs=NCI&release={within}", headers=tag, timeout=30).status == 304
-    assert urllib3.request("GET", path, headers=tag, timeout=30).status == 200
+    assert urllib3.request("GET", f"{path}&within_sabs=NCI&release={within}", headers=tag, timeout=300).status == 304
+    assert urllib3.request("GET", path, headers=tag, timeout=300).status == 200
 
 
 @pytest.mark.parametrize("scheme", ["grpc", "http"])

@@ -44,9 +44,9 @@ def test_both_ports_answer_and_a_signal_stops_them(store: Path, tmp_path: Path, 
         wait_for(lambda: '"operation":"distance"' in running.log.read_text())  # of standard output and error
         with grpc.insecure_channel(running.grpc) as channel:
             stub: Any = pb_grpc.ConceptGraphServiceStub(channel)
-            assert stub.Distance(pb.DistanceRequest(a="C0006121", b="C0018670"), timeout=60).hops == 3
+            assert stub.Distance(pb.DistanceRequest(a="C0006121", b="C0018670"), timeout=300).hops == 3
         assert running.get("/health/ready")["status"] == "ready"
-        start = urllib3.PoolManager(retries=False, timeout=60).request("GET", f"http://{running.http}/")
+        start = urllib3.PoolManager(retries=False, timeout=300).request("GET", f"http://{running.http}/")
         assert (start.status, b"<title>cuihop explorer</title>" in start.data) in ((200, True), (404, False))
         assert (start.status == 200) is (explorer == "--explorer")
         assert running.stop() == 0
@@ -67,7 +67,7 @@ def test_answers_under_way_are_given_when_it_stops(tmp_path: Path, workers: str)
         pairs = pb.PackedPairs(a=[0] * 100_000, b=[3_000] * 100_000)
         with grpc.insecure_channel(running.grpc) as channel:
             stub: Any = pb_grpc.ConceptGraphServiceStub(channel)
-            future = stub.Distances.future(pb.DistancesRequest(packed=pairs), timeout=120)
+            future = stub.Distances.future(pb.DistancesRequest(packed=pairs), timeout=300)
             wait_for(lambda: future.done() or under_way.search(running.answer("/metrics")))
             running.expect_end()
             running.process.send_signal(signal.SIGTERM)
@@ -146,7 +146,7 @@ def test_a_store_that_cannot_be_served_is_refused(
     count = () if "--workers" in arguments else ("--workers", "1")
     done = subprocess.run(
         [forked_programs / "cuihop", "serve", "--http-port", "0", "--grpc-port", "0", *count, *arguments],
-        capture_output=True, text=True, cwd=tmp_path, check=False, timeout=60,
+        capture_output=True, text=True, cwd=tmp_path, check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode == code, done.stderr
     assert complaint in done.stderr.replace("\n", " ")
@@ -161,7 +161,7 @@ def test_a_port_that_is_taken_is_named(store: Path, tmp_path: Path, forked_progr
                 done = subprocess.run(
                     [forked_programs / "cuihop", "serve", "--graph", str(store), "--workers", workers,
                      flag, address.split(":")[1], other, "0"],
-                    capture_output=True, text=True, check=False, timeout=60,
+                    capture_output=True, text=True, check=False, timeout=300,
                 )  # fmt: skip
                 assert done.returncode == 3, done.stderr
                 assert "cannot listen for" in done.stderr

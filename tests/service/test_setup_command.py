@@ -116,7 +116,7 @@ def test_the_service_of_the_folder_answers_over_tls_to_its_keys(
         for address in (f"https://localhost:{ports[0]}", f"grpcs://localhost:{ports[1]}"):
             with connect(address) as remote:
                 assert remote.distance("C0006121", "C0018670") == 3
-        with urllib3.PoolManager(ca_certs=str(folder / "service.pem"), retries=False, timeout=60) as pool:
+        with urllib3.PoolManager(ca_certs=str(folder / "service.pem"), retries=False, timeout=300) as pool:
             assert pool.request("GET", f"https://localhost:{ports[0]}/v1/release").status == 401
         again = program("service", "check", *config, "--http-port", ports[0], "--grpc-port", ports[1])
         assert again.code == 0  # its own service is no stranger

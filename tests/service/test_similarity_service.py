@@ -51,7 +51,7 @@ def small() -> Iterator[RunningService]:
 
 
 def post(service: RunningService, route: str, **fields: Any) -> tuple[int, dict[str, Any]]:
-    answer = urllib3.request("POST", f"{service.http}/v1/{route}", json=fields, timeout=30)
+    answer = urllib3.request("POST", f"{service.http}/v1/{route}", json=fields, timeout=300)
     return answer.status, answer.json()
 
 
@@ -92,7 +92,7 @@ def test_the_scale_is_the_distribution_over_all_pairs(service: RunningService) -
     pairs = list(
         permutations([c.cui for c in graph.concepts(graph.hierarchy.identifiers()) if c.parents + c.children], 2)
     )
-    answer = urllib3.request("GET", f"{service.http}/v1/similarity-scale", fields={"ic": "Seco"}, timeout=30).json()
+    answer = urllib3.request("GET", f"{service.http}/v1/similarity-scale", fields={"ic": "Seco"}, timeout=300).json()
     assert (answer["ic"], answer["release"]) == ("Seco", graph.release.digest)
     assert 1700 < answer["pairs"] < 2000
     for measure in SIMILARITY_MEASURES:
@@ -106,7 +106,7 @@ def test_the_scale_is_the_distribution_over_all_pairs(service: RunningService) -
             assert below - 0.05 < percent / 100 < with_ties + 0.05, measure
     with grpc.insecure_channel(service.grpc.removeprefix("grpc://")) as channel:
         stub = ConceptGraphServiceStub(channel)
-        same = stub.GetSimilarityScale(pb.GetSimilarityScaleRequest(ic=pb.INFORMATION_CONTENT_SECO), timeout=30)
+        same = stub.GetSimilarityScale(pb.GetSimilarityScaleRequest(ic=pb.INFORMATION_CONTENT_SECO), timeout=300)
     assert [list(each.values) for each in same.percentiles] == list(answer["percentiles"].values())
     empty = SnapshotGraph.of([], concepts=["C0000001", "C0000002"]).hierarchy.scale(SimilarityOptions())
     assert (empty.pairs, set(empty.percentiles.values())) == (0, {()})
@@ -125,7 +125,7 @@ def test_requests_above_the_limits_are_refused(small: RunningService) -> None:
         status, problem = post(small, route, **fields)
         assert (status, problem["reason"]) == (413, "LIMIT_EXCEEDED")
         assert f"too many {limit}" in problem["detail"]
-    long = urllib3.request("GET", f"{small.http}/v1/similarity", fields={"a": VEINS, "b": "C" * 600}, timeout=30)
+    long = urllib3.request("GET", f"{small.http}/v1/similarity", fields={"a": VEINS, "b": "C" * 600}, timeout=300)
     assert (long.status, "too long" in long.json()["detail"]) == (400, True)
 
 
@@ -142,7 +142,7 @@ def test_wrong_requests_name_the_field(service: RunningService) -> None:
         assert status == 400
         assert found in f"{problem['detail']} {problem.get('field')}"
     of_corpus = urllib3.request(
-        "GET", f"{service.http}/v1/similarity", fields={"a": VEINS, "b": AORTA, "ic": "corpus"}, timeout=30
+        "GET", f"{service.http}/v1/similarity", fields={"a": VEINS, "b": AORTA, "ic": "corpus"}, timeout=300
     )
     assert of_corpus.status == 400  # the answer may be cached by its address, and the counts are not in it
     with grpc.insecure_channel(service.grpc.removeprefix("grpc://")) as channel:

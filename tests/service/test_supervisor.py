@@ -111,7 +111,7 @@ def test_a_worker_that_is_no_fork_answers_too(tmp_path: Path, monkeypatch: pytes
         try:
             wait_for(lambda: ready(workers), 180)
             address = f"http://{settings.host}:{announced[0].http_port}"
-            answer = urllib3.request("GET", f"{address}/v1/distance?a=C0006121&b=C0018670", retries=False, timeout=60)
+            answer = urllib3.request("GET", f"{address}/v1/distance?a=C0006121&b=C0018670", retries=False, timeout=300)
             assert answer.json()["hops"] == 3
         finally:
             orderly = workers.stop(0.0, 10.0)

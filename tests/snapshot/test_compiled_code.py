@@ -268,7 +268,7 @@ def test_processes_that_need_the_same_code_compile_it_once(tmp_path: Path) -> No
     for process in processes:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-    outputs = [process.communicate("go\n", timeout=120)[0] for process in processes]
+    outputs = [process.communicate("go\n", timeout=300)[0] for process in processes]
     assert sum("compiling" in output for output in outputs) == 1
 
 

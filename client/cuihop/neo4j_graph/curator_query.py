@@ -311,8 +311,6 @@ class _TimedRead:
                     if connection.end(self.name) == 0 and done.done():
                         return
                 given_up = time.monotonic() + _GIVE_UP_SECONDS
-            except QueryTimedOut:  # the server is there, and too busy even for this
-                given_up = time.monotonic() + _GIVE_UP_SECONDS
             except GraphUnavailable:
                 if time.monotonic() > given_up:  # the server is gone, and its work with it
                     return

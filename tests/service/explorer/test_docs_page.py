@@ -98,7 +98,7 @@ def test_the_programs_of_the_page_run(page: Explorer, key: str, monkeypatch: pyt
         page.go(f"#{operation}")
         for language, command in commands.items():
             text = program(page, language)
-            done = subprocess.run([*command, text], capture_output=True, text=True, check=False, timeout=60)
+            done = subprocess.run([*command, text], capture_output=True, text=True, check=False, timeout=300)
             answer = done.stdout.replace('"', "'").replace("':", "': ").replace(":  ", ": ")
             assert part in answer, (language, text, done.stderr)
 

@@ -191,7 +191,7 @@ def held(port: int, count: int, first: bytes, host: str = "127.0.0.1") -> Iterat
     connections = []
     try:
         for _ in range(count):
-            connection = socket.create_connection(("127.0.0.1", port), timeout=60, source_address=(host, 0))
+            connection = socket.create_connection(("127.0.0.1", port), timeout=300, source_address=(host, 0))
             connections.append(connection)
             with contextlib.suppress(OSError):
                 connection.sendall(first)
@@ -203,7 +203,7 @@ def held(port: int, count: int, first: bytes, host: str = "127.0.0.1") -> Iterat
 
 def alive(port: int, host: str = "127.0.0.2") -> int:
     """The status of /health/live, asked from another address."""
-    pool: Any = urllib3.PoolManager(retries=False, timeout=60, source_address=(host, 0))
+    pool: Any = urllib3.PoolManager(retries=False, timeout=300, source_address=(host, 0))
     return int(pool.request("GET", f"http://127.0.0.1:{port}/health/live", headers={"Host": "localhost"}).status)
 
 
@@ -212,7 +212,7 @@ def grpc_status(port: int) -> grpc.StatusCode:
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
         try:
             pb_grpc.ConceptGraphServiceStub(channel).Distance(  # type: ignore[no-untyped-call,unused-ignore]
-                pb.DistanceRequest(a=A, b=B), timeout=60, wait_for_ready=True
+                pb.DistanceRequest(a=A, b=B), timeout=300, wait_for_ready=True
             )
         except grpc.RpcError as error:
             return error.code()
@@ -305,7 +305,7 @@ def test_heads_and_connections_of_one_address_have_bounds_of_their_own(bounded: 
         assert alive(port) == 200
     with held(port, 0, b"") as connections:
         for _ in range(12):
-            connection = socket.create_connection(("127.0.0.1", port), timeout=60)
+            connection = socket.create_connection(("127.0.0.1", port), timeout=300)
             connections.append(connection)
             connection.sendall(HEAD + b"\r\n")
             assert connection.recv(5_000).split()[1] == (b"200" if len(connections) <= 10 else b"503")
@@ -313,7 +313,7 @@ def test_heads_and_connections_of_one_address_have_bounds_of_their_own(bounded: 
         connections.pop(0).close()
 
         def again() -> bool:
-            with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+            with socket.create_connection(("127.0.0.1", port), timeout=300) as connection:
                 connection.sendall(HEAD + b"\r\n")
                 return connection.recv(5_000).split()[1] == b"200"
 

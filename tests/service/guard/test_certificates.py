@@ -51,7 +51,7 @@ class Secured:
     ) -> int:
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         address = f"https://localhost:{self.service.http_port}{path}"
-        with urllib3.PoolManager(ssl_context=self.client(certificate, **others), retries=False, timeout=60) as pool:
+        with urllib3.PoolManager(ssl_context=self.client(certificate, **others), retries=False, timeout=300) as pool:
             return pool.request("GET", address, headers=headers).status
 
     def grpc(
@@ -66,7 +66,7 @@ class Secured:
         with grpc.secure_channel(f"localhost:{self.service.grpc_port}", credentials) as channel:
             grpc_stub = pb_grpc.ConceptGraphServiceStub(channel)
             try:
-                grpc_stub.Distance(DISTANCE, metadata=metadata, timeout=60)
+                grpc_stub.Distance(DISTANCE, metadata=metadata, timeout=300)
             except grpc.RpcError as error:
                 code: grpc.StatusCode = error.code()
                 return code
@@ -178,7 +178,7 @@ def test_tls_with_keys_and_plain_text_against_the_tls_port(
         assert f"https://127.0.0.1:{port}".encode() in raw(secured_service.service, b"GET / HTTP/1.0\r\n\r\n")
         with grpc.insecure_channel(f"localhost:{secured_service.service.grpc_port}") as channel:
             grpc_stub = pb_grpc.ConceptGraphServiceStub(channel)
-            code, _, _ = refused(partial(grpc_stub.Distance, DISTANCE, metadata=bearer(key), timeout=60))
+            code, _, _ = refused(partial(grpc_stub.Distance, DISTANCE, metadata=bearer(key), timeout=300))
             assert code == grpc.StatusCode.UNAVAILABLE
         old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         secured_service.authority.configure_trust(old)

@@ -111,7 +111,7 @@ def frame(kind: int, content: bytes, *, stream: int = 0, flags: int = 0) -> byte
 
 def greeted(service: RunningService) -> socket.socket:
     """A connection to the gRPC port that has begun HTTP/2, and makes no call."""
-    connection = socket.create_connection(("127.0.0.1", service.grpc_port), timeout=60)
+    connection = socket.create_connection(("127.0.0.1", service.grpc_port), timeout=300)
     connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS_FRAME, b""))
     return connection
 

@@ -101,7 +101,7 @@ def test_a_strangers_body_is_not_read(keys: Path) -> None:
     head = b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9000000\r\n\r\n"
     with (
         guarded(keys) as service,
-        socket.create_connection(("127.0.0.1", service.http_port), timeout=60) as connection,
+        socket.create_connection(("127.0.0.1", service.http_port), timeout=300) as connection,
     ):
         connection.sendall(head)
         assert b" 401 " in connection.recv(100)
@@ -325,7 +325,7 @@ def test_a_call_whose_caller_hangs_up_stops(service: RunningService, monkeypatch
     body = json.dumps(call).encode()
     head = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: {ACCEPT}\r\n"
     head += f"Content-Length: {len(body)}\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", service.http_port), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", service.http_port), timeout=300) as connection:
         connection.sendall(head.encode() + body)
         wait_for(lambda: service.admission.running == 1)
     assert stopped.wait(60)

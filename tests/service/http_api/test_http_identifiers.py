@@ -25,7 +25,7 @@ def service() -> Iterator[RunningService]:
 
 @pytest.mark.parametrize("n", range(len(IDENTIFIERS)))
 def test_an_identifier_in_an_address_is_percent_encoded(service: RunningService, n: int) -> None:
-    cui, pool = IDENTIFIERS[n], urllib3.PoolManager(retries=False, timeout=60)
+    cui, pool = IDENTIFIERS[n], urllib3.PoolManager(retries=False, timeout=300)
 
     def fetched(route: str, **parameters: object) -> dict[str, object]:
         query = "&".join(f"{name}={quote(str(value), safe='')}" for name, value in parameters.items())

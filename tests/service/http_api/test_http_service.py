@@ -47,7 +47,7 @@ class Caller:
 
     def __init__(self, base: str) -> None:
         self._base = base
-        self._pool = urllib3.PoolManager(retries=False, timeout=60)
+        self._pool = urllib3.PoolManager(retries=False, timeout=300)
 
     def get(self, path: str, **headers: str) -> urllib3.BaseHTTPResponse:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -358,7 +358,7 @@ def test_a_body_that_is_too_large(call: Caller) -> None:
 
 
 def test_a_stream_of_lines_is_answered_line_by_line(service: RunningService) -> None:
-    with socket.create_connection(("127.0.0.1", service.http_port), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", service.http_port), timeout=300) as connection:
         connection.sendall(
             b"POST /v1/distances/stream HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
             b"Accept-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"

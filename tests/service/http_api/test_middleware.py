@@ -42,7 +42,7 @@ def service() -> Iterator[RunningService]:
 def posted(service: RunningService, body: bytes = BODY, seconds: str | None = None) -> urllib3.BaseHTTPResponse:
     headers = {"content-type": "application/json"} | ({} if seconds is None else {"x-timeout-seconds": seconds})
     return urllib3.request(
-        "POST", f"{service.http}/v1/distances", body=body, headers=headers, retries=False, timeout=60
+        "POST", f"{service.http}/v1/distances", body=body, headers=headers, retries=False, timeout=300
     )
 
 

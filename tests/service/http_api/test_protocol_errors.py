@@ -55,7 +55,7 @@ def service() -> Iterator[RunningService]:
 def answers(service: RunningService, sent: bytes) -> list[tuple[int, dict[str, str], bytes]]:
     """All answers on one connection: status, headers, body."""
     got = b""
-    with socket.create_connection(("127.0.0.1", service.http_port), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", service.http_port), timeout=300) as connection:
         try:
             connection.sendall(sent)
             while piece := connection.recv(65536):
@@ -133,7 +133,7 @@ def test_a_refusal_is_a_problem_document(service: RunningService, name: str) -> 
 
 
 def test_too_many_connections_get_a_problem_document(service: RunningService) -> None:
-    held = [socket.create_connection(("127.0.0.1", service.http_port), timeout=60) for _ in range(9)]
+    held = [socket.create_connection(("127.0.0.1", service.http_port), timeout=300) for _ in range(9)]
     try:
         document = held[-1].recv(65536)
         assert document.startswith(b"HTTP/1.1 503 ")
@@ -183,7 +183,7 @@ def test_a_stream_of_who_may_not_is_refused_before_its_first_line(guarded: tuple
     service, keys = guarded
     key = new_key_in(keys, "gauge", "metrics")
     head = f"POST /v1/distances/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n"
-    with socket.create_connection(("127.0.0.1", service.http_port), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", service.http_port), timeout=300) as connection:
         connection.sendall(head.encode() + b"Transfer-Encoding: chunked\r\n\r\n")  # and no line
         got = b""
         while b"request_id" not in got:
@@ -218,7 +218,7 @@ def test_an_answer_begins_within_a_second_where_no_line_comes(guarded: tuple[Run
     key = new_key_in(keys, "patient")
     head = f"POST /v1/distances/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n"
     line = b'{"pairs": [["C0006121", "C0018670"]]}\n'
-    with socket.create_connection(("127.0.0.1", service.http_port), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", service.http_port), timeout=300) as connection:
         connection.sendall(head.encode() + b"Transfer-Encoding: chunked\r\n\r\n")
         assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
         connection.sendall(b"%x\r\n%s\r\n0\r\n\r\n" % (len(line), line))

@@ -27,13 +27,13 @@ CUIHOP = str(Path(sys.executable).parent / "cuihop")
 
 
 def readiness(address: str) -> tuple[int, dict[str, Any]]:
-    answer = urllib3.request("GET", address, retries=False, headers={"Connection": "close"}, timeout=30)
+    answer = urllib3.request("GET", address, retries=False, headers={"Connection": "close"}, timeout=300)
     return answer.status, json.loads(answer.data)
 
 
 def health(channel: grpc.Channel, service: str = "") -> int:
     stub: Any = health_pb2_grpc.HealthStub(channel)
-    status: int = stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=60).status
+    status: int = stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=300).status
     return status
 
 
@@ -66,7 +66,7 @@ def test_both_transports_say_ready_and_then_that_the_service_stops(tmp_path: Pat
         for name in ("", "cuihop_api.v1.ConceptGraphService"):
             assert health(channel, name) == SERVING
         stub: Any = health_pb2_grpc.HealthStub(channel)
-        watch = stub.Watch(health_pb2.HealthCheckRequest(), timeout=30)
+        watch = stub.Watch(health_pb2.HealthCheckRequest(), timeout=300)
         assert next(watch).status == SERVING
         running.expect_end()
         running.process.send_signal(signal.SIGTERM)
@@ -91,13 +91,13 @@ def test_both_transports_say_that_the_database_is_away(tmp_path: Path) -> None:
 
 def states(http: str) -> dict[str, float]:
     """Workers in each state, by the metrics."""
-    text = urllib3.request("GET", f"{http}/metrics", timeout=30).data.decode()
+    text = urllib3.request("GET", f"{http}/metrics", timeout=300).data.decode()
     families = {family.name: family for family in text_string_to_metric_families(text)}
     return {sample.labels["state"]: sample.value for sample in families["cuihop_workers"].samples}
 
 
 def questions(http: str) -> float:
-    text = urllib3.request("GET", f"{http}/metrics", headers={"Connection": "close"}, timeout=30).data.decode()
+    text = urllib3.request("GET", f"{http}/metrics", headers={"Connection": "close"}, timeout=300).data.decode()
     families = {family.name: family for family in text_string_to_metric_families(text)}
     if "cuihop_requests" not in families:
         return 0
@@ -112,7 +112,7 @@ def test_two_workers_give_one_account_and_a_killed_one_takes_nothing_with_it(tmp
         http = f"http://{running.http}"
         wait_for(lambda: ready(http, 2))
         for number in range(1, 21):
-            pool = urllib3.PoolManager(timeout=30)
+            pool = urllib3.PoolManager(timeout=300)
             assert pool.request("GET", f"{http}/v1/distance?a=C0006121&b=C0018670").status == 200
             pool.clear()
             assert questions(http) == number

@@ -282,7 +282,7 @@ def test_no_log_holds_a_concept_or_a_credential(
     served = ServedGraph(graph.release, database=graph)
     with running_service(served, observer=RequestLog(every=True)) as service:
         headers = {"Authorization": CREDENTIALS, "X-Request-Id": "mine", "Connection": "close"}
-        pool = urllib3.PoolManager(retries=False, timeout=30)
+        pool = urllib3.PoolManager(retries=False, timeout=300)
         url = f"{service.http}/v1/distance?a={CONCEPTS[0]}&b={CONCEPTS[1]}"
         assert pool.request("GET", url, headers=headers).status in (404, 500, 503)
         pool.request("POST", f"{service.http}/v1/relevance", json={"a": CONCEPTS, "b": CONCEPTS}, headers=headers)

@@ -55,7 +55,7 @@ def value(text: str, name: str, /, **labels: str) -> float:
 
 
 def scraped(service: RunningService) -> str:
-    answer = urllib3.request("GET", f"{service.http}/metrics", timeout=30)
+    answer = urllib3.request("GET", f"{service.http}/metrics", timeout=300)
     assert answer.status == 200
     assert answer.headers["Content-Type"].startswith("text/plain")
     return answer.data.decode()
@@ -128,7 +128,7 @@ def test_no_caller_makes_a_series(drawn: list[tuple[str, str, str]]) -> None:
 
 def test_what_is_asked_over_the_wire_makes_no_series(service: RunningService) -> None:
     before = set(samples(scraped(service)))
-    http = urllib3.PoolManager(timeout=30)
+    http = urllib3.PoolManager(timeout=300)
     for place in range(20):
         headers = {"X-Request-Id": f"r{place}", "traceparent": f"00-{place:032x}-{place:016x}-01", "X-Odd": "x" * place}
         http.request("GET", f"{service.http}/v1/distance?a=C{place}&b=\x1b[31m{place}", headers=headers)
@@ -163,7 +163,7 @@ def test_what_runs_and_what_waits_is_told_even_when_there_is_no_room(metrics: Me
     with running_service(served, limits=limits, observer=metrics, more_routes=routes) as service:
         with ThreadPoolExecutor(3) as threads:
             waiting = [threads.submit(GrpcAsker(service).path, "C0006121", "C0018670") for _ in range(3)]
-            assert graph.entered.acquire(timeout=60)
+            assert graph.entered.acquire(timeout=300)
             wait_for(lambda: value(scraped(service), "cuihop_requests_waiting") == 2)
             assert value(scraped(service), "cuihop_requests_running") == 1
             graph.over.set()
@@ -194,7 +194,7 @@ def test_a_scraper_needs_its_scope(credentials: str | None, status: int, metrics
     routes = [metrics_route(metrics)]
     with running_service(example_graph(), guard=guard, observer=metrics, more_routes=routes) as service:
         headers = {} if credentials is None else {"Authorization": credentials}
-        answer = urllib3.request("GET", f"{service.http}/metrics", headers=headers, timeout=30)
+        answer = urllib3.request("GET", f"{service.http}/metrics", headers=headers, timeout=300)
         assert answer.status == status
         assert answer.headers["Cache-Control"] == "no-store"
         if status != 200:
@@ -204,7 +204,7 @@ def test_a_scraper_needs_its_scope(credentials: str | None, status: int, metrics
 
 def test_open_metrics_is_spoken_to_who_asks_for_it(service: RunningService) -> None:
     accept = {"Accept": "application/openmetrics-text; version=1.0.0"}
-    answer = urllib3.request("GET", f"{service.http}/metrics", headers=accept, timeout=30)
+    answer = urllib3.request("GET", f"{service.http}/metrics", headers=accept, timeout=300)
     assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
     assert answer.data.endswith(b"# EOF\n")
 
@@ -287,7 +287,7 @@ class Worker:
         assert self.process.stdout.readline() == "counted\n"
 
     def exposition(self) -> str:
-        return self.process.communicate("\n", timeout=30)[0]
+        return self.process.communicate("\n", timeout=300)[0]
 
     def kill(self) -> None:
         self.process.kill()

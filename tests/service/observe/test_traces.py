@@ -80,7 +80,7 @@ def ask(service: RunningService, transport: str, traceparent: str | None) -> Non
     headers = {} if traceparent is None else {"traceparent": traceparent}
     if transport == "http":
         for operation in ("path", "distance"):
-            answer = urllib3.request("GET", f"{service.http}/v1/{operation}?a={A}&b={B}", headers=headers, timeout=30)
+            answer = urllib3.request("GET", f"{service.http}/v1/{operation}?a={A}&b={B}", headers=headers, timeout=300)
             assert answer.status == 200
         return
     with grpc.insecure_channel(f"127.0.0.1:{service.grpc_port}") as channel:
@@ -247,9 +247,9 @@ def test_spans_reach_a_collector_before_the_service_ends(tmp_path: Path) -> None
     )
     assert process.stderr is not None
     address = next(found[1] for line in process.stderr if (found := re.search(r"serving (http://\S+)", line)))
-    assert urllib3.request("GET", f"{address}/v1/distance?a=C0006121&b=C0018670", timeout=30).status == 200
+    assert urllib3.request("GET", f"{address}/v1/distance?a=C0006121&b=C0018670", timeout=300).status == 200
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     server.stop(5).wait()
     (spans,) = [scoped for request in collector.requests for scoped in request.resource_spans]
     about = {attribute.key: attribute.value.string_value for attribute in spans.resource.attributes}

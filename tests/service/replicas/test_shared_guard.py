@@ -92,7 +92,7 @@ def test_a_rate_holds_over_both_replicas_together_and_in_each_alone_while_redis_
 def test_tls_ends_at_the_proxy(department: Department, name: str) -> None:
     proxy = department.cluster.proxies[name]
     context = ssl.create_default_context(cafile=str(proxy.authority))
-    connection = http.client.HTTPSConnection("localhost", proxy.https_port, context=context, timeout=20)
+    connection = http.client.HTTPSConnection("localhost", proxy.https_port, context=context, timeout=300)
     headers = {"Authorization": f"Bearer {department.key}", "X-Request-Id": f"mine-{name}"}
     connection.request("GET", DISTANCE, headers=headers)
     answer = connection.getresponse()
