@@ -16,7 +16,7 @@ import pytest
 from cuihop import SnapshotGraph
 from cuihop.cli import EXIT_CODES, exit_code
 from cuihop.errors import ConceptNotFound, CuihopError, OutputError, SnapshotTooNew
-from example_graph import example_graph, sourced_graph
+from example_graph import coded_graph, example_graph, sourced_graph
 from neo4j_server import typed_graph
 from program_run import Run, imported_by
 from waiting import wait_for
@@ -180,12 +180,18 @@ def test_info_verifies(run: Run, snapshot: Path) -> None:
     assert (done.code, "name_blob" in done.err) == (5, True)
 
 
-def test_info_lists_the_vocabularies_of_names(program: Run, snapshot: Path, tmp_path: Path) -> None:
+def test_info_lists_the_vocabularies_of_names_and_codes(program: Run, snapshot: Path, tmp_path: Path) -> None:
     sourced_graph().save(tmp_path / "sourced.cuihop")
     assert json.loads(program("info", tmp_path / "sourced.cuihop", "--json").out)["name_sabs"] == ["MSH", "NCI"]
     assert "vocabularies of names   MSH, NCI" in program("info", tmp_path / "sourced.cuihop").out
     assert json.loads(program("info", snapshot, "--json").out)["name_sabs"] is None
     assert "vocabularies of names   not recorded; cuihop load records them in a file" in program("info", snapshot).out
+    coded_graph().save(tmp_path / "coded.cuihop")
+    assert json.loads(program("info", tmp_path / "coded.cuihop", "--json").out)["code_sabs"] == [
+        "LOCAL", "MSH", "SNOMEDCT_US",
+    ]  # fmt: skip
+    assert "vocabularies of codes   LOCAL, MSH, SNOMEDCT_US" in program("info", tmp_path / "coded.cuihop").out
+    assert "vocabularies of codes   not recorded; cuihop load records them in a file" in program("info", snapshot).out
 
 
 # Files of pairs

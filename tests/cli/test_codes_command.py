@@ -45,11 +45,11 @@ def test_json_is_that_of_the_graph(program: Run, graph: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["MSH:d001933"], "unknown code; found 'MSH:d001933'; expected codes of release coded as SAB:CODE."),
+        (["MSH:d001933"], "unknown code; found 'MSH:d001933'; expected identifiers of release coded, or its codes as"),
         (["C0006121", "MESH:D001933"], "no such vocabulary gives codes; found 'MESH:D001933'"),
         (["C9999999"], "unknown in release coded: C9999999"),
         (["C9000903"], "C9000903"),
-        (["D001933"], "D001933"),
+        (["D001933"], "neither an identifier nor a code; found 'D001933'; expected identifiers"),
         (["C0006121", "--sab", "MESH"], "Did you mean MSH?"),
         ([], "give concepts or codes, or --file FILE"),
         (["C0006121", "--codes-of", "MSH"], "go with --file"),
@@ -106,3 +106,11 @@ def test_a_table_that_leaves_its_column_open_is_refused(program: Run, graph: Pat
     assert "which column holds concepts or codes?" in done.err
     done = program("codes", "--file", tmp_path / "in.csv", "--column", "a", "--codes-of", "MESH", "-g", graph)
     assert "Did you mean MSH?" in done.err
+
+
+def test_what_neo4j_does_not_store_is_said(program: Run, graph: Path, tmp_path: Path) -> None:
+    note = "Neo4j stores no codes of vocabularies"
+    assert note in program("neo4j", "push", graph, "--import-files", tmp_path / "coded").err
+    example_graph().save(tmp_path / "plain.cuihop")
+    done = program("neo4j", "push", tmp_path / "plain.cuihop", "--import-files", tmp_path / "plain")
+    assert (done.code, note in done.err) == (0, False)

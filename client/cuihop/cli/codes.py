@@ -95,16 +95,21 @@ def _merged(lookups: Iterable[CodeLookup]) -> dict[str, str]:
 
 def _refuse_unusable(lookups: Sequence[CodeLookup], graph: ConceptGraph) -> None:
     """Refuse identifiers that give no codes because they are unknown or retired."""
-    for status, problem in (("unknown_vocabulary", "no such vocabulary gives codes"), ("unknown", "unknown code")):
-        faulty = [each for each in lookups if each.status == status and ":" in each.requested]
+    problems: dict[CodeStatus, str] = {
+        "invalid": "neither an identifier nor a code",
+        "unknown_vocabulary": "no such vocabulary gives codes",
+        "unknown": "unknown code",
+    }
+    for status, problem in problems.items():
+        faulty = [each for each in lookups if each.status == status and (status == "invalid" or ":" in each.requested)]
         if faulty:
             meant = list(dict.fromkeys(text for each in faulty for text in each.alternatives))
             raise InputError(
                 problem, found=first_few([quoted(each.requested) for each in faulty]),
-                expected=f"codes of release {graph.release.name} as SAB:CODE",
+                expected=f"identifiers of release {graph.release.name}, or its codes as SAB:CODE",
                 advice=f"Did you mean {first_few(meant)}?" if meant else None,
             )  # fmt: skip
-    faulty = [each for each in lookups if each.cui is None and each.status in ("retired", "unknown", "invalid")]
+    faulty = [each for each in lookups if each.cui is None and each.status in ("retired", "unknown")]
     resolved(graph.resolve([each.requested for each in faulty]), graph.release)
 
 

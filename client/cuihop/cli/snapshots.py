@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,27 +77,30 @@ def _of_snapshot(graph: SnapshotGraph, path: Path, verify: bool) -> tuple[dict[s
         checked += graph.index.verify()
     size = path.stat().st_size
     checksums = "header only; --verify checks all" if checked is None else f"all right, {checked:,} bytes checked"
-    name_sabs = graph.name_sabs
+    name_sabs, code_sabs = graph.name_sabs, graph.code_sabs
     facts = {
         "snapshot": str(path), "bytes": size, "verified_bytes": checked, "report": dict(graph.report),
-        "name_sabs": name_sabs, "index": None if graph.index is None else dict(graph.index.facts),
+        "name_sabs": name_sabs, "code_sabs": code_sabs,
+        "index": None if graph.index is None else dict(graph.index.facts),
         "index_problem": graph.index_problem,
     }  # fmt: skip
     if graph.index is not None:
         of_index = f"{graph.index.facts['entries']:,} hubs in {graph.index.facts['labels']:,} labels"
     else:
         of_index = graph.index_problem or "none; cuihop index builds one"
-    of_names = _unrecorded(graph) if name_sabs is None else ", ".join(name_sabs) or "none"
     return facts, [
         ("file", f"{path}, {size:,} bytes"),
         ("checksums", checksums),
-        ("vocabularies of names", of_names),
+        ("vocabularies of names", _listed(name_sabs, graph)),
+        ("vocabularies of codes", _listed(code_sabs, graph)),
         ("distance index", of_index),
     ]
 
 
-def _unrecorded(graph: SnapshotGraph) -> str:
-    """The reason that a snapshot lacks the vocabularies of names."""
+def _listed(sabs: Sequence[str] | None, graph: SnapshotGraph) -> str:
+    """Vocabularies, or the reason that a snapshot lacks them."""
+    if sabs is not None:
+        return ", ".join(sabs) or "none"
     reason = "not recorded" if graph.report.get(PULLED_FROM) is None else "not kept by Neo4j"
     return f"{reason}; cuihop load records them in a file"
 
@@ -152,7 +156,7 @@ def _name_parts(path: Path, *, force: bool) -> tuple[dict[str, Any], str]:
         built = add_name_parts(path, force=force, progress=lambda step: bar.update(task, description=step, advance=1))
     opened = SnapshotGraph.open(path)
     if opened.name_sabs is None:
-        note(f"vocabularies and grades of names: {_unrecorded(opened)}")
+        note(f"vocabularies and grades of names: {_listed(None, opened)}")
     if not built:
         note(f"{path} has all of them; --force builds them again")
     size = path.stat().st_size

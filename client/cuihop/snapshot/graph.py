@@ -222,6 +222,11 @@ class SnapshotGraph(ConceptGraph):
         """The vocabularies that give names, sorted; ``None`` where the snapshot does not record them."""
         return self._records.all_name_sabs
 
+    @property
+    def code_sabs(self) -> tuple[str, ...] | None:
+        """The vocabularies that give codes, sorted; ``None`` where the snapshot does not record them."""
+        return tuple(self._sections.meta["code_sabs"]) if SOURCE_CODES[0] in self._sections else None
+
     def verify(self) -> int:
         """Check every section against its checksum, and the edges against the digest; return the bytes checked.
 
