@@ -71,7 +71,7 @@ def run(chosen: Chosen, processes: int) -> tuple[dict[str, object], int]:
     progress = _Progress(drill, len(chosen.numbers))
     for number, case in results(chosen, min(processes, len(chosen.numbers))):
         count, done = count + case.tried, done + 1
-        for name, values in case.measured.items():
+        for name, values in (case.measured or {}).items():
             measured.setdefault(name, []).extend(values)
         if case.wrong:
             failed[number] = case.wrong

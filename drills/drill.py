@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 __all__ = ["DRILLS", "Case", "Drill", "Found", "Setting", "Step"]
@@ -25,7 +24,7 @@ class Found(NamedTuple):
 
     tried: int
     wrong: list[str]
-    measured: Mapping[str, Sequence[float]] = MappingProxyType({})
+    measured: Mapping[str, Sequence[float]] | None = None
 
 
 @dataclass(frozen=True)

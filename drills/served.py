@@ -16,7 +16,7 @@ import numpy as np
 
 from cuihop import SnapshotGraph
 from cuihop.answer_fields import fields_of
-from cuihop.operations.table import DISTANCES, OPERATIONS, Operation
+from cuihop.operations.table import CODES, DISTANCES, OPERATIONS, Operation
 from cuihop.remote.wire import message_class, message_of
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from served_program import Program
@@ -55,9 +55,13 @@ class Question:
 
 
 def questions(rng: random.Random, cuis: Sequence[str], size: int) -> Iterator[Question]:
-    """One request of each operation in the table, of this number of items, and those of routes beside the table."""
+    """One request of each operation, of this number of items, and those of further routes; none of codes.
+
+    Graphs of drills have no codes.
+    """
     for operation in OPERATIONS:
-        yield _question(operation, rng, cuis, size)
+        if operation is not CODES:
+            yield _question(operation, rng, cuis, size)
     pairs = [(rng.choice(cuis), rng.choice(cuis)) for _ in range(size)]
     lines = "".join(json.dumps({"sequence": n, "pairs": pairs[n::4]}) + "\n" for n in range(4))
     batch = message_of(message_class(DISTANCES.rpc), DISTANCES.request(pairs=pairs))

@@ -11,7 +11,7 @@ import pytest
 import urllib3
 
 from cuihop_server import RunningService, running_service
-from example_graph import example_graph
+from example_graph import coded_graph, example_graph
 from program_run import Run
 
 HTTP_ONLY = {"tier", "names_hidden"}
@@ -139,7 +139,19 @@ def test_the_mentions_of_a_text_have_the_same_fields(service: RunningService, sn
     assert printed == {**mentions, **without(over_http, HTTP_ONLY), "release_name": example_graph().release.name}
 
 
+def test_codes_have_the_same_fields(program: Run, tmp_path: Path) -> None:
+    graph = coded_graph()
+    graph.save(tmp_path / "coded.cuihop")
+    with running_service(graph) as service:
+        question = {"identifiers": ["C9000901", "LOCAL:x"], "sabs": ["MSH"]}
+        over_http = urllib3.request("POST", f"{service.http}/v1/codes", json=question, timeout=300).json()
+    command = ["codes", *question["identifiers"], "--sab", "MSH", "--graph", str(tmp_path / "coded.cuihop"), "--json"]
+    printed = json.loads(program(*command).out)
+    assert printed.pop("release_name") == "coded"
+    assert printed == without(over_http, HTTP_ONLY)
+
+
 def test_every_operation_over_http_is_compared_or_has_no_command(service: RunningService) -> None:
     paths = urllib3.request("GET", f"{service.http}/openapi.json", timeout=300).json()["paths"]
     offered = {path.removeprefix("/v1/") for path in paths if path.startswith("/v1/")}
-    assert offered == {operation.path for operation in OPERATIONS} | {"annotate"} | HTTP_ALONE
+    assert offered == {operation.path for operation in OPERATIONS} | {"annotate", "codes"} | HTTP_ALONE

@@ -23,6 +23,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "distance": ("--pairs", "input", "--graph", "g.cuihop"),
     "similarity": ("--pairs", "input", "--graph", "g.cuihop"),
     "concept": ("--file", "input", "--names", "other", "--graph", "g.cuihop"),
+    "codes": ("--file", "input", "--column", "image", "--graph", "g.cuihop"),
     "neighbours": ("--concepts", "input", "--graph", "g.cuihop"),
     "neighbors": ("--concepts", "other", "--graph", "g.cuihop"),
     "evaluate": ("--concepts", "other", "input", "--graph", "snapshot:g.cuihop"),

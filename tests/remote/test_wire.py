@@ -12,13 +12,26 @@ from google.protobuf.message import Message
 
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import InputError
-from cuihop.graph import DIRECTIONS, MATCHES, Concept, Definition, Neighbour, Release, Resolution, SearchHit, Step
+from cuihop.graph import (
+    DIRECTIONS,
+    MATCHES,
+    CodeLookup,
+    Concept,
+    Definition,
+    Neighbour,
+    Release,
+    Resolution,
+    SearchHit,
+    SourceCode,
+    Step,
+)
 from cuihop.measures.nearness import Weight
 from cuihop.measures.resolution import Unknown
 from cuihop.operations import table
 from cuihop.operations.answers import Column, DistancesAnswer, NeighbourhoodRow, PathAnswer, PathConcept
 from cuihop.operations.requests import (
     AnnotateRequest,
+    CodesRequest,
     ConceptsRequest,
     DistanceRequest,
     DistancesRequest,
@@ -60,6 +73,10 @@ VALUES = [
         pb.Concept,
         Concept("C0000001", "", ("one", "two"), (("T023", "Body Part"),), 0, 7, (Definition("MSH", "…"),), ("MSH",)),
     ),
+    (
+        pb.CodeLookup,
+        CodeLookup("MSH:D1", "current", None, (SourceCode("C0000001", "MSH", "D1", "M1", "obsolete"),), ("MSH:d1",)),
+    ),
     (pb.GetSimilarityScaleResponse, SimilarityScale(7, "Seco", {"Lin": (0.0, 0.5), "path": ()})),
     (pb.Release, Release("2025AB", "0" * 64, ("isa",), ("MSH", "SNOMEDCT_US"), "any", 2**40, 0)),
 ]
@@ -88,6 +105,7 @@ REQUESTS: list[tuple[Operation[Any, Any], object]] = [
     (table.SEARCH, SearchRequest("brain", 0)),
     (table.ANNOTATE, AnnotateRequest(["brain"], AnnotationOptions(longest=False, leave_out=("family",)))),
     (table.CONCEPTS, ConceptsRequest(["C0000001"], names_only=True)),
+    (table.CODES, CodesRequest(["C0000001", "MSH:D000001"], ("MSH",))),
     (table.RESOLUTIONS, ResolutionsRequest(["C0000001"])),
     (table.RELEASE, GraphRequest()),
 ]

@@ -51,7 +51,7 @@ def test_nothing_is_wrong_with_the_service(served: Served, kind: Kind) -> None:
 @KINDS
 def test_a_name_without_its_scope_is_noticed(served: Served, kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ConceptService, "sees_names", lambda self, caller: True)
-    wrong = kind(served, random.Random(3), 400).wrong
+    wrong = kind(served, random.Random(3), 800).wrong
     assert wrong
     assert [sentence for sentence in wrong if "a name for a key without the scope" not in sentence] == []
 

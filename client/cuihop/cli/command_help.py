@@ -29,6 +29,7 @@ COMMAND_EXAMPLES: Mapping[str, str] = {
     "neighbours": "cuihop neighbours C0032227 --hops 2 --graph graph.cuihop",
     "ancestors": "cuihop ancestors C0032227 C0032326 --graph graph.cuihop",
     "descendants": "cuihop descendants C0032227 --graph graph.cuihop",
+    "codes": "cuihop load umls --output umls.cuihop\ncuihop codes C0032227 --graph umls.cuihop",
     "similarity": "cuihop similarity C0032227 C0032326 --graph graph.cuihop",
     "annotate": "cuihop annotate captions.csv --output found.csv --graph graph.cuihop",
     "evaluate": "cuihop evaluate run-a.csv --concepts concepts.csv --graph graph.cuihop\n"
