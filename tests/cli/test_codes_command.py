@@ -114,3 +114,11 @@ def test_what_neo4j_does_not_store_is_said(program: Run, graph: Path, tmp_path: 
     example_graph().save(tmp_path / "plain.cuihop")
     done = program("neo4j", "push", tmp_path / "plain.cuihop", "--import-files", tmp_path / "plain")
     assert (done.code, note in done.err) == (0, False)
+
+
+def test_a_concept_without_codes_is_counted(program: Run, graph: Path) -> None:
+    done = program("codes", "C0018670", "C0006121", "--sab", "MSH", "-g", graph)
+    assert (done.code, "C0018670" in done.out) == (0, False)
+    assert "1 without codes of MSH" in done.err
+    alone = program("codes", "C0018670", "--sab", "MSH", "-g", graph)
+    assert (alone.code, "1 without codes of MSH" in alone.err) == (0, True)

@@ -82,7 +82,7 @@ def codes(options: _CodesOptions) -> None:
             return
         names = opened.names([code.cui for lookup in lookups for code in lookup.codes])
     several = len(lookups) > 1
-    rows = [(lookup.requested, *row[2:-1]) for lookup in lookups for row in _rows(lookup) if row[2]]
+    rows = [(lookup.requested, *row[2:-1]) for lookup in lookups for row in _rows(lookup) if row[4]]
     columns = ("identifier", *_COLUMNS[2:-1], "name")
     table = [(*row, name or "") for row, name in zip(rows, names, strict=True)]
     print_table(Table(columns[not several :], [row[not several :] for row in table]))
