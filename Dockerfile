@@ -49,10 +49,17 @@ ENV NUMBA_CPU_NAME=x86-64-v3 \
 WORKDIR /tmp
 RUN folder=$(/opt/cuihop/bin/python -c "from cuihop._kernels.jit import SHIPPED; print(SHIPPED)") \
     && export NUMBA_CACHE_DIR="$folder" PATH="/opt/cuihop/bin:$PATH" \
-    && python -c "from cuihop import SnapshotGraph; \
+    && python -c "import numpy as np; from dataclasses import replace; from cuihop import SnapshotGraph; \
+        from cuihop.snapshot.source_codes import CodeRows, code_sections; \
+        from cuihop.snapshot.string_table import StringTable; \
+        from cuihop.snapshot.writer import sections_of, tables_of_edges; \
         edges = [(f'C{c:07d}', f'C{c // 2:07d}') for c in range(2, 3000)]; \
         names = {c: ['left lung ' + c, 'lung (' + c + ')'] for c, _ in edges}; \
-        SnapshotGraph.of(edges, names=names, identifiers='cui').save('graph.cuihop')" \
+        tables = tables_of_edges(edges, concepts=[], names=names, retired=[], identifiers='cui'); \
+        zero = np.zeros(1, dtype=np.int32); \
+        rows = CodeRows(zero, zero.astype(np.uint32), zero.astype(np.uint16), ['MSH'], StringTable.of(['1']), StringTable.of([''])); \
+        tables = replace(tables, codes=code_sections(rows, len(tables.cuis))); \
+        SnapshotGraph(sections_of(tables, name='made', relations=['isa'], identifiers='cui')).save('graph.cuihop')" \
     && for step in plain indexed; do echo "compiling: $step" \
         && python -c "from pathlib import Path; from cuihop._kernels.jit import signed; from cuihop_service.stores import store_at; \
             store = store_at('graph.cuihop', index=True, index_folder=Path('copies'), caching=lambda graph: None); \
