@@ -21,6 +21,7 @@ from cuihop import SnapshotGraph
 from cuihop.remote.settings import RemoteSettings
 from drills.client import Client
 from drills.drill import Case, Found, Setting
+from drills.served import tracebacks
 from replica_callers import Replica, activate, running_replicas
 from waiting import wait_for
 
@@ -156,9 +157,7 @@ def overloaded(replica: Replica, digest: str, questions: list[Question], rng: ra
         if number >= _ENOUGH and not any(moment > half for moment in tally.good[name])
     ]
     problems += _left(replica, before)
-    log = (replica.folder / "log").read_text(errors="replace")
-    if "Traceback" in log:
-        problems.append(log[max(0, log.index("Traceback") - 500) :][:2000])
+    problems += tracebacks(replica.folder.name, (replica.folder / "log").read_text(errors="replace"))
     measured = {
         "answers a second at capacity": rate,
         "good answers in % of capacity": 100 * answers / (ended - begun) / rate,

@@ -21,7 +21,9 @@ from cuihop.remote.wire import message_class, message_of
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from served_program import Program
 
-__all__ = ["Footprint", "Growth", "Question", "footprint", "growth", "kilobytes", "large_graph", "questions"]
+__all__ = [
+    "Footprint", "Growth", "Question", "footprint", "growth", "kilobytes", "large_graph", "questions", "tracebacks",
+]  # fmt: skip
 
 _CERTAIN = 4.0  # standard errors
 _FIRST = 1 / 3  # of what is measured: caches and pools fill
@@ -91,6 +93,12 @@ def _question(operation: Operation[Any, Any], rng: random.Random, cuis: Sequence
     if operation.method == "POST":
         return Question(operation.rpc, message, path, json.dumps(fields, default=list).encode())
     return Question(operation.rpc, message, f"{path}?{urlencode(fields, doseq=True)}")
+
+
+def tracebacks(name: str, log: str) -> list[str]:
+    """A sentence with the first traceback in a log; none without one."""
+    at = log.find("Traceback")
+    return [] if at < 0 else [f"{name}: {log[max(0, at - 500) :][:2000]}"]
 
 
 def large_graph(concepts: int) -> SnapshotGraph:

@@ -29,6 +29,7 @@ from cuihop_tools.neo4j_server import SHORT_LIVED, LocalServer
 from drills.client import Client
 from drills.drawn_release import DrawnRelease
 from drills.drill import Case, Found, Setting
+from drills.served import tracebacks
 from drills.session_history import Hops, Operation, broken_rules
 from guarded_service import new_key_in
 from neo4j_server import connected
@@ -219,8 +220,7 @@ class _Department:
         text = (replica.folder / "log").read_text(errors="replace")
         new = text[self.read.get(id(replica), 0) :]
         self.read[id(replica)] = len(text)
-        if "Traceback" in new:
-            self.problems.append(f"{replica.folder.name}: {new[max(0, new.index('Traceback') - 500) :][:2000]}")
+        self.problems += tracebacks(replica.folder.name, new)
 
 
 @contextmanager

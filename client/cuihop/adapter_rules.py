@@ -11,7 +11,17 @@ import numpy as np
 
 from cuihop.errors import ConceptError, InputError, first_few
 from cuihop.files.text_lines import quoted
-from cuihop.graph import MOST_SABS, ConceptGraph, Direction, DistancePack, Path, Release, Resolution, SearchHit
+from cuihop.graph import (
+    MOST_SABS,
+    CodeLookup,
+    ConceptGraph,
+    Direction,
+    DistancePack,
+    Path,
+    Release,
+    Resolution,
+    SearchHit,
+)
 from cuihop.identifiers import Identifiers, is_identifier, may_be_name
 
 BACKWARDS: Mapping[Direction, Direction] = {"any": "any", "up": "down", "down": "up", "vertical": "vertical"}
@@ -61,7 +71,7 @@ def absent_resolution(
     return Resolution(requested, "retired", candidates=tuple(s for s in statements if s[0] != "DEL"))
 
 
-def replaced(resolutions: Iterable[Resolution]) -> dict[str, str]:
+def replaced(resolutions: Iterable[Resolution | CodeLookup]) -> dict[str, str]:
     """Retired identifier → the successor used in its place."""
     return {r.requested: r.cui for r in resolutions if r.status == "merged" and r.cui is not None}
 

@@ -424,8 +424,7 @@ class ConceptService:
                 codes += sum(len(lookup.codes) for lookup in lookups[-len(chunk) :])
                 if codes > (allowed := self.limits.neighbours):
                     raise LimitExceeded(f"too many codes: found {codes:,} or more; this service allows {allowed:,}")
-            merged = {each.requested: each.cui for each in lookups if each.status == "merged" and each.cui is not None}
-            return Answer(lookups, served.digest, tier, merged)
+            return Answer(lookups, served.digest, tier, replaced(lookups))
 
     def resolutions(self, cuis: Sequence[str], *, context: RequestContext) -> Answer[list[Resolution]]:
         """Resolution of each identifier."""

@@ -162,8 +162,7 @@ def _concept(graph: ConceptGraph, arguments: ConceptArguments, names: bool) -> _
 
 def _codes(graph: ConceptGraph, arguments: CodesArguments, names: bool) -> _Answer:
     lookups = graph.codes(arguments.identifiers, sabs=arguments.sabs)
-    merged = {each.requested: each.cui for each in lookups if each.status == "merged" and each.cui is not None}
-    return _Answer("answered", fields_of(CodesAnswer(tuple(lookups))), merged)
+    return _Answer("answered", fields_of(CodesAnswer(tuple(lookups))), replaced(lookups))
 
 
 def _distances(graph: ConceptGraph, arguments: DistancesArguments, names: bool) -> _Answer:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import IO
 
 import typer
 
+from cuihop.adapter_rules import replaced
 from cuihop.answer_fields import fields_of
 from cuihop.cli.command_files import CSV
 from cuihop.cli.graph_option import AddressOptions, Header, note_upper_case, printed_as_json
@@ -78,7 +79,7 @@ def codes(options: _CodesOptions) -> None:
         note_upper_case({text: cui for text, cui in upper.items() if cui != text})
         lookups = opened.codes([*upper.values()], sabs=options.sab or ())
         _refuse_unusable(lookups, opened)
-        if printed_as_json(options, opened, fields_of(CodesAnswer(tuple(lookups))), _merged(lookups)):
+        if printed_as_json(options, opened, fields_of(CodesAnswer(tuple(lookups))), replaced(lookups)):
             return
         names = opened.names([code.cui for lookup in lookups for code in lookup.codes])
     several = len(lookups) > 1
@@ -87,10 +88,6 @@ def codes(options: _CodesOptions) -> None:
     table = [(*row, name or "") for row, name in zip(rows, names, strict=True)]
     print_table(Table(columns[not several :], [row[not several :] for row in table]))
     _note_counts(Counter(lookup.status for lookup in lookups), sum(not lookup.codes for lookup in lookups), options.sab)
-
-
-def _merged(lookups: Iterable[CodeLookup]) -> dict[str, str]:
-    return {each.requested: each.cui for each in lookups if each.status == "merged" and each.cui is not None}
 
 
 def _refuse_unusable(lookups: Sequence[CodeLookup], graph: ConceptGraph) -> None:

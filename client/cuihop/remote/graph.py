@@ -33,7 +33,7 @@ from cuihop.graph import (
     resolved,
 )
 from cuihop.identifiers import EXPECTED, is_identifier
-from cuihop.operations.answers import PathsAnswer, SearchAnswer
+from cuihop.operations.answers import CodesAnswer, PathsAnswer, SearchAnswer
 from cuihop.operations.requests import (
     AnnotateRequest,
     CodesRequest,
@@ -409,20 +409,14 @@ class RemoteGraph(ConceptGraph):
         service = self._service
         sendable = [text.encode("utf-8", "replace").decode() for text in identifiers]
 
-        def send(block: slice) -> list[CodeLookup]:
-            try:
-                return list(self.send(service, CODES, CodesRequest(sendable[block], tuple(sabs))).value.lookups)
-            except RateLimited:
-                raise
-            except LimitExceeded:  # the service bounds the codes of all identifiers; their number is unknown beforehand
-                if block.stop - block.start <= 1:
-                    raise
-                middle = (block.start + block.stop) // 2
-                return [*send(slice(block.start, middle)), *send(slice(middle, block.stop))]
+        def send(block: slice) -> Sequence[CodeLookup]:
+            answer: CodesAnswer = self.send(service, CODES, CodesRequest(sendable[block], tuple(sabs))).value
+            return answer.lookups
 
         size = within_limit(_CONCEPTS_A_BLOCK, service.limits.concepts)
         blocks = [slice(first, min(first + size, len(sendable))) for first in range(0, max(1, len(sendable)), size)]
-        lookups = [lookup for block in self._send_all([partial(send, block) for block in blocks]) for lookup in block]
+        answers = self._send_all([partial(_sent_in_halves, send, block) for block in blocks])
+        lookups = [lookup for halves in answers for half in halves for lookup in half]
         return [
             lookup if lookup.requested == text else dataclasses.replace(lookup, requested=text)
             for lookup, text in zip(lookups, identifiers, strict=True)
@@ -453,22 +447,30 @@ class RemoteGraph(ConceptGraph):
         sendable = [text.encode("utf-8", "replace").decode() for text in texts]  # half a character is one of these, too
 
         def send(block: slice) -> Annotations:
-            sent = sendable[block]
-            try:
-                answer: Annotations = self.send(service, ANNOTATE, AnnotateRequest(sent, options)).value
-                return answer
-            except RateLimited:
-                raise
-            except LimitExceeded:  # the service bounds the mentions of all texts; their number is unknown beforehand
-                if len(sent) <= 1:
-                    raise
-                middle = (block.start + block.stop) // 2
-                halves = slice(block.start, middle), slice(middle, block.stop)
-                return Annotations.joined([send(half) for half in halves])
+            answer: Annotations = self.send(service, ANNOTATE, AnnotateRequest(sendable[block], options)).value
+            return answer
 
         size = within_limit(_TEXTS_A_BLOCK, limits.texts), within_limit(_CHARACTERS_A_BLOCK, limits.characters)
-        blocks = self._send_all([partial(send, block) for block in blocks_of_texts(sendable, *size)])
-        return dataclasses.replace(Annotations.joined(blocks), texts=texts)
+        blocks = blocks_of_texts(sendable, *size)
+        answers = self._send_all([partial(_sent_in_halves, send, block) for block in blocks])
+        return dataclasses.replace(Annotations.joined([half for halves in answers for half in halves]), texts=texts)
+
+
+def _sent_in_halves(send: Callable[[slice], A], block: slice) -> list[A]:
+    """The answers to a block, which is halved as often as the service refuses it.
+
+    The service bounds the codes or mentions in an answer, whose number is unknown beforehand.
+    """
+    try:
+        return [send(block)]
+    except RateLimited:
+        raise
+    except LimitExceeded:
+        if block.stop - block.start <= 1:
+            raise
+        middle = (block.start + block.stop) // 2
+        halves = slice(block.start, middle), slice(middle, block.stop)
+        return [answer for half in halves for answer in _sent_in_halves(send, half)]
 
 
 class _Connection:

@@ -74,9 +74,9 @@ def code_sections(rows: CodeRows, concepts: int) -> tuple[dict[str, npt.NDArray[
     hashes = hashes[firsts]
     selected, counts = np.empty(len(sabs), dtype=np.int32), np.zeros(concepts, dtype=np.int32)
     order = np.argsort(rows.owners.astype(np.int64) << 32 | rows.grades)
-    chosen = kernels.arranged(order, rows.owners, rows.grades, numbers, sabs, *texts, *others, selected, counts)
+    size = kernels.arranged(order, rows.owners, rows.grades, numbers, sabs, *texts, *others, selected, counts)
     del order
-    selected = selected[:chosen].copy()
+    selected = selected[:size].copy()
     keys, grades = numbers[selected], rows.grades[selected]
     held = bounds_of(np.bincount(keys, minlength=count), np.int32)
     lengths = np.diff(rows.source_concepts.offsets)[selected]
@@ -205,8 +205,8 @@ class SourceCodes:
         of_concepts, sizes = _united(self._indptr[concepts[once]], self._indptr[concepts[once] + 1])
         rows = np.concatenate([rows[~by_code], of_concepts])
         owner = np.concatenate([owner[~by_code], np.repeat(owner[once], sizes)])
-        wanted = np.flatnonzero(np.isin(self._sab_of[self._keys[rows]], sabs))
-        order = wanted[np.argsort(owner[wanted], kind="stable")]
+        requested = np.flatnonzero(np.isin(self._sab_of[self._keys[rows]], sabs))
+        order = requested[np.argsort(owner[requested], kind="stable")]
         return rows[order], np.bincount(owner[order], minlength=len(counts))
 
     def _records(self, rows: Int64) -> list[SourceCode]:
