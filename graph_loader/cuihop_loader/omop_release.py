@@ -40,11 +40,13 @@ _OTHER, _IS_A, _SUBSUMES, _MAPS_TO = range(4)
 _KINDS = {b"Is a": _IS_A, b"Subsumes": _SUBSUMES, b"Maps to": _MAPS_TO}
 _OBSOLETE = np.uint32(2 << MARK_SHIFT)
 _MAPPED = np.uint32(1 << 24)  # behind a concept's own codes
-_FATES = (
-    "", "other relationship", "invalid", "maps a standard concept", "maps to a concept that is not standard",
+_USED, _UNREAD, _INVALID_ROW, _FROM_STANDARD, _TO_OTHER, _EXCLUDED, _LOOP, _OF_INVALID, _OF_OTHER = range(9)
+_REASONS = (
+    "other relationship", "invalid", "maps a standard concept", "maps to a concept that is not standard",
     "other vocabulary", "concept is its own parent", "invalid concept", "non-standard concept",
 )  # fmt: skip
-_LOOP, _THROUGH_OTHERS = 6, 8
+"""Why a row is not used, in this order; one with a non-standard concept may still be part of a way up."""
+
 _MERGED, _RELATED, _DELETED = map(RETIRED_RELATIONS.index, ("SY", "RO", "DEL"))
 
 
@@ -160,8 +162,8 @@ def _read_relationships(file: SourceFile, concepts: Concepts, reading: ReleaseRe
         numbers, texts = rows.interned(2, 2)
         kinds = np.array([_KINDS.get(text, _OTHER) for text in texts], dtype=np.uint8)[numbers]
         invalid, unknown = letters(rows, 3, "invalid_reason", "DU")
-        unused = np.where(kinds == _OTHER, _FATES.index("other relationship"), (invalid > 0) * _FATES.index("invalid"))
-        selected = np.flatnonzero(~unknown & (unused == 0)).astype(np.int32)
+        unused = np.where(kinds == _OTHER, _UNREAD, np.where(invalid > 0, _INVALID_ROW, _USED))
+        selected = np.flatnonzero(~unknown & (unused == _USED)).astype(np.int32)
         first, second = (concept_rows(rows, i, _COLUMNS[i], selected, concepts) for i in range(2))
         sound = (first >= 0) & (second >= 0)
         kinds, first, second = kinds[selected[sound]], first[sound], second[sound]
@@ -171,21 +173,21 @@ def _read_relationships(file: SourceFile, concepts: Concepts, reading: ReleaseRe
         fates = np.select([
             maps & (of_child == KEPT), maps & (of_parent != KEPT), maps, ~includes[concepts.vocabularies[child]],
             child == parent, worse == INVALID, worse == NON_STANDARD,
-        ], [3, 4, 0, 5, _LOOP, 7, _THROUGH_OTHERS], 0).astype(np.uint8)  # fmt: skip
-        counts = np.bincount(np.concatenate([unused[~unknown & (unused > 0)], fates]), minlength=len(_FATES))
-        retained = np.isin(fates, (0, _LOOP, _THROUGH_OTHERS))
+        ], [_FROM_STANDARD, _TO_OTHER, _USED, _EXCLUDED, _LOOP, _OF_INVALID, _OF_OTHER], _USED)  # fmt: skip
+        counts = np.bincount(np.concatenate([unused[~unknown & (unused != _USED)], fates]), minlength=_OF_OTHER + 1)
+        retained = np.isin(fates, (_USED, _LOOP, _OF_OTHER))
         pairs = child[retained].astype(np.int64) << 32 | parent[retained]
-        return kinds[retained], pairs, fates[retained], counts
+        return kinds[retained], pairs, fates[retained].astype(np.uint8), counts
 
     scanner = reading.scanner(file, _COLUMNS, task)
     blocks = []
     for *columns, counts in scanner:
         blocks.append(columns)
-        for reason, count in zip(_FATES[1:], counts[1:].tolist(), strict=True):
+        for reason, count in zip(_REASONS, counts[1:].tolist(), strict=True):
             scanner.skip(reason, count)
     kinds, pairs, fates = (np.concatenate(of_blocks) for of_blocks in zip(*blocks, strict=True))
-    relations = np.bincount(kinds[fates == 0], minlength=len(_KINDS) + 1).tolist()
-    of_edges = concepts.vocabularies[pairs[(fates == 0) & (kinds != _MAPS_TO)] >> 32]
+    relations = np.bincount(kinds[fates == _USED], minlength=len(_KINDS) + 1).tolist()
+    of_edges = concepts.vocabularies[pairs[(fates == _USED) & (kinds != _MAPS_TO)] >> 32]
     proper = fates != _LOOP
     return _Relationships(
         is_a=ascending(pairs[proper & (kinds == _IS_A)]),
