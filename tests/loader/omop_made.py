@@ -43,14 +43,14 @@ def vocabulary(sab: str, version: str) -> str:
     return f"{sab}\tName of {sab}\tOMOP generated\t{version}\t44819096"
 
 
-def text(name: str, rows: Sequence[str], line_end: str = "\n") -> str:
+def text(name: str, rows: Sequence[str]) -> str:
     """The content of a file."""
-    return "".join(line + line_end for line in ("\t".join(HEADERS[name].split()), *rows))
+    return "".join(f"{line}\n" for line in ("\t".join(HEADERS[name].split()), *rows))
 
 
-def released(folder: Path, line_end: str = "\n", **rows: Sequence[str]) -> Path:
+def released(folder: Path, **rows: Sequence[str]) -> Path:
     """A folder with some of the files."""
     folder.mkdir(exist_ok=True)
     for name, of_file in rows.items():
-        (folder / f"{name}.csv").write_text(text(name, of_file, line_end), encoding="utf-8", newline="")
+        (folder / f"{name}.csv").write_text(text(name, of_file), encoding="utf-8")
     return folder

@@ -391,6 +391,34 @@ def test_options_that_cannot_be_met_are_refused(release: Path, options: LoadOpti
         load([release], options)
 
 
+@given(st.sampled_from(["CONCEPT", "CONCEPT_RELATIONSHIP", "CONCEPT_SYNONYM", "CONCEPT_ANCESTOR"]), st.data())
+def test_a_file_that_breaks_off_anywhere_is_refused_unless_a_line_ends_there(name: str, data: st.DataObject) -> None:
+    rows = {
+        "CONCEPT": CONCEPTS, "CONCEPT_RELATIONSHIP": RELATIONSHIPS, "CONCEPT_SYNONYM": SYNONYMS,
+        "CONCEPT_ANCESTOR": DEVIATING,
+    }  # fmt: skip
+    content = text(name, rows[name]).encode()
+    size = data.draw(st.integers(0, len(content) - 1))
+    with TemporaryDirectory() as folder:
+        path = released(Path(folder), **rows)
+        (path / f"{name}.csv").write_bytes(content[:size])
+        error, of_rest = error_of(path), error_of(path, SKIP)
+    ends_a_line = content[:size].endswith(b"\n")
+    header_alone = content.partition(b"\n")[0] == content[:size]  # which needs no line end
+    assert "csv" in (error or "csv")
+    assert "csv" in (of_rest or "csv")
+    assert error or ends_a_line or header_alone
+
+
+def error_of(path: Path, options: LoadOptions | None = None) -> str | None:
+    """What a load says to the files; nothing if it succeeds."""
+    try:
+        load([path], options or LoadOptions())
+    except InputError as error:
+        return str(error)
+    return None
+
+
 def test_a_file_of_bad_rows_alone_has_no_concept(release: Path) -> None:
     released(release, CONCEPT=["one column"])
     with pytest.raises(InputError, match="no standard concept"):
