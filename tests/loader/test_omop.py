@@ -411,7 +411,7 @@ def test_a_file_that_breaks_off_anywhere_is_refused_unless_a_line_ends_there(nam
 
 
 def error_of(path: Path, options: LoadOptions | None = None) -> str | None:
-    """What a load says to the files; nothing if it succeeds."""
+    """The message of a load that fails; nothing if it succeeds."""
     try:
         load([path], options or LoadOptions())
     except InputError as error:
