@@ -409,6 +409,7 @@ class Concept:
         children: number of children.
         definitions: by vocabulary; empty if the release gives none.
         sabs: the source vocabularies that assert an is_a edge of it, to a parent or from a child, sorted.
+        codes: its codes, in the order of `ConceptGraph.codes`; empty if the graph holds none.
     """
 
     cui: str
@@ -419,6 +420,7 @@ class Concept:
     children: int
     definitions: tuple[Definition, ...] = ()
     sabs: tuple[str, ...] = ()
+    codes: tuple[SourceCode, ...] = ()
 
     def _repr_html_(self) -> str:
         from cuihop.notebooks.graph_html import concept_html

@@ -408,7 +408,7 @@ class ConceptService:
                 else:
                     records += graph.concepts(chunk)
             if not named:
-                records = [replace(concept, name=None, synonyms=(), definitions=()) for concept in records]
+                records = [replace(concept, name=None, synonyms=(), definitions=(), codes=()) for concept in records]
             described = ConceptsAnswer(tuple(records), names_hidden=not named)
             return Answer(described, served.digest, tier, replaced(resolutions))
 

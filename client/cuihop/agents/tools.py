@@ -158,7 +158,7 @@ def _concept(graph: ConceptGraph, arguments: ConceptArguments, names: bool) -> _
         return faults
     (record,) = graph.concepts([arguments.cui])
     if not names:
-        record = replace(record, name=None, synonyms=(), definitions=())
+        record = replace(record, name=None, synonyms=(), definitions=(), codes=())
     return _Answer("answered", fields_of(record), identifiers.merged)
 
 

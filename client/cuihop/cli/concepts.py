@@ -130,6 +130,10 @@ def _show_concept(options: _ConceptOptions, cui: str, graph: ConceptGraph) -> No
             ("semantic types", "\n".join(f"{code} {name}" for code, name in one.semantic_types) or "none given"),
             ("vocabularies", ", ".join(one.sabs) or "none given"),
         ]
+        if one.codes:
+            marks = [f" ({code.mark})" if code.mark != "active" else "" for code in one.codes]
+            written = [f"{code.sab}:{code.code}{mark}" for code, mark in zip(one.codes, marks, strict=True)]
+            rows.append(("codes", "\n".join(written)))
         if one.definitions:
             rows.append(("definitions", "\n".join(f"{each.text} ({each.sab})" for each in one.definitions)))
         for title, hood in (("parents", parents), ("children", children)):

@@ -6,6 +6,7 @@ import functools
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path as FilePath
 from threading import Lock
@@ -464,7 +465,11 @@ class SnapshotGraph(ConceptGraph):
 
     @_steady
     def _concepts(self, cuis: Sequence[str]) -> list[Concept]:
-        return [self._records.concept(position) for position in self._positions(cuis)[0].tolist()]
+        concepts = [self._records.concept(position) for position in self._positions(cuis)[0].tolist()]
+        if SOURCE_CODES[0] not in self._sections:
+            return concepts
+        lookups = self._codes([concept.cui for concept in concepts], ())
+        return [replace(concept, codes=of.codes) for concept, of in zip(concepts, lookups, strict=True)]
 
     @_steady
     def _codes(self, identifiers: Sequence[str], sabs: Sequence[str]) -> list[CodeLookup]:

@@ -3004,6 +3004,7 @@ class Concept(_message.Message):
     CHILDREN_FIELD_NUMBER: _builtins.int
     DEFINITIONS_FIELD_NUMBER: _builtins.int
     SABS_FIELD_NUMBER: _builtins.int
+    CODES_FIELD_NUMBER: _builtins.int
     cui: _builtins.str
     """The concept."""
     name: _builtins.str
@@ -3028,6 +3029,10 @@ class Concept(_message.Message):
     def sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The source vocabularies that assert an is_a edge of it, to a parent or from a child."""
 
+    @_builtins.property
+    def codes(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourceCode]:
+        """Its codes, best first, as in Codes. Empty: the release has none, or the key may not see names."""
+
     def __init__(
         self,
         *,
@@ -3039,10 +3044,11 @@ class Concept(_message.Message):
         children: _builtins.int = ...,
         definitions: _abc.Iterable[Global___Definition] | None = ...,
         sabs: _abc.Iterable[_builtins.str] | None = ...,
+        codes: _abc.Iterable[Global___SourceCode] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "name", b"name"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "children", b"children", "cui", b"cui", "definitions", b"definitions", "name", b"name", "parents", b"parents", "sabs", b"sabs", "semantic_types", b"semantic_types", "synonyms", b"synonyms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "children", b"children", "codes", b"codes", "cui", b"cui", "definitions", b"definitions", "name", b"name", "parents", b"parents", "sabs", b"sabs", "semantic_types", b"semantic_types", "synonyms", b"synonyms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__name: _TypeAlias = _typing.Literal["name"]  # noqa: Y015
     _WhichOneofArgType__name: _TypeAlias = _typing.Literal["_name", b"_name"]  # noqa: Y015
