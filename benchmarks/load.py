@@ -12,8 +12,9 @@ and checks that all of it is UTF-8; the others check less. ``cat`` and ``wc -l``
 the file at all.
 
 ``--release`` makes MRCONSO of full size, too (17 rows for 20 of MRREL), and loads all files into a snapshot, which is
-then opened and checked against its checksums. A third load tells the time of its stages apart, among them what the
-forms and the spellings of words cost within the index of names.
+then opened and checked against its checksums, and asked for the concepts of a million codes. A third load tells the
+time of its stages apart, among them what the forms and the spellings of words cost within the index of names. A fourth
+is one without the codes of vocabularies.
 """
 
 from __future__ import annotations
@@ -196,6 +197,7 @@ STAGES = (
     ("MRREL", "cuihop_loader.release_files", "read_is_a_rows"),
     ("MRCONSO", "cuihop_loader.release_files", "read_names"),
     ("names chosen", "cuihop_loader.release_files", "with_names"),
+    ("codes", "cuihop_loader.release_files", "code_sections"),
     ("structure", "cuihop_loader.loading", "structure"),
     ("edges in rows", "cuihop.snapshot.writer", "hierarchy_rows"),
     ("descendants", "cuihop.snapshot.writer", "counted_descendants"),
@@ -236,6 +238,7 @@ def measure_release(folder: Path) -> dict[str, Any]:
     """Load all files of the folder twice in this process, and open and check the snapshot."""
     from cuihop import SnapshotGraph
     from cuihop_loader.loading import load_to
+    from cuihop_loader.options import LoadOptions
 
     path = folder / "graph.cuihop"
     spent, checked, peaks = [], [], []
@@ -248,18 +251,46 @@ def measure_release(folder: Path) -> dict[str, Any]:
         with SnapshotGraph.open(path) as graph:
             graph.verify()
         checked.append(time.perf_counter() - before)
+    stages = seconds_of_stages(lambda: load_to(path, [folder]))
+    size, codes = path.stat().st_size / 1e6, microseconds_of_codes(path)
+    before = time.perf_counter()
+    load_to(path, [folder], LoadOptions(codes=False))
     return {
         "first_s": spent[0],
         "then_s": spent[1],
         "verify_s": checked[1],
-        "stages_s": seconds_of_stages(lambda: load_to(path, [folder])),
+        "stages_s": stages,
+        "without_codes_s": time.perf_counter() - before,
+        "without_codes_mb": path.stat().st_size / 1e6,
+        "codes_us": codes,
         "peak_mb": peaks[0],  # later ones have the mapped snapshot in them
-        "snapshot_mb": path.stat().st_size / 1e6,
+        "snapshot_mb": size,
         "files": {file.role: {"rows": file.rows, "bytes": file.bytes} for file in report.files},
         "concepts": report.concepts,
         "edges": report.edges,
         "names": report.names,
     }
+
+
+def microseconds_of_codes(path: Path) -> dict[str, float]:
+    """The time of a code in a batch of at most a million: found among the codes, and resolved to its concept."""
+    import numpy as np
+
+    from cuihop import SnapshotGraph
+    from cuihop.snapshot.source_codes import SourceCodes
+    from cuihop.snapshot.string_table import IdentifierTable
+
+    with SnapshotGraph.open(path) as graph:
+        cuis_of = IdentifierTable(graph.sections["cuis"])
+        cuis = cuis_of.at(np.arange(0, len(graph), max(1, len(graph) // 60_000)))
+        codes = [f"{code.sab}:{code.code}" for lookup in graph.codes(cuis) for code in lookup.codes][:1_000_000]
+        seconds = {}
+        for name, look_up in {"found": SourceCodes(graph.sections, cuis_of).numbers, "resolved": graph.resolve}.items():
+            look_up(codes[:100])
+            before = time.perf_counter()
+            look_up(codes)
+            seconds[name] = (time.perf_counter() - before) / len(codes) * 1e6
+        return seconds
 
 
 def made(folder: Path, concepts: int, rows: int, names: int | None) -> dict[str, Any]:
@@ -356,6 +387,11 @@ def whole_release(folder: Path, common: list[str], results: Measurement) -> None
     print(f"{'cuihop load':26}{found['first_s']:10.2f}{found['then_s']:10.2f}{size / 1e9 / found['then_s']:10.2f}"
           f"{found['peak_mb']:10.0f}")  # fmt: skip
     print(f"{'open, verify checksums':26}{'':10}{found['verify_s']:10.2f}")
+    without = found["without_codes_mb"]
+    print(f"{'without codes':26}{'':10}{found['without_codes_s']:10.2f}   {without:.0f} MB of snapshot")
+    for name, microseconds in found["codes_us"].items():
+        print(f"a code of a million, {name}: {microseconds:.2f} µs")
+        results.add("a code of a million", name, microseconds, "µs")
     for stage, seconds in found["stages_s"].items():
         print(f"{'of a load: ' + stage:26}{'':10}{seconds:10.2f}")
         results.add("a whole release, by stage", stage, seconds, "s")
@@ -365,6 +401,7 @@ def whole_release(folder: Path, common: list[str], results: Measurement) -> None
     results.add("a whole release, first", "cuihop load", found["first_s"], "s")
     results.add("a whole release, peak memory", "cuihop load", found["peak_mb"], "MB")
     results.add("open, verify checksums", "cuihop", found["verify_s"], "s")
+    results.add("a whole release, without codes", "cuihop load", found["without_codes_s"], "s")
 
 
 if __name__ == "__main__":

@@ -77,14 +77,17 @@ def absent_resolution(
     well_formed = is_identifier(requested, identifiers)
     statements = statements_on(requested) if well_formed else ()
     if not statements:
-        for text in (requested, *other_forms(requested)):
+        if requested in of_codes:
+            return of_codes[requested]
+        forms = other_forms(requested)
+        for text in forms:
             if text in of_codes:
                 return replace(of_codes[text], requested=requested)
-            if text != requested and holds(text):
+            if holds(text):
                 return Resolution(requested, "code", text)
-            if text != requested and is_identifier(text, identifiers) and statements_on(text):
+            if is_identifier(text, identifiers) and statements_on(text):
                 return replace(absent_resolution(text, identifiers, statements_on, holds), requested=requested)
-        possible = well_formed or any(is_identifier(text, identifiers) for text in other_forms(requested))
+        possible = well_formed or any(is_identifier(text, identifiers) for text in forms)
         return Resolution(requested, "unknown" if possible else "invalid")
     cui = requested
     for _ in range(LONGEST_CHAIN):

@@ -310,13 +310,15 @@ class SnapshotGraph(ConceptGraph):
 
     def _absent(self, requested: Sequence[str]) -> list[Resolution]:
         """Resolutions of distinct identifiers that the graph does not hold."""
-        of_codes: Mapping[str, Resolution] = {}
+        of_codes: dict[str, Resolution] = {}
         if SOURCE_CODES[0] in self._sections and (written := [text for text in requested if ":" in text]):
-            of_codes = self._codes_of_vocabularies().resolutions(
-                list(dict.fromkeys(form for text in written for form in (text, *other_forms(text)) if ":" in form))
-            )
+            codes = self._codes_of_vocabularies()
+            of_codes = codes.resolutions(written)
+            others = {form for text in written if text not in of_codes for form in other_forms(text) if ":" in form}
+            of_codes |= codes.resolutions(sorted(others))
+        only_cuis = self._release.identifiers == "cui"
         return [
-            absent_resolution(
+            of_codes[text] if only_cuis and text in of_codes else absent_resolution(
                 text, self._release.identifiers, self._records.retired_statements,
                 lambda cui: bool(self._cuis.positions([cui])[0] >= 0), of_codes,
             )

@@ -145,6 +145,9 @@ class SourceCodes:
         bounds = bounds_of(counts).tolist()
         resolutions: dict[str, Resolution] = {}
         for row, begin, end in zip(held.tolist(), bounds[:-1], bounds[1:], strict=True):
+            if end == begin + 1 and not marks[begin]:  # most of them
+                resolutions[texts[row]] = Resolution(texts[row], "code", cuis[begin])
+                continue
             best = CODE_MARKS[marks[begin]]
             concepts = dict.fromkeys(cuis[i] for i in range(begin, end) if CODE_MARKS[marks[i]] == best)
             code = texts[row]
