@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -88,7 +88,7 @@ class ReadCodes:
     def add(self, concepts: Int32, block: BlockCodes) -> None:
         """Add the codes of a block; ``concepts`` has the code of the identifier in each of its rows."""
         self.without += block.without
-        self._blocks.append((concepts[block.selected], block))
+        self._blocks.append((concepts[block.selected], replace(block, selected=block.selected[:0].copy())))
 
     def rows(self, numbers: ConceptNumbers) -> CodeRows:
         """The codes of all blocks, by the numbers of their concepts. Frees the blocks."""

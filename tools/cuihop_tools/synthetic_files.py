@@ -304,7 +304,7 @@ def _name_rows(
         out[at] = out[at + 1] = out[at + 2] = _BAR  # SAUI, SCUI, SDUI
         at = _list_text(out, at + 3, blob, offsets, sab[row], _BAR)
         at = _list_text(out, at, blob, offsets, term_type[row], _BAR)
-        at = _number(out, at, 68, atom % 1_000_000, 6)
+        at = _number(out, at, 68, cui[row], digits)  # CODE: a concept has one in each vocabulary
         t = text[row]
         for k in range(2 + int(t % np.uint64(4))):
             at = _list_text(out, at, blob, offsets, int((t >> np.uint64(8 + 9 * k)) % np.uint64(words)), _SPACE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cuihop._kernels.jit import compiled
+from cuihop._kernels.jit import compiled, prefetch
 from cuihop.resources.arrays import Int32, Int64, UInt8, UInt16, UInt32, UInt64
 
 UNKNOWN = -1
@@ -17,6 +17,7 @@ _START, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x9E3779B97F4A7C15)
 _HALF, _THIRD, _BITS = np.uint64(32), np.uint64(29), np.uint64(64)
 _LOWEST = np.uint64(0xFFFFFFFF)
 _COLON = 58
+_AHEAD = 12  # rows whose cache lines are fetched meanwhile
 
 
 @compiled
@@ -50,25 +51,49 @@ def _order(one: UInt8, begin: int, end: int, other: UInt8, other_begin: int, oth
 
 
 @compiled
+def in_buckets(values: UInt64, bits: int) -> Int32:
+    """The rows by the highest bits of their hashes; those with the same bits in their order."""
+    shift = np.uint64(63 - bits)  # and one more: a shift by 64 is none
+    ends = np.zeros((1 << bits) + 1, dtype=np.int32)
+    for row in range(values.size):
+        ends[np.int64(values[row] >> shift >> np.uint64(1)) + 1] += 1
+    for bucket in range(1 << bits):
+        ends[bucket + 1] += ends[bucket]
+    order = np.empty(values.size, dtype=np.int32)
+    for row in range(values.size):
+        bucket = np.int64(values[row] >> shift >> np.uint64(1))
+        order[ends[bucket]] = row
+        ends[bucket] += 1
+    return order
+
+
+@compiled
 def numbered(
-    order: Int64, values: UInt64, sabs: UInt16, offsets: Int64, blob: UInt8, numbers: Int32, firsts: Int32
+    order: Int32, values: UInt64, bits: int, sabs: UInt16, offsets: Int64, blob: UInt8, numbers: Int32, firsts: Int32
 ) -> int:
-    """Number the distinct codes in the order of their hashes, and return how many there are.
+    """Number the distinct codes in the order of the highest bits of their hashes, and return how many there are.
 
     Args:
-        order: the rows in this order. values: the hash of each row.
+        order: the rows in this order: see `in_buckets`. values: the hash of each row.
         numbers: out, the number of each row's code. firsts: out, a row of each code.
     """
-    count = begin = first = 0
+    shift = np.uint64(63 - bits)
+    count = first = 0
+    bucket = np.uint64(0)
     for i in range(order.size):
+        if i + 2 * _AHEAD < order.size:
+            prefetch(values, order[i + 2 * _AHEAD])
+            prefetch(offsets, order[i + 2 * _AHEAD])
+            prefetch(blob, offsets[order[i + _AHEAD]])
         row = order[i]
-        if values[row] != values[order[begin]]:
-            begin, first = i, count
+        if values[row] >> shift >> np.uint64(1) != bucket:
+            bucket, first = values[row] >> shift >> np.uint64(1), count
         number = first
         while number < count:
             other = firsts[number]
             if (
-                sabs[other] == sabs[row]
+                values[other] == values[row]
+                and sabs[other] == sabs[row]
                 and _order(blob, offsets[row], offsets[row + 1], blob, offsets[other], offsets[other + 1]) == 0
             ):
                 break
@@ -82,13 +107,13 @@ def numbered(
 
 @compiled
 def arranged(
-    order: Int64, owners: Int32, grades: UInt32, numbers: Int32, sabs: UInt16, offsets: Int64, blob: UInt8,
+    order: Int32, owners: Int32, grades: UInt32, numbers: Int32, sabs: UInt16, offsets: Int64, blob: UInt8,
     scui_offsets: Int64, scui_blob: UInt8, selected: Int32, counts: Int32,
 ) -> int:  # fmt: skip
     """Choose each code of a concept once, best first; return the number of rows chosen.
 
     Args:
-        order: the rows by concept and grade. owners: the concept of each row; -1 for none.
+        order: the rows by concept. owners: the concept of each row; -1 for none.
         selected: out, the rows: by concept, grade, vocabulary, code and concept of the vocabulary.
         counts: out, the codes of each concept.
     """
@@ -110,12 +135,17 @@ def arranged(
                 break
             at += 1
         if at < count:
-            continue
+            if grades[selected[at]] <= grades[row]:
+                continue
+            count -= 1
+            for k in range(at, count):
+                selected[k] = selected[k + 1]
+            at = count
         while at > first:
             other = selected[at - 1]
-            if grades[other] != grades[row] or sabs[other] < sabs[row]:
+            if grades[other] < grades[row] or (grades[other] == grades[row] and sabs[other] < sabs[row]):
                 break
-            if sabs[other] == sabs[row]:
+            if grades[other] == grades[row] and sabs[other] == sabs[row]:
                 difference = _order(blob, offsets[other], offsets[other + 1], blob, offsets[row], offsets[row + 1])
                 if difference < 0 or (difference == 0 and _order(
                     scui_blob, scui_offsets[other], scui_offsets[other + 1],
@@ -201,9 +231,14 @@ def gathered(rows: Int32, offsets: Int64, blob: UInt8) -> tuple[Int64, UInt8]:
     """The texts of some rows, one after the other: their offsets, and their bytes."""
     bounds = np.zeros(rows.size + 1, dtype=np.int64)
     for i in range(rows.size):
+        if i + _AHEAD < rows.size:
+            prefetch(offsets, rows[i + _AHEAD])
         bounds[i + 1] = bounds[i] + offsets[rows[i] + 1] - offsets[rows[i]]
     letters = np.empty(bounds[-1], dtype=np.uint8)
     for i in range(rows.size):
+        if i + 2 * _AHEAD < rows.size:
+            prefetch(offsets, rows[i + 2 * _AHEAD])
+            prefetch(blob, offsets[rows[i + _AHEAD]])
         for k in range(bounds[i + 1] - bounds[i]):
             letters[bounds[i] + k] = blob[offsets[rows[i]] + k]
     return bounds, letters

@@ -71,11 +71,15 @@ def code_sections(rows: CodeRows, concepts: int) -> tuple[dict[str, npt.NDArray[
     others = rows.source_concepts.offsets, read_only(rows.source_concepts.blob)
     hashes = kernels.hashes(sabs, *texts)
     numbers, firsts = np.empty(len(sabs), dtype=np.int32), np.empty(len(sabs), dtype=np.int32)
-    count = kernels.numbered(np.argsort(hashes), hashes, sabs, *texts, numbers, firsts)
+    bits = max(0, len(hashes).bit_length() - 1)
+    count = kernels.numbered(kernels.in_buckets(hashes, bits), hashes, bits, sabs, *texts, numbers, firsts)
     firsts = firsts[:count].copy()
     hashes = hashes[firsts]
     selected, counts = np.empty(len(sabs), dtype=np.int32), np.zeros(concepts, dtype=np.int32)
-    order = np.argsort(rows.owners.astype(np.int64) << 32 | rows.grades)
+    in_order = (np.diff(rows.owners[rows.owners >= 0]) >= 0).all()  # as in MRCONSO
+    order = (
+        np.arange(len(sabs), dtype=np.int32) if in_order else np.argsort(rows.owners, kind="stable").astype(np.int32)
+    )
     size = kernels.arranged(order, rows.owners, rows.grades, numbers, sabs, *texts, *others, selected, counts)
     del order
     selected = selected[:size].copy()
