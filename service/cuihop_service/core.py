@@ -357,7 +357,7 @@ class ConceptService:
 
     def search(self, text: str, *, limit: int | None = None, context: RequestContext) -> Answer[list[SearchHit]]:
         """Concepts by name, synonym or identifier."""
-        self._check_names(context)
+        self.check_names(context)
         most = 10 if limit is None else limit
         self.limits.check("hits", most)
         self.limits.check_text(text, "text")
@@ -368,7 +368,7 @@ class ConceptService:
         self, texts: Sequence[str], options: AnnotationOptions, *, context: RequestContext
     ) -> Answer[Annotations]:
         """Mentions of concepts in texts: see `ConceptGraph.annotate_many`. Only with the release in memory."""
-        self._check_names(context)
+        self.check_names(context)
         self.limits.check_texts(checked_texts(texts))
         context.check()
         listed = (*options.semantic_types, *options.sabs, *options.stop)
@@ -411,7 +411,7 @@ class ConceptService:
         self, identifiers: Sequence[str], *, sabs: Sequence[str] = (), context: RequestContext
     ) -> Answer[list[CodeLookup]]:
         """Codes of source vocabularies for concepts, and the concepts of codes: see `ConceptGraph.codes`."""
-        self._check_names(context)
+        self.check_names(context)
         self.limits.check_identifiers(identifiers, "concepts")
         self.limits.check("concepts", len(sabs))
         for sab in sabs:
@@ -440,7 +440,7 @@ class ConceptService:
 
     # Checks of a request
 
-    def _check_names(self, context: RequestContext) -> None:
+    def check_names(self, context: RequestContext) -> None:
         """Refuse a caller who may not see names."""
         if not self._names:
             raise NotAllowed("this service shows no names")
