@@ -417,7 +417,7 @@ class ConceptService:
         for sab in sabs:
             self.limits.check_text(sab, "sabs")
         with self._checked(context) as (served, graph, tier):
-            lookups = graph.codes([], sabs=sabs)
+            lookups = [] if identifiers else graph.codes([], sabs=sabs)  # which may be an error
             codes = 0
             for chunk in context.chunks(identifiers, _CONCEPTS):
                 lookups += graph.codes(chunk, sabs=sabs)

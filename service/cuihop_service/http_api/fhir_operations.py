@@ -67,6 +67,7 @@ class CodeSystems:
         self.context = graph.context
         self.request_id = request_id
         self._graph = graph
+        self._hierarchies = {"": graph}
         self._served: dict[str, bool] = {}
 
     def metadata(self, values: Mapping[str, Any]) -> Resource:
@@ -280,7 +281,9 @@ class CodeSystems:
                 f"release {self._graph.release.name} has no is_a edge of {_name(vocabulary)}", "not-supported", 422,
                 column="system", expected=f"edges of {', '.join(self._graph.release.sabs) or 'vocabularies on record'}",
             )  # fmt: skip
-        return self._graph.within([vocabulary.sab]) if vocabulary.sab else self._graph
+        if vocabulary.sab not in self._hierarchies:
+            self._hierarchies[vocabulary.sab] = self._graph.within([vocabulary.sab])
+        return self._hierarchies[vocabulary.sab]
 
     def _around(self, code: _Code, direction: Direction) -> Iterable[tuple[str, str | None]]:
         """Codes one hop above or below, and the names of their concepts."""
