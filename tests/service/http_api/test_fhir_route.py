@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 from cuihop import SnapshotGraph
 from cuihop.remote.statuses import STATUSES
 from cuihop.vocabularies import by_system
+from cuihop_loader import LoadOptions, load
 from cuihop_server import RunningService, running_service
 from cuihop_service.admission import Admission, Observer
 from cuihop_service.callers import Rate
@@ -34,6 +36,7 @@ from example_graph import example_graph
 from fhir_release import CODES, EDGES, fhir_release, simple
 from guarded_service import Reply, http, new_key_in
 from served_program import program
+from shared_data import shared
 
 UMLS = "http://terminology.hl7.org/CodeSystem/umls"
 SNOMED = "http://snomed.info/sct"
@@ -190,35 +193,63 @@ def test_the_case_of_the_implementation_guide(tmp_path: Path) -> None:
 # $subsumes
 
 
-def relation(system: str, a: Sequence[str], b: Sequence[str]) -> set[str]:
-    """The outcomes for the concepts of two codes, by the transitive closure of the edges of a vocabulary."""
-    vocabulary = by_system(system)
-    assert vocabulary is not None
-    kept = [(child, parent) for parent, child, sab in EDGES if vocabulary.sab in ("", sab)]
-    closure = nx.transitive_closure(nx.DiGraph(kept), reflexive=True)
-    words = {(True, True): "equivalent", (True, False): "subsumed-by", (False, True): "subsumes"}
-    return {
-        words.get((x == y or closure.has_edge(x, y), x == y or closure.has_edge(y, x)), "not-subsumed")
-        for x, y in product(a, b)
-    }
+WORDS = {(True, True): "equivalent", (True, False): "subsumed-by", (False, True): "subsumes"}
+
+
+def upwards_of(edges: Iterable[tuple[str, str, str]], sab: str) -> Any:
+    """The edges (parent, child, vocabulary) that a vocabulary asserts, as a graph of NetworkX; all for an empty one."""
+    return nx.DiGraph((child, parent) for parent, child, own in edges if sab in ("", own))
+
+
+def relation(upwards: Any, a: Iterable[str], b: Iterable[str]) -> set[str]:
+    """The outcomes for the concepts of two codes, by their paths."""
+    upwards.add_nodes_from({*a, *b})
+    found = ((nx.has_path(upwards, x, y), nx.has_path(upwards, y, x)) for x, y in product(a, b))
+    return {WORDS.get(each, "not-subsumed") for each in found}
 
 
 @pytest.mark.parametrize("system", [UMLS, SNOMED, NCIT, MESH])
 def test_every_pair_of_codes_is_related_as_the_closure_has_it(service: RunningService, system: str) -> None:
     vocabulary = by_system(system)
     assert vocabulary is not None
+    upwards = upwards_of(EDGES, vocabulary.sab)
     concepts: dict[str, list[str]] = {}
     for cui, sab, code, *_ in CODES:
         if vocabulary.sab in ("", sab):
             concepts.setdefault(code if vocabulary.sab else cui, []).append(cui)
     for a, b in product(concepts, concepts):
-        expected = {"equivalent"} if a == b else relation(system, concepts[a], concepts[b])
+        expected = {"equivalent"} if a == b else relation(upwards, concepts[a], concepts[b])
         reply = asked(service, get(SUBSUMES, system=system, codeA=a, codeB=b))
         if len(expected) == 1:
             assert values(reply) == {"outcome": expected.pop()}, (a, b)
         else:
             assert refusal(reply)[:2] == (422, "multiple-matches"), (a, b)
             assert "C0000003" in refusal(reply)[2]
+
+
+@pytest.mark.slow
+def test_codes_of_real_files_are_related_as_their_paths_are() -> None:
+    files = [shared("rrf_open/MRREL.RRF.gz"), shared("rrf_open/MRCONSO.RRF.gz")]
+    related, named = ([row.split("|") for row in gzip.decompress(f.read_bytes()).decode().splitlines()] for f in files)
+    edges = {(row[0], row[4], row[10]) for row in related if row[7] == "isa"}
+    edges |= {(row[4], row[0], row[10]) for row in related if row[7] == "inverse_isa"}
+    concepts: dict[str, set[str]] = {}
+    for row in named:
+        if row[11] == "MSH":
+            concepts.setdefault(row[13], set()).add(row[0])
+    rng = random.Random(7)
+    below = [(child, parent) for parent, child, sab in sorted(edges) if sab == "MSH"]
+    codes = {cui: code for code, cuis in sorted(concepts.items()) for cui in cuis if len(cuis) == 1}
+    near = [(codes[a], codes[b]) for a, b in rng.sample(below, 300) if a in codes and b in codes]
+    pairs = near[:60] + [(b, a) for a, b in near[60:120]] + [tuple(rng.sample(sorted(concepts), 2)) for _ in range(60)]
+    upwards = upwards_of(edges, "MSH")
+    expected = [relation(upwards, concepts[a], concepts[b]) for a, b in pairs]
+    assert {*WORDS.values(), "not-subsumed"} - {"equivalent"} <= set().union(*expected)
+    with running_service(SnapshotGraph(load(files, LoadOptions(release="open")).sections), routes=routes) as running:
+        asked_for = bundle(*(get(SUBSUMES, system=MESH, codeA=a, codeB=b) for a, b in pairs))
+        answers = asked(running, asked_for).json["entry"]
+    outcomes = [each["resource"]["parameter"][0]["valueCode"] if "resource" in each else None for each in answers]
+    assert outcomes == [each.pop() if len(each) == 1 else None for each in expected]
 
 
 def test_codes_of_two_vocabularies_are_related_in_the_umls(service: RunningService) -> None:
