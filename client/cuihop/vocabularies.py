@@ -50,9 +50,10 @@ def vocabularies() -> tuple[Vocabulary, ...]:
     from importlib import resources
 
     text = resources.files("cuihop").joinpath("vocabularies.tsv").read_text(encoding="utf-8")
+    rows = (line.split("\t") for line in text.splitlines()[1:])
     return tuple(
         Vocabulary(sab, prefix, code_prefix, tuple(uris.split()), tuple(systems.split()), source)
-        for sab, prefix, code_prefix, uris, systems, source in (line.split("\t") for line in text.splitlines()[1:])
+        for sab, prefix, code_prefix, uris, systems, source in rows
     )
 
 

@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 import cuihop
+from cuihop.adapter_rules import of_code
 from cuihop.errors import AccessError, InputError, first_few
 from cuihop.files.text_lines import quoted
 from cuihop.graph import Concept, Direction
@@ -264,11 +265,13 @@ class CodeSystems:
             resolution, in_capitals = self._graph.resolve([code, in_upper_case(code)])
             if resolution.cui == code:
                 return _Code(vocabulary, code, (code,), True)
-            suggested = [cui for _, cui in resolution.candidates]
-            hint = f"It is retired; UMLS suggests {first_few(suggested)}" if suggested else None
+            hint = None
             if in_capitals.cui is not None:
                 merged = resolution.status == "merged"
                 hint = f"It was merged into {resolution.cui}" if merged else f"Did you mean {in_capitals.cui}?"
+            elif resolution.candidates and not of_code(resolution.candidates):
+                suggested = [cui for _, cui in resolution.candidates]
+                hint = f"It is retired; UMLS suggests {first_few(suggested)}"
         raise UnknownCode(
             f"{vocabulary.fhir_systems[0]} has no such code in release {self._graph.release.name}", "not-found", 404,
             column=column, found=quoted(code), advice=hint,

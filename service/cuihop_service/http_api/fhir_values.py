@@ -21,6 +21,7 @@ _ISSUES: Mapping[str, str] = {
     "INVALID_INPUT": "invalid",
     "CONCEPT_NOT_FOUND": "not-found",
     "CONCEPT_RETIRED": "not-found",
+    "AMBIGUOUS_CODE": "multiple-matches",
     "RATE_LIMITED": "throttled",
     "LIMIT_EXCEEDED": "too-costly",
     "NOT_AUTHENTICATED": "login",
