@@ -176,9 +176,9 @@ DRILLS = (
     ),
     Drill(
         "hostile_requests",
-        "Requests of the OpenAPI document, of the gRPC contract and of the tools for agents, right, wrong and damaged, "
-        "of callers with each scope and of strangers, and schemathesis with all its checks but one: no fault of the "
-        "service, no status that the documents do not list, no name without its scope",
+        "Requests of the OpenAPI document, of the gRPC contract, of FHIR and of the tools for agents, right, wrong and "
+        "damaged, of callers with each scope and of strangers, and schemathesis with all its checks but one: no fault "
+        "of the service, no status that the documents do not list, no name without its scope",
         "requests",
         1,
         270,

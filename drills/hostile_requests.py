@@ -1,4 +1,4 @@
-"""Drill: hostile requests over HTTP, gRPC and the tools for agents, of callers with each scope and of strangers.
+"""Drill: hostile requests over HTTP, gRPC, FHIR and the tools for agents, of callers with each scope and of strangers.
 
 No answer is a fault of the service or a status that its documents do not list, and none holds a name of a concept
 unless the caller may see names. Every name of the served graph has a word in it that no request has.
@@ -53,6 +53,15 @@ _OVERLOAD = {status.reason for status in STATUSES if status.http in (503, 504)}
 _AGENTS = "/mcp"
 _OF_AGENTS = {200, 202, 400, 401, 403, 405, 406, 413, 415, 429, 503, 504}
 _INTERNAL_ERROR = -32603
+_FHIR = "/fhir"
+_FHIR_JSON = "application/fhir+json"
+_OF_FHIR = {200, 400, 401, 403, 404, 405, 406, 413, 415, 422, 429, 431, 503, 504}
+_FHIR_PARAMETERS: Mapping[str, Sequence[str]] = {
+    "$lookup": ("code", "system", "version", "coding", "property", "date"),
+    "$subsumes": ("codeA", "codeB", "system", "version", "codingA", "codingB"),
+    "$validate-code": ("url", "code", "version", "display", "coding", "codeableConcept", "abstract", "codeSystem"),
+}
+_FHIR_SYSTEMS = ("http://terminology.hl7.org/CodeSystem/umls", "http://snomed.info/sct", "https://www.nlm.nih.gov/mesh")
 _PROBLEM = "application/problem+json"
 _HEAD_BYTES = 60_000
 _RETRIES = urllib3.Retry(1, redirect=False, allowed_methods=None, respect_retry_after_header=False)
@@ -152,6 +161,7 @@ def cases(setting: Setting) -> Iterator[Case]:
                 over_http(served, rng, requests),
                 over_grpc(served, rng, 2 * requests),
                 by_agents(served, rng, requests // 4),
+                over_fhir(served, rng, requests // 4),
                 by_schemathesis(served, rng, setting.folder, examples=2 if setting.small else 25),
             ]
             wrong = [sentence for part in found for sentence in part.wrong] + log.faults()
@@ -339,6 +349,77 @@ def faults_of_agents(status: int, media: str, text: str) -> Iterator[str]:
         yield f"{status} as {media}: {text[:500]}"
     elif f'"code":{_INTERNAL_ERROR}' in text.replace(" ", ""):
         yield f"an internal error: {text[:500]}"
+
+
+# FHIR
+
+
+def over_fhir(served: Served, rng: random.Random, count: int) -> Found:
+    """Operations of FHIR by their parameters, alone and in batches, with damaged bodies."""
+    wrong = []
+    for _ in range(count):
+        caller = rng.choice(list(SCOPES))
+        usual = {"Accept": rng.choice((_FHIR_JSON, "*/*")), "Content-Type": _FHIR_JSON}
+        headers = usual | served.headers(caller, rng, *_HEADERS)
+        method, url, resource = _fhir_operation(rng)
+        if rng.random() < 0.3:
+            entries = [_fhir_entry(*_fhir_operation(rng)) for _ in range(rng.choice((0, 1, 5)))]
+            method, url, resource = "POST", "", {"resourceType": "Bundle", "type": "batch", "entry": entries}
+        sent = rng.choice(("GET", "POST", "PUT", "DELETE", "PATCH")) if rng.random() < 0.03 else method
+        body = None if resource is None else damaged(json.dumps(resource).encode(), rng)
+        target = f"{_FHIR}/{url}" if url else _FHIR
+        status, media, text = served.sent(sent, target, body, headers)
+        wrong += [
+            f"{sent} {target[:500]} {headers} of {caller}, {(body or b'')[:800]!r}: {fault}"
+            for fault in (*faults_of_fhir(status, media, text), *_named(caller, text))
+        ]
+    return Found(count, wrong)
+
+
+def _fhir_operation(rng: random.Random) -> tuple[str, str, Any]:
+    """Method, URL and resource of an operation, whose values mean something now and then."""
+    if rng.random() < 0.1:
+        return (
+            "GET",
+            rng.choice(("metadata", "metadata?mode=terminology", "metadata?_format=xml", "ValueSet/$expand")),
+            None,
+        )
+    operation = rng.choice(list(_FHIR_PARAMETERS))
+    names = [name for name in _FHIR_PARAMETERS[operation] if rng.random() < 0.6]
+    codes = [*NAMES, "X", "C9000903", "x", drawn_text(rng)]
+    texts = [rng.choice(_FHIR_SYSTEMS) if name in ("system", "url") else rng.choice(codes) for name in names]
+    if rng.random() < 0.5:
+        query = "&".join(f"{name}={_in_query(text)}" for name, text in zip(names, texts, strict=True))
+        return "GET", f"CodeSystem/{operation}?{query}", None
+    coding = {"system": rng.choice(_FHIR_SYSTEMS), "code": rng.choice(codes)}
+    values: Mapping[str, Any] = {
+        "coding": coding,
+        "codingA": coding,
+        "codingB": coding,
+        "codeableConcept": {"coding": [coding]},
+    }
+    parameter = [
+        {
+            "name": name,
+            f"value{name[:1].upper()}{name[1:].rstrip('AB')}" if name in values else "valueString": values.get(
+                name, text
+            ),
+        }
+        for name, text in zip(names, texts, strict=True)
+    ]
+    return "POST", f"CodeSystem/{operation}", {"resourceType": "Parameters", "parameter": parameter}
+
+
+def _fhir_entry(method: str, url: str, resource: Any) -> Mapping[str, Any]:
+    return {"request": {"method": method, "url": url}, "resource": resource or {}}
+
+
+def faults_of_fhir(status: int, media: str, text: str) -> Iterator[str]:
+    """Everything wrong with an answer in FHIR."""
+    if status not in _OF_FHIR:
+        yield f"status {status}: {text[:500]}"
+    elif status >= 400 and status != 431 and text and (media != _FHIR_JSON or '"OperationOutcome"' not in text):
+        yield f"{status} as {media}: {text[:500]}"
 
 
 # schemathesis

@@ -362,7 +362,7 @@ class ConceptService:
 
     def search(self, text: str, *, limit: int | None = None, context: RequestContext) -> Answer[list[SearchHit]]:
         """Concepts by name, synonym or identifier."""
-        self._check_names(context)
+        self.check_names(context)
         most = 10 if limit is None else limit
         self.limits.check("hits", most)
         self.limits.check_text(text, "text")
@@ -373,7 +373,7 @@ class ConceptService:
         self, texts: Sequence[str], options: AnnotationOptions, *, context: RequestContext
     ) -> Answer[Annotations]:
         """Mentions of concepts in texts: see `ConceptGraph.annotate_many`. Only with the release in memory."""
-        self._check_names(context)
+        self.check_names(context)
         self.limits.check_texts(checked_texts(texts))
         context.check()
         listed = (*options.semantic_types, *options.sabs, *options.stop)
@@ -416,13 +416,13 @@ class ConceptService:
         self, identifiers: Sequence[str], *, sabs: Sequence[str] = (), context: RequestContext
     ) -> Answer[list[CodeLookup]]:
         """Codes of source vocabularies for concepts, and the concepts of codes: see `ConceptGraph.codes`."""
-        self._check_names(context)
+        self.check_names(context)
         self.limits.check_identifiers(identifiers, "concepts")
         self.limits.check("concepts", len(sabs))
         for sab in sabs:
             self.limits.check_text(sab, "sabs")
         with self._checked(context) as (served, graph, tier):
-            lookups = graph.codes([], sabs=sabs)
+            lookups = [] if identifiers else graph.codes([], sabs=sabs)  # which may be an error
             codes = 0
             for chunk in context.chunks(identifiers, _CONCEPTS):
                 lookups += graph.codes(chunk, sabs=sabs)
@@ -446,7 +446,7 @@ class ConceptService:
 
     # Checks of a request
 
-    def _check_names(self, context: RequestContext) -> None:
+    def check_names(self, context: RequestContext) -> None:
         """Refuse a caller who may not see names."""
         if not self._names:
             raise NotAllowed("this service shows no names")

@@ -63,6 +63,7 @@ class ServiceSettings(BaseSettings):
     )
     explorer: bool = Field(True, description="Serve the web explorer at /. Its pages hold no data.")
     mcp: bool = Field(True, description="Serve tools for language-model agents at /mcp, if the extra mcp is installed.")
+    fhir: bool = Field(True, description="Serve operations of FHIR R4 on codes at /fhir.")
     hosts: list[str] = Field(
         [], description="Host names that HTTP answers to. Empty: any with authentication, else those of loopback."
     )

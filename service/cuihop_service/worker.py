@@ -40,6 +40,7 @@ from cuihop_service.guard.key_file import KeyFile
 from cuihop_service.guard.rates import Rates, SharedRates
 from cuihop_service.http_api.agent_route import agent_routes
 from cuihop_service.http_api.application import LOOPBACK_HOSTS, metrics_route
+from cuihop_service.http_api.fhir_route import fhir_routes
 from cuihop_service.http_api.responder import Responder
 from cuihop_service.http_api.routes import routes
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE
@@ -163,6 +164,7 @@ async def _answer(
             *(explorer_routes() if settings.explorer else []),
             *_curators_routes(settings, core, admission),
             *(agent_routes(Responder(core, admission)) if _serves_agents(settings) else []),
+            *(fhir_routes(Responder(core, admission)) if settings.fhir else []),
         ],
     )
 

@@ -81,7 +81,7 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
         "cuihop_service",
     }
     assert "cuihop/py.typed" in names
-    assert {"cuihop/test_vectors/vectors.json", "cuihop/test_vectors/LICENSE"} <= {*names}
+    assert {"cuihop/vocabularies.tsv", "cuihop/test_vectors/vectors.json", "cuihop/test_vectors/LICENSE"} <= {*names}
     examples = ROOT / "graph_loader" / "cuihop_loader" / "demo_data"
     assert {f"cuihop_loader/demo_data/{path.name}" for path in examples.iterdir()} <= {*names}
     explorer = ROOT / "service" / "cuihop_service" / "explorer" / "static"

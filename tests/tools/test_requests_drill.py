@@ -12,22 +12,34 @@ import pytest
 from drills import hostile_requests
 from drills.drawn_messages import damaged, drawn_json, drawn_message
 from drills.drill import Found
-from drills.hostile_requests import SCHEMATHESIS, SCOPES, Served, by_agents, by_schemathesis, over_grpc, over_http
+from drills.hostile_requests import (
+    SCHEMATHESIS,
+    SCOPES,
+    Served,
+    by_agents,
+    by_schemathesis,
+    over_fhir,
+    over_grpc,
+    over_http,
+)
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute
 
 from cuihop.remote.wire import message_class
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_server import running_service
+from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
 from cuihop_service.guard.configured_guard import ConfiguredGuard
 from cuihop_service.guard.key_file import KeyFile
 from cuihop_service.http_api.agent_route import agent_routes
+from cuihop_service.http_api.fhir_route import fhir_routes
 from cuihop_service.http_api.responder import Responder
 from guarded_service import new_key_in
 
 pytestmark = pytest.mark.slow
 Kind = Callable[[Served, random.Random, int], Found]
-KINDS = pytest.mark.parametrize("kind", [over_http, over_grpc, by_agents], ids=lambda kind: kind.__name__)
+KINDS = pytest.mark.parametrize("kind", [over_http, over_grpc, by_agents, over_fhir], ids=lambda kind: kind.__name__)
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +48,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     graph = hostile_requests.marked_graph(folder / "release")
     keys = {caller: new_key_in(folder / "keys.json", caller, *scopes) for caller, scopes in SCOPES.items() if scopes}
     guard = ConfiguredGuard(KeyFile(folder / "keys.json"))
-    with running_service(
-        graph, guard=guard, routes=lambda core, admission: agent_routes(Responder(core, admission))
-    ) as service:
+
+    def routes(core: ConceptService, admission: Admission) -> list[BaseRoute]:
+        responder = Responder(core, admission)
+        return [*agent_routes(responder), *fhir_routes(responder)]
+
+    with running_service(graph, guard=guard, routes=routes) as service:
         yield Served(f"127.0.0.1:{service.http_port}", f"127.0.0.1:{service.grpc_port}", keys)
 
 
@@ -51,6 +66,7 @@ def test_nothing_is_wrong_with_the_service(served: Served, kind: Kind) -> None:
 @KINDS
 def test_a_name_without_its_scope_is_noticed(served: Served, kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ConceptService, "sees_names", lambda self, caller: True)
+    monkeypatch.setattr(ConceptService, "check_names", lambda self, context: None)
     wrong = kind(served, random.Random(3), 800).wrong
     assert wrong
     assert [sentence for sentence in wrong if "a name for a key without the scope" not in sentence] == []

@@ -23,7 +23,15 @@ from cuihop.files.text_lines import shortened
 from cuihop.operations.table import DISTANCES
 from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
-from cuihop_service.http_api.middleware import AllowedHosts, AnswerHeaders, AuthenticateFirst, BodyLimits, Turns
+from cuihop_service.http_api.fhir_route import Outcomes
+from cuihop_service.http_api.middleware import (
+    FHIR_PATH,
+    AllowedHosts,
+    AnswerHeaders,
+    AuthenticateFirst,
+    BodyLimits,
+    Turns,
+)
 from cuihop_service.http_api.openapi import SERVERS, completed
 from cuihop_service.http_api.operation_route import OperationRoute, PlainBatches
 from cuihop_service.http_api.problems import (
@@ -131,6 +139,8 @@ def application(
     app.add_middleware(AuthenticateFirst, admission=admission)
     if "*" not in hosts:
         app.add_middleware(AllowedHosts, hosts=hosts)
+    if any(getattr(route, "path", None) == FHIR_PATH for route in more_routes):
+        app.add_middleware(Outcomes)
     app.add_middleware(AnswerHeaders)
     app.quick = QuickDistance(super(_Documented, app).__call__, responder, hosts)
     return app

@@ -38,12 +38,16 @@ SECURITY_HEADERS = (
 AGENTS_PATH = "/mcp"
 """Path of the tools for language-model agents."""
 
+FHIR_PATH = "/fhir"
+"""Path of the operations of FHIR."""
+
 STREAMS = ("/v1/distances/stream",)
 """Paths whose bodies have no end."""
 
 _LONG_SECONDS = 1.0
 _SMALL = 4_096  # bytes of a body that takes no longer to parse than to refuse
-_GUARDED = ("/v1/", AGENTS_PATH)
+_GUARDED = ("/v1/", AGENTS_PATH, FHIR_PATH)
+_IN_TURN = ("/v1/", FHIR_PATH)
 
 
 def with_security_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
@@ -150,7 +154,7 @@ class Turns:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See the ASGI specification."""
         path, began = scope.get("path", ""), time.monotonic()
-        if path in STREAMS or not path.startswith("/v1/") or scope["method"] in ("GET", "HEAD"):
+        if path in STREAMS or not path.startswith(_IN_TURN) or scope["method"] in ("GET", "HEAD"):
             await self._app(scope, receive, send)
             return
         messages: list[Message] = []
