@@ -68,6 +68,17 @@ def test_a_neighbourhood_is_the_subgraph_of_its_concepts(tmp_path: Path, program
     assert (done.code, f"{tmp_path / 'n.tsv'}: 17 nodes" in done.out) == (0, True)
 
 
+def test_a_graph_that_cannot_be_read_as_a_whole_needs_a_concept(tmp_path: Path, program: Run) -> None:
+    example_graph().save(tmp_path / "graph.cuihop")
+    (tmp_path / "some.txt").write_text("C0006121\nC0006104\n")
+    made = ("--concepts", tmp_path / "some.txt", "--output", tmp_path / "some.cuihop", "--hops", "2")
+    assert program("neighbours", *made, "--graph", tmp_path / "graph.cuihop").code == 0
+    files = ("--nodes", tmp_path / "n.tsv", "--edges", tmp_path / "e.tsv", "--graph", tmp_path / "some.cuihop")
+    done = program("export", *files)
+    assert (done.code, "cannot be read as a whole. Give a concept and --max-hops." in done.err) == (3, True)
+    assert not (tmp_path / "n.tsv").exists()
+
+
 def test_each_vocabulary_of_an_edge_has_a_row(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("child,parent,sab\nHP:1,HP:2,HPO\nHP:1,HP:2,MSH\nHP:3,HP:2,HPO\n")
     graph = reloaded(tmp_path, "in.csv")

@@ -131,6 +131,9 @@ def test_a_pair_in_neither_release_is_refused_or_set_aside(here: Path, program: 
     assert "bad.tsv, line 2, column 2: unknown concept; found 'C0000009'; expected a concept of release old or new" in (
         " ".join(done.err.split())
     )
+    Path("apart.tsv").write_text(f"{cui('C5')}\t{cui('C4')}\n")
+    done = program("releases", "compare", "old.cuihop", "new.cuihop", "--pairs", "apart.tsv")
+    assert "in neither release 1" in " ".join(done.out.split())
     skipping = ("releases", "compare", "old.cuihop", "new.cuihop", "--pairs", "bad.tsv", "--on-bad-row", "skip")
     assert "needs --rejects, or --pair-changes" in program(*skipping).err
     done = program(*skipping, "--pair-changes", "out.tsv")

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import typer
 
-from cuihop.adapters.graph_export import to_kgx, to_sssom
+from cuihop.adapters.graph_export import HoldsSections, to_kgx, to_sssom
 from cuihop.cli.command_files import TSV, FileForm
 from cuihop.cli.graph_option import GraphOptions, SearchOptions, note_merged
 from cuihop.cli.option_groups import JsonOptions, argument, option, option_group
 from cuihop.cli.output import print_json, print_lines
+from cuihop.errors import InputError
 from cuihop.identifiers import in_upper_case
 
 _SSSOM = FileForm("SSSOM", (".tsv",))
@@ -43,6 +44,8 @@ def export(options: _ExportOptions) -> None:
             (hood,) = graph.neighbours([centre], hops=options.max_hops, direction=options.direction)
             note_merged(hood.merged)
             cuis = [hood.cui, *(near.cui for near in hood)]
+        elif not isinstance(graph, HoldsSections):
+            raise InputError("this graph cannot be read as a whole", advice="Give a concept and --max-hops.")
         if options.nodes is not None and options.edges is not None:
             counts["nodes"], counts["edges"] = to_kgx(graph, options.nodes, options.edges, cuis=cuis)
         if options.mappings is not None:

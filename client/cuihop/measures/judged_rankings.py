@@ -80,12 +80,16 @@ class GainPools(Pools):
 
     def ideal(self, k: int | None, gain: Gain) -> Float64:
         """See `Pools.ideal`."""
+        if (k, gain) in self._ideals:
+            return self._ideals[k, gain]
         lengths = np.diff(self.counts)
         owners = np.repeat(np.arange(len(lengths)), lengths)
         ranks = np.arange(1, len(owners) + 1) - self.counts[owners]
         inside = ranks <= (len(ranks) if k is None else k)
         terms = discounted(self.grades[inside], ranks[inside], gain)
-        return np.bincount(owners[inside], terms, minlength=len(lengths)).astype(np.float64, copy=False)
+        ideal = np.bincount(owners[inside], terms, minlength=len(lengths)).astype(np.float64, copy=False)
+        self._ideals[k, gain] = ideal
+        return ideal
 
 
 @dataclass(frozen=True, slots=True, eq=False)
