@@ -111,8 +111,11 @@ def asserted_graph() -> SnapshotGraph:
     return sourced_edges_graph(edges, concepts=["C0000004"], name="asserted")
 
 
-def coded_graph() -> SnapshotGraph:
-    """Brain stem and brain with codes of vocabularies; a code of both, of which that of the brain is obsolete."""
+def coded_graph(*more: tuple[int, int, str, str, str]) -> SnapshotGraph:
+    """Brain stem and brain with codes of vocabularies; a code of both, of which that of the brain is obsolete.
+
+    ``more``: number of a concept, grade, vocabulary, code and concept of the vocabulary, as in the rows.
+    """
     rows = [
         (0, 1, "MSH", "D001921", "M0002815"),
         (0, 2 << MARK_SHIFT, "LOCAL", "x", ""),
@@ -120,6 +123,7 @@ def coded_graph() -> SnapshotGraph:
         (1, 3, "MSH", "D001933", "M0002901"),
         (1, 3, "LOCAL", "x", ""),
         (2, 1 << MARK_SHIFT, "LOCAL", "old", ""),
+        *more,
     ]
     sab_names = ["SNOMEDCT_US", "MSH", "LOCAL"]
     owners, grades, sabs, codes, concepts = zip(*rows, strict=True)

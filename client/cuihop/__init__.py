@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cuihop.connection import connect, load
     from cuihop.errors import (
         AccessError,
+        AmbiguousCode,
         ConceptError,
         ConceptNotFound,
         ConceptRetired,
@@ -65,13 +66,13 @@ if TYPE_CHECKING:
     from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
 __all__ = [
-    "AccessError", "AllSimilarities", "AnnotationOptions", "Comparison", "ConceptError", "ConceptGraph",
-    "ConceptNotFound", "ConceptRetired", "CuihopError", "Dataset", "Direction", "Evaluation", "GraphError",
-    "GraphUnavailable", "GraphWithNames", "ImageConcepts", "InputError", "InvalidCui", "Judgements", "Labels",
-    "LimitExceeded", "ManyUnknownConcepts", "Nearness", "NeighbourDictionary", "NotAllowed", "NotAuthenticated",
-    "OutputError", "QueryTimedOut", "Ranking", "RateLimited", "Release", "ReleaseMismatch", "Resources",
-    "SchemaMismatch", "ScoreCard", "SnapshotError", "SnapshotGraph", "compare", "connect", "cui_at_k", "draw",
-    "evaluate", "evaluate_each", "explain_pair", "explain_query", "html_report", "iou", "load", "nn_cui_at_k",
+    "AccessError", "AllSimilarities", "AmbiguousCode", "AnnotationOptions", "Comparison", "ConceptError",
+    "ConceptGraph", "ConceptNotFound", "ConceptRetired", "CuihopError", "Dataset", "Direction", "Evaluation",
+    "GraphError", "GraphUnavailable", "GraphWithNames", "ImageConcepts", "InputError", "InvalidCui", "Judgements",
+    "Labels", "LimitExceeded", "ManyUnknownConcepts", "Nearness", "NeighbourDictionary", "NotAllowed",
+    "NotAuthenticated", "OutputError", "QueryTimedOut", "Ranking", "RateLimited", "Release", "ReleaseMismatch",
+    "Resources", "SchemaMismatch", "ScoreCard", "SnapshotError", "SnapshotGraph", "compare", "connect", "cui_at_k",
+    "draw", "evaluate", "evaluate_each", "explain_pair", "explain_query", "html_report", "iou", "load", "nn_cui_at_k",
     "nn_iou", "random_ranking", "read_ranking", "top_k",
 ]  # fmt: skip
 
@@ -87,9 +88,9 @@ _HOMES = {
     "comparison.score_card": "ScoreCard",
     "connection": "connect load",
     "errors": (
-        "AccessError ConceptError ConceptNotFound ConceptRetired CuihopError GraphError GraphUnavailable InputError "
-        "InvalidCui LimitExceeded ManyUnknownConcepts NotAllowed NotAuthenticated OutputError QueryTimedOut "
-        "RateLimited ReleaseMismatch SchemaMismatch SnapshotError"
+        "AccessError AmbiguousCode ConceptError ConceptNotFound ConceptRetired CuihopError GraphError "
+        "GraphUnavailable InputError InvalidCui LimitExceeded ManyUnknownConcepts NotAllowed NotAuthenticated "
+        "OutputError QueryTimedOut RateLimited ReleaseMismatch SchemaMismatch SnapshotError"
     ),
     "evaluation.evaluate": "cui_at_k evaluate evaluate_each nn_cui_at_k",
     "evaluation.result": "Evaluation",

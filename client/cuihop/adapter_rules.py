@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import islice
+from types import MappingProxyType
 
 import numpy as np
 
@@ -43,21 +44,48 @@ LONGEST_CHAIN = 32
 """The most mergers followed; a longer chain is a cycle."""
 
 
+def other_forms(text: str) -> tuple[str, ...]:
+    """The code that a CURIE or a URI stands for, and its possible identifier in the graph; nothing of other texts.
+
+    >>> other_forms("umls:C0006121"), other_forms("http://purl.obolibrary.org/obo/HP_0001250")
+    (('C0006121',), ('HPO:HP:0001250', 'HP:0001250'))
+    """
+    if ":" not in text:
+        return ()
+    from cuihop.vocabularies import read_code
+
+    if (read := read_code(text)) is None or read == text:
+        return ()
+    code = read.partition(":")[2]
+    return (read, code) if ":" in code else (read,)  # a bare number may be an identifier of another vocabulary
+
+
 def absent_resolution(
     requested: str,
     identifiers: Identifiers,
     statements_on: Callable[[str], tuple[tuple[str, str], ...]],
     holds: Callable[[str], bool],
+    of_codes: Mapping[str, Resolution] = MappingProxyType({}),
 ) -> Resolution:
     """Resolve an identifier that the graph does not hold.
 
-    ``statements_on``: pairs of UMLS relation and successor of a retired identifier in the release.
+    Args:
+        statements_on: pairs of UMLS relation and successor of a retired identifier in the release.
+        holds: whether the graph holds an identifier.
+        of_codes: the resolutions of codes of its vocabularies, and of the `other_forms` of the identifier.
     """
-    if not is_identifier(requested, identifiers):
-        return Resolution(requested, "invalid")
-    statements = statements_on(requested)
+    well_formed = is_identifier(requested, identifiers)
+    statements = statements_on(requested) if well_formed else ()
     if not statements:
-        return Resolution(requested, "unknown")
+        for text in (requested, *other_forms(requested)):
+            if text in of_codes:
+                return replace(of_codes[text], requested=requested)
+            if text != requested and holds(text):
+                return Resolution(requested, "code", text)
+            if text != requested and is_identifier(text, identifiers) and statements_on(text):
+                return replace(absent_resolution(text, identifiers, statements_on, holds), requested=requested)
+        possible = well_formed or any(is_identifier(text, identifiers) for text in other_forms(requested))
+        return Resolution(requested, "unknown" if possible else "invalid")
     cui = requested
     for _ in range(LONGEST_CHAIN):
         merged = [successor for relation, successor in statements_on(cui) if relation == "SY"]
@@ -72,8 +100,26 @@ def absent_resolution(
 
 
 def replaced(resolutions: Iterable[Resolution | CodeLookup]) -> dict[str, str]:
-    """Retired identifier → the successor used in its place."""
-    return {r.requested: r.cui for r in resolutions if r.status == "merged" and r.cui is not None}
+    """Retired identifier → the successor used in its place; code → its concept."""
+    return {r.requested: r.cui for r in resolutions if r.status in ("merged", "code") and r.cui is not None}
+
+
+def of_code(candidates: Iterable[tuple[str, str]]) -> bool:
+    """Recognise the candidates of a code, whose relations are in lower case: see `Resolution`."""
+    return any(relation.islower() for relation, _ in candidates)
+
+
+def codes_among(merged: Mapping[str, str]) -> dict[str, str]:
+    """The codes, CURIEs and URIs among identifiers that others were taken for; the rest are retired identifiers.
+
+    >>> codes_among({"C0000001": "C0006121", "MSH:D001933": "C0006121", "HP:0000057": "HP:0008665"})
+    {'MSH:D001933': 'C0006121'}
+    """
+    return {
+        old: new
+        for old, new in merged.items()
+        if ":" in old and (":" not in new or old.partition(":")[0] != new.partition(":")[0])
+    }
 
 
 def checked_pack(pack: DistancePack, concepts: int) -> DistancePack:

@@ -6,7 +6,8 @@
     ├── ConceptError              an answer is impossible because of a concept
     │   ├── InvalidCui            the text cannot be an identifier
     │   ├── ConceptNotFound       a well-formed identifier that the graph does not hold
-    │   └── ConceptRetired        retired by UMLS without one exact successor in the graph
+    │   ├── ConceptRetired        retired by UMLS without one exact successor in the graph
+    │   └── AmbiguousCode         a code of a vocabulary that stands for several concepts
     ├── InputError                a file or value from the user is not as expected
     ├── OutputError               a result could not be written; no partial file is left
     ├── GraphError                the graph itself is at fault
@@ -36,6 +37,7 @@ from typing import Any, TypeVar, get_args
 
 __all__ = [
     "AccessError",
+    "AmbiguousCode",
     "ConceptError",
     "ConceptNotFound",
     "ConceptRetired",
@@ -133,26 +135,50 @@ class InvalidCui(ConceptError):
 class ConceptNotFound(ConceptError):
     """The identifier is well formed, but the graph does not hold it."""
 
-    def __init__(self, cuis: Iterable[str], *, release: str, merged: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        cuis: Iterable[str],
+        *,
+        release: str,
+        merged: Mapping[str, str] | None = None,
+        alike: Mapping[str, str] | None = None,
+    ) -> None:
         distinct = list(dict.fromkeys(cuis))
-        labels = [f"{c} (merged into {merged[c]})" if merged and c in merged else c for c in distinct]
+        hints = {c: f" (merged into {other})" for c, other in (merged or {}).items()}
+        hints |= {c: f" (did you mean {other}?)" for c, other in (alike or {}).items()}
+        labels = [c + hints.get(c, "") for c in distinct]
         super().__init__(f"unknown in release {release}: {first_few(labels)}", distinct)
 
 
 class ConceptRetired(ConceptError):
-    """The concept is retired, and UMLS names no one exact successor that the graph holds.
+    """The concept is retired, and UMLS names no one exact successor that the graph holds; or a code is.
 
     Attributes:
-        candidates: for each identifier, the broader, narrower or related concepts that UMLS suggests.
+        candidates: for each identifier, the broader, narrower or related concepts that UMLS suggests; for a code
+            without an active atom, its concepts with its mark, ``suppressed`` or ``obsolete``.
     """
 
     def __init__(self, candidates: Mapping[str, Sequence[tuple[str, str]]]) -> None:
         labels = []
         for cui, options in candidates.items():
             hint = ", ".join(f"{relation} {successor}" for relation, successor in options)
-            labels.append(f"{cui} (UMLS suggests {hint})" if hint else f"{cui} (deleted, no successor)")
+            suggests = "" if options and options[0][0].islower() else "UMLS suggests "
+            labels.append(f"{cui} ({suggests}{hint})" if hint else f"{cui} (deleted, no successor)")
         super().__init__(f"retired concept: {first_few(labels)}", candidates)
         self.candidates = {cui: tuple(options) for cui, options in candidates.items()}
+
+
+class AmbiguousCode(ConceptError):
+    """A code of a vocabulary stands for several concepts of the graph.
+
+    Attributes:
+        candidates: for each code, pairs of ``code`` and a concept, in the order of `cuihop.graph.ConceptGraph.codes`.
+    """
+
+    def __init__(self, candidates: Mapping[str, Sequence[tuple[str, str]]]) -> None:
+        labels = [f"{code} ({', '.join(cui for _, cui in concepts)})" for code, concepts in candidates.items()]
+        super().__init__(f"code of several concepts: {first_few(labels)}", candidates)
+        self.candidates = {code: tuple(concepts) for code, concepts in candidates.items()}
 
 
 class InputError(CuihopError):

@@ -17,8 +17,8 @@ import numpy as np
 
 from cuihop.annotation.mentions import Annotation, Annotations
 from cuihop.annotation.options import AnnotationOptions
-from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui
-from cuihop.identifiers import EXPECTED, Identifiers, checked_identifiers, ends_of_pairs
+from cuihop.errors import AmbiguousCode, ConceptNotFound, ConceptRetired, InputError, InvalidCui
+from cuihop.identifiers import EXPECTED, Identifiers, checked_identifiers, ends_of_pairs, written_as_code
 from cuihop.resources.arrays import NumbersOrNone
 from cuihop.similarity.hierarchy import Hierarchy
 
@@ -61,6 +61,8 @@ _LARGEST_PACK = 255
 
 CODES_NEED = "A snapshot that cuihop load made of a release with MRCONSO, without --no-codes, holds them."
 
+CODES_ARE_HIDDEN = "codes of vocabularies stand for concepts only where names may be read"
+
 DIRECTIONS: tuple[Direction, ...] = ("any", "up", "down", "vertical")
 
 MOST_PATHS = 10**15
@@ -81,6 +83,9 @@ CodeStatus: TypeAlias = Literal[
     "current", "merged", "suppressed", "retired", "unknown", "unknown_vocabulary", "invalid"
 ]
 """Status of an identifier whose codes are looked up: see `CodeLookup`."""
+
+Many: TypeAlias = Literal["error", "first", "all"]
+"""Treatment of codes of several concepts: refuse them; take the first; or, in sets, take all."""
 
 MATCHES: Mapping[MatchKind, str] = {
     "identifier": "the text is the identifier of the concept, or one that it replaces",
@@ -132,16 +137,19 @@ class Resolution:
     Attributes:
         requested: the identifier as given.
         status: ``current`` (the graph holds it); ``merged`` (retired, and `cui` is its one exact successor in the
-            graph); ``retired`` (retired without such a successor); ``unknown`` (the graph does not hold it);
-            ``invalid`` (the text cannot be an identifier of this graph).
-        cui: the concept to use: for ``current`` and ``merged`` only.
+            graph); ``code`` (a code of a vocabulary, a CURIE or a URI, of which `cui` is the one concept); ``several``
+            (a code of several concepts); ``retired`` (retired without such a successor, or a code without an active
+            atom); ``unknown`` (the graph does not hold it); ``invalid`` (the text cannot be an identifier of this
+            graph, nor a code of its vocabularies).
+        cui: the concept to use: for ``current``, ``merged`` and ``code`` only.
         candidates: for ``retired``, pairs of UMLS relation (``RB``, ``RN``, ``RO``) and concept, the releases'
-            own suggestions; for ``unknown``, ``("SY", successor)`` where it was merged into a concept that this
-            graph does not hold.
+            own suggestions, or of a mark in `CODE_MARKS` and concept; for ``several``, pairs of ``code`` and concept,
+            best first; for ``unknown``, ``("SY", successor)`` where it was merged into a concept that this graph does
+            not hold, or ``("alike", code)`` for codes that differ in case or in the point of ICD.
     """
 
     requested: str
-    status: Literal["current", "merged", "retired", "unknown", "invalid"]
+    status: Literal["current", "merged", "code", "several", "retired", "unknown", "invalid"]
     cui: str | None = None
     candidates: tuple[tuple[str, str], ...] = ()
 
@@ -154,7 +162,7 @@ class Distances(NumbersOrNone[int]):
         hops: int32, shape (pairs,); edges on a shortest path. Meaningless where `reached` is false.
         reached: bool, shape (pairs,); false where no path exists within the bound.
         direction, max_hops: as requested; ``max_hops=None`` is no bound.
-        merged: retired identifier → the successor used in its place.
+        merged: retired identifier → the successor used in its place; code → its concept.
     """
 
     hops: npt.NDArray[np.int32]
@@ -237,7 +245,7 @@ class Path(_Named):
         start: the first concept.
         steps: the hops; empty for the path from a concept to itself.
         direction: permitted direction of the hops.
-        merged: retired identifier → the successor used in its place.
+        merged: retired identifier → the successor used in its place; code → its concept.
         total: number of shortest paths; `MOST_PATHS` where there are that many or more. In direction ``vertical``,
             where a cycle makes the shortest paths up and down equally long, those up.
         which: rank of this one in the order of identifiers, from 1. A path is one sequence of concepts.
@@ -299,7 +307,7 @@ class ShortestPaths:
         edges: is_a edges between concepts of neighbouring layers.
         truncated: true if a limit left concepts out.
         direction: permitted direction of the hops.
-        merged: retired identifier → the successor used in its place.
+        merged: retired identifier → the successor used in its place; code → its concept.
     """
 
     total: int
@@ -327,7 +335,7 @@ class Neighbourhood(_Named, Sequence[Neighbour]):
         total: size of the neighbourhood; above ``len(neighbours)`` only where `limit` truncated the list.
         hops: the bound; ``None`` is no bound.
         direction: direction of the hops from the centre.
-        merged: retired identifier → the centre used in its place.
+        merged: retired identifier, or code → the centre used in its place.
     """
 
     cui: str
@@ -401,6 +409,7 @@ class Concept:
         children: number of children.
         definitions: by vocabulary; empty if the release gives none.
         sabs: the source vocabularies that assert an is_a edge of it, to a parent or from a child, sorted.
+        codes: its codes, in the order of `ConceptGraph.codes`; empty if the graph holds none.
     """
 
     cui: str
@@ -411,6 +420,7 @@ class Concept:
     children: int
     definitions: tuple[Definition, ...] = ()
     sabs: tuple[str, ...] = ()
+    codes: tuple[SourceCode, ...] = ()
 
     def _repr_html_(self) -> str:
         from cuihop.notebooks.graph_html import concept_html
@@ -554,7 +564,8 @@ def resolved(resolutions: Iterable[Resolution], release: Release) -> list[str]:
     """The concepts to use, one for each resolution.
 
     Raises:
-        InvalidCui, ConceptRetired, ConceptNotFound: some cannot be used; in this order where several kinds occur.
+        InvalidCui, ConceptRetired, AmbiguousCode, ConceptNotFound: some cannot be used; in this order where several
+            kinds occur.
     """
     usable: list[str] = []
     bad: list[Resolution] = []
@@ -566,14 +577,24 @@ def resolved(resolutions: Iterable[Resolution], release: Release) -> list[str]:
     if not bad:
         return usable
     if invalid := [r.requested for r in bad if r.status == "invalid"]:
-        raise InvalidCui(invalid, expected=EXPECTED[release.identifiers])
+        raise InvalidCui(invalid, expected=expected_identifiers(release, invalid))
     if retired := {r.requested: r.candidates for r in bad if r.status == "retired"}:
         raise ConceptRetired(retired)
+    if several := {r.requested: r.candidates for r in bad if r.status == "several"}:
+        raise AmbiguousCode(several)
+    suggested = [(r.requested, *r.candidates[0]) for r in bad if r.candidates]
     raise ConceptNotFound(
         [r.requested for r in bad],
         release=release.name,
-        merged={r.requested: r.candidates[0][1] for r in bad if r.candidates},
+        merged={cui: other for cui, relation, other in suggested if relation == "SY"},
+        alike={cui: other for cui, relation, other in suggested if relation == "alike"},
     )
+
+
+def expected_identifiers(release: Release, texts: Iterable[str] = ()) -> str:
+    """The form of the identifiers of a release, and that of codes where one of the texts is none of the release."""
+    expected = EXPECTED[release.identifiers]
+    return f"{expected}, or SAB:CODE with a vocabulary of the release" if any(map(written_as_code, texts)) else expected
 
 
 class ConceptGraph(ABC):
@@ -585,6 +606,8 @@ class ConceptGraph(ABC):
     - No path, or none within the bound, is ``None``. An identifier that the graph does not hold is `ConceptNotFound`.
     - A retired identifier with one exact successor is replaced by it, and the answer reports that in ``merged``.
       Any other retired identifier is `ConceptRetired`.
+    - ``SAB:CODE`` stands for its concept in a graph with codes of vocabularies, as a CURIE and a URI of a known
+      vocabulary do, and ``merged`` reports that, too. A code of several concepts is `AmbiguousCode`.
     - Answers are exact and deterministic, and every method may be called from several threads at once.
 
     A public method checks its arguments; the method of the same name with an underscore, which an adapter implements,
@@ -593,6 +616,9 @@ class ConceptGraph(ABC):
 
     _unrestricted: ConceptGraph | None = None
     """The unrestricted graph of one within vocabularies, which searches and annotates for it."""
+
+    many: Many = "error"
+    """Treatment of codes of several concepts: see `cuihop.graph_wrapper.GraphOfCodes`."""
 
     @property
     @abstractmethod
@@ -647,7 +673,8 @@ class ConceptGraph(ABC):
             max_hops: bound of the search; a longer distance is ``None``.
 
         Raises:
-            InvalidCui, ConceptNotFound, ConceptRetired: names every identifier at fault; no distance is returned.
+            InvalidCui, ConceptNotFound, ConceptRetired, AmbiguousCode: names every identifier at fault; no distance is
+                returned.
         """
         direction, bound = checked_direction(direction), checked_hops(max_hops)
         return self._distances(ends_of_pairs(pairs), direction, bound)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
+from cuihop.errors import checked_choice
 from cuihop.graph import (
     CodeLookup,
     Concept,
@@ -13,6 +15,7 @@ from cuihop.graph import (
     Direction,
     DistancePack,
     Distances,
+    Many,
     Neighbourhood,
     Path,
     Release,
@@ -23,7 +26,7 @@ from cuihop.graph import (
 )
 from cuihop.similarity.hierarchy import Hierarchy
 
-__all__ = ["GraphWithNames", "GraphWrapper", "names_of", "without_added_names"]
+__all__ = ["GraphOfCodes", "GraphWithNames", "GraphWrapper", "names_of", "without_added_names"]
 
 
 class GraphWrapper(ConceptGraph):
@@ -113,6 +116,34 @@ class GraphWithNames(GraphWrapper):
     def within(self, sabs: Sequence[str]) -> GraphWithNames:
         """See `ConceptGraph.within`; with the same added names."""
         return GraphWithNames(self.graph.within(sabs), self.added)
+
+
+class GraphOfCodes(GraphWrapper):
+    """A `ConceptGraph` that resolves a code of several concepts to the first, or to all for sets of concepts.
+
+    Measures and evaluations of sets take what it resolves. Its other operations refuse such a code.
+
+    Args:
+        graph: closed with this graph.
+        many: ``first`` or ``all``: see `cuihop.measures.resolution.resolved_concepts`.
+    """
+
+    def __init__(self, graph: ConceptGraph, many: Many) -> None:
+        super().__init__(graph)
+        self.many = checked_choice("many", many, Many)
+
+    def __repr__(self) -> str:
+        return f"<GraphOfCodes of {self.graph!r}: {self.many} of several concepts>"
+
+    def within(self, sabs: Sequence[str]) -> GraphOfCodes:
+        """See `ConceptGraph.within`; with the same treatment of codes."""
+        return GraphOfCodes(self.graph.within(sabs), self.many)
+
+    def _resolve(self, cuis: Sequence[str]) -> list[Resolution]:
+        answers = self.graph.resolve(cuis)
+        if self.many != "first":
+            return answers
+        return [replace(r, status="code", cui=r.candidates[0][1]) if r.status == "several" else r for r in answers]
 
 
 def without_added_names(graph: ConceptGraph) -> ConceptGraph:

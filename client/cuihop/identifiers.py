@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from contextvars import ContextVar
 from typing import Literal, NamedTuple, TypeAlias
 
 from cuihop.errors import InputError
@@ -19,7 +20,9 @@ __all__ = [
     "IdentifierFault",
     "Identifiers",
     "are_identifiers",
+    "as_read",
     "checked_identifiers",
+    "codes_of",
     "concept_set",
     "ends_of_pairs",
     "identifier_fault",
@@ -27,6 +30,7 @@ __all__ = [
     "is_identifier",
     "looks_like_identifier",
     "may_be_name",
+    "written_as_code",
 ]
 
 Identifiers: TypeAlias = Literal["cui", "any"]
@@ -37,6 +41,7 @@ MAX_LENGTH = 128
 
 _CUI = re.compile(r"C[0-9]{7}")
 _OPAQUE = re.compile(rf"[!-:<-{{}}~]{{1,{MAX_LENGTH}}}")  # printable ASCII without space, ';' and '|'
+_CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*:[!-:<-{}~]+")
 _OPAQUE_LIST = re.compile(rf"(?:{_OPAQUE.pattern}+ )*+")
 
 _CUI_IN_ANY_CASE = re.compile(r"[Cc](?:[0-9]{7}|[Ll][0-9]{6})")  # UMLS, and NCI Metathesaurus' own
@@ -79,6 +84,15 @@ def are_identifiers(texts: Collection[str]) -> bool:
     return joined.count(" ") == len(texts) and _OPAQUE_LIST.fullmatch(joined) is not None
 
 
+def written_as_code(text: str) -> bool:
+    """Recognise the form of a code of a vocabulary, ``SAB:CODE``, of a CURIE and of a URI.
+
+    >>> [written_as_code(text) for text in ("MSH:D001933", "umls:C0006121", "C0006121", "MSH: D001933")]
+    [True, True, False, False]
+    """
+    return len(text) <= MAX_LENGTH and _CODE.fullmatch(text) is not None
+
+
 class IdentifierFault(NamedTuple):
     """The reason for refusing a text: the problem, and the form that was expected."""
 
@@ -103,7 +117,7 @@ def may_be_name(text: str) -> bool:
     >>> [may_be_name(text) for text in ("heart", "vitamin B12", "C9999999", "HP:0001250", "22298006", "")]
     [True, True, False, False, False, False]
     """
-    return any(map(str.isalpha, text)) and _NUMBERED.match(text) is None
+    return any(map(str.isalpha, text)) and _NUMBERED.match(text) is None and not written_as_code(text)
 
 
 def in_upper_case(text: str) -> str:
@@ -115,10 +129,32 @@ def in_upper_case(text: str) -> str:
     return text.upper() if _CUI_IN_ANY_CASE.fullmatch(text) else text
 
 
+codes_of: ContextVar[str | None] = ContextVar("codes_of", default=None)
+"""The vocabulary (SAB) whose codes stand where identifiers are read; ``None`` where these are concepts, or codes with
+their vocabulary. Each command has a context of its own, and sets it by ``--identifiers``."""
+
+
+def as_read(text: str) -> str:
+    """The identifier that a text stands for: a CUI in upper case, or a code with the vocabulary of `codes_of`.
+
+    >>> as_read("c0006121")
+    'C0006121'
+    >>> token = codes_of.set("MSH")
+    >>> as_read("D001933"), as_read(as_read("D001933"))
+    ('MSH:D001933', 'MSH:D001933')
+    >>> codes_of.reset(token)
+    """
+    sab = codes_of.get()
+    if sab is None:
+        return in_upper_case(text)
+    return text if text.startswith(f"{sab}:") else f"{sab}:{text}"
+
+
 def identifier_fault(text: str, identifiers: Identifiers = "any") -> IdentifierFault | None:
     """The reason why ``text`` is no identifier, in upper or lower case; ``None`` for one that is well formed.
 
-    The single definition for all readers and graphs. A malformed identifier is an error, never an unknown concept.
+    The single definition for all readers and graphs. A malformed identifier is an error, never an unknown concept. A
+    code, ``SAB:CODE``, is well formed: only the graph can say whether it has codes of that vocabulary.
 
     >>> identifier_fault("c0006121", "cui")
     >>> identifier_fault("C0006121,C0018670").problem
@@ -141,7 +177,9 @@ def identifier_fault(text: str, identifiers: Identifiers = "any") -> IdentifierF
         return IdentifierFault(
             "a missing value in place of identifiers", "an empty field for an image without concepts"
         )
-    return None if is_identifier(text, identifiers) else IdentifierFault("not an identifier", EXPECTED[identifiers])
+    if is_identifier(text, identifiers) or written_as_code(text):
+        return None
+    return IdentifierFault("not an identifier", EXPECTED[identifiers])
 
 
 def _is_of_a_list(text: str) -> bool:
@@ -156,7 +194,7 @@ def _is_of_a_list(text: str) -> bool:
 
 
 def concept_set(text: str | Iterable[str]) -> frozenset[str]:
-    """The set of concepts written as ``C1;C2``, or given as any collection of identifiers.
+    """The set of concepts written as ``C1;C2``, or given as any collection of identifiers; codes as in `as_read`.
 
     Empty text is the empty set. White space around an identifier is not part of it.
 
@@ -175,7 +213,7 @@ def concept_set(text: str | Iterable[str]) -> frozenset[str]:
     concepts = [concept.strip() for concept in text.split(";")]
     if not all(concepts):
         raise InputError("an identifier is missing", found=repr(text), expected="identifiers between ';'")
-    return frozenset(concepts)
+    return frozenset(concepts if codes_of.get() is None else map(as_read, concepts))
 
 
 def checked_identifiers(cuis: Sequence[str]) -> Sequence[str]:

@@ -52,8 +52,8 @@ class _TargetOptions(VerboseOptions):
     """The files to read, the snapshot or the server to write, and the report."""
 
     sources: list[Path] = argument(
-        "A folder with RRF files or a SNOMED CT release, a .zip of them, or files: RRF, RF2, OBO, MeSH, edge "
-        "lists (.csv, .tsv, .parquet) and others, plain or compressed."
+        "A folder with RRF files, a SNOMED CT release or OMOP vocabularies, a .zip of them, or files: RRF, RF2, OBO, "
+        "MeSH, edge lists (.csv, .tsv, .parquet) and others, plain or compressed."
     )
     output: Path | None = file_option("Path of the snapshot.", "-o", mark=SNAPSHOT)
     graph: str | None = _server_option(f"Store the graph in a Neo4j server. {SERVER}", "-g", metavar="GRAPH")
@@ -88,7 +88,7 @@ class _LoadOptions:
     )
     synonyms: bool = _name_option("Keep all names, or preferred ones only.", "--synonyms/--no-synonyms", default=True)
     definitions: bool = _name_option("Keep the definitions of MRDEF.", "--definitions/--no-definitions", default=True)
-    codes: bool = _name_option("Keep the codes of vocabularies in MRCONSO.", "--source-codes/--no-codes", default=True)
+    codes: bool = _name_option("Keep codes of vocabularies (RRF, OMOP).", "--source-codes/--no-codes", default=True)
     release: str | None = _name_option("Name of the release; by default the one in the files.")
     on_bad_row: OnBadRow = file_option("Stop at an invalid row, or skip it.", default="error")
     rejects: Path | None = file_option("With --on-bad-row skip: file for the skipped rows.", mark=REJECTS)
@@ -242,6 +242,14 @@ def _facts(report: LoadReport) -> Iterator[tuple[str, int | str]]:
         yield "  with several CUIs", report.terms.several_cuis
         yield "  CUIs of several terms", report.terms.shared_cuis
         yield "  parents defined nowhere", report.terms.undefined_parents
+    if (omop := report.omop) is not None:
+        yield "invalid concepts, left out", omop.invalid
+        yield "non-standard concepts, left out", omop.non_standard
+        yield "  of both, mapped to one standard concept", omop.merged
+        yield "  mapped to several", omop.several
+        yield "  mapped to none", omop.unmapped
+        yield "is_a edges through non-standard concepts", omop.bridged
+        yield from ((f"CONCEPT_ANCESTOR, {kind}", count) for kind, count in omop.levels.items())
     yield "read", f"{report.bytes / 1e6:,.1f} MB in {report.seconds:,.1f} s"
     if (seconds := seconds_of_compilation()) > 1:
         yield "  of it compiling, once", f"{seconds:,.1f} s"

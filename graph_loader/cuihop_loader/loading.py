@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cuihop.errors import InputError
 from cuihop.files.text_lines import shortened
 from cuihop.files.written_files import check_free_disk, check_output, protected_inputs
 from cuihop.identifiers import Identifiers
@@ -26,7 +27,7 @@ from cuihop_loader.ontology import read_ontology
 from cuihop_loader.options import LoadOptions
 from cuihop_loader.rejected_rows import rejected_rows
 from cuihop_loader.report import Cycles, Hub, LoadReport, ReadGraph, Retired, structure
-from cuihop_loader.sources import LAYOUTS, SourceFile, found_files, term_format
+from cuihop_loader.sources import LAYOUTS, OMOP_RELATIONSHIP, SourceFile, found_files, term_format
 
 _DEFAULTS = LoadOptions()
 _UNVERSIONED = "unversioned"
@@ -57,9 +58,9 @@ def load(
     """Read a graph into memory.
 
     Args:
-        sources: a folder with the files of a release (RRF, searched with its META and CHANGE folders; RF2; WNDB), a
-            zip archive of them, the files themselves, or files of `cuihop_loader.sources.TERM_FORMATS`; plain or
-            compressed.
+        sources: a folder with the files of a release (RRF, searched with its META and CHANGE folders; RF2; OMOP;
+            WNDB), a zip archive of them, the files themselves, or files of `cuihop_loader.sources.TERM_FORMATS`;
+            plain or compressed.
         options: the options of the load.
         progress: callback with the step, and the bytes read of all bytes; in the calling thread.
 
@@ -100,12 +101,20 @@ def load_to(
         _check_memory(files, options)
         start = time.perf_counter()
         is_release = "MRREL" in files
+        if not is_release and tuple(options.relations) != ("isa",):
+            raise InputError(
+                "only RRF files have other relations than is_a", column="relations", found=", ".join(options.relations)
+            )
         identifiers: Identifiers = options.identifiers or ("cui" if is_release else "any")
         if is_release:
             from cuihop_loader.release_files import read_release  # compiles
 
             one_each = {role: of_role[0] for role, of_role in files.items()}
             graph = read_release(one_each, options, identifiers, rejected, overall)
+        elif OMOP_RELATIONSHIP in files:
+            from cuihop_loader.omop_release import read_omop  # compiles
+
+            graph = read_omop(files[OMOP_RELATIONSHIP][0], options, rejected, overall)
         else:
             terms = [file for of_role in files.values() for file in of_role]
             graph = read_ontology(terms, options, identifiers, rejected, overall)
@@ -197,6 +206,7 @@ def _report(graph: ReadGraph, options: LoadOptions, identifiers: Identifiers, wa
         other_identifiers=graph.other_identifiers,
         other_identifier_samples=graph.other_identifier_samples,
         terms=graph.terms,
+        omop=graph.omop,
         warnings=warnings,
         bytes=sum(file.bytes for file in graph.files),
         seconds=0.0,

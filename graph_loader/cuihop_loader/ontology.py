@@ -36,13 +36,9 @@ def read_ontology(
     """Read files of terms into one graph.
 
     Raises:
-        InputError: a file or an identifier is malformed, or an option is for RRF files only.
+        InputError: a file or an identifier is malformed, or there is no is_a relation.
         LimitExceeded: more vocabularies than fit.
     """
-    if tuple(options.relations) != ("isa",):
-        raise InputError(
-            "only RRF files have other relations than is_a", column="relations", found=", ".join(options.relations)
-        )
     reading = TermReading(rejected, progress, options.languages)
     readers: list[TermFile] = []
     for source in sources:

@@ -100,6 +100,30 @@ class TermReport:
 
 
 @dataclass(frozen=True)
+class OmopReport:
+    """Concepts of OMOP vocabularies that are no concepts of the graph; and a comparison with CONCEPT_ANCESTOR.
+
+    Attributes:
+        invalid: concepts with an invalid_reason; non_standard: valid ones that are neither standard nor classification.
+        merged: of both, those that map to one standard concept; several: to more; unmapped: to none.
+        bridged: edges that stand for a way through valid non-standard concepts alone.
+        levels: number of ``descendants compared``, of their pairs with ``equal levels``, that is as many hops as
+            min_levels_of_separation, and of others by kind: ``not reached here``, ``only here``, ``shorter here``,
+            ``longer here``; and of pairs with a ``concept not kept`` in the complete file. Empty without that file.
+        deviations: a few pairs of each kind.
+    """
+
+    invalid: int
+    non_standard: int
+    merged: int
+    several: int
+    unmapped: int
+    bridged: int
+    levels: Mapping[str, int]
+    deviations: Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True)
 class LoadReport:
     """Report of a load.
 
@@ -121,10 +145,10 @@ class LoadReport:
         codes: number of codes of vocabularies, over all concepts; without_code: rows of MRCONSO that have none.
         retired: retired concepts.
         relation_rows: rows used by relation (``isa``, ``inverse_isa``, ``CHD``, ``PAR``, ``RN``, ``RB``; of files of
-            terms ``is_a`` and ``instance_of``).
+            terms ``is_a`` and ``instance_of``; of OMOP vocabularies ``Is a`` and ``Subsumes``).
         sabs: the vocabularies that assert an edge.
         other_identifiers: rows left out because an identifier is not a CUI, by file; other_identifier_samples: a few.
-        terms: for files of terms, such as OBO, only.
+        terms: for files of terms, such as OBO, only. omop: for OMOP vocabularies only.
         warnings: reservations about the graph, for the user.
         bytes: bytes read, as on disk; seconds: from the first file to the graph.
     """
@@ -157,6 +181,7 @@ class LoadReport:
     other_identifiers: Mapping[str, int]
     other_identifier_samples: Sequence[str]
     terms: TermReport | None
+    omop: OmopReport | None
     warnings: Sequence[str]
     bytes: int
     seconds: float
@@ -181,7 +206,7 @@ class ReadGraph:
         release: name of the release in the files; ``None`` without one.
         self_loops: concepts asserted as their own parent.
         mirrored, relation_rows, sabs, files, warnings, other_identifiers, other_identifier_samples, terms,
-            without_code: as in `LoadReport`.
+            omop, without_code: as in `LoadReport`.
     """
 
     tables: GraphTables
@@ -195,6 +220,7 @@ class ReadGraph:
     other_identifiers: Mapping[str, int] = field(default_factory=dict)
     other_identifier_samples: Sequence[str] = ()
     terms: TermReport | None = None
+    omop: OmopReport | None = None
     without_code: int = 0
 
 

@@ -21,12 +21,14 @@ from cuihop.resources.progress import StepProgress
 from cuihop_loader._kernels import interning, splitting
 from cuihop_loader.rejected_rows import BadRow, RejectedRows
 from cuihop_loader.report import FileReport
-from cuihop_loader.sources import LAYOUTS, MAY_BE_EMPTY, SourceFile
+from cuihop_loader.sources import LAYOUTS, MAY_BE_EMPTY, OMOP_LAYOUTS, SourceFile
 from cuihop_loader.streams import BLOCK_BYTES, Block, BlockReader, BrokenStream, byte_stream
 
 Found = TypeVar("Found")
 
+_BAR, _TAB = ord("|"), ord("\t")
 _MOST_THREADS = 4  # beyond that, reading the file takes longer
+_CUT = "the last line is cut off"
 _FIRST_BAD_ROWS = 64
 _SHOWN_BYTES = 40
 
@@ -92,6 +94,9 @@ class RowScanner(Generic[Found]):
         requested: names of the columns to locate.
         task: function of the rows of a block; called in several threads at once, so it must change nothing but
             the block's own `Rows.bad_rows`.
+
+    Attributes:
+        first_line: line of the first row of the last block returned.
     """
 
     def __init__(
@@ -105,13 +110,14 @@ class RowScanner(Generic[Found]):
     ) -> None:
         self._file = file
         self.role = file.role
-        self._columns = LAYOUTS[file.role]
+        self._bar = _BAR if file.role in LAYOUTS else _TAB  # a file with tabs has a header
+        self._columns = LAYOUTS[file.role] if self._bar == _BAR else OMOP_LAYOUTS[file.role]
         self._requested = np.array([self._columns.index(name) for name in requested], dtype=np.int64)
         self._task = task
         self._rejected = rejected
         self._progress = progress
         self._block_bytes = BLOCK_BYTES if block_bytes is None else block_bytes
-        self._rows = self._bad = self._crlf = self._consumed = 0
+        self._rows = self._bad = self._crlf = self._consumed = self._header_lines = self.first_line = 0
         self._skipped: Counter[str] = Counter()
 
     def __iter__(self) -> Iterator[Found]:
@@ -135,8 +141,10 @@ class RowScanner(Generic[Found]):
                         more = reader.fill(block)
                     except BrokenStream as error:
                         more, broken = False, error
-                    if more:
+                    if more and self._has_rows(block):
                         waiting.append((block, pool.submit(self._scan, block)))
+                    else:
+                        free.append(block)
                     continue
                 block, future = waiting.popleft()
                 rows, result = future.result()
@@ -146,9 +154,10 @@ class RowScanner(Generic[Found]):
                 self._consumed = stream.consumed
                 self._progress(name, self._consumed, self._file.size)
         if broken is not None:
-            raise broken.at_line(self._rows + 1)
-        if not self._rows and self.role not in MAY_BE_EMPTY:
-            raise InputError("the file is empty", file=name, found="0 bytes", expected=f"rows of {self.role}")
+            raise broken.at_line(self._header_lines + self._rows + 1)
+        if not self._rows and (self.role not in MAY_BE_EMPTY or (self._bar == _TAB and not self._header_lines)):
+            actual = "a header without rows" if self._header_lines else "0 bytes"
+            raise InputError("the file is empty", file=name, found=actual, expected=f"rows of {self.role}")
 
     def skip(self, reason: str, rows: int) -> None:
         """Count rows that are left out, by reason."""
@@ -172,26 +181,54 @@ class RowScanner(Generic[Found]):
             line_ends="mixed" if 0 < self._crlf < self._rows else "CRLF" if self._crlf else "LF",
         )
 
+    def _has_rows(self, block: Block) -> bool:
+        """True for a block with rows; the header of a file that has one is taken off its first block.
+
+        Raises:
+            InputError: the header is another one.
+        """
+        if self._bar == _BAR or self._header_lines:
+            return True
+        line, _, rest = block.buffer[: block.size].tobytes().partition(b"\n")
+        header = line.rstrip(b"\r").decode(errors="backslashreplace")
+        if header.lower().split("\t") != self._columns:
+            others = [sign for sign in ",;|" if header.lower().replace('"', "").split(sign) == self._columns]
+            raise InputError(
+                f"columns separated by {others[0]!r}, not by tabs" if others else f"not the columns of {self.role}",
+                file=str(self._file), line=1, column=1, found=_excerpt(line),
+                expected=f"a header with {', '.join(self._columns)}, separated by tabs",
+                advice="Athena's own files are not in quotation marks" if '"' in header else None,
+            )  # fmt: skip
+        self._header_lines = 1
+        block.buffer[: len(rest)] = np.frombuffer(rest, dtype=np.uint8)
+        block.buffer[len(rest) : block.size] = 0
+        block.size = len(rest)
+        return block.size > 0
+
     def _scan(self, block: Block) -> tuple[Rows, Found]:
-        rows = _split(block, self._columns, self._requested)
+        rows = _split(block, self._columns, self._bar, self._requested)
         return rows, self._task(rows)
 
     def _count(self, rows: Rows, name: str) -> None:
+        self.first_line = self._header_lines + self._rows + 1
         for bad in sorted(rows.bad_rows, key=lambda bad: bad.row):
             raw = rows.buffer[bad.begin : bad.end].tobytes()
-            self._rejected.reject(name, self._rows + bad.row + 1, bad, raw)
+            self._rejected.reject(name, self.first_line + bad.row, bad, raw)
         self._rows += rows.total
         self._bad += len(rows.bad_rows)
         self._crlf += rows.crlf
 
 
-def _split(block: Block, columns: Sequence[str], requested: Int64) -> Rows:
+def _split(block: Block, columns: Sequence[str], bar: int, requested: Int64) -> Rows:
     """Split a block into rows, with a bad row for each with too few or too many columns, or that is not UTF-8."""
-    block.room(block.size // (len(columns) + 1) + 1, 2 * len(requested))
+    bars = len(columns) - (bar == _TAB)
+    block.room(block.size // (bars + 1) + 1, 2 * len(requested))
     counts = np.zeros(5, dtype=np.int64)
     bad = np.empty((_FIRST_BAD_ROWS, 5), dtype=np.int32)
     while True:
-        splitting.split(block.buffer, block.size, len(columns), requested, block.spans, block.rows, bad, counts)
+        splitting.split(
+            block.buffer, block.size, len(columns), bar, bars, requested, block.spans, block.rows, bad, counts
+        )
         if counts[splitting.BAD] <= len(bad):
             break
         bad = np.empty((counts[splitting.BAD], 5), dtype=np.int32)
@@ -206,27 +243,36 @@ def _split(block: Block, columns: Sequence[str], requested: Int64) -> Rows:
     )
     for counts_of_row in bad[: counts[splitting.BAD]].tolist():
         cut = block.unterminated and counts_of_row[splitting.BAD_ROW] == total - 1
-        rows.bad_rows.append(_wrong_columns(rows.buffer, columns, counts_of_row, cut=cut))
+        rows.bad_rows.append(_wrong_columns(rows.buffer, columns, bar, counts_of_row, cut=cut))
+    if bar == _TAB and block.unterminated and good and rows.positions[-1] == total - 1:
+        begin, end = _line_around(rows.buffer, int(rows.spans[-1, 0]))
+        actual = _excerpt(rows.buffer[begin:end].tobytes())
+        rows.bad_rows.append(BadRow(total - 1, columns[-1], _CUT, actual, "a line end", begin, end))
+        rows.spans, rows.positions = rows.spans[:-1], rows.positions[:-1]
     if counts[splitting.BEYOND_ASCII]:
-        _check_utf8(block, rows, columns)
+        _check_utf8(block, rows, columns, bar)
     return rows
 
 
-def _wrong_columns(buffer: UInt8, columns: Sequence[str], counts_of_row: list[int], *, cut: bool) -> BadRow:
+def _wrong_columns(buffer: UInt8, columns: Sequence[str], bar: int, counts_of_row: list[int], *, cut: bool) -> BadRow:
     row, begin, end, ended, tail = counts_of_row
     width = len(columns)
     expected = f"{width} columns, each ended by '|'"
-    if tail:
+    if bar == _TAB:
+        expected = f"{width} columns, separated by tabs"
+        ended += end > begin
+        actual = f"{ended} columns" if ended else "an empty line"
+    elif tail:
         last = _excerpt(buffer[end - tail : end].tobytes())
         actual = f"{ended} columns and {last} " + ("without a '|' after it" if ended < width else "after the last '|'")
     else:
         actual = f"{ended} columns" if end > begin else "an empty line"
-    problem = "the last line is cut off" if cut else "too few columns" if ended < width else "too many columns"
+    problem = _CUT if cut else "too few columns" if ended < width else "too many columns"
     column = columns[ended] if ended < width else width + 1
     return BadRow(row, column, problem, actual, expected, begin, end)
 
 
-def _check_utf8(block: Block, rows: Rows, columns: Sequence[str]) -> None:
+def _check_utf8(block: Block, rows: Rows, columns: Sequence[str], bar: int) -> None:
     """Add a bad row for each with a byte that is not UTF-8, and leave these rows out."""
     positions = np.empty(_FIRST_BAD_ROWS, dtype=np.int64)
     while True:
@@ -243,7 +289,7 @@ def _check_utf8(block: Block, rows: Rows, columns: Sequence[str]) -> None:
         if row in refused:
             continue
         begin, end = _line_around(rows.buffer, position)
-        column = min(int(np.count_nonzero(rows.buffer[begin:position] == ord("|"))), len(columns) - 1)
+        column = min(int(np.count_nonzero(rows.buffer[begin:position] == bar)), len(columns) - 1)
         actual = f"byte 0x{rows.buffer[position]:02X}, byte {position - begin + 1} of the row"
         rows.bad_rows.append(BadRow(row, columns[column], "not UTF-8", actual, "UTF-8 text", begin, end))
     numbers = np.fromiter((bad.row for bad in rows.bad_rows), dtype=np.int32)

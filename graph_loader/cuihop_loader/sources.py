@@ -13,6 +13,7 @@ from cuihop.resources.optional_packages import OptionalPackage
 from cuihop_loader.streams import Part, beginning
 
 RF2_RELATIONSHIP = "RF2 Relationship"
+OMOP_RELATIONSHIP = "OMOP CONCEPT_RELATIONSHIP"
 WNDB = "WNDB"
 
 
@@ -36,7 +37,24 @@ LAYOUTS = {
 The first file is required, the others are optional.
 """
 
-MAY_BE_EMPTY = frozenset({"MRDEF", "MRCUI", "MERGEDCUI", "DELETEDCUI"})
+OMOP_LAYOUTS = {
+    f"OMOP {name}": columns.split()
+    for name, columns in {
+        "CONCEPT": "concept_id concept_name domain_id vocabulary_id concept_class_id standard_concept concept_code "
+        "valid_start_date valid_end_date invalid_reason",
+        "CONCEPT_RELATIONSHIP": "concept_id_1 concept_id_2 relationship_id valid_start_date valid_end_date "
+        "invalid_reason",
+        "CONCEPT_SYNONYM": "concept_id concept_synonym_name language_concept_id",
+        "CONCEPT_ANCESTOR": "ancestor_concept_id descendant_concept_id min_levels_of_separation "
+        "max_levels_of_separation",
+        "VOCABULARY": "vocabulary_id vocabulary_name vocabulary_reference vocabulary_version vocabulary_concept_id",
+    }.items()
+}
+"""Columns of OMOP vocabularies by role, in tabs under a header (OMOP Common Data Model 5.4, vocabulary tables)."""
+
+MAY_BE_EMPTY = frozenset({
+    "MRDEF", "MRCUI", "MERGEDCUI", "DELETEDCUI", "OMOP CONCEPT_SYNONYM", "OMOP CONCEPT_ANCESTOR", "OMOP VOCABULARY",
+})  # fmt: skip
 """Files that have no row in some releases."""
 
 _FOLDERS = ("", "META", "CHANGE", "META/CHANGE")
@@ -93,6 +111,11 @@ def _rf2(role: str, name: str) -> TermFormat:
     return TermFormat(role, names, reader, folders=("", *_RF2_FOLDERS), main=main)
 
 
+def _omop(role: str) -> TermFormat:
+    main = None if role == OMOP_RELATIONSHIP else OMOP_RELATIONSHIP  # capitals: concept.csv may be an edge list
+    return TermFormat(role, re.compile(rf"{role.removeprefix('OMOP ')}\.csv"), folders=("",), main=main)
+
+
 def _named(endings: str) -> re.Pattern[str]:
     return re.compile(rf".+\.(?:{endings})", re.IGNORECASE)
 
@@ -110,6 +133,7 @@ _OXIGRAPH = OptionalPackage("pyoxigraph", "cuihop[ontologies]")
 
 TERM_FORMATS = (
     TermFormat("OBO", _named("obo"), "obo_terms.OboFile", package=_FASTOBO),
+    *map(_omop, OMOP_LAYOUTS),
     TermFormat("edge list", _named("csv|tsv|parquet"), "edge_lists.EdgeListFile"),
     TermFormat(
         WNDB, re.compile(r"data\.(noun|verb|adj|adv)", re.IGNORECASE), "wordnet_synsets.WordNetFile",
@@ -235,18 +259,26 @@ def _with_companions(files: Mapping[str, Sequence[SourceFile]]) -> Mapping[str, 
     for main in set(main_of.values()):
         companions = [file for role, of in main_of.items() if of == main for file in grouped.pop(role)]
         if main not in grouped:
+            name = "sct2_Relationship_Snapshot_….txt" if main == RF2_RELATIONSHIP else "CONCEPT_RELATIONSHIP.csv"
             raise InputError(
                 f"no file of {main}", found=str(companions[0]),
-                expected="sct2_Relationship_Snapshot_….txt beside it, whose is_a relations make the graph",
+                expected=f"{name} beside it, whose is_a relations make the graph",
             )  # fmt: skip
         grouped[main] = [replace(grouped[main][0], companions=tuple(companions))]
-    for role in (RF2_RELATIONSHIP, *main_of):
+    for role in (RF2_RELATIONSHIP, OMOP_RELATIONSHIP, *main_of):
         of_role = files.get(role, ())
         if len(of_role) > 1 and role not in _SEVERAL:
+            edition = "Load an edition, which contains the international release, or two snapshots"
             raise InputError(
                 f"two files of {role}", found=f"{of_role[0]} and {of_role[1]}", expected="those of one release",
-                advice="Load an edition, which contains the international release, or two snapshots",
+                advice="Load them into two snapshots" if role in OMOP_LAYOUTS else edition,
             )  # fmt: skip
+    if OMOP_RELATIONSHIP in grouped and len(grouped) > 1:
+        other = next(of_role[0] for role, of_role in grouped.items() if role != OMOP_RELATIONSHIP)
+        raise InputError(
+            f"OMOP and {other.role} files together", found=f"{grouped[OMOP_RELATIONSHIP][0]} and {other}",
+            expected="one kind", advice="Load them into two snapshots",
+        )  # fmt: skip
     return grouped
 
 

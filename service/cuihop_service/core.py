@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import Any, TypeVar
@@ -12,12 +12,13 @@ import numpy as np
 
 import cuihop
 from cuihop._kernels.shared import nn_iou_of_counts
-from cuihop.adapter_rules import name_concepts, replaced
+from cuihop.adapter_rules import codes_among, name_concepts, of_code, replaced
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.annotation.texts import checked_texts
-from cuihop.errors import ConceptError, InputError, InvalidCui, LimitExceeded, NotAllowed
+from cuihop.errors import AmbiguousCode, ConceptError, ConceptRetired, InputError, InvalidCui, LimitExceeded, NotAllowed
 from cuihop.graph import (
+    CODES_ARE_HIDDEN,
     CodeLookup,
     Concept,
     ConceptGraph,
@@ -114,7 +115,9 @@ class ConceptService:
         """The answer of an operation to a request, as a value of its class."""
         core: Any = self.similarity if operation.group == "similarity" else self
         arguments = {name: getattr(request, name) for name in operation.arguments}
-        answer = getattr(core, operation.name)(**arguments, context=context)
+        with self._codes_checked(context):
+            answer = getattr(core, operation.name)(**arguments, context=context)
+        self._check_codes(codes_among(answer.merged), context)
         value = operation.of(answer.value, request)
         if answer.from_cache and isinstance(value, DistancesAnswer):
             value = replace(value, from_cache=answer.from_cache)
@@ -146,7 +149,9 @@ class ConceptService:
                 hops = served.index.distance_of_current(a, b, direction=direction, max_hops=bound)
                 if hops is not None:
                     return Answer(hops[0], served.digest, "index", {})
-            answer = self._distances(served, [(a, b)], direction, bound, context)
+            with self._codes_checked(context):
+                answer = self._distances(served, [(a, b)], direction, bound, context)
+            self._check_codes(codes_among(answer.merged), context)
             return Answer(answer.value[0], answer.digest, answer.tier, answer.merged, answer.from_cache)
 
     def distances(
@@ -307,7 +312,7 @@ class ConceptService:
         self.limits.check_hops(near.n)
         with self._checked(context, near) as (served, graph, tier):
             overlap = concept_overlap(a, b, graph, **(rule | {"lam": near.lam}))
-            return Answer(overlap, served.digest, tier, overlap.resolved.merged)
+            return Answer(overlap, served.digest, tier, overlap.resolved.replaced)
 
     def relevances(
         self, query: Sequence[str], corpus: Sequence[Sequence[str]], *, context: RequestContext, **rule: Any
@@ -351,7 +356,7 @@ class ConceptService:
                 nn_iou.append(nn_iou_of_counts(len(shared), credit, union, 1.0))
             outside = tuple(sorted(resolution.isolated)), tuple(sorted(resolution.dropped))
             row = RelevancesAnswer(tuple(iou), tuple(nn_iou), *outside)
-            return Answer(row, served.digest, tier, resolution.merged)
+            return Answer(row, served.digest, tier, resolution.replaced)
 
     # Concepts
 
@@ -403,7 +408,7 @@ class ConceptService:
                 else:
                     records += graph.concepts(chunk)
             if not named:
-                records = [replace(concept, name=None, synonyms=(), definitions=()) for concept in records]
+                records = [replace(concept, name=None, synonyms=(), definitions=(), codes=()) for concept in records]
             described = ConceptsAnswer(tuple(records), names_hidden=not named)
             return Answer(described, served.digest, tier, replaced(resolutions))
 
@@ -431,6 +436,7 @@ class ConceptService:
         self.limits.check_identifiers(cuis, "concepts")
         with self._checked(context) as (served, graph, tier):
             resolutions = graph.resolve(cuis)
+            self._check_codes([r.requested for r in resolutions if of_code(r.candidates)], context)
             return Answer(resolutions, served.digest, tier, replaced(resolutions))
 
     def name_concepts(self, error: ConceptError, context: RequestContext) -> None:
@@ -445,6 +451,20 @@ class ConceptService:
         if not self._names:
             raise NotAllowed("this service shows no names")
         context.caller.check("names")
+
+    def _check_codes(self, codes: Collection[str], context: RequestContext) -> None:
+        """Refuse codes in place of identifiers of a caller who may not see names: what they stand for is licensed."""
+        if codes and not self.sees_names(context.caller):
+            raise NotAllowed(CODES_ARE_HIDDEN)
+
+    @contextmanager
+    def _codes_checked(self, context: RequestContext) -> Iterator[None]:
+        """Hide the concepts of an ambiguous code: see `_check_codes`."""
+        try:
+            yield
+        except (AmbiguousCode, ConceptRetired) as error:
+            self._check_codes([cui for cui, others in error.candidates.items() if of_code(others)], context)
+            raise
 
     def check_sets(self, a: Sequence[str], b: Sequence[str]) -> None:
         """Refuse two concept sets that are too large by a `LimitExceeded`."""

@@ -26,7 +26,7 @@ class Answer(Generic[T]):
 
     Attributes:
         tier: the part of the service that gave it; for a batch, the slowest one used.
-        merged: retired identifiers of the request, and the successor that each was taken for.
+        merged: retired identifiers of the request and codes, and the concept that each was taken for.
         from_cache: number of distances of a batch that came from a cache.
     """
 

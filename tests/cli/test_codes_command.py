@@ -52,7 +52,7 @@ def test_json_is_that_of_the_graph(program: Run, graph: Path) -> None:
         (["D001933"], "neither an identifier nor a code; found 'D001933'; expected identifiers"),
         (["C0006121", "--sab", "MESH"], "Did you mean MSH?"),
         ([], "give concepts or codes, or --file FILE"),
-        (["C0006121", "--codes-of", "MSH"], "go with --file"),
+        (["C0006121", "--identifiers", "MSH"], "go with --file"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_answered_is_an_error(program: Run, graph: Path, arguments: list[str], message: str) -> None:
@@ -72,7 +72,7 @@ def test_a_snapshot_without_codes_says_how_to_get_them(program: Run, tmp_path: P
 def test_a_column_of_codes_becomes_rows_and_counts(program: Run, graph: Path, tmp_path: Path) -> None:
     table, output = tmp_path / "patients.csv", tmp_path / "codes.csv"
     table.write_text("patient,mesh\n1,D001933\n2,d001933\n3,\n4,C0006121\n5,D001921\n")
-    done = program("codes", "--file", table, "--column", "mesh", "--codes-of", "MSH", "-o", output, "-g", graph)
+    done = program("codes", "--file", table, "--column", "mesh", "--identifiers", "MSH", "-o", output, "-g", graph)
     assert (done.code, done.out) == (0, "")
     assert output.read_text() == HEAD + (
         "MSH:D001933,current,C0006121,MSH,D001933,M0002901,active,\n"
@@ -104,7 +104,7 @@ def test_a_table_that_leaves_its_column_open_is_refused(program: Run, graph: Pat
     (tmp_path / "in.csv").write_text("a,b\nC0006121,1\n")
     done = program("codes", "--file", tmp_path / "in.csv", "-g", graph)
     assert "which column holds concepts or codes?" in done.err
-    done = program("codes", "--file", tmp_path / "in.csv", "--column", "a", "--codes-of", "MESH", "-g", graph)
+    done = program("codes", "--file", tmp_path / "in.csv", "--column", "a", "--identifiers", "MESH", "-g", graph)
     assert "Did you mean MSH?" in done.err
 
 

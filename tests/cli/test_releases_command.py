@@ -11,6 +11,7 @@ import pytest
 from cuihop import SnapshotGraph
 from cuihop_loader.neo4j_online import load_online
 from cuihop_tools.neo4j_server import LocalServer
+from example_graph import coded_graph
 from neo4j_server import connected
 from program_run import Run
 
@@ -139,6 +140,24 @@ def test_a_pair_in_neither_release_is_refused_or_set_aside(here: Path, program: 
     done = program(*skipping, "--pair-changes", "out.tsv")
     assert (done.code, Path("out.tsv").read_text()) == (0, "C0000001\tC0000002\tsame\t1\t1\n")
     assert Path("out.tsv.rejects").read_text().startswith("2\tunknown concept")
+
+
+def test_codes_stand_for_the_concept_of_each_release(here: Path, program: Run) -> None:
+    coded_graph().save("coded.cuihop")
+    edges = [("C0006121", "C0006104"), ("C0006104", "C0018670")]
+    SnapshotGraph.of(edges, name="plain", identifiers="cui").save("plain.cuihop")
+    Path("codes.tsv").write_text("MSH:D001933\tMSH:D001921\nMSH:D001933\tC0006104\n")
+    asked = ("--pairs", "codes.tsv", "--pair-changes", "out.tsv")
+    assert program("releases", "compare", "coded.cuihop", "coded.cuihop", *asked).code == 0
+    assert Path("out.tsv").read_text() == ("MSH:D001933\tMSH:D001921\tsame\t1\t1\nMSH:D001933\tC0006104\tsame\t1\t1\n")
+    assert program("releases", "compare", "coded.cuihop", "plain.cuihop", *asked).code == 0
+    assert [line.split("\t")[2:] for line in Path("out.tsv").read_text().splitlines()] == [
+        ["concept lost", "1", ""]
+    ] * 2
+    Path("codes.txt").write_text("MSH:D001933\n")
+    done = program("releases", "compare", "coded.cuihop", "plain.cuihop", "--concepts", "codes.txt", "--json")
+    (changed,) = json.loads(done.out)["concepts"]["changed"]
+    assert (changed["change"], changed["old"], changed["new"]) == ("removed", "C0006121", None)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from cuihop_loader import identifier_codes
 from cuihop_loader.identifier_codes import IdentifierCodes, identifier_column
 from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.row_scanner import Rows, RowScanner
-from cuihop_loader.sources import SourceFile
+from cuihop_loader.sources import OMOP_LAYOUTS, SourceFile
 from cuihop_loader.streams import Block, BlockReader, Part
 
 FIELDS = st.sampled_from([b"", b"a", b"0001", b"\xc3\xb6", b"\xff", b'"', b"\r"])
@@ -29,16 +29,31 @@ LINES = st.lists(
 )
 
 
-@given(lines=LINES, ended=st.booleans(), block=st.integers(1, 64))
-@example(lines=[b"a|b|c|d|", b"x" + b"|" * 9000 + b"tail", b"a|b|c|d|" * 2000, b"e|f|g|h|"], ended=True, block=64)
-@example(lines=[b"|||e|"] * 3000, ended=False, block=1 << 20)
-@example(lines=[b"a|b|c|d|", b"\xed\xa0\x80|b|c|d|", b"a|b|c|\xf4\x90\x80\x80|"], ended=True, block=1)
-def test_rows_and_faults_are_those_that_plain_python_finds(lines: list[bytes], ended: bool, block: int) -> None:
+@given(lines=LINES, ended=st.booleans(), block=st.integers(1, 64), tabs=st.booleans())
+@example(
+    lines=[b"a|b|c|d|", b"x" + b"|" * 9000 + b"tail", b"a|b|c|d|" * 2000, b"e|f|g|h|"], ended=True, block=64, tabs=False
+)
+@example(lines=[b"|||e|"] * 3000, ended=False, block=1 << 20, tabs=False)
+@example(lines=[b"a|b|c|d|", b"\xed\xa0\x80|b|c|d|", b"a|b|c|\xf4\x90\x80\x80|"], ended=True, block=1, tabs=False)
+@example(lines=[b"a|b|c|d|", b"x" + b"|" * 9000 + b"tail", b"a|b|c|d\r|"], ended=False, block=64, tabs=True)
+def test_rows_and_faults_are_those_that_plain_python_finds(
+    lines: list[bytes], ended: bool, block: int, tabs: bool
+) -> None:
+    role, columns = "MRRANK", ("SAB", "SUPPRESS")
+    if tabs:
+        role, columns = "OMOP CONCEPT_ANCESTOR", ("descendant_concept_id", "max_levels_of_separation")
+        lines = [line.removesuffix(b"|").replace(b"|", b"\t") for line in lines]
+        lines.insert(0, "\t".join(OMOP_LAYOUTS[role]).encode())
     content = b"\n".join(lines) + (b"\n" if ended else b"")
     good, bad = [], []
     split = content.split(b"\n")
-    for number, line in enumerate(split[:-1] if split[-1] == b"" else split, start=1):
-        fields = line.removesuffix(b"\r").split(b"|")
+    last = len(split) - (split[-1] == b"")
+    for number, line in enumerate(split[:last], start=1):
+        if tabs and number == 1:
+            continue
+        fields = line.removesuffix(b"\r").split(b"\t" if tabs else b"|")
+        if tabs:
+            fields = [*fields, b""] if number < len(split) else []  # a line without an end is cut off
         try:
             line.decode()
             text = True
@@ -53,9 +68,9 @@ def test_rows_and_faults_are_those_that_plain_python_finds(lines: list[bytes], e
         return [(rows.raw(row, 0), rows.raw(row, 1)) for row in range(len(rows))]
 
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "MRRANK.RRF"
+        path = Path(folder) / "file"
         path.write_bytes(content)
-        file = SourceFile("MRRANK", (Part(path, None, False, len(content)),))
+        file = SourceFile(role, (Part(path, None, False, len(content)),))
         reported: list[int] = []
 
         class Noted(RejectedRows):
@@ -65,7 +80,7 @@ def test_rows_and_faults_are_those_that_plain_python_finds(lines: list[bytes], e
                 assert row == split[line - 1].removesuffix(b"\r")
 
         noted = Noted(skip=True, target=None)
-        scanner = RowScanner(file, ("SAB", "SUPPRESS"), work, noted, lambda *_: None, block_bytes=block)
+        scanner = RowScanner(file, columns, work, noted, lambda *_: None, block_bytes=block)
         if content:
             assert [row for found in scanner for row in found] == good
             assert reported == bad

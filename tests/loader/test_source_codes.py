@@ -144,7 +144,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> SnapshotGraph:
         ("ICD10CM:410", "suppressed", ()),
         ("ICD10CM:i21.9", "unknown", ("ICD10CM:I21.9",)),
         ("ICD10CM:I219", "unknown", ("ICD10CM:I21.9",)),
-        ("icd10cm:i219", "unknown_vocabulary", ("ICD10CM:I21.9",)),
+        ("icd10cm:i219", "unknown", ("ICD10CM:I21.9",)),  # a CURIE
         ("SNOMEDCT:22298006", "unknown_vocabulary", ("SNOMEDCT_US",)),
         ("MTH:NOCODE", "unknown_vocabulary", ("MSH",)),
         ("I21.9", "invalid", ()),

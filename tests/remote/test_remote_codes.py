@@ -40,6 +40,12 @@ def test_every_answer_is_that_of_the_snapshot(remote: RemoteGraph, graph: Snapsh
         assert remote.codes([], sabs=sabs) == graph.codes([], sabs=sabs) == []
 
 
+def test_a_concept_has_its_codes(remote: RemoteGraph, graph: SnapshotGraph) -> None:
+    (lookup,) = graph.codes(["C0006121"])
+    assert remote.concepts(["C0006121"])[0].codes == graph.concepts(["C0006121"])[0].codes == lookup.codes != ()
+    assert example_graph().concepts(["C0006121"])[0].codes == ()
+
+
 def test_a_vocabulary_without_codes_is_the_same_error(remote: RemoteGraph, graph: SnapshotGraph) -> None:
     for identifiers in (["C0006121"], []):
         with pytest.raises(InputError) as expected:
@@ -55,6 +61,7 @@ def test_codes_need_the_scope_for_names_and_a_release_with_codes(graph: Snapshot
         for address in (running.grpc, running.http):
             with pytest.raises(NotAllowed):
                 RemoteGraph.open(address).codes(["C0006121"])
+            assert RemoteGraph.open(address).concepts(["C0006121"])[0].codes == ()
     with running_service(example_graph()) as running:
         for address in (running.grpc, running.http):
             with pytest.raises(InputError, match="no codes of vocabularies"):

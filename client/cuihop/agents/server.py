@@ -37,7 +37,8 @@ _log = logging.getLogger("cuihop.agents")
 _FAULT = "a fault in cuihop; please report it"
 
 _INSTRUCTIONS = (
-    "Exact hop distances between concepts (UMLS CUIs, or identifiers of ontologies) over the is_a graph of a release. "
+    "Exact hop distances between concepts (UMLS CUIs, identifiers of ontologies, or codes as SAB:CODE) over the is_a "
+    "graph of a release. "
     "Find identifiers with search, or those of a text with annotate; do not guess them. A distance counts is_a hops. "
     "Cite release_name with every value. An answer has at most 20 rows a list; left_out counts the rest."
 )
@@ -50,7 +51,7 @@ _OUTPUT = {
         "merged": {
             "type": "object",
             "additionalProperties": {"type": "string"},
-            "description": "Retired identifiers of the request, and the successor that each was taken for.",
+            "description": "Retired identifiers of the request and codes, and the concept that each was taken for.",
         },
         "release": {"type": "string", "description": "Digest of the release (SHA-256)."},
         "release_name": {"type": "string", "description": "Name of the release."},

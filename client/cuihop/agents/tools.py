@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from cuihop.adapter_rules import concepts_named, replaced
+from cuihop.adapter_rules import concepts_named, of_code, replaced
 from cuihop.agents.arguments import (
     MOST_ROWS,
     AnnotateArguments,
@@ -35,7 +35,7 @@ from cuihop.answer_fields import (
     with_release,
 )
 from cuihop.errors import NotAllowed
-from cuihop.graph import ConceptGraph, Resolution
+from cuihop.graph import CODES_ARE_HIDDEN, ConceptGraph, Resolution
 from cuihop.identifiers import EXPECTED
 from cuihop.measures.nn_iou import concept_overlap
 from cuihop.operations.answers import (
@@ -50,10 +50,10 @@ from cuihop.operations.answers import (
 from cuihop.operations.requests import DistanceRequest
 from cuihop.remote.statuses import candidate_fields
 
-Status: TypeAlias = Literal["answered", "no_path", "unknown", "retired", "invalid"]
+Status: TypeAlias = Literal["answered", "no_path", "unknown", "retired", "several", "invalid"]
 """Kind of an answer, and of a row of ``distances``."""
 
-_FAULTS: tuple[Status, ...] = ("invalid", "retired", "unknown")
+_FAULTS: tuple[Status, ...] = ("invalid", "retired", "several", "unknown")
 """The status of an answer about several identifiers is the first of these that occurs."""
 
 
@@ -111,6 +111,8 @@ class _Identifiers:
         self._search = (lambda text, most: graph.search(text, limit=most)) if names else None
         self._resolutions = {r.requested: r for r in graph.resolve(list(dict.fromkeys(cuis)))}
         self.merged = replaced(self._resolutions.values())
+        if not names and any(r.status == "code" or of_code(r.candidates) for r in self._resolutions.values()):
+            raise NotAllowed(CODES_ARE_HIDDEN)
 
     def status(self, *cuis: str) -> Status:
         """``answered`` where all of these can be used, else the status of those that cannot."""
@@ -156,7 +158,7 @@ def _concept(graph: ConceptGraph, arguments: ConceptArguments, names: bool) -> _
         return faults
     (record,) = graph.concepts([arguments.cui])
     if not names:
-        record = replace(record, name=None, synonyms=(), definitions=())
+        record = replace(record, name=None, synonyms=(), definitions=(), codes=())
     return _Answer("answered", fields_of(record), identifiers.merged)
 
 
@@ -232,7 +234,7 @@ def _similarity(graph: ConceptGraph, arguments: SimilarityArguments, names: bool
 
 def _compare(graph: ConceptGraph, arguments: CompareArguments, names: bool) -> _Answer:
     identifiers = _Identifiers(graph, [*arguments.a, *arguments.b], names)
-    if faults := identifiers.faults(_FAULTS if arguments.unknown == "error" else ("invalid",)):
+    if faults := identifiers.faults(_FAULTS if arguments.unknown == "error" else ("invalid", "several")):
         return faults
     overlap = concept_overlap(
         arguments.a, arguments.b, graph, arguments.n, arguments.lam, arguments.direction, unknown=arguments.unknown,

@@ -11,7 +11,7 @@ from itertools import chain
 from cuihop.files.input_file import Readable, opened_input
 from cuihop.files.records import Records, RowErrors, cause_of_columns
 from cuihop.files.text_lines import counted, delimiter_of, joined, quoted
-from cuihop.identifiers import in_upper_case, looks_like_identifier
+from cuihop.identifiers import as_read, looks_like_identifier
 
 __all__ = ["ScoredPair", "ScoredPairs"]
 
@@ -177,5 +177,5 @@ def _pairs(
         score = _number(content)
         if score is None:
             raise row_error("not a score", line, 2, quoted(content) if content else "nothing", "a number")
-        cuis = [in_upper_case(row[index].strip()) for index in concepts] or ["", ""]
+        cuis = [as_read(row[index].strip()) for index in concepts] or ["", ""]
         yield ScoredPair(terms[0], terms[1], score, cuis[0], cuis[1])

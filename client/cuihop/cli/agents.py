@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from cuihop.addresses import is_remote_address
-from cuihop.cli.graph_option import GraphOptions
+from cuihop.cli.graph_option import EdgeOptions
 from cuihop.cli.option_groups import option, option_group
 from cuihop.errors import ReleaseMismatch
 from cuihop.graph import ConceptGraph
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @option_group
-class _Options(GraphOptions):
+class _Options(EdgeOptions):
     hide_names: bool = option("Leave out names, synonyms and definitions, and refuse searches by name.", default=False)
 
 
@@ -42,7 +42,7 @@ def mcp(options: _Options) -> None:
 class _Graphs:
     """The graph of the command, opened again after its release was replaced; ``names=False`` hides names."""
 
-    def __init__(self, source: GraphOptions, *, names: bool) -> None:
+    def __init__(self, source: EdgeOptions, *, names: bool) -> None:
         self._source = source
         self._names = names
         self._lock = threading.Lock()

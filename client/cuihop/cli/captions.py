@@ -18,7 +18,7 @@ from cuihop.captions.scoring import CaptionScores, score_captions, score_words_o
 from cuihop.cli.command_files import CSV, FileUse
 from cuihop.cli.compared_systems import named_files
 from cuihop.cli.evaluation_options import MEASURE_HELP, GroupOptions, IntervalOptions, ReportOptions
-from cuihop.cli.graph_option import NamesOptions, OptionalGraphOptions
+from cuihop.cli.graph_option import NamesOptions, OptionalEdgeOptions
 from cuihop.cli.nearness_options import ConstantNearnessOptions
 from cuihop.cli.option_groups import VerboseOptions, argument, file_option, measure_option, option, option_group
 from cuihop.cli.run_options import CAPTIONS, RunOptions
@@ -157,7 +157,7 @@ class _OutputOptions(VerboseOptions, ReportOptions):
 def caption_scores(
     context: typer.Context,
     inputs: _InputOptions,
-    graph: OptionalGraphOptions,
+    graph: OptionalEdgeOptions,
     near: ConstantNearnessOptions,
     models_of: ModelOptions,
     groups: GroupOptions,

@@ -51,7 +51,9 @@ class _CodesOptions(JsonOptions, AddressOptions):
     )
     file: Path | None = file_option("Table with concepts or codes: CSV, TSV, JSON Lines or Parquet; - for stdin.")
     column: str | None = file_option("Their column.", shown="the only one; code, concept, cui, identifier or id")
-    codes_of: str | None = file_option("Vocabulary of the column, if it has codes without SAB.", metavar="SAB")
+    codes_of: str | None = file_option(
+        "Vocabulary of the column, if it has codes without SAB.", "--identifiers", metavar="SAB"
+    )  # fmt: skip
     header: Header = file_option("Header in the first line of CSV: detected, present or absent.", default="auto")
     output: Path | None = option("File for the codes of --file, as CSV.", "-o", shown="standard output", mark=CSV)
 
@@ -59,7 +61,7 @@ class _CodesOptions(JsonOptions, AddressOptions):
         if bool(self.identifiers) == (self.file is not None):
             raise typer.BadParameter("give concepts or codes, or --file FILE")
         if self.file is None and (self.output or self.column or self.codes_of):
-            raise typer.BadParameter("--column, --codes-of and --output go with --file")
+            raise typer.BadParameter("--column, --identifiers and --output go with --file")
         if self.file is not None and self.json:
             raise typer.BadParameter("--json goes with identifiers; the codes of --file are CSV")
 
@@ -156,7 +158,7 @@ def _of_file(options: _CodesOptions, file: Path, graph: ConceptGraph) -> None:
     if lower:
         note(f"lower case read as upper case: {lower:,}")
     if cuis:
-        note(f"{cuis:,} look like concepts, and were read as codes of {options.codes_of}: --codes-of is for codes only")
+        note(f"{cuis:,} look like concepts, and were read as codes of {options.codes_of}, as --identifiers says")
     _note_counts(counts, without, options.sab)
     if unanswered:
         note(f"without codes: {first_few(unanswered)}")

@@ -18,6 +18,7 @@ from cuihop.cli.graph_option import (
     note_merged,
     opened_graph,
     printed_as_json,
+    read_identifiers,
 )
 from cuihop.cli.option_groups import ColumnOptions, JsonOptions, argument, option, option_group
 from cuihop.cli.output import note, print_table
@@ -108,11 +109,14 @@ def concept(options: _ConceptOptions) -> None:
     if options.file is not None:
         _name_concepts(options, options.file)
     elif options.cui is not None and options.graph is not None:
-        _show_concept(options, options.cui, opened_graph(options.graph, options.names, options.within_sab))
+        _show_concept(
+            options, options.cui, opened_graph(options.graph, options.names, options.within_sab, options.many)
+        )
 
 
 def _show_concept(options: _ConceptOptions, cui: str, graph: ConceptGraph) -> None:
     with graph as opened:
+        (cui,) = read_identifiers(opened, [cui])
         one = opened.concepts([cui])[0]
         parents = opened.ancestors(cui, hops=1)
         children = opened.descendants(cui, hops=1, limit=20)
@@ -126,6 +130,10 @@ def _show_concept(options: _ConceptOptions, cui: str, graph: ConceptGraph) -> No
             ("semantic types", "\n".join(f"{code} {name}" for code, name in one.semantic_types) or "none given"),
             ("vocabularies", ", ".join(one.sabs) or "none given"),
         ]
+        if one.codes:
+            marks = [f" ({code.mark})" if code.mark != "active" else "" for code in one.codes]
+            written = [f"{code.sab}:{code.code}{mark}" for code, mark in zip(one.codes, marks, strict=True)]
+            rows.append(("codes", "\n".join(written)))
         if one.definitions:
             rows.append(("definitions", "\n".join(f"{each.text} ({each.sab})" for each in one.definitions)))
         for title, hood in (("parents", parents), ("children", children)):
@@ -149,7 +157,7 @@ def _name_concepts(options: _ConceptOptions, file: Path) -> None:
     added = None if options.names is None else ConceptNames.read(options.names)
     resolution, named = resolved_concepts(distinct, None), dict[str, str | None](added or {})
     if options.graph is not None:
-        with opened_graph(options.graph, within_sabs=options.within_sab) as opened:
+        with opened_graph(options.graph, None, options.within_sab, options.many) as opened:
             resolution = resolved_concepts(distinct, opened, "isolated", read.place_of)
             held = sorted(set(resolution.concept.values()) - resolution.isolated)
             named |= {cui: name for cui, name in zip(held, opened.names(held), strict=True) if name is not None}
@@ -175,7 +183,7 @@ def _note_counts(named: dict[str, str | None], resolution: ResolvedConcepts, add
     """Note the number of named, unknown and retired concepts, and the first of those without a name."""
     if added is not None:
         note(added.account)
-    note_merged(resolution.merged)
+    note_merged(resolution.replaced)
     without = [cui for cui, name in named.items() if name is None]
     counts = [f"{len(named):,} distinct concepts: {len(named) - len(without):,} with a name, {len(without):,} without"]
     if resolution.unknown:

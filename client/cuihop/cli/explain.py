@@ -221,7 +221,7 @@ def _explain_sets(
 
     more = None
     if as_a_service and options.json:
-        more = {"relevance": with_release(result.release, fields_of(_relevance(result)), result.resolved.merged)}
+        more = {"relevance": with_release(result.release, fields_of(_relevance(result)), result.resolved.replaced)}
     options.write_and_print(result, varied, inputs, print_pair, print_pair_sensitivity, more)
 
 

@@ -8,11 +8,10 @@ import typer
 
 from cuihop.adapters.graph_export import HoldsSections, to_kgx, to_sssom
 from cuihop.cli.command_files import TSV, FileForm
-from cuihop.cli.graph_option import GraphOptions, SearchOptions, note_merged
+from cuihop.cli.graph_option import GraphOptions, SearchOptions, note_merged, read_identifiers
 from cuihop.cli.option_groups import JsonOptions, argument, option, option_group
 from cuihop.cli.output import print_json, print_lines
 from cuihop.errors import InputError
-from cuihop.identifiers import in_upper_case
 
 _SSSOM = FileForm("SSSOM", (".tsv",))
 
@@ -40,7 +39,7 @@ def export(options: _ExportOptions) -> None:
     with options.opened() as graph:
         cuis = None
         if options.cui is not None:
-            centre = in_upper_case(options.cui)
+            (centre,) = read_identifiers(graph, [options.cui])
             (hood,) = graph.neighbours([centre], hops=options.max_hops, direction=options.direction)
             note_merged(hood.merged)
             cuis = [hood.cui, *(near.cui for near in hood)]

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
 import typer
 
+from cuihop.adapter_rules import codes_among
 from cuihop.cli.command_files import REJECTS, TSV, FileUse
 from cuihop.cli.option_groups import JsonOptions, option, option_group
 from cuihop.cli.output import note, print_json
 from cuihop.connection import connect
-from cuihop.errors import ConceptError, InvalidCui, first_few
-from cuihop.graph import ConceptGraph, Direction
-from cuihop.graph_wrapper import GraphWithNames
-from cuihop.identifiers import in_upper_case
+from cuihop.errors import ConceptError, InputError, InvalidCui, first_few
+from cuihop.graph import ConceptGraph, Direction, Many
+from cuihop.graph_wrapper import GraphOfCodes, GraphWithNames
+from cuihop.identifiers import as_read, codes_of, written_as_code
 
 Header = Literal["auto", "yes", "no"]
 OnBadRow = Literal["error", "skip"]
 
 last_address: list[str] = []
 """Address of the graph that the command has opened last, for the concepts that an error may name."""
+
+_first_taken: dict[str, str] = {}
+"""Codes of several concepts in the arguments of the command, and the first concept of each, which was taken."""
 
 
 @option_group
@@ -50,12 +54,46 @@ class _WithinOptions:
 
 
 @option_group
-class GraphOptions(_WithinOptions, AddressOptions):
-    """The graph of a command, and the vocabularies whose edges alone count."""
+class _CodeOptions:
+    """The identifiers of a command, in its arguments and files."""
+
+    identifiers: str | None = option(
+        "Vocabulary whose codes stand in place of identifiers, in arguments and files; without it, codes are written "
+        "SAB:CODE.",
+        metavar="SAB", shown="concepts of the graph",
+    )  # fmt: skip
+    many: Many = option(
+        "A code of several concepts: an error that lists them; the first, best one; or all, in sets of concepts.",
+        default="error",
+    )  # fmt: skip
+
+    def prepare(self) -> None:
+        """Read identifiers as these options demand, until the command ends."""
+        _first_taken.clear()
+        if self.identifiers is None:
+            return
+        if not written_as_code(f"{self.identifiers}:0") or ":" in self.identifiers:
+            raise typer.BadParameter(f"--identifiers takes a vocabulary, such as SNOMEDCT_US, not {self.identifiers!r}")
+        codes_of.set(self.identifiers)
+        note(f"identifiers are read as codes of {self.identifiers}")
+
+
+@option_group
+class EdgeOptions(_WithinOptions, AddressOptions):
+    """The graph of a command that reads no identifiers, and the vocabularies whose edges alone count."""
 
     def opened(self) -> ConceptGraph:
         """Open the graph; see `opened_graph`."""
         return opened_graph(self.graph, within_sabs=self.within_sab)
+
+
+@option_group
+class GraphOptions(_CodeOptions, EdgeOptions):
+    """The graph of a command, and how its identifiers are read."""
+
+    def opened(self) -> ConceptGraph:
+        """Open the graph; see `opened_graph`."""
+        return opened_graph(self.graph, None, self.within_sab, self.many)
 
 
 @option_group
@@ -71,7 +109,7 @@ class NamedGraphOptions(NamesOptions, GraphOptions):
 
     def opened(self) -> ConceptGraph:
         """Open the graph; see `opened_graph`."""
-        return opened_graph(self.graph, self.names, self.within_sab)
+        return opened_graph(self.graph, self.names, self.within_sab, self.many)
 
 
 @option_group
@@ -85,16 +123,30 @@ class OptionalAddressOptions:
 
 
 @option_group
-class OptionalGraphOptions(_WithinOptions, OptionalAddressOptions):
+class OptionalEdgeOptions(_WithinOptions, OptionalAddressOptions):
     """The graph of a command that may have none; refuses vocabularies without a graph."""
 
     def __post_init__(self) -> None:
         if self.graph is None and self.within_sab:
             raise typer.BadParameter("--within-sab goes with --graph (or CUIHOP_GRAPH)")
 
-    def opened(self, names: Path | None = None) -> AbstractContextManager[ConceptGraph | None]:
+    def opened(self, names: Path | None = None, many: Many = "error") -> AbstractContextManager[ConceptGraph | None]:
         """Open the graph; the value is ``None`` without one."""
-        return nullcontext() if self.graph is None else opened_graph(self.graph, names, self.within_sab)
+        return nullcontext() if self.graph is None else opened_graph(self.graph, names, self.within_sab, many)
+
+
+@option_group
+class OptionalGraphOptions(_CodeOptions, OptionalEdgeOptions):
+    """The graph of a command that may have none, and how its identifiers are read."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.graph is None and (self.identifiers or self.many != "error"):
+            raise typer.BadParameter("--identifiers and --many go with --graph (or CUIHOP_GRAPH)")
+
+    def opened(self, names: Path | None = None, many: Many = "error") -> AbstractContextManager[ConceptGraph | None]:
+        """Open the graph; the value is ``None`` without one."""
+        return super().opened(names, self.many if many == "error" else many)
 
 
 @option_group
@@ -132,17 +184,26 @@ class PairsOptions(JsonOptions):
             raise typer.BadParameter("--output and --rejects go with --pairs")
 
 
-def upper_case_pair(a: str | None, b: str | None) -> tuple[str, str]:
-    """Two identifiers, CUIs in upper case, with a note about those that were not."""
-    upper = {cui: in_upper_case(cui) for cui in (str(a), str(b))}
-    note_upper_case({cui: changed for cui, changed in upper.items() if changed != cui})
-    return upper[str(a)], upper[str(b)]
+def read_identifiers(graph: ConceptGraph, texts: Iterable[str | None]) -> list[str]:
+    """Identifiers of the command line as they are read, see `as_read`, with a note about CUIs in lower case.
+
+    A code of several concepts is the first of them, if the graph resolves it so.
+    """
+    given = [str(text) for text in texts]
+    read = {text: as_read(text) for text in given}
+    note_upper_case({text: cui for text, cui in read.items() if cui == text.upper() != text})
+    if graph.many == "first" and (codes := [cui for cui in read.values() if ":" in cui]):
+        _first_taken.update((r.requested, r.cui) for r in graph.resolve(codes) if r.candidates and r.cui is not None)
+    return [_first_taken.get(read[text], read[text]) for text in given]
 
 
 def opened_graph(
-    address: str, names: Path | None = None, within_sabs: Sequence[str] | None = None
+    address: str, names: Path | None = None, within_sabs: Sequence[str] | None = None, many: Many = "error"
 ) -> ConceptGraph:  # fmt: skip
-    """Open the graph at an address; ``names`` are for concepts that have none there, ``within_sabs`` whose edges count.
+    """Open the graph at an address.
+
+    ``names`` are for concepts that have none there, ``within_sabs`` those whose edges count; ``many`` as in
+    `ConceptGraph.many`.
 
     Raises:
         InputError, SnapshotError, GraphUnavailable: see `cuihop.connection.connect` and `ConceptGraph.within`.
@@ -155,14 +216,32 @@ def opened_graph(
         added = ConceptNames.read(names)
     last_address[:] = [address]
     opened = connect(address)
-    if within_sabs:
-        try:
+    try:
+        if (sab := codes_of.get()) is not None:
+            _refuse_unknown_vocabulary(opened, sab)
+        if within_sabs:
             opened = opened.within(within_sabs)
-        except BaseException:
-            opened.close()
-            raise
+    except BaseException:
+        opened.close()
+        raise
+    if within_sabs:
         note(f"only edges that {' or '.join(sorted(set(within_sabs)))} asserts count")
+    if many != "error":
+        opened = GraphOfCodes(opened, many)
+        note(f"of a code of several concepts, {'the first counts' if many == 'first' else 'all count'}")
     return opened if added is None else GraphWithNames(opened, added)
+
+
+def _refuse_unknown_vocabulary(graph: ConceptGraph, sab: str) -> None:
+    from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
+
+    if not isinstance(graph, NeighbourDictionary):  # which holds the codes that it was made for, and no others
+        try:
+            graph.codes([], sabs=[sab])
+        except InputError as error:
+            raise InputError(
+                error.problem, column="--identifiers", found=error.found, expected=error.expected, advice=error.advice
+            ) from None
 
 
 @contextmanager
@@ -183,16 +262,19 @@ def printed_as_json(
     if options.json:
         from cuihop.answer_fields import with_release
 
-        print_json(with_release(graph.release, fields, merged))
+        print_json(with_release(graph.release, fields, {**_first_taken, **(merged or {})}))
     else:
-        note_merged(merged or {})
+        note_merged({**_first_taken, **(merged or {})})
     return options.json
 
 
 def note_merged(merged: Mapping[str, str]) -> None:
-    """Note retired identifiers and their successors."""
-    if merged:
-        note(f"retired, replaced by the concept it was merged into: {_changes(merged)}")
+    """Note retired identifiers and their successors, and codes and their concepts."""
+    codes = codes_among(merged)
+    if codes:
+        note(f"read as the concept of a code: {_changes(codes)}")
+    if retired := {old: new for old, new in merged.items() if old not in codes}:
+        note(f"retired, replaced by the concept it was merged into: {_changes(retired)}")
 
 
 def note_dropped(dropped: Collection[str]) -> None:

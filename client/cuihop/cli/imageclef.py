@@ -20,7 +20,7 @@ from cuihop.cli.evaluation_options import (
     ReportOptions,
     SystemOptions,
 )
-from cuihop.cli.graph_option import NamesOptions, OptionalGraphOptions
+from cuihop.cli.graph_option import NamesOptions, OptionalEdgeOptions
 from cuihop.cli.nearness_options import ConstantNearnessOptions
 from cuihop.cli.option_groups import (
     ColumnOptions,
@@ -88,7 +88,7 @@ class _DetectionOutputs(JsonOptions, ReportOptions):
 
 def concept_detection(
     options: _DetectionOptions,
-    graph: OptionalGraphOptions,
+    graph: OptionalEdgeOptions,
     near: ConstantNearnessOptions,
     groups: GroupOptions,
     intervals: IntervalOptions,

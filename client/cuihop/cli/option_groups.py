@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import inspect
 import typing
@@ -55,7 +56,8 @@ test_option = functools.partial(option, panel="Tests")
 def with_flat_options(command: Callable[..., None]) -> Callable[..., None]:
     """The command as Typer reads it: with the fields of its option groups as parameters of their own.
 
-    The command is called with an instance of each group. A field of another group's name is a ``ValueError``.
+    The command is called with an instance of each group, in a context of its own; what a group's ``prepare`` sets
+    there, as the vocabulary of identifiers, ends with the command. A field of another group's name is a ``ValueError``.
     """
     hints = typing.get_type_hints(command, include_extras=True)
     parameters = inspect.signature(command).parameters.values()
@@ -69,13 +71,19 @@ def with_flat_options(command: Callable[..., None]) -> Callable[..., None]:
         else:
             flat.append(each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[each.name]))
 
-    @functools.wraps(command)
-    def called(**values: Any) -> None:
+    def in_context(**values: Any) -> None:
         instances = {
             name: group(**{each.name: values.pop(each.name) for each in fields(group)})
             for name, group in groups.items()
         }
+        for instance in instances.values():
+            if hasattr(instance, "prepare"):
+                instance.prepare()
         command(**values, **instances)
+
+    @functools.wraps(command)
+    def called(**values: Any) -> None:
+        contextvars.copy_context().run(in_context, **values)
 
     called.__annotations__ = {each.name: each.annotation for each in flat}
     called.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]

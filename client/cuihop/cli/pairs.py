@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import typer
 
+from cuihop.adapter_rules import of_code
 from cuihop.answer_fields import with_release
 from cuihop.cli.graph_option import Header, PairsOptions, note_merged
 from cuihop.cli.output import console, note, print_json, progress
@@ -24,7 +25,7 @@ from cuihop.files.records import Records, RowErrors, cause_of_columns
 from cuihop.files.text_lines import counted, csv_records, decoded, joined, json_object, quoted, raw_lines
 from cuihop.files.written_files import replaced_file
 from cuihop.graph import ConceptGraph, Distances
-from cuihop.identifiers import identifier_fault, in_upper_case, looks_like_identifier
+from cuihop.identifiers import as_read, codes_of, identifier_fault, looks_like_identifier
 from cuihop.resources.arrays import UInt8, UInt64
 
 ByKeys = Callable[[UInt64], Distances | None]
@@ -126,7 +127,9 @@ def answers_of_file(
         done.header = "\t".join(rows.header)
         output.write(("\t".join((done.header, *columns.names)) + "\n").encode())
     while numbered := list(itertools.islice(rows.numbered, block)):
-        plain = None if columns.by_keys is None else _plain_answers(rows.eight_bytes(numbered), columns.by_keys)
+        plain = None
+        if columns.by_keys is not None and codes_of.get() is None:
+            plain = _plain_answers(rows.eight_bytes(numbered), columns.by_keys)
         if plain is not None:
             lines, answered = plain
             output.write(lines)
@@ -140,14 +143,15 @@ def answers_of_file(
         for index, (row, raw) in enumerate(numbered):
             try:
                 pair = pairs[index] if pairs else rows.pair(row, raw)
-                upper = in_upper_case(pair[0]), in_upper_case(pair[1])
-                if upper != pair:
-                    done.lower += (upper[0] != pair[0]) + (upper[1] != pair[1])
-                read.append((row, raw, upper))
+                identifiers = as_read(pair[0]), as_read(pair[1])
+                if identifiers != pair:
+                    done.lower += sum(r == t.upper() != t for r, t in zip(identifiers, pair, strict=True))
+                read.append((row, raw, identifiers))
             except InputError as error:
                 problems.append((row, raw, error))
-        resolved = graph.resolve(list({cui for _, _, pair in read for cui in pair}))
-        unusable = {r.requested: r.status for r in resolved if r.cui is None}
+        resolved = graph.resolve(list(dict.fromkeys(cui for _, _, pair in read for cui in pair)))
+        unusable = {r.requested: r for r in resolved if r.cui is None}
+        concept_of = {r.requested: r.cui for r in resolved if r.status == "code" and r.cui is not None}
         usable = [] if unusable else [pair for _, _, pair in read]
         for row, raw, pair in read if unusable else ():
             column = next((column for column, cui in enumerate(pair) if cui in unusable), None)
@@ -156,8 +160,11 @@ def answers_of_file(
                 continue
             cui = pair[column]
             form = identifier_fault(cui, graph.release.identifiers)
+            fault = unusable[cui]
+            concepts = ", ".join(cui for _, cui in fault.candidates) if of_code(fault.candidates) else ""
             problem = rows.problem(
-                _STATUS[unusable[cui]] if form is None else form.problem, row, column, quoted(cui),
+                _STATUS[fault.status] if form is None else form.problem, row, column,
+                f"{quoted(cui)} ({concepts})" if concepts else quoted(cui),
                 f"a concept of release {graph.release.name}", "--on-bad-row skip answers the others",
             )  # fmt: skip
             problems.append((row, raw, problem))
@@ -165,12 +172,12 @@ def answers_of_file(
             if rejects is None:
                 raise problem
             rejects.write(f"{row}\t{problem.problem}: {problem.found}\t".encode() + raw + b"\n")
-        answer = columns.answers(usable)
+        answer = columns.answers([(concept_of.get(a, a), concept_of.get(b, b)) for a, b in usable])
         output.write("".join(f"{a}\t{b}\t{t}\n" for (a, b), t in zip(usable, answer.texts, strict=True)).encode())
         done.pairs += len(usable)
         done.answered += answer.answered
         done.rejected += len(problems)
-        done.merged.update(answer.merged)
+        done.merged.update({**concept_of, **answer.merged})
         progress(sum(len(raw) + 1 for _, raw in numbered))
     return done
 
@@ -194,6 +201,7 @@ def _plain_answers(identifiers: UInt8 | None, by_keys: ByKeys) -> tuple[bytes, i
 _STATUS = {
     "unknown": "unknown concept",
     "retired": "retired concept without an exact successor",
+    "several": "code of several concepts",
     "invalid": "not an identifier",
 }
 
@@ -313,7 +321,7 @@ def _is_header(fields: Sequence[str], graph: ConceptGraph) -> bool:
         return False
     if any(fault is not None and fault.problem != "not an identifier" for fault in map(identifier_fault, fields)):
         return False  # a list, or identifiers with another separator
-    return all(r.status in {"unknown", "invalid"} for r in graph.resolve(fields))
+    return all(r.status in {"unknown", "invalid"} for r in graph.resolve([as_read(field) for field in fields]))
 
 
 def rejected_rows(options: PairsOptions, output: Path | None, option: str = "--output") -> Path | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from cuihop.adapter_rules import replaced
 from cuihop.cli.command_files import DICTIONARY
 from cuihop.cli.graph_option import (
     DirectionOptions,
@@ -17,7 +18,7 @@ from cuihop.cli.graph_option import (
     PairsOptions,
     SearchOptions,
     printed_as_json,
-    upper_case_pair,
+    read_identifiers,
 )
 from cuihop.cli.option_groups import ColumnOptions, JsonOptions, argument, option, option_group
 from cuihop.cli.output import console, hops_text, note, print_json, print_table
@@ -106,7 +107,7 @@ def distance(options: _DistanceOptions) -> None:
             columns = PairColumns(["hops"], answers, by_keys)
             print_answers_of_file(opened, options, columns, ("reached", "no_path"))
             return
-        a, b = upper_case_pair(options.a, options.b)
+        a, b = read_identifiers(opened, (options.a, options.b))
         answer = opened.distances([(a, b)], direction=direction, max_hops=max_hops)
         fields = {}
         if options.json:
@@ -128,8 +129,9 @@ def path(options: _PathOptions) -> None:
     from cuihop.operations.answers import PathAnswer
     from cuihop.operations.requests import DistanceRequest
 
-    a, b, direction, max_hops = options.a, options.b, options.direction, options.max_hops
+    direction, max_hops = options.direction, options.max_hops
     with options.opened() as opened:
+        a, b = read_identifiers(opened, (options.a, options.b))
         shortest = opened.path(a, b, direction=direction, max_hops=max_hops, which=options.which)
         names = opened.names(() if shortest is None else shortest.cuis)
         fields = fields_of(PathAnswer.of((shortest, names), DistanceRequest(a, b, direction, max_hops)))
@@ -185,6 +187,7 @@ def _show_neighbourhood(cui: str, options: _ListOptions, hops: int | None, direc
     from cuihop.operations.answers import NeighbourhoodAnswer
 
     with options.opened() as opened:
+        (cui,) = read_identifiers(opened, [cui])
         hood: Neighbourhood = opened.neighbours([cui], hops=hops, direction=direction, limit=options.limit)[0]
         names = opened.names([n.cui for n in hood])
         fields = fields_of(NeighbourhoodAnswer.of_first([hood]))
@@ -208,6 +211,7 @@ def _show_common_ancestors(cuis: Sequence[str], options: _ListOptions) -> None:
     """The concepts above all; by the sum of the distances, then by identifier."""
     limit = options.limit
     with options.opened() as opened:
+        cuis = read_identifiers(opened, cuis)
         shared = opened.common_ancestors(cuis[0], cuis[1])
         hops = {each.cui: [each.hops_a, each.hops_b] for each in shared}
         for cui in cuis[2:]:
@@ -215,7 +219,7 @@ def _show_common_ancestors(cuis: Sequence[str], options: _ListOptions) -> None:
             hops = {each: [*from_each, others[each]] for each, from_each in hops.items() if each in others}
         ranked = sorted(hops, key=lambda cui: (sum(hops[cui]), cui))
         names = opened.names(ranked[:limit])
-        merged = {r.requested: r.cui for r in opened.resolve(cuis) if r.status == "merged" and r.cui}
+        merged = replaced(opened.resolve(cuis))
         fields = {
             "concepts": list(cuis), "total": len(ranked), "truncated": len(ranked) > limit,
             "common_ancestors": [

@@ -33,7 +33,7 @@ def print_pair(result: Explanation, verbose: bool = False) -> None:
     from rich.tree import Tree
 
     note_upper_case(result.resolved.upper_case)
-    note_merged(result.resolved.merged)
+    note_merged(result.resolved.replaced)
     note_dropped(result.resolved.dropped)
     screen = console()
     title_a, title_b = result.titles
@@ -139,7 +139,7 @@ def _show_grid(
 
 def print_query(result: QueryExplanation, verbose: bool = False) -> None:
     """Print both images side by side, their ranks, and the cost of their order; with ``verbose``, the first K ranks."""
-    note_merged({**result.pair_above.resolved.merged, **result.pair_below.resolved.merged})
+    note_merged({**result.pair_above.resolved.replaced, **result.pair_below.resolved.replaced})
     note_dropped(result.pair_above.resolved.dropped | result.pair_below.resolved.dropped)
     screen = console()
     screen.print(_verdict(result))

@@ -10,16 +10,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from cuihop.adapter_rules import replaced
 from cuihop.answer_fields import fields_of
 from cuihop.cli.concepts import distinct_concepts
 from cuihop.cli.graph_option import PairsOptions
 from cuihop.cli.output import note, print_table
 from cuihop.cli.pairs import PairAnswers, PairColumns, PairsDone, answers_of_file, note_rows, rejected_rows
 from cuihop.collection.concept_tables import read_concept_file
+from cuihop.errors import InvalidCui
 from cuihop.files.written_files import replaced_file
-from cuihop.graph import Resolution
+from cuihop.graph import Resolution, expected_identifiers
 from cuihop.identifiers import in_upper_case
-from cuihop.measures.resolution import resolved_concepts
 from cuihop.notebooks.table import Table
 from cuihop.snapshot.graph import SnapshotGraph
 from cuihop.snapshot.release_difference import CHANGES, ConceptChange, concept_changes
@@ -95,9 +96,12 @@ def changed_concepts(
 ) -> ConceptChanges:  # fmt: skip
     """Changes of the concepts of a file, whose columns have these names."""
     read = read_concept_file(file, **columns)
-    distinct = distinct_concepts(read)
-    resolved_concepts(distinct, old if old.release.identifiers == "any" else new, "isolated", read.place_of)
-    changes = concept_changes(old, new, sorted({*map(in_upper_case, distinct)}))
+    identifiers = sorted({*map(in_upper_case, distinct_concepts(read))})
+    sides = zip(old.resolve(identifiers), new.resolve(identifiers), strict=True)
+    if faulty := [before.requested for before, after in sides if before.status == after.status == "invalid"]:
+        expected = expected_identifiers(new.release, faulty)
+        raise InvalidCui(faulty, expected=expected, where=read.place_of(faulty[0]))
+    changes = concept_changes(old, new, identifiers)
     names = dict[str, str | None]()
     for graph, held in ((old, [each.old for each in changes]), (new, [each.new for each in changes])):
         current = sorted({cui for cui in held if cui is not None} - names.keys())
@@ -115,8 +119,13 @@ class _EitherRelease(SnapshotGraph):
         self._release = replace(new.release, name=f"{old.release.name} or {new.release.name}")
 
     def _resolve(self, cuis: Sequence[str]) -> list[Resolution]:
-        answers = zip(self._old.resolve(cuis), super()._resolve(cuis), strict=True)
-        return [after if before.cui is None else before for before, after in answers]
+        answers = []
+        for before, after in zip(self._old.resolve(cuis), super()._resolve(cuis), strict=True):
+            several = next((each for each in (before, after) if each.status == "several"), None)
+            answer = several or (after if before.cui is None else before)
+            # a code stays one: each release has its own concept of it
+            answers.append(Resolution(answer.requested, "current", answer.requested) if answer.cui else answer)
+        return answers
 
 
 @dataclass(eq=False)
@@ -168,12 +177,12 @@ class PairChanges:
 
 
 def _hops(graph: SnapshotGraph, pairs: Sequence[tuple[str, str]]) -> tuple[list[int | None], dict[str, str]]:
-    """The hops of each pair, and the retired identifiers that were replaced."""
-    answers = {each.requested: each.cui for each in graph.resolve(list({cui for pair in pairs for cui in pair}))}
-    usable = [answers[a] is not None and answers[b] is not None for a, b in pairs]
-    distances = graph.distances([pair for pair, both in zip(pairs, usable, strict=True) if both])
-    hops = iter(distances)
-    return [next(hops) if both else _ABSENT for both in usable], dict(distances.merged)
+    """The hops of each pair, and the concepts that other identifiers stand for."""
+    resolutions = graph.resolve(list({cui for pair in pairs for cui in pair}))
+    concept = {each.requested: each.cui for each in resolutions if each.cui is not None}
+    held = [(concept[a], concept[b]) for a, b in pairs if a in concept and b in concept]
+    hops = iter(graph.distances(held))
+    return [next(hops) if a in concept and b in concept else _ABSENT for a, b in pairs], replaced(resolutions)
 
 
 def _pair_change(old: int | None, new: int | None) -> str:

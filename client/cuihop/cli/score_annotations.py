@@ -12,7 +12,7 @@ from cuihop.annotated_texts.score_tables import score_table, scores_of
 from cuihop.annotated_texts.scoring import TextCollection, score_annotations
 from cuihop.cli.command_files import CSV, FileUse
 from cuihop.cli.evaluation_options import IntervalOptions, TablesOptions
-from cuihop.cli.graph_option import NamesOptions, OptionalGraphOptions
+from cuihop.cli.graph_option import NamesOptions, OptionalEdgeOptions
 from cuihop.cli.nearness_options import ConstantNearnessOptions
 from cuihop.cli.option_groups import JsonOptions, argument, file_option, measure_option, option, option_group
 from cuihop.cli.output import note
@@ -47,7 +47,7 @@ class _OutputOptions(JsonOptions, TablesOptions):
 
 def score_annotated_texts(
     options: _Options,
-    graph: OptionalGraphOptions,
+    graph: OptionalEdgeOptions,
     near: ConstantNearnessOptions,
     intervals: IntervalOptions,
     outputs: _OutputOptions,

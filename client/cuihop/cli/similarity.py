@@ -9,13 +9,20 @@ import typer
 
 from cuihop.answer_fields import set_similarity_fields, similarity_fields
 from cuihop.cli.all_similarities import SIMILARITIES, AllOptions, Content, ContentOptions, all_similarities
-from cuihop.cli.graph_option import NamedGraphOptions, PairsOptions, note_upper_case, printed_as_json, upper_case_pair
+from cuihop.cli.graph_option import (
+    NamedGraphOptions,
+    PairsOptions,
+    note_upper_case,
+    printed_as_json,
+    read_identifiers,
+)
 from cuihop.cli.option_groups import argument, option, option_group
 from cuihop.cli.output import console, hops_text, print_table
 from cuihop.cli.pairs import PairAnswers, PairColumns, print_answers_of_file
 from cuihop.graph import ConceptGraph, Release
 from cuihop.graph_wrapper import names_of
-from cuihop.identifiers import concept_set, in_upper_case
+from cuihop.identifiers import concept_set
+from cuihop.measures.resolution import resolved_concepts
 from cuihop.notebooks.table import Table
 from cuihop.similarity.hierarchy import CommonSubsumer, HierarchyFacts, PairSimilarity, Placement
 from cuihop.similarity.options import (
@@ -81,7 +88,7 @@ def _columns(pair: PairSimilarity, measures: Sequence[SimilarityMeasure]) -> str
 
 
 def _of_pair(graph: ConceptGraph, options: _Options, measures: Sequence[SimilarityMeasure], content: Content) -> None:
-    a, b = upper_case_pair(options.a, options.b)
+    a, b = read_identifiers(graph, (options.a, options.b))
     pair, facts = graph.hierarchy.pair(a, b, ic=content.ic, counts=content.counts), graph.hierarchy.facts()
     subsumers = [*pair.lowest, pair.deepest, pair.nearest, pair.most_informative]
     cuis = list(dict.fromkeys(cui for cui in (pair.a.cui, pair.b.cui, *(each.cui for each in subsumers)) if cui))
@@ -97,8 +104,11 @@ def _of_pair(graph: ConceptGraph, options: _Options, measures: Sequence[Similari
 
 def _of_sets(graph: ConceptGraph, options: _Options, measures: Sequence[SimilarityMeasure], content: Content) -> None:
     hierarchy, sets = graph.hierarchy, (concept_set(str(options.a)), concept_set(str(options.b)))
-    upper = {cui: in_upper_case(cui) for cui in sorted(sets[0] | sets[1]) if cui != in_upper_case(cui)}
-    first, second = ({upper.get(cui, cui) for cui in concepts} for concepts in sets)
+    resolution = resolved_concepts(sets[0] | sets[1], graph)
+    read = resolution.upper_case
+    first, second = (
+        {cui for text in concepts for cui in resolution.codes.get(text, (read.get(text, text),))} for concepts in sets
+    )
     values: dict[SimilarityMeasure, float | None] = {}
     merged: Mapping[str, str] = {}
     for m in measures:
@@ -106,9 +116,9 @@ def _of_sets(graph: ConceptGraph, options: _Options, measures: Sequence[Similari
         values[m], merged = answer[0], answer.merged
     facts = hierarchy.facts()
     if not options.json:
-        note_upper_case(upper)
+        note_upper_case(resolution.upper_case)
     fields = set_similarity_fields(first, second, values, content.ic, facts)
-    if printed_as_json(options, graph, fields, merged):
+    if printed_as_json(options, graph, fields, {**resolution.replaced, **merged}):
         return
     _print_values(measures, values)
     console().print(

@@ -15,7 +15,7 @@ from cuihop.files.arrow_tables import ArrowTable
 from cuihop.files.input_file import InputFile
 from cuihop.files.records import Records, RowErrors
 from cuihop.files.text_lines import COLUMN_NAMES, decoded_lines, delimiter_of, first_line, joined, quoted
-from cuihop.identifiers import identifier_fault, in_upper_case, looks_like_identifier
+from cuihop.identifiers import as_read, identifier_fault, looks_like_identifier
 
 EXPECTED_CONCEPTS = "two columns separated by a comma: image and concepts, the concepts separated by ';'"
 IMAGE_NAMES = tuple(dict.fromkeys(("image_id", "id", "image", *COLUMN_NAMES["document"], *COLUMN_NAMES["query"])))
@@ -41,8 +41,8 @@ class Identifiers(dict[str, str]):
         plain = written.strip()
         if identifier_fault(plain) is not None:
             raise KeyError(plain)
-        self[written] = read = in_upper_case(plain)
-        if read != plain:
+        self[written] = read = as_read(plain)
+        if read == plain.upper() != plain:
             self.lower.add(written)
         return read
 

@@ -15,7 +15,7 @@ from cuihop.files.input_file import Readable, opened_input
 from cuihop.files.records import Records
 from cuihop.files.text_lines import DELIMITERS, counted, decoded_lines, first_line, joined, quoted
 from cuihop.graph import ConceptGraph
-from cuihop.identifiers import identifier_fault, in_upper_case, looks_like_identifier
+from cuihop.identifiers import as_read, identifier_fault, looks_like_identifier
 from cuihop.measures.resolution import resolved_concepts
 
 __all__ = ["ConceptCounts", "ConceptList", "ConceptNames", "ConceptSynonyms", "read_concept_file"]
@@ -269,8 +269,8 @@ def _listed(lines: Iterator[str], source: str) -> ConceptList:
                 problem.problem, file=source, line=line, found=quoted(written), expected=problem.expected,
                 advice="A line without a comma, tab or semicolon is one identifier.",
             )  # fmt: skip
-        concept = in_upper_case(written)
-        lower += concept != written
+        concept = as_read(written)
+        lower += concept == written.upper() != written
         concepts.append(concept)
         rows.append(line)
     if not concepts:

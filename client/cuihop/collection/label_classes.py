@@ -12,7 +12,7 @@ from cuihop.files.input_file import InputFile, Readable, opened_input
 from cuihop.files.records import Records, cause_of_columns
 from cuihop.files.text_lines import counted, joined, quoted
 from cuihop.graph import ConceptGraph
-from cuihop.identifiers import concept_set, identifier_fault, in_upper_case, looks_like_identifier
+from cuihop.identifiers import as_read, concept_set, identifier_fault, looks_like_identifier
 from cuihop.measures.resolution import ResolvedConcepts, Unknown, resolved_concepts
 
 __all__ = ["LabelClasses", "classes_of_images"]
@@ -93,7 +93,7 @@ class LabelClasses:
             return cls.read(classes)
         if not isinstance(classes, Mapping) or not classes:
             raise InputError("not classes of a label", found=type(classes).__name__, expected="class → its concepts")
-        checked = {name: tuple(sorted(map(in_upper_case, concept_set(listed)))) for name, listed in classes.items()}
+        checked = {name: tuple(sorted(map(as_read, concept_set(listed)))) for name, listed in classes.items()}
         for name, concepts in checked.items():
             if not isinstance(name, str) or not name or ";" in name:
                 raise InputError("not the name of a class", found=quoted(str(name)), expected="a text without ';'")
@@ -156,7 +156,7 @@ def classes_of_images(
         identifiers, graph, unknown, lambda concept: next(filter(None, (source(concept) for source in sources)), None)
     )
     of_labels = {name: classes.resolved(graph, unknown) for name, classes in labels.items()}
-    held = set(of_images.concept.values()).union(*(resolved.concept.values() for resolved in of_labels.values()))
+    held = of_images.all_concepts.union(*(resolved.all_concepts for resolved in of_labels.values()))
     isolated = of_images.isolated.union(*(resolved.isolated for resolved in of_labels.values()))
     above = _at_or_above(sorted(held - isolated), graph)
     columns: dict[str, dict[str, str]] = {}

@@ -36,6 +36,8 @@ class EvaluationCounts:
         identifiers: distinct identifiers; occurrences: each counted in every image that has it.
         unknown, retired: identifiers that became isolated concepts, or were dropped: not in the graph; retired without
             an exact successor in it.
+        unknown_codes: codes of vocabularies that the release does not hold; they are not among ``unknown``.
+        codes: codes that were read as concepts; concepts_of_codes: those of each, several separated by semicolons.
         emptied: images that had concepts, and lost all because the graph holds none of them and they were dropped.
         merged: retired identifiers that were replaced by their successors; successors: each with its own.
         repeated: number of repetitions of a concept in the list of an image.
@@ -71,6 +73,9 @@ class EvaluationCounts:
     unlabelled: Mapping[str, int] = field(default_factory=dict)
     judged_elsewhere: int = 0
     emptied: int = 0
+    unknown_codes: IdentifierCount = field(default_factory=IdentifierCount)
+    codes: IdentifierCount = field(default_factory=IdentifierCount)
+    concepts_of_codes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +143,25 @@ def account_by_concepts(
     if parameters["unknown"] == "drop" and release is not None and counts.identifiers:
         yield _coverage(counts)
     treated = treated_text(parameters["unknown"]).removeprefix("are ")
-    outside = counts.unknown.occurrences + counts.retired.occurrences
-    for kind, meaning in ((counts.unknown, "not in the graph"), (counts.retired, "retired without an exact successor")):
+    kinds = (
+        (counts.unknown, "not in the graph"),
+        (counts.unknown_codes, "codes that the release does not hold"),
+        (counts.retired, "retired without an exact successor"),
+    )
+    outside = sum(kind.occurrences for kind, _ in kinds)
+    for kind, meaning in kinds:
         if kind.distinct and not (brief and outside > MANY_UNKNOWN * counts.occurrences):
             yield f"{_share(kind.distinct, kind.occurrences, counts)}: {meaning}; {treated}"
     if counts.merged.distinct and not brief:
         listed = first_few([f"{old} → {new}" for old, new in counts.successors.items()])
         share = _share(counts.merged.distinct, counts.merged.occurrences, counts)
         yield f"{share}: retired, replaced by their successors ({listed})"
+    if counts.codes.distinct and not brief:
+        several = sum(";" in concepts for concepts in counts.concepts_of_codes.values())
+        of_several = f", {counted(several, 'code')} of several concepts as all of them" if several else ""
+        listed = first_few([f"{code} → {concepts}" for code, concepts in counts.concepts_of_codes.items()])
+        share = _share(counts.codes.distinct, counts.codes.occurrences, counts)
+        yield f"{share}: codes, read as their concepts{of_several} ({listed})"
     if counts.empty_queries or counts.empty_corpus:
         yield (
             f"{counts.empty_queries:,} of {counts.queries:,} queries and {counts.empty_corpus:,} of "
@@ -170,7 +186,7 @@ def account_by_concepts(
 
 def _coverage(counts: EvaluationCounts) -> str:
     """The share of identifiers that the graph holds, where the others are left out."""
-    outside = (counts.unknown, counts.retired)
+    outside = (counts.unknown, counts.unknown_codes, counts.retired)
     held = counts.identifiers - sum(kind.distinct for kind in outside)
     occurrences = counts.occurrences - sum(kind.occurrences for kind in outside)
     return f"the graph holds {_share(held, occurrences, counts)}; {counted(counts.emptied, 'image')} lost all concepts"

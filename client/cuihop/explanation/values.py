@@ -192,7 +192,7 @@ class ExplainedPair:
             "nn_iou": self.nn_iou,
             "arithmetic": self.arithmetic,
             "concepts": [plain(asdict(concept)) for concept in self.concepts],
-            "merged": dict(self.resolved.merged),
+            "merged": dict(self.resolved.replaced),
             "unknown": list(self.resolved.unknown),
             "retired": list(self.resolved.retired),
             "upper_case": dict(self.resolved.upper_case),

@@ -21,7 +21,7 @@ from cuihop.files.text_lines import (
     json_rows,
     quoted,
 )
-from cuihop.identifiers import identifier_fault, in_upper_case, looks_like_identifier
+from cuihop.identifiers import as_read, identifier_fault, looks_like_identifier
 
 Unit: TypeAlias = Literal["line", "row"]
 
@@ -67,7 +67,7 @@ class RowErrors:
         """
         if (problem := identifier_fault(text)) is not None:
             raise self(problem.problem, row, column, quoted(text), problem.expected, hint)
-        return in_upper_case(text)
+        return as_read(text)
 
 
 @dataclass(frozen=True, eq=False)

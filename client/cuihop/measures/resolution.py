@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from cuihop.errors import InputError, InvalidCui, ManyUnknownConcepts, checked_choice
 from cuihop.files.text_lines import counted
-from cuihop.graph import ConceptGraph, resolved
-from cuihop.identifiers import EXPECTED, IdentifierFault, identifier_fault, in_upper_case
+from cuihop.graph import ConceptGraph, expected_identifiers, resolved
+from cuihop.identifiers import EXPECTED, IdentifierFault, identifier_fault, in_upper_case, written_as_code
 
 Unknown: TypeAlias = Literal["error", "isolated", "drop"]
 """Treatment of well-formed identifiers that the graph does not hold: refuse them; keep each as an isolated concept, a
@@ -26,11 +26,12 @@ class ResolvedConcepts:
     """The concept of each identifier.
 
     Attributes:
-        concept: identifier → its concept. An isolated concept is represented by its identifier; a dropped identifier
-            has none.
+        concept: identifier → its concept; the first, of a code of several. An isolated concept is represented by its
+            identifier; a dropped identifier has none.
         merged: retired identifier → the successor used in its place.
-        unknown: well-formed identifiers that the graph does not hold; ascending.
-        retired: retired without an exact successor in the graph; ascending.
+        codes: code → its concepts: one, or all of several if the graph resolves codes so.
+        unknown: well-formed identifiers that the graph does not hold; ascending. unknown_codes: those that are codes.
+        retired: retired without an exact successor in the graph, or codes without an active atom; ascending.
         upper_case: identifier in lower case → the same in upper case.
     """
 
@@ -40,6 +41,18 @@ class ResolvedConcepts:
     retired: tuple[str, ...] = ()
     upper_case: Mapping[str, str] = field(default_factory=dict)
     treatment: Unknown = "error"
+    codes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unknown_codes: tuple[str, ...] = ()
+
+    @property
+    def replaced(self) -> dict[str, str]:
+        """Retired identifier → its successor; code → its concepts, separated by semicolons."""
+        return {**self.merged, **{code: ";".join(concepts) for code, concepts in self.codes.items()}}
+
+    @property
+    def all_concepts(self) -> frozenset[str]:
+        """The concepts of all identifiers."""
+        return frozenset(self.concept.values()).union(*self.codes.values())
 
     @property
     def outside(self) -> frozenset[str]:
@@ -60,6 +73,10 @@ class ResolvedConcepts:
         """The set of the identifiers' concepts; two that were merged into one count once, dropped ones do not."""
         if self.treatment == "drop":
             identifiers = [identifier for identifier in identifiers if identifier in self.concept]
+        if self.codes:
+            identifiers = tuple(identifiers)
+            of_codes = (self.codes[identifier] for identifier in identifiers if identifier in self.codes)
+            return frozenset(map(self.concept.__getitem__, identifiers)).union(*of_codes)
         return frozenset(map(self.concept.__getitem__, identifiers))
 
 
@@ -87,7 +104,7 @@ def resolved_concepts(
 
     Raises:
         InvalidCui: some are malformed. ConceptRetired, ConceptNotFound: some cannot be used, and ``unknown`` is
-            ``error``.
+            ``error``. AmbiguousCode: some are codes of several concepts, and `ConceptGraph.many` does not say ``all``.
     """
     checked_unknown(unknown)
     distinct = sorted(set(identifiers))
@@ -102,22 +119,33 @@ def resolved_concepts(
     if graph is None:
         return ResolvedConcepts(upper, upper_case=folded)
     answers = graph.resolve(sorted(set(upper.values())) if folded else distinct)
-    if unknown == "error":
-        resolved(answers, graph.release)
+    if invalid := [r.requested for r in answers if r.status == "invalid"]:
+        raise InvalidCui(invalid, expected=expected_identifiers(graph.release, invalid), where=where(invalid[0]))
+    if graph.many == "all":
+        answers = [replace(r, cui=r.candidates[0][1]) if r.status == "several" else r for r in answers]
+    usable = answers if unknown == "error" else [r for r in answers if r.status == "several"]
+    resolved(usable, graph.release)
     taken_for = {
         r.requested: r.requested if r.cui is None else r.cui
         for r in answers
         if r.cui is not None or unknown == "isolated"
     }
+    outside = tuple(r.requested for r in answers if r.status == "unknown")
     return ResolvedConcepts(
         concept={identifier: taken_for[cui] for identifier, cui in upper.items() if cui in taken_for}
         if folded
         else taken_for,
         merged={r.requested: r.cui for r in answers if r.status == "merged" and r.cui is not None},
-        unknown=tuple(r.requested for r in answers if r.status == "unknown"),
+        unknown=outside,
+        unknown_codes=tuple(filter(written_as_code, outside)) if kind == "cui" else (),
         retired=tuple(r.requested for r in answers if r.status == "retired"),
         upper_case=folded,
         treatment=unknown,
+        codes={
+            r.requested: tuple(cui for _, cui in r.candidates) if r.status == "several" else (r.cui,)
+            for r in answers
+            if r.status in ("code", "several") and r.cui is not None
+        },
     )
 
 

@@ -22,6 +22,7 @@ from cuihop.adapter_rules import (
     checked_sabs,
     fewer_paths,
     name_within,
+    other_forms,
     vertical_path,
     with_identifier,
 )
@@ -232,7 +233,9 @@ class Neo4jGraph(ConceptGraph):
         """The resolutions of identifiers that the release does not hold."""
         statements: dict[str, list[tuple[str, str]]] = {}
         held: dict[str, int] = {}
-        pending = [cui for cui in cuis if is_identifier(cui, self._release.identifiers)]
+        forms = [form for cui in cuis for form in other_forms(cui)]
+        held.update(self._numbers(forms))
+        pending = [cui for cui in (*cuis, *forms) if is_identifier(cui, self._release.identifiers) and cui not in held]
         for _ in range(LONGEST_CHAIN):
             if not pending:
                 break

@@ -149,7 +149,7 @@ def _error(kind: type[errors.CuihopError], message: str, problem: Problem) -> er
     if isinstance(error, errors.ConceptError):
         error.cuis = tuple(fault.cui for fault in problem.faults)
         named = {fault.cui: tuple((c.relation, c.cui, c.name) for c in fault.candidates) for fault in problem.faults}
-        if isinstance(error, errors.ConceptRetired):
+        if isinstance(error, errors.ConceptRetired | errors.AmbiguousCode):
             error.candidates = {cui: tuple(c[:2] for c in concepts) for cui, concepts in named.items()}
         elif any(named.values()):
             error.named = {cui: concepts for cui, concepts in named.items() if concepts}

@@ -32,7 +32,7 @@ from cuihop.graph import (
     ShortestPaths,
     resolved,
 )
-from cuihop.identifiers import EXPECTED, is_identifier
+from cuihop.identifiers import EXPECTED, is_identifier, written_as_code
 from cuihop.operations.answers import CodesAnswer, PathsAnswer, SearchAnswer
 from cuihop.operations.requests import (
     AnnotateRequest,
@@ -283,7 +283,7 @@ class RemoteGraph(ConceptGraph):
         if self._unrestricted is not None:
             return self._unrestricted.resolve(cuis)
         kind = service.release.identifiers
-        possible = [cui for cui in dict.fromkeys(cuis) if is_identifier(cui, kind)]
+        possible = [cui for cui in dict.fromkeys(cuis) if is_identifier(cui, kind) or written_as_code(cui)]
         size = within_limit(_IDENTIFIERS_A_BLOCK, service.limits.concepts)
         questions = [ResolutionsRequest(possible[block]) for block in slices(possible, size)]
         blocks, _ = self.send_blocks(service, RESOLUTIONS, possible, questions)
@@ -293,7 +293,7 @@ class RemoteGraph(ConceptGraph):
     def check_identifiers(self, service: ServiceInfo, cuis: Sequence[str]) -> None:
         """Refuse texts that cannot be identifiers, before anything is sent."""
         kind = service.release.identifiers
-        if invalid := [cui for cui in dict.fromkeys(cuis) if not is_identifier(cui, kind)]:
+        if invalid := [cui for cui in dict.fromkeys(cuis) if not (is_identifier(cui, kind) or written_as_code(cui))]:
             raise InvalidCui(invalid, expected=EXPECTED[kind])
 
     # Distances and paths

@@ -33,6 +33,7 @@ STATUSES: tuple[Status, ...] = (
     Status(errors.InvalidCui, "INVALID_CUI", 400, "INVALID_ARGUMENT"),
     Status(errors.ConceptNotFound, "CONCEPT_NOT_FOUND", 404, "NOT_FOUND"),
     Status(errors.ConceptRetired, "CONCEPT_RETIRED", 410, "FAILED_PRECONDITION"),
+    Status(errors.AmbiguousCode, "AMBIGUOUS_CODE", 400, "INVALID_ARGUMENT"),
     Status(errors.InputError, "INVALID_INPUT", 400, "INVALID_ARGUMENT"),
     Status(errors.RateLimited, "RATE_LIMITED", 429, "RESOURCE_EXHAUSTED", retry=True),
     Status(errors.LimitExceeded, "LIMIT_EXCEEDED", 413, "RESOURCE_EXHAUSTED"),
@@ -47,6 +48,7 @@ STATUSES: tuple[Status, ...] = (
 )
 """From the narrowest type to the widest: the first row that fits counts."""
 
+_FAULTS = {errors.InvalidCui: "invalid", errors.ConceptRetired: "retired", errors.AmbiguousCode: "several"}
 _CANDIDATE = ("relation", "cui", "name")
 _BY_REASON = {status.reason: status for status in STATUSES}
 
@@ -83,10 +85,10 @@ def candidate_fields(candidates: Iterable[Sequence[str]]) -> list[dict[str, str]
 
 def faults_of(error: errors.ConceptError) -> Iterator[dict[str, Any]]:
     """Each identifier at fault with its status, and its candidates: relation and concept; of a name, also its name."""
-    retired = error.candidates if isinstance(error, errors.ConceptRetired) else None
-    status = "invalid" if isinstance(error, errors.InvalidCui) else "unknown" if retired is None else "retired"
+    status = next((status for kind, status in _FAULTS.items() if isinstance(error, kind)), "unknown")
+    own = error.candidates if isinstance(error, errors.ConceptRetired | errors.AmbiguousCode) else {}
     for cui in error.cuis:
-        yield {"cui": cui, "status": status, "candidates": (retired or {}).get(cui, ()) or error.named.get(cui, ())}
+        yield {"cui": cui, "status": status, "candidates": own.get(cui, ()) or error.named.get(cui, ())}
 
 
 def error_type(reason: str) -> type[errors.CuihopError]:

@@ -6,6 +6,7 @@ import functools
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path as FilePath
 from threading import Lock
@@ -13,7 +14,15 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from cuihop.adapter_rules import SEARCHES, absent_resolution, checked_sabs, fewer_paths, vertical_path, with_identifier
+from cuihop.adapter_rules import (
+    SEARCHES,
+    absent_resolution,
+    checked_sabs,
+    fewer_paths,
+    other_forms,
+    vertical_path,
+    with_identifier,
+)
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import InputError, ReleaseMismatch, SnapshotError
@@ -291,25 +300,32 @@ class SnapshotGraph(ConceptGraph):
 
     @_steady
     def _resolve(self, cuis: Sequence[str]) -> list[Resolution]:
+        positions = self._cuis.positions(cuis).tolist()
+        absent = {cui: None for cui, position in zip(cuis, positions, strict=True) if position < 0}
+        resolutions = dict(zip(absent, self._absent(list(absent)), strict=True))
         return [
-            Resolution(cui, "current", cui) if position >= 0 else self._absent(cui)
-            for cui, position in zip(cuis, self._cuis.positions(cuis).tolist(), strict=True)
+            Resolution(cui, "current", cui) if position >= 0 else resolutions[cui]
+            for cui, position in zip(cuis, positions, strict=True)
         ]
 
-    def _absent(self, requested: str) -> Resolution:
-        """Resolution of an identifier that the graph does not hold."""
-        return absent_resolution(
-            requested,
-            self._release.identifiers,
-            self._records.retired_statements,
-            lambda cui: bool(self._cuis.positions([cui])[0] >= 0),
-        )
+    def _absent(self, requested: Sequence[str]) -> list[Resolution]:
+        """Resolutions of distinct identifiers that the graph does not hold."""
+        of_codes: Mapping[str, Resolution] = {}
+        if SOURCE_CODES[0] in self._sections and (written := [text for text in requested if ":" in text]):
+            of_codes = self._codes_of_vocabularies().resolutions(
+                list(dict.fromkeys(form for text in written for form in (text, *other_forms(text)) if ":" in form))
+            )
+        return [
+            absent_resolution(
+                text, self._release.identifiers, self._records.retired_statements,
+                lambda cui: bool(self._cuis.positions([cui])[0] >= 0), of_codes,
+            )
+            for text in requested
+        ]  # fmt: skip
 
     def _positions(self, cuis: Sequence[str]) -> tuple[Int32, dict[str, str]]:
         """The number of each concept, and the successors that were taken for retired identifiers."""
-        return self._cuis.resolved_positions(
-            checked_identifiers(cuis), lambda absent: map(self._absent, absent), self._release
-        )
+        return self._cuis.resolved_positions(checked_identifiers(cuis), self._absent, self._release)
 
     # Searches
 
@@ -449,17 +465,24 @@ class SnapshotGraph(ConceptGraph):
 
     @_steady
     def _concepts(self, cuis: Sequence[str]) -> list[Concept]:
-        return [self._records.concept(position) for position in self._positions(cuis)[0].tolist()]
+        concepts = [self._records.concept(position) for position in self._positions(cuis)[0].tolist()]
+        if SOURCE_CODES[0] not in self._sections:
+            return concepts
+        lookups = self._codes([concept.cui for concept in concepts], ())
+        return [replace(concept, codes=of.codes) for concept, of in zip(concepts, lookups, strict=True)]
 
     @_steady
     def _codes(self, identifiers: Sequence[str], sabs: Sequence[str]) -> list[CodeLookup]:
+        codes = self._codes_of_vocabularies()
+        return codes.lookups(identifiers, self._resolve, codes.checked_sabs(sabs, self._release.name))
+
+    def _codes_of_vocabularies(self) -> SourceCodes:
         if self._source_codes is None:
             if SOURCE_CODES[0] not in self._sections:
                 origin = f"{self._sections.origin}, release {self._release.name}"
                 raise InputError("the snapshot holds no codes of vocabularies", found=origin, advice=CODES_NEED)
             self._source_codes = SourceCodes(self._sections, self._cuis)
-        codes = self._source_codes
-        return codes.lookups(identifiers, self._resolve, codes.checked_sabs(sabs, self._release.name))
+        return self._source_codes
 
     def _name_search(self) -> NameIndex | None:
         """The index of names; ``None`` without names."""

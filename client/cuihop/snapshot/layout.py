@@ -427,7 +427,7 @@ def _dictionary_lengths(meta: Mapping[str, Any]) -> Mapping[str, int]:
     _check_release(meta["release"])
     if meta["direction"] not in DIRECTIONS or meta["hops"] > 255:
         raise ValueError("the hops of the dictionary are not described as this cuihop describes them")
-    if any(status not in ("merged", "retired", "unknown") for _, status, _, _ in meta["others"]):
+    if any(status not in ("merged", "code", "several", "retired", "unknown") for _, status, _, _ in meta["others"]):
         raise ValueError("an identifier has a status that this cuihop does not know")
     return {"concepts": meta["concepts"], "entries": meta["entries"], "distances": meta["hops"] + 1}
 

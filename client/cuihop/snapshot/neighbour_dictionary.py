@@ -27,9 +27,10 @@ from cuihop.graph import (
     Resolution,
     checked_direction,
     checked_pack_bound,
+    expected_identifiers,
     resolved,
 )
-from cuihop.identifiers import EXPECTED, is_identifier
+from cuihop.identifiers import is_identifier, written_as_code
 from cuihop.resources.arrays import Int32, bounds_of
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import NEIGHBOUR_DICTIONARY
@@ -38,7 +39,7 @@ from cuihop.snapshot.string_table import IdentifierTable, identifier_array
 __all__ = ["DICTIONARY_VERSION", "NeighbourDictionary", "is_neighbour_dictionary"]
 
 DICTIONARY_VERSION = 1
-_STATUSES = ("merged", "retired", "unknown")
+_STATUSES = ("merged", "code", "several", "retired", "unknown")
 
 
 class NeighbourDictionary(ConceptGraph):
@@ -96,8 +97,15 @@ class NeighbourDictionary(ConceptGraph):
         release, bound = graph.release, checked_pack_bound(hops)
         answers = graph.resolve(sorted(set(identifiers)))
         if invalid := [answer.requested for answer in answers if answer.status == "invalid"]:
-            raise InvalidCui(invalid, expected=EXPECTED[release.identifiers])
-        concepts = sorted({answer.cui for answer in answers if answer.cui is not None})
+            raise InvalidCui(invalid, expected=expected_identifiers(release, invalid))
+        several = [answer for answer in answers if answer.status == "several"]
+        if graph.many != "all":
+            resolved(several, release)
+        concepts = sorted(
+            {answer.cui for answer in answers if answer.cui is not None}.union(
+                cui for answer in several for _, cui in answer.candidates
+            )
+        )
         if not concepts:
             raise InputError(
                 "no concept is in the graph", found=counted(len(answers), "identifier"),
@@ -226,7 +234,7 @@ class NeighbourDictionary(ConceptGraph):
                 answers.append(Resolution(cui, "current", cui))
             elif cui in self._others:
                 answers.append(self._others[cui])
-            elif not is_identifier(cui, self._release.identifiers):
+            elif not (is_identifier(cui, self._release.identifiers) or written_as_code(cui)):
                 answers.append(Resolution(cui, "invalid"))
             else:
                 outside.append(cui)

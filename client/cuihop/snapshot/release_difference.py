@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.files.written_files import replaced_file
-from cuihop.graph import Resolution
+from cuihop.graph import Resolution, resolved
 from cuihop.resources.arrays import Int64
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.graph import SnapshotGraph
@@ -100,8 +100,8 @@ def release_difference(old: Sections, new: Sections) -> ReleaseDifference:
         old=old.meta["release"]["name"],
         new=new.meta["release"]["name"],
         concepts_added=np.setdiff1d(new_cuis, old_cuis, assume_unique=True).tolist(),
-        concepts_merged=[(a.requested, a.cui) for a in answers if a.cui is not None],
-        concepts_removed=[a.requested for a in answers if a.cui is None],
+        concepts_merged=[(a.requested, a.cui) for a in answers if a.status == "merged" and a.cui is not None],
+        concepts_removed=[a.requested for a in answers if a.status != "merged"],
         concepts_moved=everything[moved].tolist(),
         edges_added=_pairs(np.setdiff1d(new_edges, old_edges, assume_unique=True), everything),
         edges_removed=_pairs(np.setdiff1d(old_edges, new_edges, assume_unique=True), everything),
@@ -176,8 +176,15 @@ class ConceptChange:
 
 
 def concept_changes(old: SnapshotGraph, new: SnapshotGraph, identifiers: Sequence[str]) -> list[ConceptChange]:
-    """The change of each identifier from one release to the other."""
-    answers = list(zip(old.resolve(identifiers), new.resolve(identifiers), strict=True))
+    """The change of each identifier from one release to the other.
+
+    Raises:
+        AmbiguousCode: an identifier is a code of several concepts in one of them.
+    """
+    sides = [graph.resolve(identifiers) for graph in (old, new)]
+    for graph, side in zip((old, new), sides, strict=True):
+        resolved([answer for answer in side if answer.status == "several"], graph.release)
+    answers = list(zip(*sides, strict=True))
     same = [before.cui for before, after in answers if before.cui is not None and before.cui == after.cui]
     parents = iter(zip(_parents(old.sections, same), _parents(new.sections, same), strict=True))
     changes = []

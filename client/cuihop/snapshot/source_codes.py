@@ -7,13 +7,14 @@ with the same highest bits form a bucket, and the lowest are stored. Only texts 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.adapter_rules import other_forms
 from cuihop.errors import InputError, LimitExceeded, SnapshotError, first_few
 from cuihop.files.text_lines import quoted
 from cuihop.graph import CODE_MARKS, CodeLookup, CodeStatus, Resolution, SourceCode
@@ -25,6 +26,7 @@ from cuihop.snapshot.string_table import IdentifierTable, StringTable
 
 _LONGEST_SAB = 64
 _NEAR = 3
+_MOST_ALIKE = 100  # unknown codes for which codes that are written alike are looked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +107,7 @@ class SourceCodes:
             self._held, self._holders, self._with_concept, concept_offsets, concept_blob,
         ) = (read_only(sections[name]) for name in SOURCE_CODES)  # fmt: skip
         self.sabs = tuple(sections.meta["code_sabs"])
+        self._giving = frozenset(self.sabs)
         self._sab_names = StringTable.of(self.sabs)
         self._codes = StringTable(offsets, blob)
         self._source_concepts = StringTable(concept_offsets, concept_blob)
@@ -129,6 +132,35 @@ class SourceCodes:
             bounds_of(lengths), np.frombuffer(text, dtype=np.uint8), sabs.offsets, sabs.blob, self._hashes,
             self._buckets, self._shift, self._sab_of, self._codes.offsets, self._codes.blob,
         )  # fmt: skip
+
+    def resolutions(self, codes: Sequence[str]) -> dict[str, Resolution]:
+        """The resolution of each code whose vocabulary gives codes, by the concepts of its active atoms."""
+        texts = [code for code in codes if code.partition(":")[0] in self._giving]
+        numbers = self.numbers(texts)
+        held = np.flatnonzero(numbers >= 0)
+        rows, counts = _united(self._held[numbers[held]], self._held[numbers[held] + 1])
+        holders = self._holders[rows]
+        marks = self._marks[holders].tolist()
+        cuis = self._cuis.at(np.searchsorted(self._indptr, holders, side="right") - 1)
+        bounds = bounds_of(counts).tolist()
+        resolutions: dict[str, Resolution] = {}
+        for row, begin, end in zip(held.tolist(), bounds[:-1], bounds[1:], strict=True):
+            best = CODE_MARKS[marks[begin]]
+            concepts = dict.fromkeys(cuis[i] for i in range(begin, end) if CODE_MARKS[marks[i]] == best)
+            code = texts[row]
+            if best != "active":
+                resolutions[code] = Resolution(code, "retired", candidates=tuple((best, cui) for cui in concepts))
+            elif len(concepts) > 1:
+                resolutions[code] = Resolution(code, "several", candidates=tuple(("code", cui) for cui in concepts))
+            else:
+                resolutions[code] = Resolution(code, "code", next(iter(concepts)))
+        for count, row in enumerate(np.flatnonzero(numbers < 0).tolist()):
+            sab, _, code = texts[row].partition(":")
+            alike = self._alternatives(sab, code) if count < _MOST_ALIKE else ()
+            if not alike and self._cuis.positions([code])[0] >= 0:
+                alike = (code,)
+            resolutions[texts[row]] = Resolution(texts[row], "unknown", candidates=tuple(("alike", c) for c in alike))
+        return resolutions
 
     def checked_sabs(self, sabs: Sequence[str], release: str) -> UInt16:
         """The positions of vocabularies.
@@ -165,12 +197,12 @@ class SourceCodes:
             numbers[i] = number
             if number < 0:
                 sab, _, code = identifiers[i].partition(":")
-                statuses[i] = "unknown" if sab in self.sabs else "unknown_vocabulary"
-                alternatives[i] = self._alternatives(sab, code) or (() if sab in self.sabs else self._near(sab))
+                statuses[i] = "unknown" if sab in self._giving else "unknown_vocabulary"
+                alternatives[i] = self._alternatives(sab, code) or (() if sab in self._giving else self._near(sab))
         resolved = resolve([identifiers[i] for i in unknown])
         cuis = [None if position < 0 else cui for cui, position in zip(identifiers, positions.tolist(), strict=True)]
         for i, resolution in zip(unknown, resolved, strict=True):
-            statuses[i], cuis[i] = resolution.status, resolution.cui
+            statuses[i], cuis[i] = cast("CodeStatus", resolution.status), resolution.cui
             alternatives[i] = tuple(cui for _, cui in resolution.candidates)
         positions[unknown] = self._cuis.positions([resolution.cui or "" for resolution in resolved])
         first = np.zeros(len(identifiers), dtype=np.int64)
@@ -189,12 +221,17 @@ class SourceCodes:
             rows, counts = self._of_sabs(rows, counts, by_code, sabs)
         bounds = bounds_of(counts).tolist()
         records = self._records(rows)
-        return [
+        answers = [
             CodeLookup(requested, status, cui, tuple(records[begin:end]), alternatives.get(i, ()))
             for i, (requested, status, cui, begin, end) in enumerate(
                 zip(identifiers, statuses, cuis, bounds[:-1], bounds[1:], strict=True)
             )
         ]
+        strange = [i for i in written if statuses[i] == "unknown_vocabulary"]
+        if read := {i: forms[0] for i in strange if (forms := other_forms(identifiers[i]))}:
+            for i, answer in zip(read, self.lookups([*read.values()], resolve, sabs), strict=True):
+                answers[i] = replace(answer, requested=identifiers[i])
+        return answers
 
     def _of_sabs(self, rows: Int64, counts: Int64, by_code: npt.NDArray[np.bool_], sabs: UInt16) -> tuple[Int64, Int64]:
         """The codes of some vocabularies: of the concepts themselves, and of those that have the codes."""

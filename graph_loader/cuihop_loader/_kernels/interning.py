@@ -140,6 +140,22 @@ def cui_codes(buffer: UInt8, spans: Int32, column: int, rows: Int32, codes: Int3
 
 
 @compiled
+def whole_numbers(buffer: UInt8, spans: Int32, column: int, rows: Int32, numbers: Int64) -> None:
+    """Read a column of some rows: numbers of up to 18 digits, without zeros in front; -1 for any other text."""
+    for i in range(rows.size):
+        begin, end = spans[rows[i], column], spans[rows[i], column + 1]
+        length = end - begin
+        number = -1 if length == 0 or length > 18 or (length > 1 and buffer[begin] == 48) else 0
+        for k in range(begin, end):
+            digit = int(np.int64(buffer[k])) - 48
+            if number < 0 or digit < 0 or digit > 9:
+                number = -1
+                break
+            number = 10 * number + digit
+        numbers[i] = number
+
+
+@compiled
 def copied(buffer: UInt8, spans: Int32) -> tuple[Int64, UInt8]:
     """The texts of the spans one after the other: their offsets, and their bytes."""
     offsets = np.zeros(spans.shape[0] + 1, dtype=np.int64)

@@ -22,7 +22,16 @@ _PLACES = 4096
 
 @compiled
 def split(
-    buffer: UInt8, size: int, columns: int, requested: Int64, spans: Int32, rows: Int32, bad: Int32, counts: Int64
+    buffer: UInt8,
+    size: int,
+    columns: int,
+    bar: int,
+    bars_of_row: int,
+    requested: Int64,
+    spans: Int32,
+    rows: Int32,
+    bad: Int32,
+    counts: Int64,
 ) -> None:
     """Walk a block once, 64 bytes at a time.
 
@@ -31,7 +40,9 @@ def split(
 
     Args:
         buffer: complete lines, ``buffer[size - 1]`` is a line feed. Zeros up to a multiple of 64 after it.
-        columns: number of columns of a row, each ended by a bar.
+        columns: number of columns of a row.
+        bar: the byte between columns, a bar or a tab, called bar here.
+        bars_of_row: their number in a row: that of the columns, or one less where none ends the last column.
         requested: numbers of the columns to locate.
         spans: out, one row for each good row: begin and end of the first wanted column, of the second, …
         rows: out, the position in the block of each good row.
@@ -52,7 +63,7 @@ def split(
     for base in range(0, size, LANES):
         beyond |= beyond_ascii(buffer, base)
         line_feeds = ones_where(buffer, base, 10)
-        signs = ones_where(buffer, base, 124) | line_feeds
+        signs = ones_where(buffer, base, bar) | line_feeds
         here = count
         total = count_ones(signs)
         # Mostly eight to sixteen, so steps without branches. Surplus writes are overwritten. Places are unsigned
@@ -76,17 +87,20 @@ def split(
             line_feeds ^= lowest
             at = here + count_ones(signs & (lowest - _ONE))
             begin = bars[start - 1] + 1
-            end = bars[at]
+            line_feed = bars[at]
+            end = line_feed
             if end > begin and buffer[end - 1] == 13:
                 end -= 1
-            if at - start == columns and bars[at - 1] + 1 == end and dropped == 0:
-                if end < bars[at]:
+            if at - start == bars_of_row and (bars_of_row < columns or bars[at - 1] + 1 == end) and dropped == 0:
+                if end < line_feed:
                     crlf += 1
+                bars[at] = end  # of a last column without a bar
                 out, first = np.uint64(good), np.uint64(start - 1)
                 for k in range(np.uint64(requested.size)):
-                    bar = first + np.uint64(requested[k])
-                    spans[out, _TWO * k] = bars[bar] + 1
-                    spans[out, _TWO * k + _ONE] = bars[bar + _ONE]
+                    before = first + np.uint64(requested[k])
+                    spans[out, _TWO * k] = bars[before] + 1
+                    spans[out, _TWO * k + _ONE] = bars[before + _ONE]
+                bars[at] = line_feed
                 rows[good] = row
                 good += 1
             else:

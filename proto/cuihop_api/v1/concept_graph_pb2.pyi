@@ -8,7 +8,8 @@ Rules that hold for every call:
   - A distance counts edges on a shortest path; a concept is 0 hops from itself.
   - "No path", or none within the bound, is an answer: the field for hops is unset. It is never an error, and never -1.
   - An identifier that the release does not hold is an error (NOT_FOUND). A retired identifier with one exact
-    successor is replaced by it, and the answer lists the replacement in `merged`.
+    successor is replaced by it, and the answer lists the replacement in `merged`. So it does a code of a vocabulary,
+    written SAB:CODE, of one concept, if the release has codes and the caller may see names.
   - Every answer names the digest of the release that it comes from. Answers with one digest never change.
   - The metadata at the end of a call has `x-release-activation`: when that release became the active one, in an order
     that all replicas share. A call may carry the one with the largest number that its caller has seen: then it is
@@ -431,6 +432,10 @@ class _ResolutionStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reso
     """Not in the release."""
     RESOLUTION_STATUS_INVALID: _ResolutionStatus.ValueType  # 5
     """Not an identifier."""
+    RESOLUTION_STATUS_CODE: _ResolutionStatus.ValueType  # 6
+    """A code of a vocabulary, or another form of an identifier, of one concept of the release."""
+    RESOLUTION_STATUS_SEVERAL: _ResolutionStatus.ValueType  # 7
+    """A code of several concepts."""
 
 class ResolutionStatus(_ResolutionStatus, metaclass=_ResolutionStatusEnumTypeWrapper):
     """Status of an identifier in the release."""
@@ -447,6 +452,10 @@ RESOLUTION_STATUS_UNKNOWN: ResolutionStatus.ValueType  # 4
 """Not in the release."""
 RESOLUTION_STATUS_INVALID: ResolutionStatus.ValueType  # 5
 """Not an identifier."""
+RESOLUTION_STATUS_CODE: ResolutionStatus.ValueType  # 6
+"""A code of a vocabulary, or another form of an identifier, of one concept of the release."""
+RESOLUTION_STATUS_SEVERAL: ResolutionStatus.ValueType  # 7
+"""A code of several concepts."""
 Global___ResolutionStatus: _TypeAlias = ResolutionStatus  # noqa: Y015
 
 class _CodeStatus:
@@ -716,7 +725,8 @@ class Candidate(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     relation: _builtins.str
     """For a retired identifier, the relation that UMLS states: SY, RB (broader), RN (narrower), RO (other). For a name in
-    place of an identifier, how it matches the name of the concept: exact, words, prefix, form, spelling or part.
+    place of an identifier, how it matches the name of the concept: exact, words, prefix, form, spelling or part. For a
+    code of several concepts: code; for one without an active atom: suppressed or obsolete.
     """
     cui: _builtins.str
     """The suggested concept."""
@@ -802,7 +812,7 @@ class DistanceResponse(_message.Message):
     """Edges on a shortest path. Unset: no path within the bound."""
     @_builtins.property
     def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Retired identifiers of the request, each with its successor."""
+        """Retired identifiers and codes of the request, each with the concept that it was taken for."""
 
     @_builtins.property
     def provenance(self) -> Global___Provenance:
@@ -901,7 +911,7 @@ class DistancesResponse(_message.Message):
 
     @_builtins.property
     def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Retired identifiers of the request, each with its successor."""
+        """Retired identifiers and codes of the request, each with the concept that it was taken for."""
 
     @_builtins.property
     def provenance(self) -> Global___Provenance:
@@ -1134,7 +1144,7 @@ class PathResponse(_message.Message):
 
     @_builtins.property
     def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Retired identifiers of the request, each with its successor."""
+        """Retired identifiers and codes of the request, each with the concept that it was taken for."""
 
     @_builtins.property
     def provenance(self) -> Global___Provenance:
@@ -1302,7 +1312,7 @@ class PathsResponse(_message.Message):
 
     @_builtins.property
     def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Retired identifiers of the request, each with its successor."""
+        """Retired identifiers and codes of the request, each with the concept that it was taken for."""
 
     @_builtins.property
     def provenance(self) -> Global___Provenance:
@@ -1451,7 +1461,7 @@ class NeighbourhoodResponse(_message.Message):
 
     @_builtins.property
     def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Retired identifiers of the request, each with its successor."""
+        """Retired identifiers and codes of the request, each with the concept that it was taken for."""
 
     @_builtins.property
     def provenance(self) -> Global___Provenance:
@@ -1708,7 +1718,7 @@ class SetRelevanceResponse(_message.Message):
 
     @_builtins.property
     def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Retired identifiers of the request, each with its successor."""
+        """Retired identifiers and codes of the request, each with the concept that it was taken for."""
 
     @_builtins.property
     def provenance(self) -> Global___Provenance:
@@ -1821,7 +1831,7 @@ class RelevancesResponse(_message.Message):
 
     @_builtins.property
     def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Retired identifiers of the request, each with its successor."""
+        """Retired identifiers and codes of the request, each with the concept that it was taken for."""
 
     @_builtins.property
     def provenance(self) -> Global___Provenance:
@@ -1963,7 +1973,7 @@ class SimilaritiesResponse(_message.Message):
 
     @_builtins.property
     def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Retired identifiers of the request, each with its successor."""
+        """Retired identifiers and codes of the request, each with the concept that it was taken for."""
 
     @_builtins.property
     def provenance(self) -> Global___Provenance:
@@ -2220,7 +2230,7 @@ class PairSimilarity(_message.Message):
 
     @_builtins.property
     def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Retired identifiers of the pair, each with its successor."""
+        """Retired identifiers and codes of the pair, each with the concept that it was taken for."""
 
     def __init__(
         self,
@@ -2281,7 +2291,7 @@ class PairSimilaritiesResponse(_message.Message):
 
     @_builtins.property
     def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Retired identifiers of the request, each with its successor."""
+        """Retired identifiers and codes of the request, each with the concept that it was taken for."""
 
     @_builtins.property
     def provenance(self) -> Global___Provenance:
@@ -2465,7 +2475,7 @@ class PlacementsResponse(_message.Message):
 
     @_builtins.property
     def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Retired identifiers of the request, each with its successor."""
+        """Retired identifiers and codes of the request, each with the concept that it was taken for."""
 
     @_builtins.property
     def provenance(self) -> Global___Provenance:
@@ -2994,6 +3004,7 @@ class Concept(_message.Message):
     CHILDREN_FIELD_NUMBER: _builtins.int
     DEFINITIONS_FIELD_NUMBER: _builtins.int
     SABS_FIELD_NUMBER: _builtins.int
+    CODES_FIELD_NUMBER: _builtins.int
     cui: _builtins.str
     """The concept."""
     name: _builtins.str
@@ -3018,6 +3029,10 @@ class Concept(_message.Message):
     def sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The source vocabularies that assert an is_a edge of it, to a parent or from a child."""
 
+    @_builtins.property
+    def codes(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourceCode]:
+        """Its codes, best first, as in Codes. Empty: the release has none, or the key may not see names."""
+
     def __init__(
         self,
         *,
@@ -3029,10 +3044,11 @@ class Concept(_message.Message):
         children: _builtins.int = ...,
         definitions: _abc.Iterable[Global___Definition] | None = ...,
         sabs: _abc.Iterable[_builtins.str] | None = ...,
+        codes: _abc.Iterable[Global___SourceCode] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "name", b"name"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "children", b"children", "cui", b"cui", "definitions", b"definitions", "name", b"name", "parents", b"parents", "sabs", b"sabs", "semantic_types", b"semantic_types", "synonyms", b"synonyms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "children", b"children", "codes", b"codes", "cui", b"cui", "definitions", b"definitions", "name", b"name", "parents", b"parents", "sabs", b"sabs", "semantic_types", b"semantic_types", "synonyms", b"synonyms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__name: _TypeAlias = _typing.Literal["name"]  # noqa: Y015
     _WhichOneofArgType__name: _TypeAlias = _typing.Literal["_name", b"_name"]  # noqa: Y015
@@ -3078,7 +3094,7 @@ class GetConceptResponse(_message.Message):
 
     @_builtins.property
     def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Retired identifiers of the request, each with its successor."""
+        """Retired identifiers and codes of the request, each with the concept that it was taken for."""
 
     @_builtins.property
     def provenance(self) -> Global___Provenance:
@@ -3311,7 +3327,7 @@ class Resolution(_message.Message):
     status: Global___ResolutionStatus.ValueType
     """Its status in the release."""
     cui: _builtins.str
-    """The concept to use: for current and merged identifiers only."""
+    """The concept to use: for current and merged identifiers, and codes of one concept."""
     @_builtins.property
     def candidates(self) -> _containers.RepeatedCompositeFieldContainer[Global___Candidate]:
         """Concepts that the release suggests instead."""

@@ -8,7 +8,8 @@ Rules that hold for every call:
   - A distance counts edges on a shortest path; a concept is 0 hops from itself.
   - "No path", or none within the bound, is an answer: the field for hops is unset. It is never an error, and never -1.
   - An identifier that the release does not hold is an error (NOT_FOUND). A retired identifier with one exact
-    successor is replaced by it, and the answer lists the replacement in `merged`.
+    successor is replaced by it, and the answer lists the replacement in `merged`. So it does a code of a vocabulary,
+    written SAB:CODE, of one concept, if the release has codes and the caller may see names.
   - Every answer names the digest of the release that it comes from. Answers with one digest never change.
   - The metadata at the end of a call has `x-release-activation`: when that release became the active one, in an order
     that all replicas share. A call may carry the one with the largest number that its caller has seen: then it is

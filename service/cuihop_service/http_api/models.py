@@ -170,7 +170,7 @@ class AnswerBody(BaseModel):
 
     release: str = Field(description="SHA-256 digest of the release: answers with one digest never change.")
     tier: Literal["cache", "index", "cypher"] = Field(description="The part of the service that gave the answer.")
-    merged: dict[str, str] = Field(description="Retired identifiers, and the successor each was taken for.")
+    merged: dict[str, str] = Field(description="Retired identifiers and codes, and the concept each was taken for.")
 
 
 def answer_model(kind: type, base: type[BaseModel] = AnswerBody) -> type[BaseModel]:

@@ -13,7 +13,7 @@ import { ownTable } from "./sortable_table.js";
 
 const PAUSE = 250; // ms after the last change
 const FARTHEST = 6;
-const NOT_USABLE = ["CONCEPT_NOT_FOUND", "CONCEPT_RETIRED", "INVALID_CUI"];
+const NOT_USABLE = ["CONCEPT_NOT_FOUND", "CONCEPT_RETIRED", "AMBIGUOUS_CODE", "INVALID_CUI"];
 const MEANS = { matched: "matched: in A and B", near: "near: within n hops of the other set", alone: "alone: A on the left, B on the right", unknown: "unknown in this release" };
 
 /** Calls `work` a moment after the last change, until the view is left. */

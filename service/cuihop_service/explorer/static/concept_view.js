@@ -152,6 +152,7 @@ function showCard(app, card, query, concept, signal) {
           concept.sabs?.length > 0 && el("p", { class: "vocabularies", title: "source vocabularies that assert an is_a edge of it" },
             el("b", {}, "Vocabularies: "), concept.sabs.join(", ")),
           synonyms(concept.synonyms),
+          codes(concept.codes ?? []),
           definitions(concept.definitions ?? []),
           el("section", { "aria-label": "Parents" },
             el("h2", {}, counted(concept.parents, "parent"), el("small", {}, " broader")), parents)),
@@ -218,6 +219,13 @@ function definitions(all) {
   const show = (few) => el("dl", { class: "definitions" }, few.map(({ sab, text }) => [el("dt", {}, sab), el("dd", {}, text)]));
   return el("section", { "aria-label": "Definitions" }, heading,
     firstOf(el("div", {}), all, DEFINITIONS, show, (left) => counted(left, "more definition"), () => heading.focus())); // the button is gone
+}
+
+/** Its codes in vocabularies, best first; those that are not active say so. */
+function codes(all) {
+  const text = ({ sab, code, mark }) => `${sab} ${code}${mark === "active" ? "" : ` (${mark})`}`;
+  const show = (few) => [el("b", {}, "Codes: "), few.map(text).join(" · "), " "];
+  return all.length > 0 && firstOf(el("p", { class: "synonyms" }), all, SYNONYMS, show, (left) => `${grouped(left)} more`);
 }
 
 function synonyms(all) {

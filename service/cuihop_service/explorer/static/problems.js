@@ -12,6 +12,7 @@ const WORDS = {
   NOT_UNDERSTOOD: ["The answer was not one of cuihop's", "Something between this page and the service answered in its place, such as a proxy."],
   CONCEPT_NOT_FOUND: ["Unknown concept", "This release does not hold it. Search by name, or check the identifier."],
   CONCEPT_RETIRED: ["Retired concept", "It has no one successor in this release."],
+  AMBIGUOUS_CODE: ["A code of several concepts", "Choose one of them."],
   INVALID_CUI: ["Not an identifier", ""],
   RATE_LIMITED: ["Too many requests for now", ""],
   LIMIT_EXCEEDED: ["Larger than this service allows", ""],
@@ -24,7 +25,7 @@ const WORDS = {
   INTERNAL: ["A fault in the service", "Please report it, with the number below."],
 };
 
-const OF_CONCEPTS = ["CONCEPT_NOT_FOUND", "CONCEPT_RETIRED", "INVALID_CUI"]; // asking again would change nothing
+const OF_CONCEPTS = ["CONCEPT_NOT_FOUND", "CONCEPT_RETIRED", "AMBIGUOUS_CODE", "INVALID_CUI"]; // asking again would change nothing
 
 /** Concepts near an identifier that is not one, which the page sets when it begins. @type {(text: string) => Promise<{cui: string, name: string|null}[]>} */
 let nearest = async () => [];
