@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -128,6 +128,13 @@ class _EitherRelease(SnapshotGraph):
         return answers
 
 
+class _Nowhere(io.BytesIO):
+    """A file for rows that nobody has requested."""
+
+    def write(self, _: Any) -> int:
+        return 0
+
+
 @dataclass(eq=False)
 class PairChanges:
     """The hops of the pairs of a file in two releases. ``changed``: rows of those that are not the same."""
@@ -141,8 +148,7 @@ class PairChanges:
         """Read the pairs, and write a row for each if a file is requested."""
         rejects = rejected_rows(options, path, "--pair-changes")
         with ExitStack() as stack:
-            target = Path(os.devnull).open("wb") if path is None else replaced_file(path)  # noqa: SIM115
-            out: BinaryIO = stack.enter_context(target)
+            out: BinaryIO = stack.enter_context(_Nowhere() if path is None else replaced_file(path))
             aside = None if rejects is None else stack.enter_context(replaced_file(rejects))
             done = answers_of_file(
                 str(options.pairs), _EitherRelease(self.old, self.new), out, PairColumns(_PAIR_COLUMNS, self._answers),
