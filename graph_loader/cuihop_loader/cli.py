@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from cuihop.cli.command_files import JSON, REJECTS, SNAPSHOT, TSV
-from cuihop.cli.neo4j_commands import SERVER
 from cuihop.cli.option_groups import VerboseOptions, argument, file_option, option, option_group
 from cuihop.cli.output import console, note, print_json, print_table
+from cuihop.cli.releases import SERVER
 from cuihop.errors import InputError
 from cuihop.files.written_files import replaced_file
 from cuihop.identifiers import Identifiers

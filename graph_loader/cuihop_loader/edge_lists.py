@@ -28,6 +28,15 @@ _SPELLINGS: Mapping[str, Sequence[str]] = {
 }
 """Names of each column, in lower case; child and parent are required. ``…_id`` and ``…_label`` are those of SSSOM."""
 
+_KGX_NODES: Mapping[str, Sequence[str]] = {**dict.fromkeys(_SPELLINGS, ()), "child": ("id",), "child name": ("name",)}
+_KGX_EDGES: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys(_SPELLINGS, ()), "child": ("subject",), "parent": ("object",), "predicate": ("predicate",)
+}  # fmt: skip
+"""Columns of the two files of KGX (``docs/kgx_format.md`` of biolink/kgx), whose identifiers are CURIEs."""
+_KGX_OTHERS = frozenset({"id", "category", "knowledge_level", "agent_type"})  # required, and of no use here
+_KGX_SOURCES = ("knowledge_source", "primary_knowledge_source")
+_CUI_IN_KGX = re.compile(r"UMLS:(?=C[0-9]{7}$)", re.IGNORECASE)
+
 _IS_A = frozenset({"", "isa", "subclassof", "broader", "broadmatch"})
 """Predicates whose rows count, in lower case, without the prefix or the beginning of their IRI."""
 
@@ -56,6 +65,8 @@ class EdgeListFile(TermFile):
         self._delimiter = ","
         self._identifiers: set[str] = set()  # those that are well formed
         self._others: Counter[str] = Counter()  # rows left out, by predicate
+        self._is_a = _is_a
+        self._in_kgx = False
 
     @property
     def line_ends(self) -> str:
@@ -186,9 +197,13 @@ class EdgeListFile(TermFile):
         """The columns if each row of them counts, else ``None``. A column that the file lacks is empty."""
         none = [""] * rows
         columns = [none if column is None else list(map(str.strip, column)) for column in texts_of_columns]
+        if self._in_kgx and rows:
+            columns = list(map(list, zip(*map(_without_prefixes, zip(*columns, strict=True)), strict=True)))
         child, parent, *_, predicate = columns
         ends = set(child)
-        if "" in ends or not all(map(_is_a, set(predicate))):
+        if self._is_a is _is_subclass:
+            ends.update(parent)
+        if "" in ends or not all(map(self._is_a, set(predicate))):
             return None
         new = ends.union(parent) - self._identifiers - {""}
         if not (are_identifiers(new) and MISSING_VALUES.isdisjoint(map(str.lower, new))):
@@ -200,13 +215,14 @@ class EdgeListFile(TermFile):
         """Columns of the rows that count, each checked by itself: its number, its content and its texts."""
         columns: _Columns = [[] for _ in _SPELLINGS]
         for number, raw, texts_of_columns in rows:
-            texts = [text.strip() for text in texts_of_columns]
+            texts: Sequence[str] = [text.strip() for text in texts_of_columns]
+            texts = _without_prefixes(texts) if self._in_kgx else texts
             child, parent, *_, predicate = texts
-            if not _is_a(predicate):
+            if not self._is_a(predicate):
                 self._others[predicate] += 1
                 continue
             if not self._is_valid(child, "child", number, raw) or (
-                parent and not self._is_valid(parent, "parent", number, raw)
+                (parent or self._is_a is _is_subclass) and not self._is_valid(parent, "parent", number, raw)
             ):
                 continue
             for column, text in zip(columns, texts, strict=True):
@@ -220,14 +236,20 @@ class EdgeListFile(TermFile):
             InputError: child or parent are absent, or there are two columns for one purpose.
         """
         plain = [name.strip().lower() for name in names]
+        usual = _SPELLINGS
+        none = {*plain}.isdisjoint((*_SPELLINGS["child"], *_SPELLINGS["parent"]))
+        if none and {"subject", "predicate", "object"} <= {*plain}:
+            source = next((name for name in _KGX_SOURCES if name in plain), "")
+            usual, self._in_kgx, self._is_a = {**_KGX_EDGES, "source": (source,)}, True, _is_subclass
+        elif none and {"id", "category"} <= {*plain}:
+            usual, self._in_kgx = _KGX_NODES, True
         columns_of = {
-            purpose: [n for n, name in enumerate(plain) if name in spellings]
-            for purpose, spellings in _SPELLINGS.items()
+            purpose: [n for n, name in enumerate(plain) if name in spellings] for purpose, spellings in usual.items()
         }
         for purpose, positions in columns_of.items():
             spellings = " or ".join(_SPELLINGS[purpose])
             problem, expected, hint = f"two columns for the {purpose}", f"one: {spellings}", None
-            if not positions and purpose in ("child", "parent"):
+            if not positions and usual[purpose] and purpose in ("child", "parent"):
                 problem = f"no column of the {purpose}"
                 expected = f"{_EXPECTED}; for the {purpose}: {spellings}"
                 hint = cause_of_columns(names, 2, self._delimiter)
@@ -238,6 +260,7 @@ class EdgeListFile(TermFile):
         self._header = names
         self._positions = [positions[0] if positions else None for positions in columns_of.values()]
         others = [name.strip() or "(no name)" for n, name in enumerate(names) if n not in self._positions]
+        others = [name for name in others if not (self._in_kgx and name.lower() in _KGX_OTHERS)]
         if others:
             self.warnings.append(f"{self.file}: columns that are not read: {first_few(others)}")
 
@@ -265,6 +288,18 @@ class EdgeListFile(TermFile):
 def _is_a(predicate: str) -> bool:
     """True for a predicate that leads from a child to its parent, with any prefix."""
     return _PREFIX.sub("", predicate.lower()) in _IS_A
+
+
+def _is_subclass(predicate: str) -> bool:
+    """True for ``biolink:subclass_of`` and ``rdfs:subClassOf``, or the end of their IRI."""
+    return _PREFIX.sub("", predicate.lower()) == "subclassof"
+
+
+def _without_prefixes(texts: Sequence[str]) -> Sequence[str]:
+    """A row of KGX with its CUIs as such, and the name of its source."""
+    child, parent, *names, source, predicate = texts
+    ends = (_CUI_IN_KGX.sub("", end) for end in (child, parent))
+    return *ends, *names, source.removeprefix("infores:"), predicate
 
 
 def _texts(table: ArrowTable, first: int, batch: Any, column: int) -> list[str]:

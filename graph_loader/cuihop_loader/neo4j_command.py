@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from cuihop.cli.command_files import TSV, FileUse
-from cuihop.cli.neo4j_commands import SERVER, print_difference
 from cuihop.cli.option_groups import JsonOptions, argument, option, option_group
 from cuihop.cli.output import note, print_json, progress
+from cuihop.cli.releases import SERVER, print_difference
 from cuihop.errors import InputError
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import SNAPSHOT

@@ -39,9 +39,11 @@ COMMANDS: dict[str, Sequence[str]] = {
     "explain pair": ("input", "a", "b", "--graph", "g.cuihop"),
     "explain concepts": ("C1", "C2", "--graph", "input"),
     "explain query": ("input", "a", "--ranking", "other", "--above", "b", "--below", "c", "--graph", "g.cuihop"),
+    "export": ("--graph", "g.cuihop"),
     "load": ("input",),
     "neo4j push": ("input", "--graph", "bolt://127.0.0.1:1"),
     "neo4j pull": ("--graph", "bolt://127.0.0.1:1"),
+    "releases compare": ("g.cuihop", "input", "--concepts", "other", "--pairs", "other"),
     "neo4j releases compare": ("1", "2", "--graph", "bolt://127.0.0.1:1"),
     "demo": (),
 }
@@ -56,7 +58,8 @@ WITH = {  # what an option needs beside it
     ("study", "cluster_folder"): ("--output", "new"),
     ("score irma", "plot"): ("--training", "other"),
 }
-FILE = {("compare", "report"): ".md", ("score annotations", "report"): ".tex", ("score concepts", "report"): ".md",
+FILE = {("evaluate", "gains"): ".jsonl",
+        ("compare", "report"): ".md", ("score annotations", "report"): ".tex", ("score concepts", "report"): ".md",
         ("score concepts", "plot"): ".svg",
         ("score captions", "report"): ".md", ("score captions", "plot"): ".svg",
         ("explain pair", "plot"): ".svg", ("explain concepts", "plot"): ".svg",

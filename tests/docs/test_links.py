@@ -14,6 +14,7 @@ from shared_data import ROOT
 
 FORMS = {
     "arxiv.org": r"/abs/\d{4}\.\d{5}",
+    "bioregistry.io": r"",
     "distributed.dask.org": r"/en/stable/(tls\.html)?",
     "doi.org": r"/10\.\d{4,}/[\w.-]+",
     "github.com": r"/[\w.-]+/[\w.-]+(/issues/\d+)?",

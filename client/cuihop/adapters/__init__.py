@@ -12,5 +12,5 @@
     ctakes         XMI and tables of cTAKES as annotated documents
     caption_models  BERTScore, BLEURT, AlignScore and similarity of images and captions, by models from folders
     graph_export   a graph as NetworkX graph or DataFrames
-    integer_gains  nn-IoU as whole grades, for tools without real-valued ones
+    integer_gains  nn-IoU as gains for MTEB, or as whole grades for tools without real-valued ones
 """

@@ -20,7 +20,7 @@ from typing import Any, Self, get_args
 
 from cuihop.adapters import pytrec_eval
 from cuihop.collection.dataset import DataLike, Dataset
-from cuihop.collection.judgements import Judgements
+from cuihop.collection.judgements import Judgements, whole_grades
 from cuihop.errors import InputError
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.result import EmptyIdeal, Evaluation
@@ -259,7 +259,7 @@ def to_qrels(qrels: Judgements | Mapping[str, Mapping[str, int]]) -> list[ir_mea
     Raises:
         InputError: as `Judgements.of`.
     """
-    grades = Judgements.of(qrels)
+    grades = whole_grades(qrels)
     return [ir_measures.Qrel(query, name, grade) for query, of in grades.items() for name, grade in of.items()]
 
 

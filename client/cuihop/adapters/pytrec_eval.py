@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from cuihop.collection.judgements import Judgements
+from cuihop.collection.judgements import Judgements, whole_grades
 from cuihop.errors import InputError
 from cuihop.evaluation.result import MeasuredQueries
 from cuihop.measures.measure import Measure
@@ -81,7 +81,7 @@ def to_qrel(qrels: Judgements | Mapping[str, Mapping[str, int]]) -> dict[str, di
     Raises:
         InputError: as `Judgements.of`.
     """
-    return {query: dict(documents) for query, documents in Judgements.of(qrels).items()}
+    return {query: dict(documents) for query, documents in whole_grades(qrels).items()}
 
 
 def from_qrel(qrel: Mapping[str, Mapping[str, int]]) -> Judgements:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,9 +12,9 @@ from cuihop.annotated_texts.documents import AnnotatedDocument
 from cuihop.collection.concept_rows import separated
 from cuihop.collection.tables import Schema
 from cuihop.files.content_digest import content_digest
-from cuihop.files.input_file import Readable, opened_input
+from cuihop.files.input_file import InputFile, Readable, opened_input
 from cuihop.files.records import Records
-from cuihop.files.text_lines import counted, joined
+from cuihop.files.text_lines import counted, decoded_lines, first_line, joined
 from cuihop.graph import ConceptGraph
 from cuihop.identifiers import identifier_fault, looks_like_identifier
 from cuihop.measures.resolution import ResolvedConcepts, Unknown, check_some_known, resolved_concepts
@@ -24,6 +25,12 @@ _SCHEMA = Schema(
     hint="Call them identifier and CUI.", row="identifier", headless=("identifier", "CUI"),
     is_data=lambda names: any(map(looks_like_identifier, separated(names[1].strip()))),
 )  # fmt: skip
+_SSSOM = ("subject_id", "predicate_id", "object_id")
+_METADATA = re.compile(r"#\s*\w+:")
+_NAMESPACE = re.compile(r".*[:#/]")
+_SAME = frozenset({"exactMatch", "closeMatch", "equivalentClass", "sameAs"})
+"""Predicates of SSSOM by which a concept stands for an identifier; symmetric ones."""
+_UMLS = re.compile(r"UMLS:(?=C[0-9]{7}$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,13 +50,20 @@ class IdentifierMap:
     def read(cls, path: Readable) -> IdentifierMap:
         """Read identifiers and concepts: CSV of two columns with or without a header, JSON Lines or Parquet.
 
-        An identifier may have several rows, or several concepts separated by ``;``.
+        An identifier may have several rows, or several concepts separated by ``;``. A table with the columns
+        ``subject_id``, ``predicate_id`` and ``object_id`` is one of SSSOM: its rows count whose predicate is
+        exactMatch, closeMatch, equivalentClass or sameAs, of whatever prefix, and not negated; the others are counted.
 
         Raises:
-            InputError: a field is empty, a concept is malformed, or the file is empty; names the line.
+            InputError: a field is empty, a concept is malformed, or no row counts; names the line.
         """
         mapping: dict[str, dict[str, None]] = {}
-        table = _SCHEMA.table(Records.of(opened_input(path), _SCHEMA.expected))
+        file = opened_input(path)
+        text = None if file.form == "table" else first_line(_without_metadata(file))
+        records = Records.of(file, _SCHEMA.expected, text)
+        if {*_SSSOM} <= {*records.names}:
+            return cls._of_sssom(records)
+        table = _SCHEMA.table(records)
         for row, (identifier, concepts) in table.texts():
             listed = [concept.strip() for concept in separated(concepts)]
             if not identifier or not listed:
@@ -61,6 +75,29 @@ class IdentifierMap:
             raise table.empty()
         entries = {identifier: tuple(concepts) for identifier, concepts in mapping.items()}
         return cls(entries, table.records.source, table.form)
+
+    @classmethod
+    def _of_sssom(cls, records: Records) -> IdentifierMap:
+        columns = [records.column(name) for name in _SSSOM]
+        columns += [index for index, name in enumerate(records.names) if name == "predicate_modifier"]
+        error, others = records.row_errors(columns), Counter[str]()
+        mapping: dict[str, dict[str, None]] = {}
+        for row, (subject, predicate, target, *negated) in records.texts(columns):
+            for column, text in enumerate((subject, predicate, target)):
+                if not text:
+                    raise error("a field is missing", row, column, "nothing", f"the {_SSSOM[column]}")
+            if _NAMESPACE.sub("", predicate) not in _SAME or any(negated):
+                others[" ".join((*negated, predicate)).strip()] += 1
+                continue
+            reverse = bool(_UMLS.match(subject)) and not _UMLS.match(target)
+            identifier, concept = (target, subject) if reverse else (subject, target)
+            concept = error.checked_identifier(_UMLS.sub("", concept), row, 0 if reverse else 2)
+            mapping.setdefault(identifier, {})[concept] = None
+        left = ", ".join(f"{count:,} {predicate}" for predicate, count in others.most_common())
+        if not mapping:
+            raise error.empty("mapping of SSSOM", ", ".join(sorted(_SAME)), left or None)
+        entries = {identifier: tuple(concepts) for identifier, concepts in mapping.items()}
+        return cls(entries, records.source, joined("SSSOM", records.form, f"left out: {left}" if left else ""))
 
     @property
     def account(self) -> str:
@@ -87,6 +124,15 @@ class IdentifierMap:
         times = Counter(map(without_prefix, self.concepts))
         bare = ((without_prefix(identifier), concepts) for identifier, concepts in self.concepts.items())
         return {identifier: concepts for identifier, concepts in bare if times[identifier] == 1}
+
+
+def _without_metadata(file: InputFile) -> Iterator[str]:
+    """The lines, with empty ones in place of the metadata above a table of SSSOM."""
+    first, lines = first_line(decoded_lines(file))
+    above = _METADATA.match(first) is not None
+    for line in lines:
+        above = above and (line.startswith("#") or not line.strip())
+        yield "\n" if above else line
 
 
 def without_prefix(identifier: str) -> str:

@@ -26,7 +26,14 @@ COMMANDS_GROUP = "cuihop.commands"
 """
 
 _PANELS: dict[str, dict[str, str | None]] = {
-    "Load and look": {"demo": None, "load": None, "info": "snapshots:info", "index": "snapshots:index"},
+    "Load and look": {
+        "demo": None,
+        "load": None,
+        "info": "snapshots:info",
+        "index": "snapshots:index",
+        "releases compare": "releases:compare",
+        "export": "export:export",
+    },
     "Ask the graph": {
         "search": "concepts:search",
         "concept": "concepts:concept",
@@ -78,6 +85,7 @@ _SUMMARIES = {
     "load": "Load a UMLS release, or ontologies and taxonomies, into a snapshot, a Neo4j server, or both.",
     "info": "Describe a snapshot, a neighbour dictionary, a service or a database: release, size, index, limits.",
     "index": "Build the distance index of a snapshot: distances are then looked up instead of searched.",
+    "export": "Write a graph or a neighbourhood for other programs: KGX, and codes as SSSOM.",
     "search": "Find concepts by name or synonym.",
     "concept": "Show a concept, or add preferred names to the concepts of a file.",
     "codes": "List the codes of concepts in source vocabularies, or the concepts of codes.",
@@ -103,6 +111,7 @@ _LISTING: tuple[list[str], ...] = ([], ["-h"], ["--help"], ["--version"])
 """Arguments that list the commands, or run none."""
 
 _GROUPS = {
+    "releases": "What changes from one release to another",
     "score": "Score predictions against the truth",
     "runs": "Combine rankings",
     "measures": "List and check the measures",
@@ -118,6 +127,7 @@ _FORMER = {
     "irma-error": "score irma",
     "names": "concept --file FILE",
     "nn-iou": "explain concepts",
+    "releases": "neo4j releases",
     "score-annotations": "score annotations",
     "snapshot": "neo4j pull",
     "store": "neo4j push",
@@ -170,7 +180,8 @@ class _Group(TyperGroup):
         if args[0] not in self.commands and not args[0].startswith("-"):
             path = ctx.command_path.partition(" ")[2]
             near = [f"{path} {name}" for name in get_close_matches(args[0], self.commands)] if path else []
-            names = [f"'cuihop {name}'" for name in near or _meant(args[0])]
+            meant = near or ([_FORMER[path]] if path in _FORMER else _meant(args[0]))
+            names = [f"'cuihop {name}'" for name in meant]
             hint = f" Did you mean {' or '.join(names)}?" if names else ""
             ctx.fail(f"No such command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)

@@ -22,6 +22,9 @@ COMMAND_EXAMPLES: Mapping[str, str] = {
     "load": "cuihop load umls --output umls.cuihop",
     "info": "cuihop info graph.cuihop",
     "index": "cuihop index graph.cuihop",
+    "releases compare": "cuihop load umls --output umls.cuihop\n"
+    "cuihop releases compare graph.cuihop umls.cuihop --concepts concepts.csv",
+    "export": "cuihop export --nodes nodes.tsv --edges edges.tsv --graph graph.cuihop",
     "search": "cuihop search 'pleural effusion' --graph graph.cuihop",
     "concept": "cuihop concept C0032227 --graph graph.cuihop",
     "distance": "cuihop distance C0032227 C0032326 --graph graph.cuihop",

@@ -9,7 +9,8 @@ from typing import get_args
 
 import typer
 
-from cuihop.cli.command_files import CSV, JSON
+from cuihop.adapters.integer_gains import write_gains
+from cuihop.cli.command_files import CSV, JSON, FileForm
 from cuihop.cli.compared_systems import NamedRankings, evaluations_of, rankings_of_files, recorded_rankings, write_page
 from cuihop.cli.evaluation_options import EvaluationOptions, GroupOptions, PageOptions, PlotOptions
 from cuihop.cli.option_groups import VerboseOptions, argument, file_option, measure_option, option_group
@@ -26,9 +27,11 @@ from cuihop.measures import Measure, measures_named
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking
 from cuihop.relevance.baselines import Relevance, random_ranking, top_k
+from cuihop.resources.optional_packages import PYARROW
 from cuihop.resources.progress import Progress
 
 _VALUES = "Values of each query"
+_GAINS = FileForm("gains", (".jsonl", ".parquet"), by_ending=True, packages={".parquet": PYARROW})
 
 
 @option_group
@@ -52,6 +55,7 @@ class _OutputOptions(VerboseOptions, PageOptions, PlotOptions):
     output: Path | None = file_option("File for the values of each query, as CSV.", "-o", mark=CSV)
     card: Path | None = file_option("File for a score card, for cuihop compare.", mark=JSON)
     system: str | None = file_option("With --card: the name of the system.")
+    gains: Path | None = file_option("File for nn-IoU of all pairs of images, as MTEB reads gains.", mark=_GAINS)
     worst: int = measure_option("List the N queries with the lowest values of the first measure.", default=0, min=0)
 
 
@@ -66,6 +70,8 @@ def evaluate_ranking(
     """Evaluate a ranking by the concepts of the images, by labels, or by relevance judgements."""
     if options.concepts is None and any((options.corpus, source.corpus_embeddings, source.baseline)):
         raise typer.BadParameter("--corpus, --corpus-embeddings and --baseline go with --concepts")
+    if outputs.gains is not None and (options.concepts is None or options.graph is None):
+        raise typer.BadParameter("--gains goes with --concepts, and with --graph (or CUIHOP_GRAPH)")
     if options.concepts is None and not options.measure:
         raise typer.BadParameter("without --concepts, measures are needed: --measure AP --measure nDCG@10")
     measures = measures_named(options.measure or "nn-CUI@5,10,30")
@@ -109,9 +115,14 @@ def evaluate_ranking(
             "by": [asdict(mean) for each in means for mean in each], "per_query": written.get(_VALUES),
         })  # fmt: skip
 
+    def write_nn_iou(path: Path) -> None:
+        with options.opened() as graph:
+            write_gains(path, data, graph, options.nearness, options.query_image)
+
     files: list[Output] = [
         (_VALUES, outputs.output, evaluation.to_csv),
         ("Score card", outputs.card, lambda path: ScoreCard.of(evaluation, outputs.system).write(path)),
+        ("Gains", outputs.gains, write_nn_iou),
         ("Figure", outputs.plot, evaluation.plot),
         ("Report", outputs.html, lambda path: write_page(path, evaluation, options, data, evaluated[""], tables, run)),
     ]

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cuihop.cli.command_files import SNAPSHOT, TSV, FileUse
+from cuihop.cli.command_files import SNAPSHOT, FileUse
 from cuihop.cli.option_groups import JsonOptions, argument, option, option_group
 from cuihop.cli.output import note, print_json, print_table
+from cuihop.cli.releases import SERVER, compare
 from cuihop.errors import InputError
 from cuihop.files.input_file import STANDARD_INPUT
 from cuihop.files.text_lines import whole_text
@@ -22,12 +23,7 @@ from cuihop.notebooks.table import Table
 
 if TYPE_CHECKING:
     from cuihop.neo4j_graph.connection import Neo4jConnection
-    from cuihop.snapshot.release_difference import ReleaseDifference
 
-SERVER = (
-    "The Neo4j server, such as bolt://localhost:7687, or neo4j://HOST for a cluster. User and password: NEO4J_USER, "
-    "and NEO4J_PASSWORD or NEO4J_PASSWORD_FILE."
-)
 _LARGEST_FILE = 1 << 20  # more than a query may have: its own bound names what is too large
 _LINE = re.compile(r"[ \t]*:param\b(?P<assignment>[^\n]*)", re.IGNORECASE)
 _ASSIGNMENT = re.compile(r"\s*(?P<name>[^\W\d]\w*)\s*(?:=>|:)\s*(?P<value>.*?)\s*;?\s*")
@@ -162,6 +158,7 @@ releases = typer.Typer(
     help="Releases in a Neo4j database: list, switch, roll back, compare, remove.",
     no_args_is_help=True,
 )
+releases.command()(compare)
 
 
 @option_group
@@ -172,13 +169,6 @@ class _ListOptions(JsonOptions, _ServerOptions):
 @option_group
 class _ReleaseOptions(_ListOptions):
     number: int = argument("Number of the release, as `cuihop neo4j releases list` shows it.")
-
-
-@option_group
-class _CompareOptions(_ListOptions):
-    old: int = argument("Number of the old release.")
-    new: int = argument("Number of the new release.")
-    output: Path | None = option("File for all changes.", "-o", mark=TSV)
 
 
 @releases.command("list")
@@ -226,39 +216,6 @@ def repair(options: _ListOptions) -> None:
     with options.connected() as connection:
         install_schema(connection)
         _list(connection, options, "constraints and indexes are in place")
-
-
-@releases.command()
-def compare(options: _CompareOptions) -> None:
-    """Compare two releases: concepts and edges, in total and by source vocabulary."""
-    from cuihop.neo4j_graph.projection import snapshot_sections
-    from cuihop.snapshot.release_difference import release_difference
-
-    with options.connected() as connection:
-        sections = [snapshot_sections(connection, number) for number in (options.old, options.new)]
-        difference = release_difference(*sections)
-    if options.output is not None:
-        difference.write(options.output)
-    if options.json:
-        print_json({"old": difference.old, "new": difference.new, **difference.to_json()})
-        return
-    print_difference(difference)
-    if options.output is not None:
-        note(f"every change is in {options.output}")
-
-
-def print_difference(difference: ReleaseDifference) -> None:
-    """Print the changes in all, and those of each source vocabulary that changed."""
-    counts = [(change, f"{count:,}") for change, count in difference.counts().items()]
-    print_table(Table(("change", "count"), counts), title=f"From {difference.old} to {difference.new}")
-    changed = [one for one in difference.vocabularies if one.added or one.removed]
-    if changed:
-        header = ("vocabulary", "edges before", "edges after", "added", "removed")
-        rows = [(one.sab, *(f"{count:,}" for count in (one.old, one.new, one.added, one.removed))) for one in changed]
-        print_table(Table(header, rows), title="Source vocabularies that changed", numbers=range(1, 5))
-    same = [one.sab for one in difference.vocabularies if one not in changed]
-    if same:
-        note(f"source vocabularies with the same edges: {', '.join(same)}")
 
 
 def _list(connection: Neo4jConnection, options: _ListOptions, done: str = "") -> None:

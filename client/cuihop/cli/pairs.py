@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import methodcaller
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -323,6 +324,27 @@ def _is_header(fields: Sequence[str], graph: ConceptGraph) -> bool:
     return all(r.status in {"unknown", "invalid"} for r in graph.resolve([as_read(field) for field in fields]))
 
 
+def rejected_rows(options: PairsOptions, output: Path | None, option: str = "--output") -> Path | None:
+    """The file for skipped rows, next to the output if it is not stated; ``None`` where an invalid row is an error."""
+    if options.on_bad_row != "skip":
+        return None
+    if options.rejects is not None:
+        return options.rejects
+    if output is None:
+        raise typer.BadParameter(f"--on-bad-row skip needs --rejects, or {option}")
+    return output.with_name(output.name + ".rejects")
+
+
+def note_rows(done: PairsDone, options: PairsOptions, rejects: Path | None) -> None:
+    """Note how the rows of a file were read."""
+    note_merged(done.merged)
+    note(done.summary)
+    if done.header is not None and options.header == "auto" and not done.by_name:
+        note(f"line 1 was taken for a header: {done.header!r}; --header no reads it as a pair")
+    if done.rejected:
+        note(f"{done.rejected:,} invalid rows were skipped, and are in {rejects}")
+
+
 def print_answers_of_file(
     graph: ConceptGraph,
     options: PairsOptions,
@@ -336,21 +358,17 @@ def print_answers_of_file(
     ``outcome`` has the fields of JSON for the numbers of pairs with and without an answer; the others are as in
     `answers_of_file`.
     """
-    pairs, output, rejects = options.pairs, options.output, options.rejects
+    pairs, output = options.pairs, options.output
     if pairs is None:
         raise ValueError("no file of pairs")
     if options.json and output is None:
         raise typer.BadParameter("--json with --pairs needs --output")
-    skips = options.on_bad_row == "skip"
-    if skips and rejects is None:
-        if output is None:
-            raise typer.BadParameter("--on-bad-row skip needs --rejects, or --output")
-        rejects = output.with_name(output.name + ".rejects")
+    rejects = rejected_rows(options, output)
     file = InputFile(pairs)
     plain = file.mapped_from is not None and file.form == "text" and not file.compression
     with contextlib.ExitStack() as stack:
         written: BinaryIO = sys.stdout.buffer if output is None else stack.enter_context(replaced_file(output))
-        aside = stack.enter_context(replaced_file(rejects)) if skips and rejects is not None else None
+        aside = None if rejects is None else stack.enter_context(replaced_file(rejects))
         bar = stack.enter_context(progress())
         task = bar.add_task("bytes of pairs", total=pairs.stat().st_size if plain else None)
         done = answers_of_file(
@@ -358,12 +376,7 @@ def print_answers_of_file(
             progress=lambda size: bar.advance(task, size),
         )  # fmt: skip
     sys.stdout.flush()
-    note_merged(done.merged)
-    note(done.summary)
-    if done.header is not None and options.header == "auto" and not done.by_name:
-        note(f"line 1 was taken for a header: {done.header!r}; --header no reads it as a pair")
-    if done.rejected:
-        note(f"{done.rejected:,} invalid rows were skipped, and are in {rejects}")
+    note_rows(done, options, rejects)
     answered, unanswered = outcome
     if options.json:
         fields = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Any
 
 from cuihop.collection.concept_rows import IMAGES_AND_CONCEPTS, read_concepts
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.tables import KeyedTable, ReadMapping, Schema
+from cuihop.collection.tables import KeyedTable, ReadMapping, Schema, amount
 from cuihop.errors import InputError
 from cuihop.files.input_file import Readable, opened_input
 from cuihop.files.records import Records
@@ -27,7 +26,7 @@ _COUNTS = Schema(
     usual=(_CONCEPTS, ("count", "counts", "occurrences", "frequency", "n")), contents="concepts and counts",
     expected="two columns separated by a comma or a tab: concept and count", hint="Call them CUI and count.",
     row="occurrence", headless=("CUI", "count"),
-    is_data=lambda names: looks_like_identifier(names[0].strip()) or _number(names[1]) is not None,
+    is_data=lambda names: looks_like_identifier(names[0].strip()) or amount(names[1]) is not None,
 )  # fmt: skip
 _NAMES = Schema(
     usual=(_CONCEPTS, ("name", "names", "preferred_name", "canonical name", "str")), contents="concepts and names",
@@ -64,7 +63,7 @@ class ConceptCounts(ReadMapping[float]):
         rows: dict[str, int] = {}
         for row, written, value in _counted_rows(table):
             cui = table.error.checked_identifier(written, row, 0)
-            number = _number(value)
+            number = amount(value)
             if number is None:
                 raise table.error("not a number of occurrences", row, 1, quoted(str(value)), "a number, 0 or more")
             if cui in counts:
@@ -108,17 +107,6 @@ class ConceptCounts(ReadMapping[float]):
             lost = sum(self[cui] for cui in left)
             outside = f"; {counted(len(left), 'concept')} with {lost:,g} occurrences not in the graph, left out"
         return used, self.account + outside
-
-
-def _number(value: object) -> float | None:
-    """A finite number, 0 or more; ``None`` for any other value."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return None
-    try:
-        number = float(value)
-    except ValueError:
-        return None
-    return number if 0 <= number < math.inf and "_" not in str(value) else None
 
 
 def _of_images(records: Records) -> bool:

@@ -8,13 +8,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby, islice, repeat
-from typing import TypeAlias, TypeGuard
+from typing import Any, ClassVar, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.collection.image_rows import index_of_names
-from cuihop.collection.tables import ReadMapping
+from cuihop.collection.tables import ReadMapping, amount
 from cuihop.errors import InputError
 from cuihop.files.arrow_tables import ArrowStream, ArrowTable, is_table_object
 from cuihop.files.content_digest import content_digest
@@ -31,10 +31,10 @@ from cuihop.files.text_lines import (
     renamed_columns,
     standard_names,
 )
-from cuihop.measures.judged_rankings import Pools
-from cuihop.resources.arrays import Int64
+from cuihop.measures.judged_rankings import GainPools, Pools
+from cuihop.resources.arrays import Int64, bounds_of
 
-__all__ = ["GRADES_IN_WORDS", "LARGEST_GRADE", "Judgements", "grades_in_words"]
+__all__ = ["GRADES_IN_WORDS", "LARGEST_GRADE", "Gains", "Judgements", "grades_in_words"]
 
 
 _EXPECTED = "4 columns separated by white space: query iteration document grade"
@@ -43,6 +43,7 @@ LARGEST_GRADE = 1000  # 2^grade, the exponential gain, is still a number
 _SMALLEST_GRADE = 1 - 10**9
 _COLUMNS = ("query", "document", "grade")
 _EXPECTED_GRADE = f"a whole number up to {LARGEST_GRADE:,}"
+_EXPECTED_GAIN = f"a number from 0 to {LARGEST_GRADE:,}"
 _WORD = re.compile(r"[A-Za-z][\w.-]*")
 
 GRADES_IN_WORDS: Mapping[str, int] = {"DR": 2, "PR": 1, "NR": 0}
@@ -75,6 +76,8 @@ class Judgements(ReadMapping[Mapping[str, int]]):
     A grade of 1 or more is relevant, 0 is judged not relevant; a negative one counts as not judged, as in trec_eval.
     """
 
+    _dtype: ClassVar[type[np.number]] = np.int64
+
     @property
     def grades(self) -> Mapping[str, Mapping[str, int]]:
         """The mapping behind it."""
@@ -95,7 +98,8 @@ class Judgements(ReadMapping[Mapping[str, int]]):
 
         The second column is not used. Empty lines and lines that begin with ``#`` are skipped. CSV with a header, JSON
         Lines, and Parquet, Arrow and Feather files, have the columns query, document and grade, or others of
-        `cuihop.files.text_lines.COLUMN_NAMES`. Text may be compressed by gzip or zstd.
+        `cuihop.files.text_lines.COLUMN_NAMES`. With a column gain in place of the grade, the result is
+        `Gains`. Text may be compressed by gzip or zstd.
 
         Args:
             path: the input.
@@ -115,7 +119,10 @@ class Judgements(ReadMapping[Mapping[str, int]]):
         head = next(blocks, None)
         first_row = b"" if head is None else next((raw for raw in head[1] if raw.strip()), b"")
         if head is not None and (first_row.lstrip().startswith(b"{") or _is_header(first_row)):
-            form = [_add_records(rows, file, chain([head], blocks), words, first_row)]
+            records = _records(file, chain([head], blocks), first_row)
+            form = [_add_records(rows, records, words)]
+            if _named(records.names)[1]:
+                return Gains(rows.all_grades(_EXPECTED), file.name, joined(*form))
         elif head is not None:
             for first, lines in chain([head], blocks):
                 rows.add(*_columns(file.name, first, lines, words))
@@ -124,23 +131,27 @@ class Judgements(ReadMapping[Mapping[str, int]]):
     @classmethod
     def _of_table(cls, source: object) -> Judgements:
         table = ArrowTable.of(source)
-        columns = [table.column(name) for name in _COLUMNS]
+        gains = _named(table.names)[1]
+        columns = [table.column(name) for name in (*_COLUMNS[:2], "gain" if gains else _COLUMNS[2])]
         row_error = RowErrors(table.source, [table.names[column] for column in columns], "row")
         rows = _JudgementRows(row_error)
+        smallest, expected = (0, _EXPECTED_GAIN) if gains else (_SMALLEST_GRADE, _EXPECTED_GRADE)
         for first, batch in table.batches():
             queries, documents = (
                 [names[code].strip() for code in codes.tolist()]
                 for names, codes in (table.texts(first, batch, column) for column in columns[:2])
             )
             grades = table.numbers(first, batch, columns[2])
-            wrong = np.flatnonzero((grades != np.floor(grades)) | (grades < _SMALLEST_GRADE) | (grades > LARGEST_GRADE))
+            fraction = np.zeros(len(grades), dtype=np.bool_) if gains else grades != np.floor(grades)
+            wrong = np.flatnonzero(fraction | (grades < smallest) | (grades > LARGEST_GRADE))
             if len(wrong):
-                raise row_error("not a grade", first + int(wrong[0]), 2, f"{grades[wrong[0]]:g}", _EXPECTED_GRADE)
+                raise row_error(_problem(gains), first + int(wrong[0]), 2, f"{grades[wrong[0]]:g}", expected)
             for column, names in enumerate((queries, documents)):
                 if "" in names:
                     raise row_error("a name is missing", first + names.index(""), column, "''", "a name")
-            rows.add(range(first, first + len(queries)), queries, documents, grades.astype(np.int64).tolist())
-        return cls(
+            values = grades if gains else grades.astype(np.int64)
+            rows.add(range(first, first + len(queries)), queries, documents, values.tolist())
+        return (Gains if gains else cls)(
             rows.all_grades("query, document, grade"), table.source, joined(table.form, renamed_columns(table.names))
         )
 
@@ -203,7 +214,7 @@ class Judgements(ReadMapping[Mapping[str, int]]):
         if not own:
             return self
         others = {query: {d: g for d, g in self.entries[query].items() if d != query} for query in own}
-        return Judgements({**self.entries, **others}, self.source, self.form)
+        return type(self)({**self.entries, **others}, self.source, self.form)
 
     def elsewhere(self, queries: Collection[str], corpus: Collection[str]) -> int:
         """Number of judgements that are not of one of these queries and an image of the corpus."""
@@ -212,14 +223,44 @@ class Judgements(ReadMapping[Mapping[str, int]]):
             for query, documents in self.entries.items()
         )
 
-    def found(self, queries: Sequence[str], names: Iterable[Iterable[str]]) -> Int64:
+    def found(self, queries: Sequence[str], names: Iterable[Iterable[str]]) -> npt.NDArray[np.number]:
         """Grades of the documents retrieved for these queries, one ranking after the other; -1 without a judgement."""
         nothing: Mapping[str, int] = {}
         of_each = (
             map(self.entries.get(query, nothing).get, documents, repeat(-1))
             for query, documents in zip(queries, names, strict=True)
         )
-        return np.fromiter(chain.from_iterable(of_each), dtype=np.int64)
+        return np.fromiter(chain.from_iterable(of_each), dtype=self._dtype)
+
+
+class Gains(Judgements):
+    """Query → document → gain: real numbers from 0, in place of whole grades. Only nDCG is measured by them.
+
+    MTEB has them in columns ``query-id``, ``corpus-id`` and ``gain``.
+    """
+
+    _dtype = np.float64
+
+    @cached_property
+    def _pools(self) -> GainPools:
+        lengths = np.array([*(len(documents) for documents in self.entries.values()), 0])
+        gains = np.fromiter(chain.from_iterable(of.values() for of in self.entries.values()), dtype=np.float64)
+        return GainPools(gains[np.lexsort((-gains, np.repeat(np.arange(len(lengths)), lengths)))], bounds_of(lengths))
+
+
+def whole_grades(qrels: JudgementsLike) -> Judgements:
+    """`Judgements.of`, for a tool without real-valued grades.
+
+    Raises:
+        InputError: as `Judgements.of`, or they are gains.
+    """
+    judgements = Judgements.of(qrels)
+    if isinstance(judgements, Gains):
+        raise InputError(
+            "gains, and the tool takes whole grades", file=judgements.source, expected="judgements",
+            advice="to_integer_gains makes whole grades of nn-IoU.",
+        )  # fmt: skip
+    return judgements
 
 
 class _JudgementRows:
@@ -285,29 +326,45 @@ class _Grades(dict[bytes, "int | None"]):
 def _is_header(raw: bytes) -> bool:
     """Recognise the header of CSV with the columns of judgements."""
     text = raw.decode(errors="replace")
-    return set(_COLUMNS) <= {*standard_names(text.split(delimiter_of(text)))}
+    return set(_COLUMNS) <= {*_named(text.split(delimiter_of(text)))[0]}
 
 
-def _add_records(
-    rows: _JudgementRows, file: InputFile, blocks: Iterable[tuple[int, list[bytes]]], words: _Grades, first_row: bytes
-) -> str:
-    """The rows of CSV or JSON Lines with the columns query, document and grade; returns how they were read."""
+def _named(names: Sequence[str]) -> tuple[list[str], bool]:
+    """The columns as they are called here, and true for gains: a column ``gain`` in place of the grade."""
+    plain = standard_names(names)
+    gains = "grade" not in plain and "gain" in plain
+    return ["grade" if gains and name == "gain" else name for name in plain], gains
+
+
+def _problem(gains: bool) -> str:
+    return "not a gain" if gains else "not a grade"
+
+
+def _records(file: InputFile, blocks: Iterable[tuple[int, list[bytes]]], first_row: bytes) -> Records:
+    """The rows of CSV or JSON Lines."""
     numbered = ((n, raw) for first, block in blocks for n, raw in enumerate(block, start=first))
     lines = (decoded(raw, file.name, line) for line, raw in numbered)
-    records = Records.of(file, _EXPECTED, (first_row.decode(errors="replace"), lines))
-    names = standard_names(records.names)
+    return Records.of(file, _EXPECTED, (first_row.decode(errors="replace"), lines))
+
+
+def _add_records(rows: _JudgementRows, records: Records, words: _Grades) -> str:
+    """The rows with the columns query, document and grade; returns how they were read."""
+    names, gains = _named(records.names)
     columns = [names.index(name) if names.count(name) == 1 else records.column(name) for name in _COLUMNS]
     for line, values in records.rows():
         query, document, grade = (values[column] for column in columns)
         for column, name in enumerate((query, document)):
             if not isinstance(name, str) or not name.strip():
                 raise rows.error("a name is missing", line, column, quoted(repr(name)), "a name")
-        value = grade
-        if isinstance(grade, str):
+        value: Any = grade
+        if gains:
+            value = amount(grade) if records.in_csv or not isinstance(grade, str) else None
+        elif isinstance(grade, str):
             value = words[grade.strip().encode()] if records.in_csv or _WORD.fullmatch(grade.strip()) else None
-        if not isinstance(value, int) or isinstance(value, bool) or not _SMALLEST_GRADE <= value <= LARGEST_GRADE:
+        kind: type[Any] = float if gains else int
+        if type(value) is not kind or not _SMALLEST_GRADE <= value <= LARGEST_GRADE:
             text = grade if records.in_csv else repr(grade)
-            raise rows.error("not a grade", line, 2, quoted(text), words.expected)
+            raise rows.error(_problem(gains), line, 2, quoted(text), _EXPECTED_GAIN if gains else words.expected)
         rows.add([line], [query.strip()], [document.strip()], [value])
     return joined("CSV" if records.in_csv else "", records.form, renamed_columns(records.names))
 
@@ -379,4 +436,4 @@ def are_judgements(value: object) -> TypeGuard[JudgementsLike]:
     if isinstance(value, Mapping):
         return bool(value) and all(isinstance(documents, Mapping) for documents in value.values())
     names = getattr(value, "column_names", getattr(value, "columns", ())) if is_table_object(value) else ()
-    return set(_COLUMNS) <= set(standard_names(list(map(str, names))))
+    return set(_COLUMNS) <= {*_named(list(map(str, names)))[0]}

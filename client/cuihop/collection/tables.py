@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -144,3 +145,14 @@ class ReadMapping(Mapping[str, Value_co]):
     def _facts(self) -> tuple[str, ...]:
         """Counts for the summary."""
         raise NotImplementedError
+
+
+def amount(value: object) -> float | None:
+    """A finite number, 0 or more; ``None`` for any other value."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if 0 <= number < math.inf and "_" not in str(value) else None

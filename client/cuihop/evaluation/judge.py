@@ -21,7 +21,7 @@ from cuihop.errors import InputError
 from cuihop.evaluation.label_grades import LabelGrades
 from cuihop.evaluation.means import relevance_name, relevant_from
 from cuihop.evaluation.result import EmptyIdeal, Missing, missing_rankings
-from cuihop.measures.judged_rankings import JudgedRankings, Pools, blocks
+from cuihop.measures.judged_rankings import GainPools, JudgedRankings, Pools, blocks
 from cuihop.measures.measure import FAMILIES, Measure
 from cuihop.rankings.blocks import RankingInBlocks, VectorBlocks, bytes_of_rank
 from cuihop.rankings.ranking import Ranking, first_of_each
@@ -32,6 +32,7 @@ from cuihop.resources.resources import Resources
 
 Documents = npt.NDArray[np.int32 | np.int64]
 
+_ABOVE_0 = float(np.nextafter(0.0, 1.0))  # a gain that counts as relevant
 _DOCUMENTS_OF_A_PART = 1 << 19  # its arrays stay in the cache, and many parts feed all threads
 
 
@@ -261,7 +262,7 @@ def _grader(ranking: Ranking, source: tuple[str, ...], truth: Truth) -> _Grader:
         )
     qrels, (all_names, retrieved) = truth.qrels, ranking.retrieved
 
-    def grades(first: int, last: int, documents: Documents, lengths: Int64) -> Int64:
+    def grades(first: int, last: int, documents: Documents, lengths: Int64) -> npt.NDArray[Any]:
         names = map(all_names.__getitem__, documents.tolist())
         lists = (islice(names, length) for length in lengths.tolist())
         return qrels.found(ranking.queries[first:last], lists)
@@ -274,16 +275,21 @@ def _measured(
     ranking: Ranking, measures: Sequence[Measure], grader: _Grader, values: Float64, columns: Sequence[int]
 ) -> dict[int, Int64]:
     """Fill in the columns of measures that share a grader; return `JudgedValues.relevance` for each threshold."""
-    computed = []
+    computed, gains = [], isinstance(grader.pools, GainPools)
     for column, measure in zip(columns, measures, strict=True):
+        if gains and measure.family != "nDCG":
+            raise InputError(
+                "gains are not relevant or not relevant", column="measures", found=str(measure), expected="nDCG, nDCG@K"
+            )
         if (values_of := FAMILIES[measure.family].values) is None:
             raise InputError("not a measure of a ranking", column="measures", found=str(measure))
         computed.append((column, values_of, measure))
     depth = depth_of(measures)
     lengths = ranking.lengths if depth is None else np.minimum(ranking.lengths, depth)
+    least = {each: _ABOVE_0 if gains else each for each in sorted({relevant_from(measure) for measure in measures})}
     counted = {
-        threshold: np.stack([lengths, grader.pools.relevant(grader.pool, threshold), np.zeros_like(lengths)], axis=1)
-        for threshold in sorted({relevant_from(measure) for measure in measures})
+        threshold: np.stack([lengths, grader.pools.relevant(grader.pool, grade), np.zeros_like(lengths)], axis=1)
+        for threshold, grade in least.items()
     }
     chunks = list(blocks(lengths, _DOCUMENTS_OF_A_PART))
 
@@ -297,7 +303,7 @@ def _measured(
         for column, values_of, measure in computed:
             values[first:last, column] = values_of(judged, measure.k, measure.values)
         for threshold, counts in counted.items():
-            counts[first:last, 2] = judged.count(judged.found(threshold).owners)
+            counts[first:last, 2] = judged.count(judged.found(least[threshold]).owners)
 
     if len(chunks) == 1:
         fill(0)

@@ -136,8 +136,8 @@ def delimiter_of(header: str) -> str:
 
 
 COLUMN_NAMES = {
-    "query": ("query", "query_id", "qid", "q_id"),
-    "document": ("document", "document_id", "doc", "doc_id", "docid", "docno", "image", "image_id"),
+    "query": ("query", "query_id", "query-id", "qid", "q_id"),
+    "document": ("document", "document_id", "doc", "doc_id", "docid", "docno", "corpus-id", "image", "image_id"),
     "grade": ("grade", "rel", "relevance"),
 }
 """Columns of rankings and judgements, and the names that programs give them, in lower case."""

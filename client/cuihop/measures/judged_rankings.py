@@ -62,6 +62,36 @@ class Pools:
         return ideal
 
 
+class GainPools(Pools):
+    """Pools of real-valued gains, nearly all of which differ: each is held, and none counted.
+
+    Attributes:
+        grades: float64, the gains of all pools, one pool after the other, each descending.
+        counts: int64, shape (pools + 1,): bounds of the pools.
+    """
+
+    def relevant(self, pool: Int64, threshold: float = 1) -> Int64:
+        """See `Pools.relevant`."""
+        return np.diff(bounds_of(self.grades >= threshold)[self.counts])[pool]
+
+    def nonrelevant(self, pool: Int64, threshold: float = 1) -> Int64:
+        """See `Pools.nonrelevant`."""
+        return np.diff(self.counts)[pool] - self.relevant(pool, threshold)
+
+    def ideal(self, k: int | None, gain: Gain) -> Float64:
+        """See `Pools.ideal`."""
+        if (k, gain) in self._ideals:
+            return self._ideals[k, gain]
+        lengths = np.diff(self.counts)
+        owners = np.repeat(np.arange(len(lengths)), lengths)
+        ranks = np.arange(1, len(owners) + 1) - self.counts[owners]
+        inside = ranks <= (len(ranks) if k is None else k)
+        terms = discounted(self.grades[inside], ranks[inside], gain)
+        ideal = np.bincount(owners[inside], terms, minlength=len(lengths)).astype(np.float64, copy=False)
+        self._ideals[k, gain] = ideal
+        return ideal
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RelevantRetrieved:
     """Relevant documents that were retrieved, query by query, best first. All shapes (documents,).

@@ -1,16 +1,17 @@
-"""Difference between two releases: concepts and edges added and removed, concepts merged."""
+"""Difference between two releases: concepts and edges added and removed, concepts merged and moved."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.files.written_files import replaced_file
+from cuihop.graph import Resolution, resolved
 from cuihop.resources.arrays import Int64
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.graph import SnapshotGraph
@@ -37,6 +38,7 @@ class ReleaseDifference:
         concepts_added: concepts of the new release alone.
         concepts_merged: pairs (concept of the old release, its successor in the new one).
         concepts_removed: the new release neither holds nor merges them.
+        concepts_moved: both releases hold them, with other parents.
         edges_added, edges_removed: pairs (child, parent).
         vocabularies: of both releases, by abbreviation.
     """
@@ -46,6 +48,7 @@ class ReleaseDifference:
     concepts_added: list[str]
     concepts_merged: list[tuple[str, str]]
     concepts_removed: list[str]
+    concepts_moved: list[str]
     edges_added: list[tuple[str, str]]
     edges_removed: list[tuple[str, str]]
     vocabularies: list[VocabularyDifference]
@@ -78,6 +81,7 @@ class ReleaseDifference:
         yield "concept added", self.concepts_added
         yield "concept merged", self.concepts_merged
         yield "concept removed", self.concepts_removed
+        yield "concept moved", self.concepts_moved
         yield "edge added", self.edges_added
         yield "edge removed", self.edges_removed
 
@@ -88,13 +92,17 @@ def release_difference(old: Sections, new: Sections) -> ReleaseDifference:
     gone = np.setdiff1d(old_cuis, new_cuis, assume_unique=True).tolist()
     answers = SnapshotGraph(new).resolve(gone)
     everything = np.union1d(old_cuis, new_cuis)
-    old_edges, new_edges = _edges(old, old_cuis, everything), _edges(new, new_cuis, everything)
+    old_rows, new_rows = np.searchsorted(everything, old_cuis), np.searchsorted(everything, new_cuis)
+    old_edges, new_edges = _edges(old, old_rows, len(everything)), _edges(new, new_rows, len(everything))
+    held = np.intersect1d(old_rows, new_rows, assume_unique=True)
+    moved = np.intersect1d(np.setxor1d(old_edges, new_edges, assume_unique=True) // max(len(everything), 1), held)
     return ReleaseDifference(
         old=old.meta["release"]["name"],
         new=new.meta["release"]["name"],
         concepts_added=np.setdiff1d(new_cuis, old_cuis, assume_unique=True).tolist(),
-        concepts_merged=[(a.requested, a.cui) for a in answers if a.cui is not None],
-        concepts_removed=[a.requested for a in answers if a.cui is None],
+        concepts_merged=[(a.requested, a.cui) for a in answers if a.status == "merged" and a.cui is not None],
+        concepts_removed=[a.requested for a in answers if a.status != "merged"],
+        concepts_moved=everything[moved].tolist(),
         edges_added=_pairs(np.setdiff1d(new_edges, old_edges, assume_unique=True), everything),
         edges_removed=_pairs(np.setdiff1d(old_edges, new_edges, assume_unique=True), everything),
         vocabularies=_vocabularies((old, old_edges), (new, new_edges)),
@@ -122,11 +130,13 @@ def _cuis(sections: Sections) -> npt.NDArray[np.str_]:
     return np.array(table.at(np.arange(len(table))), dtype=np.str_)
 
 
-def _edges(sections: Sections, cuis: npt.NDArray[np.str_], everything: npt.NDArray[np.str_]) -> Int64:
-    """Each edge as one number: index of the child among all concepts, times their count, plus that of the parent."""
-    position = np.searchsorted(everything, cuis)
-    children = np.repeat(position, np.diff(sections["up_indptr"]))
-    return np.asarray(children * len(everything) + position[sections["up_indices"]], dtype=np.int64)
+def _edges(sections: Sections, rows: Int64, count: int) -> Int64:
+    """Each edge as one number: index of the child among all concepts, times their count, plus that of the parent.
+
+    ``rows``: index of each concept of the release among the ``count`` of both.
+    """
+    children = np.repeat(rows, np.diff(sections["up_indptr"]))
+    return np.asarray(children * count + rows[sections["up_indices"]], dtype=np.int64)
 
 
 def _pairs(edges: Int64, everything: npt.NDArray[np.str_]) -> list[tuple[str, str]]:
@@ -134,3 +144,80 @@ def _pairs(edges: Int64, everything: npt.NDArray[np.str_]) -> list[tuple[str, st
         return []
     children, parents = np.divmod(edges, len(everything))
     return list(zip(everything[children].tolist(), everything[parents].tolist(), strict=True))
+
+
+Change: TypeAlias = Literal[
+    "unchanged", "moved", "replaced", "retired", "removed", "added", "retired before", "unknown"
+]  # fmt: skip
+"""What became of a concept: ``moved`` has other parents; ``replaced`` stands for another concept now; ``retired`` is
+stated so by the new release, and ``removed`` is missing there without a word; ``added`` is of the new release alone;
+``retired before`` and ``unknown`` are in neither."""
+CHANGES: tuple[Change, ...] = Change.__args__  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True)
+class ConceptChange:
+    """The change of one identifier.
+
+    Attributes:
+        requested: the identifier.
+        old, new: the concept that it stands for in each release; ``None`` if there is none.
+        candidates: the new release's suggestions for one that is not in it: pairs of UMLS relation and concept.
+        parents_gained, parents_lost: of a moved concept. A parent that was merged is lost, and its successor gained.
+    """
+
+    requested: str
+    change: Change
+    old: str | None
+    new: str | None
+    candidates: tuple[tuple[str, str], ...] = ()
+    parents_gained: tuple[str, ...] = ()
+    parents_lost: tuple[str, ...] = ()
+
+
+def concept_changes(old: SnapshotGraph, new: SnapshotGraph, identifiers: Sequence[str]) -> list[ConceptChange]:
+    """The change of each identifier from one release to the other.
+
+    Raises:
+        AmbiguousCode: an identifier is a code of several concepts in one of them.
+    """
+    sides = [graph.resolve(identifiers) for graph in (old, new)]
+    for graph, side in zip((old, new), sides, strict=True):
+        resolved([answer for answer in side if answer.status == "several"], graph.release)
+    answers = list(zip(*sides, strict=True))
+    same = [before.cui for before, after in answers if before.cui is not None and before.cui == after.cui]
+    parents = iter(zip(_parents(old.sections, same), _parents(new.sections, same), strict=True))
+    changes = []
+    for before, after in answers:
+        gained, lost = set[str](), set[str]()
+        if before.cui is not None and before.cui == after.cui:
+            lost, gained = next(parents)
+            lost, gained = lost - gained, gained - lost
+        change = _change(before, after, moved=bool(gained or lost))
+        candidates = after.candidates if after.cui is None else ()
+        changes.append(
+            ConceptChange(
+                before.requested, change, before.cui, after.cui, candidates,
+                tuple(sorted(gained)), tuple(sorted(lost)),
+            )
+        )  # fmt: skip
+    return changes
+
+
+def _change(before: Resolution, after: Resolution, *, moved: bool) -> Change:
+    if before.cui is None and after.cui is None:
+        return "retired before" if "retired" in (before.status, after.status) else "unknown"
+    if before.cui is None:
+        return "added"
+    if after.cui is None:
+        return "retired" if after.status == "retired" else "removed"
+    if before.cui != after.cui:
+        return "replaced"
+    return "moved" if moved else "unchanged"
+
+
+def _parents(sections: Sections, cuis: Sequence[str]) -> Iterable[set[str]]:
+    """The parents of each of these concepts, which the release holds."""
+    table, bounds, parents = IdentifierTable(sections["cuis"]), sections["up_indptr"], sections["up_indices"]
+    for row in table.positions(cuis).tolist():
+        yield set(table.at(parents[bounds[row] : bounds[row + 1]]))
