@@ -61,9 +61,9 @@ def in_buckets(values: UInt64, bits: int) -> Int32:
         ends[bucket + 1] += ends[bucket]
     order = np.empty(values.size, dtype=np.int32)
     for row in range(values.size):
-        bucket = np.int64(values[row] >> shift >> np.uint64(1))
-        order[ends[bucket]] = row
-        ends[bucket] += 1
+        of_row = np.int64(values[row] >> shift >> np.uint64(1))
+        order[ends[of_row]] = row
+        ends[of_row] += 1
     return order
 
 

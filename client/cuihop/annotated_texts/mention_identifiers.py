@@ -256,7 +256,7 @@ def _common_spelling(identifiers: Collection[str], graph: ConceptGraph | None) -
     """Identifier → its spelling in the graph or the other texts, which may lack the prefix."""
     plain = {identifier for identifier in identifiers if ":" not in identifier}
     prefixed = [identifier for identifier in identifiers if ":" in identifier]
-    held = _all_held([*prefixed, *map(without_prefix, prefixed)], graph)
+    held = _all_held([*prefixed, *map(without_prefix, prefixed)], graph, codes=False)
     spelling = {identifier: identifier for identifier in identifiers}
     for identifier in prefixed:
         bare = without_prefix(identifier)
@@ -265,9 +265,11 @@ def _common_spelling(identifiers: Collection[str], graph: ConceptGraph | None) -
     return spelling
 
 
-def _all_held(identifiers: Iterable[str], graph: ConceptGraph | None) -> set[str]:
+def _all_held(identifiers: Iterable[str], graph: ConceptGraph | None, *, codes: bool = True) -> set[str]:
+    """Identifiers of concepts that the graph holds, and its codes of these."""
     if graph is None:
         return set()
     kind = graph.release.identifiers
     valid = sorted({i for i in identifiers if identifier_fault(i, kind) is None})
-    return {answer.requested for answer in graph.resolve(valid) if answer.cui is not None}
+    answers = graph.resolve(valid)
+    return {each.requested for each in answers if each.cui is not None and (codes or each.status != "code")}
