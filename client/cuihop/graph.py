@@ -61,6 +61,11 @@ _LARGEST_PACK = 255
 
 CODES_NEED = "A snapshot that cuihop load made of a release with MRCONSO, without --no-codes, holds them."
 
+MAPS_NEED = (
+    "A snapshot that cuihop load made of a release with MRCONSO and MRMAP, without --no-codes, holds them; a service "
+    "and Neo4j do not."
+)
+
 CODES_ARE_HIDDEN = "codes of vocabularies stand for concepts only where names may be read"
 
 DIRECTIONS: tuple[Direction, ...] = ("any", "up", "down", "vertical")
@@ -472,6 +477,58 @@ class CodeLookup:
 
 
 @dataclass(frozen=True, slots=True)
+class CodeMap:
+    """A mapping that a vocabulary has published (MRMAP). Texts are as published, and empty for an empty field.
+
+    Attributes:
+        map_set, map_set_sab: the concept of its set (MAPSETCUI), and the vocabulary that gives the set (MAPSETSAB).
+        map_set_name: the preferred name of that concept; ``None`` without one.
+        subset: its group within the set (MAPSUBSETID). rank: its place within the group (MAPRANK).
+        from_sab, to_sab: vocabularies that the set maps from and to (MRSAT); ``None`` where the release names none.
+        from_text, from_type: the code or concept mapped from, and its kind: CODE, SCUI, SDUI or CUI.
+        from_rule, from_restriction: FROMRULE and FROMRES.
+        rel, rela: relation of what is mapped from to what is mapped to.
+        to_text, to_type: the target (TOEXPR), a code, an expression or a mark such as ``100051``, and its kind.
+        to_rule, to_restriction, rule, restriction: TORULE, TORES, MAPRULE and MAPRES. Advice is in the last one.
+        kind, attribute, value: MAPTYPE, MAPATN and MAPATV.
+    """
+
+    map_set: str
+    map_set_sab: str
+    map_set_name: str | None
+    from_sab: str | None
+    to_sab: str | None
+    subset: str
+    rank: str
+    from_text: str
+    from_type: str
+    from_rule: str
+    from_restriction: str
+    rel: str
+    rela: str
+    to_text: str
+    to_type: str
+    to_rule: str
+    to_restriction: str
+    rule: str
+    restriction: str
+    kind: str
+    attribute: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class MapLookup:
+    """The published mappings of one identifier. All but ``maps`` is as in `CodeLookup`."""
+
+    requested: str
+    status: CodeStatus
+    cui: str | None
+    maps: tuple[CodeMap, ...]
+    alternatives: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SearchHit:
     """A search result.
 
@@ -830,6 +887,25 @@ class ConceptGraph(ABC):
 
     def _codes(self, identifiers: Sequence[str], sabs: Sequence[str]) -> list[CodeLookup]:
         raise InputError("this graph holds no codes of vocabularies", found=repr(self), advice=CODES_NEED)
+
+    def code_maps(self, identifiers: Sequence[str]) -> list[MapLookup]:
+        """The mappings that vocabularies have published (MRMAP) from each code, as they are. Never raises for one.
+
+        Of a concept they are those from it, then those from each of its codes in their order. Mappings of one code
+        are by map set, then by subset and rank, as numbers. No target is looked up in the graph.
+
+        Args:
+            identifiers: as in `codes`.
+
+        Raises:
+            InputError: the graph holds no published mappings.
+        """
+        if self._unrestricted is not None:
+            return self._unrestricted.code_maps(identifiers)
+        return self._code_maps(checked_identifiers(identifiers))
+
+    def _code_maps(self, identifiers: Sequence[str]) -> list[MapLookup]:
+        raise InputError("this graph holds no published mappings", found=repr(self), advice=MAPS_NEED)
 
     def search(self, text: str, *, limit: int | None = 10) -> list[SearchHit]:
         """Concepts by name or synonym, best first.

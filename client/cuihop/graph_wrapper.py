@@ -16,6 +16,7 @@ from cuihop.graph import (
     DistancePack,
     Distances,
     Many,
+    MapLookup,
     Neighbourhood,
     Path,
     Release,
@@ -83,6 +84,9 @@ class GraphWrapper(ConceptGraph):
 
     def _codes(self, identifiers: Sequence[str], sabs: Sequence[str]) -> list[CodeLookup]:
         return self.graph.codes(identifiers, sabs=sabs)
+
+    def _code_maps(self, identifiers: Sequence[str]) -> list[MapLookup]:
+        return self.graph.code_maps(identifiers)
 
     def _search(self, text: str, limit: int | None) -> list[SearchHit]:
         return self.graph.search(text, limit=limit)

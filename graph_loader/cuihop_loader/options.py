@@ -37,7 +37,7 @@ class LoadOptions:
             preferred name from the first that has one.
         synonyms: keep all names, not only the preferred one.
         definitions: keep definitions, where there is an MRDEF.
-        codes: keep the codes of vocabularies in MRCONSO, or in CONCEPT of OMOP.
+        codes: keep the codes of vocabularies in MRCONSO, or in CONCEPT of OMOP, and the published mappings in MRMAP.
         release: name of the release; ``None`` for the one in the files.
         on_bad_row: treatment of a row that breaks the layout.
         rejects: file for the bad rows; only with ``on_bad_row="skip"``.

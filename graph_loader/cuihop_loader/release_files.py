@@ -13,6 +13,7 @@ from cuihop.identifiers import Identifiers
 from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.source_codes import code_sections
 from cuihop.snapshot.writer import GraphTables
+from cuihop_loader.code_maps import ReadMaps, read_code_maps, unknown_sources
 from cuihop_loader.concept_names import Ranks, read_names, with_names
 from cuihop_loader.history import read_history, retired_concepts
 from cuihop_loader.identifier_codes import ConceptNumbers, ConceptSet, IdentifierCodes, ReleaseReading
@@ -59,13 +60,17 @@ def read_release(
     definition_rows = None
     if options.definitions and (file := files.get("MRDEF")):
         definition_rows = read_definitions(file, languages, reading)
+    code_maps = None
+    if options.codes and name_rows is not None and (file := files.get("MRMAP")):
+        code_maps = read_code_maps(file, reading)
     history = [read_history(files[role], reading) for role in _HISTORY if role in files]
 
     progress("choosing names", 0, 0)
     numbers = ConceptNumbers(concepts, identifier_codes)
     del concepts
     none = np.empty(0, dtype=np.int32)
-    tables = GraphTables(numbers.identifiers, none, none, retired=retired_concepts(history, numbers, identifier_codes))
+    retired = retired_concepts(history, numbers, identifier_codes)
+    tables = GraphTables(numbers.identifiers, none, none, code_maps=code_maps, retired=retired)
     if type_rows is not None:
         tables = with_types(tables, type_rows, numbers)
         del type_rows
@@ -92,7 +97,7 @@ def read_release(
         other_identifier_samples=identifier_codes.samples,
         without_code=without_code,
         files=[reading.scanners[role].report for role in LAYOUTS if role in reading.scanners],
-        warnings=_warnings(files, options, rows, identifier_codes),
+        warnings=_warnings(files, options, rows, identifier_codes, code_maps),
     )
 
 
@@ -149,7 +154,7 @@ def _with_edges(tables: GraphTables, edges: EdgeTable, numbers: ConceptNumbers) 
 
 
 def _warnings(
-    files: Mapping[str, SourceFile], options: LoadOptions, rows: IsARows, codes: IdentifierCodes
+    files: Mapping[str, SourceFile], options: LoadOptions, rows: IsARows, codes: IdentifierCodes, maps: ReadMaps | None
 ) -> list[str]:
     warnings = []
     if codes.skipped:
@@ -167,6 +172,8 @@ def _warnings(
         warnings.append("no MRRANK: preferred names are chosen by TS, STT and ISPREF alone")
     if not any(role in files for role in _HISTORY):
         warnings.append("no MRCUI, MERGEDCUI or DELETEDCUI: retired CUIs are unknown concepts")
+    if maps is not None and (unknown := unknown_sources(maps)):
+        warnings.append(unknown)
     return warnings
 
 

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from cuihop import SnapshotGraph
 from cuihop.answer_fields import fields_of
+from cuihop_loader import load
 from example_graph import coded_graph, example_graph
+from loader.rrf_made import attribute, isa, mapping, name, retired, written
 from program_run import Run
 
 HEAD = "identifier,status,concept,vocabulary,code,source_concept,mark,alternatives\n"
@@ -122,3 +125,69 @@ def test_a_concept_without_codes_is_counted(program: Run, graph: Path) -> None:
     assert "1 without codes of MSH" in done.err
     alone = program("codes", "C0018670", "--sab", "MSH", "-g", graph)
     assert (alone.code, "1 without codes of MSH" in alone.err) == (0, True)
+
+
+@pytest.fixture(scope="module")
+def mapped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("maps")
+    code = "C000000{0}|ENG|P|L1|PF|S1|Y|A1||||SNOMEDCT_US|PT|{0}|text|0|N||"
+    files = {
+        "MRREL": [isa("C0000001", "C0000002")],
+        "MRCONSO": [*map(code.format, "12"), name("C0000009", "A map")],
+        "MRMAP": [
+            mapping(MAPRANK="2", FROMEXPR="1", FROMTYPE="SCUI", TOEXPR="100051", MAPRULE="OTHERWISE TRUE"),
+            mapping(MAPRANK="1", FROMEXPR="1", FROMTYPE="SCUI", MAPRULE="IFA 9 &#x7C; Age &#x7C;"),
+            mapping("C0000008", FROMEXPR="3", FROMTYPE="SCUI", TOEXPR="<A> OR <B>"),
+        ],
+        "MRSAT": [attribute("C0000009", "FROMRSAB", "SNOMEDCT_US"), attribute("C0000009", "TORSAB", "ICD10CM")],
+        "MRCUI": [retired("C0000007", "SY", "C0000001")],
+    }
+    load([written(folder, files)]).sections.save(folder / "graph.cuihop")
+    return folder / "graph.cuihop"
+
+
+def test_published_mappings_are_shown_as_they_are(program: Run, mapped: Path) -> None:
+    done = program("codes", "SNOMEDCT_US:1", "C0000002", "SNOMEDCT_US:3", "--maps", "-g", mapped)
+    assert done.code == 0
+    lines = [line.split() for line in done.out.splitlines() if line.strip() and "─" not in line]
+    assert lines == [
+        ["C0000009", "A", "map", "(set", "of", "SNOMEDCT_US;", "from", "SNOMEDCT_US", "to", "ICD10CM)"],
+        ["rank", "from", "text", "from", "type", "rel", "to", "text", "rule"],
+        ["1", "1", "SCUI", "RO", "IFA", "9", "|", "Age", "|"],
+        ["2", "1", "SCUI", "RO", "100051", "OTHERWISE", "TRUE"],
+        ["C0000008", "(set", "of", "SNOMEDCT_US;", "from", "unknown", "to", "unknown)"],
+        ["from", "text", "from", "type", "rel", "to", "text"],
+        ["3", "SCUI", "RO", "<A>", "OR", "<B>"],  # no row of MRCONSO has the code
+    ]
+    assert "without published mappings: C0000002" in done.err
+
+
+def test_published_mappings_as_json(program: Run, mapped: Path) -> None:
+    done = program("codes", "C0000007", "--maps", "--json", "-g", mapped)
+    with SnapshotGraph.open(mapped) as graph:
+        lookups = json.loads(json.dumps([fields_of(each) for each in graph.code_maps(["C0000007"])]))
+    answer = json.loads(done.out)
+    assert (answer["lookups"], answer["merged"]) == (lookups, {"C0000007": "C0000001"})
+    assert [each["rank"] for each in lookups[0]["maps"]] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["SNOMEDCT_US:4"], "unknown code; found 'SNOMEDCT_US:4'"),
+        (["SNOMEDCT_US:1", "C9999999"], "C9999999"),
+        (["SNOMEDCT_US:1", "--sab", "SNOMEDCT_US"], "--maps goes with identifiers, without --file and --sab"),
+        (["--file", "x.csv"], "--maps goes with identifiers"),
+    ],
+)
+def test_what_has_no_mappings_is_an_error(program: Run, mapped: Path, arguments: list[str], message: str) -> None:
+    done = program("codes", *arguments, "--maps", "-g", mapped)
+    assert (done.code != 0, done.out) == (True, "")
+    assert message in " ".join(done.err.replace("│", "").split())
+
+
+def test_a_graph_without_mappings_says_how_to_get_them(program: Run, graph: Path) -> None:
+    done = program("codes", "C0006121", "--maps", "-g", graph)
+    assert (done.code != 0, done.out) == (True, "")
+    assert "holds no published mappings" in done.err
+    assert "MRMAP" in done.err

@@ -11,6 +11,7 @@ from cuihop import SnapshotGraph
 from cuihop.snapshot.concept_records import ConceptRecords
 from cuihop.snapshot.string_table import IdentifierTable
 from cuihop_loader import Loaded
+from cuihop_loader.sources import LAYOUTS
 
 
 def relation(
@@ -66,6 +67,17 @@ def vocabulary(sab: str, version: str, imeta: str, current: str = "Y", *, lat: s
     fields = [""] * 25
     fields[3], fields[6], fields[9], fields[19], fields[21] = sab, version, imeta, lat, current
     return "|".join(fields) + "|"
+
+
+def mapping(cui: str = "C0000009", sab: str = "SNOMEDCT_US", **fields: str) -> str:
+    """A row of MRMAP; fields by the names of their columns."""
+    row = dict.fromkeys(LAYOUTS["MRMAP"], "") | {"MAPSETCUI": cui, "MAPSETSAB": sab, "MAPID": "AT1", "REL": "RO"}
+    return "".join(f"{value}|" for value in (row | fields).values())
+
+
+def attribute(cui: str, name: str, value: str) -> str:
+    """A row of MRSAT."""
+    return f"{cui}|||A1|AUI|X|AT1||{name}|SRC|{value}|N||"
 
 
 def written(folder: Path, files: Mapping[str, Sequence[str]], *, line_end: str = "\n") -> Path:

@@ -68,6 +68,11 @@ def test_codes_need_the_scope_for_names_and_a_release_with_codes(graph: Snapshot
                 RemoteGraph.open(address).codes(["C0006121"])
 
 
+def test_published_mappings_are_refused(remote: RemoteGraph) -> None:
+    with pytest.raises(InputError, match=r"no published mappings.*a service and Neo4j do not"):
+        remote.code_maps(["C0006121"])
+
+
 def test_more_codes_than_an_answer_may_have(graph: SnapshotGraph) -> None:
     with running_service(graph, limits=Limits(neighbours=2)) as running:
         for address in (running.grpc, running.http):

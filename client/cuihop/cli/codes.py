@@ -6,6 +6,7 @@ import io
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from itertools import islice
 from pathlib import Path
 from typing import IO
@@ -23,7 +24,7 @@ from cuihop.files.input_file import STANDARD_INPUT, opened_input
 from cuihop.files.records import Records
 from cuihop.files.text_lines import joined, quoted
 from cuihop.files.written_files import replaced_file
-from cuihop.graph import CodeLookup, CodeStatus, ConceptGraph, resolved
+from cuihop.graph import CodeLookup, CodeMap, CodeStatus, ConceptGraph, MapLookup, resolved
 from cuihop.identifiers import in_upper_case, looks_like_identifier
 from cuihop.notebooks.table import Table
 from cuihop.operations.answers import CodesAnswer
@@ -55,6 +56,7 @@ class _CodesOptions(JsonOptions, AddressOptions):
         "Vocabulary of the column, if it has codes without SAB.", "--identifiers", metavar="SAB"
     )  # fmt: skip
     header: Header = file_option("Header in the first line of CSV: detected, present or absent.", default="auto")
+    maps: bool = option("Mappings that vocabularies have published from the codes (MRMAP), as they are.", default=False)
     output: Path | None = option("File for the codes of --file, as CSV.", "-o", shown="standard output", mark=CSV)
 
     def __post_init__(self) -> None:
@@ -64,6 +66,8 @@ class _CodesOptions(JsonOptions, AddressOptions):
             raise typer.BadParameter("--column, --identifiers and --output go with --file")
         if self.file is not None and self.json:
             raise typer.BadParameter("--json goes with identifiers; the codes of --file are CSV")
+        if self.maps and (self.file is not None or self.sab):
+            raise typer.BadParameter("--maps goes with identifiers, without --file and --sab")
 
 
 def codes(options: _CodesOptions) -> None:
@@ -79,6 +83,9 @@ def codes(options: _CodesOptions) -> None:
             return
         upper = {text: in_upper_case(text) for text in options.identifiers or ()}
         note_upper_case({text: cui for text, cui in upper.items() if cui != text})
+        if options.maps:
+            _maps(options, opened, opened.code_maps([*upper.values()]))
+            return
         lookups = opened.codes([*upper.values()], sabs=options.sab or ())
         _refuse_unusable(lookups, opened)
         if printed_as_json(options, opened, fields_of(CodesAnswer(tuple(lookups))), replaced(lookups)):
@@ -92,7 +99,26 @@ def codes(options: _CodesOptions) -> None:
     _note_counts(Counter(lookup.status for lookup in lookups), sum(not lookup.codes for lookup in lookups), options.sab)
 
 
-def _refuse_unusable(lookups: Sequence[CodeLookup], graph: ConceptGraph) -> None:
+def _maps(options: _CodesOptions, graph: ConceptGraph, lookups: Sequence[MapLookup]) -> None:
+    """Print published mappings, a table for each map set, without columns that are empty throughout."""
+    _refuse_unusable([each for each in lookups if not each.maps], graph)
+    successors = {each.requested: each.cui for each in lookups if each.status == "merged" and each.cui}
+    if printed_as_json(options, graph, {"lookups": [fields_of(each) for each in lookups]}, successors):
+        return
+    sets: dict[tuple[str | None, ...], list[CodeMap]] = {}
+    for each in (each for lookup in lookups for each in lookup.maps):
+        of_set = each.map_set, each.map_set_sab, each.map_set_name, each.from_sab, each.to_sab
+        sets.setdefault(of_set, []).append(each)
+    for (cui, sab, name, from_sab, to_sab), maps in sets.items():
+        columns = [f.name for f in fields(CodeMap)[5:] if any(getattr(each, f.name) for each in maps)]
+        title = f"{cui} {name or ''} (set of {sab}; from {from_sab or 'unknown'} to {to_sab or 'unknown'})"
+        titles = [column.replace("_", " ") for column in columns]
+        print_table(Table(titles, [[getattr(each, column) for column in columns] for each in maps]), title)
+    if without := [each.requested for each in lookups if not each.maps]:
+        note(f"without published mappings: {first_few(without)}")
+
+
+def _refuse_unusable(lookups: Sequence[CodeLookup | MapLookup], graph: ConceptGraph) -> None:
     """Refuse identifiers that give no codes because they are unknown or retired."""
     problems: dict[CodeStatus, str] = {
         "invalid": "neither an identifier nor a code",

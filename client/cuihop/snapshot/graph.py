@@ -29,6 +29,7 @@ from cuihop.errors import InputError, ReleaseMismatch, SnapshotError
 from cuihop.graph import (
     CODES_NEED,
     DIRECTIONS,
+    MAPS_NEED,
     MOST_PATHS,
     CodeLookup,
     Concept,
@@ -36,6 +37,7 @@ from cuihop.graph import (
     Direction,
     DistancePack,
     Distances,
+    MapLookup,
     Neighbour,
     Neighbourhood,
     Path,
@@ -49,13 +51,14 @@ from cuihop.identifiers import Identifiers, checked_identifiers
 from cuihop.resources.arrays import Int32, UInt64
 from cuihop.resources.progress import check_interruption
 from cuihop.snapshot.annotator import Annotator
+from cuihop.snapshot.code_maps import CodeMaps
 from cuihop.snapshot.concept_records import ConceptRecords
 from cuihop.snapshot.distance_engines import DistanceEngines, compiled_searches, most_hops
 from cuihop.snapshot.distance_index import DistanceIndex, index_path
 from cuihop.snapshot.distance_packs import NEAR, TOGETHER, packed, united
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.hierarchy import BuiltHierarchy, SnapshotHierarchy
-from cuihop.snapshot.layout import NAME_INDEX, SNAPSHOT, SOURCE_CODES, TERM_TABLE
+from cuihop.snapshot.layout import CODE_MAPS, NAME_INDEX, SNAPSHOT, SOURCE_CODES, TERM_TABLE
 from cuihop.snapshot.name_index import NameIndex, name_search
 from cuihop.snapshot.scratch import Scratch, ScratchPool
 from cuihop.snapshot.source_codes import SourceCodes
@@ -105,6 +108,7 @@ class SnapshotGraph(ConceptGraph):
         self._annotator: Annotator | None = None
         self._annotator_lock = Lock()
         self._source_codes: SourceCodes | None = None
+        self._maps: CodeMaps | None = None
         self._hierarchy: BuiltHierarchy | None = None
         self._hierarchy_lock = Lock()
         self._engines = DistanceEngines(sections, self._cuis, self._scratch)
@@ -485,6 +489,15 @@ class SnapshotGraph(ConceptGraph):
                 raise InputError("the snapshot holds no codes of vocabularies", found=origin, advice=CODES_NEED)
             self._source_codes = SourceCodes(self._sections, self._cuis)
         return self._source_codes
+
+    @_steady
+    def _code_maps(self, identifiers: Sequence[str]) -> list[MapLookup]:
+        if self._maps is None:
+            if CODE_MAPS[0] not in self._sections:
+                origin = f"{self._sections.origin}, release {self._release.name}"
+                raise InputError("the snapshot holds no published mappings", found=origin, advice=MAPS_NEED)
+            self._maps = CodeMaps(self._sections, self._cuis, self._records.name)
+        return self._maps.lookups(self._codes(identifiers, ()))
 
     def _name_search(self) -> NameIndex | None:
         """The index of names; ``None`` without names."""

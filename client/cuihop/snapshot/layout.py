@@ -184,6 +184,13 @@ SOURCE_CODES = (
 """Sections of the codes of vocabularies, whose numbers are positions in ``code_sabs`` of the JSON part: see
 `cuihop.snapshot.source_codes`. Not in older snapshots, exports of a database and graphs in memory."""
 
+CODE_MAPS = (
+    "map_from_offsets", "map_from_blob", "map_indptr", "map_set_numbers", "map_fields", "map_text_offsets",
+    "map_text_blob",
+)  # fmt: skip
+"""Sections of the published mappings, whose sets are in ``map_sets`` of the JSON part: see
+`cuihop.snapshot.code_maps`. Only in snapshots of a release with MRMAP."""
+
 MARK_SHIFT = 25
 """The bits of the grade of a code from this one on are the position of its mark in `cuihop.graph.CODE_MARKS`."""
 
@@ -324,10 +331,12 @@ def _snapshot_lengths(meta: Mapping[str, Any]) -> Mapping[str, int]:
     for what, sabs in (("names", name_sabs), ("codes", code_sabs)):
         if not fits(sabs, [str]):
             raise ValueError(f"the vocabularies of the {what} are not a list of names")
+    if not fits(meta.get("map_sets", []), [(str, str, str, str)]):
+        raise ValueError("the sets of mappings are not described as this cuihop describes them")
     return {
         "concepts": release["concepts"], "edges": release["edges"], "sab_sets": len(meta["sab_sets"]),
         "types": len(meta["semantic_types"]), "name_sabs": len(name_sabs),
-        "code_sabs": len(code_sabs),
+        "code_sabs": len(code_sabs), "map_sets": len(meta.get("map_sets", [])),
     }  # fmt: skip
 
 
@@ -390,10 +399,17 @@ SNAPSHOT = Layout(
     code_concept_rows  | i4       | source_concepts | below coded
     code_concept_offsets | i8     | source_concepts+1 | rows of source_concept_letters
     code_concept_blob  | u1       | source_concept_letters |
+    map_from_offsets   | i8       | mapped+1   | rows of mapped_letters
+    map_from_blob      | u1       | mapped_letters |
+    map_indptr         | i4       | mapped+1   | rows of maps
+    map_set_numbers    | u2       | maps       | below map_sets
+    map_fields         | i4       | maps 3     | below map_texts
+    map_text_offsets   | i8       | map_texts+1 | rows of map_letters
+    map_text_blob      | u1       | map_letters |
     """,
     {"release": _RELEASE, "sab_sets": [[str]], "semantic_types": [(str, str)], "report": {}},
     _snapshot_lengths,
-    optional=(_DEFINITIONS, NAME_SOURCES, SOURCE_CODES),
+    optional=(_DEFINITIONS, NAME_SOURCES, SOURCE_CODES, CODE_MAPS),
     spare=(NAME_INDEX, TERM_TABLE),
 )
 

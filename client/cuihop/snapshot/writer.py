@@ -83,6 +83,7 @@ class GraphTables:
         definition_indptr: int32, as `name_indptr`, into `definitions`.
         codes: the sections of the codes of vocabularies, and these: see `cuihop.snapshot.source_codes.code_sections`;
             None if unknown.
+        code_maps: the sections of the published mappings, and their sets: see `cuihop.snapshot.code_maps`.
         retired: the retired concepts.
     """
 
@@ -102,6 +103,7 @@ class GraphTables:
     definitions: StringTable = field(default_factory=lambda: StringTable.of([]))
     definition_indptr: Int32 | None = None
     codes: tuple[Mapping[str, npt.NDArray[Any]], Sequence[str]] | None = None
+    code_maps: tuple[Mapping[str, npt.NDArray[Any]], Sequence[Sequence[str]]] | None = None
     retired: RetiredTable = field(default_factory=RetiredTable)
 
 
@@ -288,6 +290,9 @@ def sections_of(
     if tables.codes is not None:
         arrays |= tables.codes[0]
         meta["code_sabs"] = list(tables.codes[1])
+    if tables.code_maps is not None:
+        arrays |= tables.code_maps[0]
+        meta["map_sets"] = [list(of_set) for of_set in tables.code_maps[1]]
     if len(tables.names):
         descendants = counted_descendants(arrays)
         threads = 1 if len(tables.names) > _NAMES_FOR_ONE_BY_ONE else None

@@ -1,0 +1,168 @@
+"""MRMAP: mappings that vocabularies have published; and the vocabularies of their sets, from MRSAT."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import LimitExceeded
+from cuihop.resources.arrays import Int32, bounds_of
+from cuihop.snapshot.code_maps import FIELDS, TYPES
+from cuihop.snapshot.layout import CODE_MAPS, LARGEST_POSITION
+from cuihop.snapshot.name_index_builder import ordered_texts
+from cuihop.snapshot.string_table import StringTable
+from cuihop_loader._kernels import interning
+from cuihop_loader.identifier_codes import ReleaseReading
+from cuihop_loader.row_scanner import Rows
+from cuihop_loader.sources import SourceFile
+
+_COLUMNS = ("MAPSETCUI", "MAPSETSAB", *FIELDS[0], "FROMEXPR", *FIELDS[1], *FIELDS[2])
+_SET, _PLACE, _FROM, _KIND, _TARGET = (0, 1), (2, 3), (4, 4), (5, 6), (7, 8)
+_MOST_SETS = 1 << 16
+_ATTRIBUTE, _VALUE = 8, 10  # columns of MRSAT
+
+
+class _Block(NamedTuple):
+    """The mappings of a block: for each the number of a text of each kind, and these texts."""
+
+    few: Sequence[tuple[Int32, tuple[bytes, ...]]]
+    many: Sequence[tuple[Int32, StringTable]]
+    left_out: Mapping[str, int]
+
+
+class ReadMaps(NamedTuple):
+    """The sections of the mappings; and their sets, in the form of the JSON part of a snapshot."""
+
+    arrays: Mapping[str, npt.NDArray[Any]]
+    sets: Sequence[tuple[str, str, str, str]]
+
+
+def read_code_maps(file: SourceFile, reading: ReleaseReading) -> ReadMaps | None:
+    """Read MRMAP; ``None`` if no row of it can be used.
+
+    Raises:
+        InputError: the file or a row of it is malformed.
+        LimitExceeded: more sets or text than a snapshot can number.
+    """
+
+    def task(rows: Rows) -> _Block:
+        kinds, texts = rows.interned(*_KIND)
+        known = np.array([text.partition(b"|")[0].decode() in TYPES for text in texts], dtype=np.bool_)
+        usable, left_out = np.ones(len(rows), dtype=np.bool_), {}
+        for reason, mask in (
+            ("no map set", rows.spans[:, 0] == rows.spans[:, 1]),
+            ("nothing mapped from", rows.spans[:, 2 * _FROM[0]] == rows.spans[:, 2 * _FROM[0] + 1]),
+            ("not mapped from a code or concept", ~known[kinds]),
+        ):
+            left_out[reason] = int(np.count_nonzero(usable & mask))
+            usable &= ~mask
+        selected = np.flatnonzero(usable).astype(np.int32)
+        few = [rows.interned(*columns, selected) for columns in (_SET, _PLACE, _KIND)]
+        many = []
+        for columns in (_FROM, _TARGET):
+            numbers, spans = rows.interned_spans(*columns, selected)
+            many.append((numbers, StringTable(*interning.copied(rows.buffer, spans))))
+        return _Block(few, many, left_out)
+
+    scanner = reading.scanner(file, _COLUMNS, task)
+    common: list[dict[bytes, int]] = [{}, {}, {}]
+    few: list[list[Int32]] = [[], [], []]
+    many: list[list[tuple[Int32, StringTable]]] = [[], []]
+    for block in scanner:
+        for known, columns, (numbers, of_block) in zip(common, few, block.few, strict=True):
+            columns.append(np.array([known.setdefault(t, len(known)) for t in of_block], dtype=np.int32)[numbers])
+        for tables, column in zip(many, block.many, strict=True):
+            tables.append(column)
+        for reason, count in block.left_out.items():
+            scanner.skip(reason, count)
+    if not common[0]:
+        return None
+    if len(common[0]) > _MOST_SETS:
+        raise LimitExceeded(f"more than {_MOST_SETS:,} map sets in MRMAP. Leave them out: --no-codes")
+    sets, places, kinds = (np.concatenate(columns) for columns in few)
+    origins, mapped = _distinct(many.pop(0))
+    targets, texts = _distinct(many.pop())
+    order = ordered_texts(mapped)
+    ranks = np.empty(len(order), dtype=np.int32)
+    ranks[order] = np.arange(len(order), dtype=np.int32)
+    by_origin = np.argsort(ranks[origins], kind="stable")
+    others = StringTable.of_bytes([*common[1], *common[2]])
+    fields = np.stack([len(texts) + places, len(texts) + len(common[1]) + kinds, targets], axis=1)
+    starts = np.stack([mapped.offsets[:-1], mapped.offsets[1:]], axis=1)
+    arrays = (
+        *interning.copied(mapped.blob, np.ascontiguousarray(starts[order], dtype=np.int32)),
+        bounds_of(np.bincount(origins, minlength=len(order))[order], np.int32),
+        sets[by_origin].astype(np.uint16), fields[by_origin].astype(np.int32),
+        bounds_of(np.concatenate([np.diff(texts.offsets), np.diff(others.offsets)])),
+        np.concatenate([texts.blob, others.blob]),
+    )  # fmt: skip
+    return ReadMaps(dict(zip(CODE_MAPS, arrays, strict=True)), _with_vocabularies(list(common[0]), file))
+
+
+def _distinct(columns: Sequence[tuple[Int32, StringTable]]) -> tuple[Int32, StringTable]:
+    """The texts of all blocks, each once, and the number of each row's text."""
+    offsets = bounds_of(np.concatenate([np.diff(texts.offsets) for _, texts in columns]))
+    if offsets[-1] > LARGEST_POSITION:
+        raise LimitExceeded(f"more than {LARGEST_POSITION:,} bytes of text in MRMAP. Leave it out: --no-codes")
+    blob = np.concatenate([texts.blob for _, texts in columns])
+    spans = np.stack([offsets[:-1], offsets[1:]], axis=1).astype(np.int32)
+    every = np.arange(len(spans), dtype=np.int32)
+    numbers, extents = Rows(blob, spans, every, [], len(spans), 0).interned_spans(0, 0, every)
+    starts = bounds_of([len(texts) for _, texts in columns])[:-1].tolist()
+    of_rows = [of_block + start for (of_block, _), start in zip(columns, starts, strict=True)]
+    return numbers[np.concatenate(of_rows)], StringTable(*interning.copied(blob, extents))
+
+
+def unknown_sources(maps: ReadMaps) -> str | None:
+    """A warning if MRSAT does not say for every set which vocabulary it maps from."""
+    if not (unknown := [cui for cui, _, source, _ in maps.sets if not source]):
+        return None
+    return (
+        f"the vocabularies of map sets are not known: {len(unknown):,} of {len(maps.sets):,}, such as {unknown[0]}. "
+        "Their mappings are found by codes of MAPSETSAB. An unpacked and sorted MRSAT.RRF beside MRMAP.RRF says them"
+    )
+
+
+def _with_vocabularies(sets: Sequence[bytes], file: SourceFile) -> list[tuple[str, str, str, str]]:
+    """The sets with the vocabularies that they map from and to; empty where MRSAT does not say one."""
+    pairs = [text.split(b"|") for text in sets]
+    found = _attributes({cui for cui, _ in pairs}, file.parts[0].path.with_name("MRSAT.RRF"))
+
+    def first(cui: bytes, *names: bytes) -> str:
+        return next((found[cui][name].decode() for name in names if found.get(cui, {}).get(name)), "")
+
+    return [
+        (cui.decode(), sab.decode(), first(cui, b"FROMRSAB"), first(cui, b"TORSAB", b"TOVSAB")) for cui, sab in pairs
+    ]
+
+
+def _attributes(cuis: set[bytes], path: Path) -> dict[bytes, dict[bytes, bytes]]:
+    """Attributes of concepts in a file sorted by concept, which is the largest of a release: searched, not read."""
+    try:
+        with path.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            rows = {cui: [line.split(b"|") for line in _lines(data, cui + b"|")] for cui in cuis}
+    except (OSError, ValueError):  # no such file, or an empty one
+        return {}
+    return {cui: {row[_ATTRIBUTE]: row[_VALUE] for row in of if len(row) > _VALUE} for cui, of in rows.items()}
+
+
+def _lines(data: mmap.mmap, prefix: bytes) -> Iterator[bytes]:
+    """The lines that begin with a text, of lines in the order of their bytes."""
+    low, high = 0, len(data)
+    while low < high:
+        begin = max(low, data.rfind(b"\n", low, (low + high) // 2) + 1)
+        if data[begin : begin + len(prefix)] < prefix:
+            end = data.find(b"\n", begin)
+            low = len(data) if end < 0 else end + 1
+        else:
+            high = begin
+    while data[low : low + len(prefix)] == prefix:
+        end = data.find(b"\n", low)
+        end = len(data) if end < 0 else end
+        yield data[low:end]
+        low = end + 1
