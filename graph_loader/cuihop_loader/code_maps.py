@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,18 +21,13 @@ from cuihop_loader.identifier_codes import ReleaseReading
 from cuihop_loader.row_scanner import Rows
 from cuihop_loader.sources import SourceFile
 
-_COLUMNS = ("MAPSETCUI", "MAPSETSAB", *FIELDS[0], "FROMEXPR", *FIELDS[1], *FIELDS[2])
-_SET, _PLACE, _FROM, _KIND, _TARGET = (0, 1), (2, 3), (4, 4), (5, 6), (7, 8)
+_COLUMNS = ("MAPSETCUI", "MAPSETSAB", "FROMEXPR", *(name for columns in FIELDS for name in columns))
+_SET, _FROM, *_FIELDS = (0, 1), (2, 2), (3, 4), (5, 6), (7, 8)
+_KIND = _FIELDS[1]
 _MOST_SETS = 1 << 16
 _ATTRIBUTE, _VALUE = 8, 10  # columns of MRSAT
 
-
-class _Block(NamedTuple):
-    """The mappings of a block: for each the number of a text of each kind, and these texts."""
-
-    few: Sequence[tuple[Int32, tuple[bytes, ...]]]
-    many: Sequence[tuple[Int32, StringTable]]
-    left_out: Mapping[str, int]
+_Texts: TypeAlias = tuple[Int32, StringTable]  # of a block: the number of each row's text, and the texts
 
 
 class ReadMaps(NamedTuple):
@@ -50,72 +45,65 @@ def read_code_maps(file: SourceFile, reading: ReleaseReading) -> ReadMaps | None
         LimitExceeded: more sets or text than a snapshot can number.
     """
 
-    def task(rows: Rows) -> _Block:
+    def task(rows: Rows) -> tuple[list[_Texts], dict[str, int]]:
         kinds, texts = rows.interned(*_KIND)
         known = np.array([text.partition(b"|")[0].decode() in TYPES for text in texts], dtype=np.bool_)
+        empty = rows.spans[:, ::2] == rows.spans[:, 1::2]
         usable, left_out = np.ones(len(rows), dtype=np.bool_), {}
         for reason, mask in (
-            ("no map set", rows.spans[:, 0] == rows.spans[:, 1]),
-            ("nothing mapped from", rows.spans[:, 2 * _FROM[0]] == rows.spans[:, 2 * _FROM[0] + 1]),
+            ("no map set", empty[:, _SET[0]]),
+            ("nothing mapped from", empty[:, _FROM[0]]),
             ("not mapped from a code or concept", ~known[kinds]),
         ):
             left_out[reason] = int(np.count_nonzero(usable & mask))
             usable &= ~mask
-        selected = np.flatnonzero(usable).astype(np.int32)
-        few = [rows.interned(*columns, selected) for columns in (_SET, _PLACE, _KIND)]
-        many = []
-        for columns in (_FROM, _TARGET):
-            numbers, spans = rows.interned_spans(*columns, selected)
-            many.append((numbers, StringTable(*interning.copied(rows.buffer, spans))))
-        return _Block(few, many, left_out)
+        parts = []
+        for columns in (_SET, _FROM, *_FIELDS):
+            numbers, spans = rows.interned_spans(*columns, np.flatnonzero(usable).astype(np.int32))
+            parts.append((numbers, StringTable(*interning.copied(rows.buffer, spans))))
+        return parts, left_out
 
     scanner = reading.scanner(file, _COLUMNS, task)
-    common: list[dict[bytes, int]] = [{}, {}, {}]
-    few: list[list[Int32]] = [[], [], []]
-    many: list[list[tuple[Int32, StringTable]]] = [[], []]
-    for block in scanner:
-        for known, columns, (numbers, of_block) in zip(common, few, block.few, strict=True):
-            columns.append(np.array([known.setdefault(t, len(known)) for t in of_block], dtype=np.int32)[numbers])
-        for tables, column in zip(many, block.many, strict=True):
-            tables.append(column)
-        for reason, count in block.left_out.items():
+    of_sets, of_origins, *of_fields = columns = [list[_Texts]() for _ in range(5)]
+    for parts, left_out in scanner:
+        for column, part in zip(columns, parts, strict=True):
+            column.append(part)
+        for reason, count in left_out.items():
             scanner.skip(reason, count)
-    if not common[0]:
+    if not sum(len(numbers) for numbers, _ in of_sets):
         return None
-    if len(common[0]) > _MOST_SETS:
+    sets, set_texts = _distinct(of_sets)
+    if len(set_texts) > _MOST_SETS:
         raise LimitExceeded(f"more than {_MOST_SETS:,} map sets in MRMAP. Leave them out: --no-codes")
-    sets, places, kinds = (np.concatenate(columns) for columns in few)
-    origins, mapped = _distinct(many.pop(0))
-    targets, texts = _distinct(many.pop())
+    origins, mapped = _distinct(of_origins)
+    fields, texts = _distinct([part for column in of_fields for part in column])
     order = ordered_texts(mapped)
     ranks = np.empty(len(order), dtype=np.int32)
     ranks[order] = np.arange(len(order), dtype=np.int32)
     by_origin = np.argsort(ranks[origins], kind="stable")
-    others = StringTable.of_bytes([*common[1], *common[2]])
-    fields = np.stack([len(texts) + places, len(texts) + len(common[1]) + kinds, targets], axis=1)
-    starts = np.stack([mapped.offsets[:-1], mapped.offsets[1:]], axis=1)
+    starts = np.stack([mapped.offsets[:-1], mapped.offsets[1:]], axis=1)[order].astype(np.int32)
     arrays = (
-        *interning.copied(mapped.blob, np.ascontiguousarray(starts[order], dtype=np.int32)),
-        bounds_of(np.bincount(origins, minlength=len(order))[order], np.int32),
-        sets[by_origin].astype(np.uint16), fields[by_origin].astype(np.int32),
-        bounds_of(np.concatenate([np.diff(texts.offsets), np.diff(others.offsets)])),
-        np.concatenate([texts.blob, others.blob]),
+        *interning.copied(mapped.blob, starts), bounds_of(np.bincount(origins)[order], np.int32),
+        sets[by_origin].astype(np.uint16), np.ascontiguousarray(fields.reshape(len(_FIELDS), -1).T[by_origin]),
+        texts.offsets, texts.blob,
     )  # fmt: skip
-    return ReadMaps(dict(zip(CODE_MAPS, arrays, strict=True)), _with_vocabularies(list(common[0]), file))
+    return ReadMaps(
+        dict(zip(CODE_MAPS, arrays, strict=True)), _with_vocabularies(set_texts.slice(0, len(set_texts)), file)
+    )
 
 
-def _distinct(columns: Sequence[tuple[Int32, StringTable]]) -> tuple[Int32, StringTable]:
+def _distinct(blocks: Sequence[_Texts]) -> _Texts:
     """The texts of all blocks, each once, and the number of each row's text."""
-    offsets = bounds_of(np.concatenate([np.diff(texts.offsets) for _, texts in columns]))
+    offsets = bounds_of(np.concatenate([np.diff(texts.offsets) for _, texts in blocks]))
     if offsets[-1] > LARGEST_POSITION:
         raise LimitExceeded(f"more than {LARGEST_POSITION:,} bytes of text in MRMAP. Leave it out: --no-codes")
-    blob = np.concatenate([texts.blob for _, texts in columns])
+    blob = np.concatenate([texts.blob for _, texts in blocks])
     spans = np.stack([offsets[:-1], offsets[1:]], axis=1).astype(np.int32)
     every = np.arange(len(spans), dtype=np.int32)
-    numbers, extents = Rows(blob, spans, every, [], len(spans), 0).interned_spans(0, 0, every)
-    starts = bounds_of([len(texts) for _, texts in columns])[:-1].tolist()
-    of_rows = [of_block + start for (of_block, _), start in zip(columns, starts, strict=True)]
-    return numbers[np.concatenate(of_rows)], StringTable(*interning.copied(blob, extents))
+    common, extents = Rows(blob, spans, every, [], len(spans), 0).interned_spans(0, 0, every)
+    starts = bounds_of([len(texts) for _, texts in blocks])[:-1].tolist()
+    numbers = [common[start:][of_rows] for (of_rows, _), start in zip(blocks, starts, strict=True)]
+    return np.concatenate(numbers), StringTable(*interning.copied(blob, extents))
 
 
 def unknown_sources(maps: ReadMaps) -> str | None:
@@ -128,24 +116,22 @@ def unknown_sources(maps: ReadMaps) -> str | None:
     )
 
 
-def _with_vocabularies(sets: Sequence[bytes], file: SourceFile) -> list[tuple[str, str, str, str]]:
+def _with_vocabularies(sets: Iterable[str], file: SourceFile) -> list[tuple[str, str, str, str]]:
     """The sets with the vocabularies that they map from and to; empty where MRSAT does not say one."""
-    pairs = [text.split(b"|") for text in sets]
+    pairs = [text.split("|") for text in sets]
     found = _attributes({cui for cui, _ in pairs}, file.parts[0].path.with_name("MRSAT.RRF"))
 
-    def first(cui: bytes, *names: bytes) -> str:
+    def first(cui: str, *names: bytes) -> str:
         return next((found[cui][name].decode() for name in names if found.get(cui, {}).get(name)), "")
 
-    return [
-        (cui.decode(), sab.decode(), first(cui, b"FROMRSAB"), first(cui, b"TORSAB", b"TOVSAB")) for cui, sab in pairs
-    ]
+    return [(cui, sab, first(cui, b"FROMRSAB"), first(cui, b"TORSAB", b"TOVSAB")) for cui, sab in pairs]
 
 
-def _attributes(cuis: set[bytes], path: Path) -> dict[bytes, dict[bytes, bytes]]:
+def _attributes(cuis: set[str], path: Path) -> dict[str, dict[bytes, bytes]]:
     """Attributes of concepts in a file sorted by concept, which is the largest of a release: searched, not read."""
     try:
         with path.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            rows = {cui: [line.split(b"|") for line in _lines(data, cui + b"|")] for cui in cuis}
+            rows = {cui: [line.split(b"|") for line in _lines(data, f"{cui}|".encode())] for cui in cuis}
     except (OSError, ValueError):  # no such file, or an empty one
         return {}
     return {cui: {row[_ATTRIBUTE]: row[_VALUE] for row in of if len(row) > _VALUE} for cui, of in rows.items()}

@@ -111,7 +111,9 @@ def _maps(options: _CodesOptions, graph: ConceptGraph, lookups: Sequence[MapLook
         sets.setdefault(of_set, []).append(each)
     for (cui, sab, name, from_sab, to_sab), maps in sets.items():
         columns = [f.name for f in fields(CodeMap)[5:] if any(getattr(each, f.name) for each in maps)]
-        title = f"{cui} {name or ''} (set of {sab}; from {from_sab or 'unknown'} to {to_sab or 'unknown'})"
+        title = (
+            f"{cui} {name or 'without a name'} (set of {sab}; from {from_sab or 'unknown'} to {to_sab or 'unknown'})"
+        )
         titles = [column.replace("_", " ") for column in columns]
         print_table(Table(titles, [[getattr(each, column) for column in columns] for each in maps]), title)
     if without := [each.requested for each in lookups if not each.maps]:
