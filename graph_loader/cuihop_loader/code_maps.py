@@ -47,13 +47,13 @@ def read_code_maps(file: SourceFile, reading: ReleaseReading) -> ReadMaps | None
 
     def task(rows: Rows) -> tuple[list[_Texts], dict[str, int]]:
         kinds, texts = rows.interned(*_KIND)
-        known = np.array([text.partition(b"|")[0].decode() in TYPES for text in texts], dtype=np.bool_)
+        listed = np.array([text.partition(b"|")[0].decode() in TYPES for text in texts], dtype=np.bool_)
         empty = rows.spans[:, ::2] == rows.spans[:, 1::2]
         usable, left_out = np.ones(len(rows), dtype=np.bool_), {}
         for reason, mask in (
             ("no map set", empty[:, _SET[0]]),
             ("nothing mapped from", empty[:, _FROM[0]]),
-            ("not mapped from a code or concept", ~known[kinds]),
+            ("not mapped from a code or concept", ~listed[kinds]),
         ):
             left_out[reason] = int(np.count_nonzero(usable & mask))
             usable &= ~mask
@@ -119,10 +119,10 @@ def unknown_sources(maps: ReadMaps) -> str | None:
 def _with_vocabularies(sets: Iterable[str], file: SourceFile) -> list[tuple[str, str, str, str]]:
     """The sets with the vocabularies that they map from and to; empty where MRSAT does not say one."""
     pairs = [text.split("|") for text in sets]
-    found = _attributes({cui for cui, _ in pairs}, file.parts[0].path.with_name("MRSAT.RRF"))
+    stated = _attributes({cui for cui, _ in pairs}, file.parts[0].path.with_name("MRSAT.RRF"))
 
     def first(cui: str, *names: bytes) -> str:
-        return next((found[cui][name].decode() for name in names if found.get(cui, {}).get(name)), "")
+        return next((stated[cui][name].decode(errors="replace") for name in names if stated.get(cui, {}).get(name)), "")
 
     return [(cui, sab, first(cui, b"FROMRSAB"), first(cui, b"TORSAB", b"TOVSAB")) for cui, sab in pairs]
 

@@ -155,7 +155,7 @@ def test_published_mappings_are_shown_as_they_are(program: Run, mapped: Path) ->
         ["rank", "from", "text", "from", "type", "rel", "to", "text", "rule"],
         ["1", "1", "SCUI", "RO", "IFA", "9", "|", "Age", "|"],
         ["2", "1", "SCUI", "RO", "100051", "OTHERWISE", "TRUE"],
-        ["C0000008", "(set", "of", "SNOMEDCT_US;", "from", "unknown", "to", "unknown)"],
+        ["C0000008", "without", "a", "name", "(set", "of", "SNOMEDCT_US;", "from", "unknown", "to", "unknown)"],
         ["from", "text", "from", "type", "rel", "to", "text"],
         ["3", "SCUI", "RO", "<A>", "OR", "<B>"],  # no row of MRCONSO has the code
     ]

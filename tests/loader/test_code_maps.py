@@ -181,6 +181,15 @@ def test_sets_of_unknown_vocabularies_are_a_warning(tmp_path: Path, state: str) 
     assert [(each.from_sab, each.to_sab) for each in lookup.maps] == [(None, None)]
 
 
+def test_bytes_of_mrsat_that_are_no_text_do_not_end_a_load(tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    loaded(folder, [mapping(**FROM)])
+    row = attribute("C0000009", "TORSAB", "ICD\xff").encode("latin-1")
+    (folder / "MRSAT.RRF").write_bytes(row + b"\n\xff\n")
+    (lookup,) = reopened(load([folder], LoadOptions()), tmp_path).code_maps(["SNOMEDCT_US:22298006"])
+    assert [each.to_sab for each in lookup.maps] == ["ICD\ufffd"]
+
+
 def test_known_vocabularies_are_no_warning(tmp_path: Path) -> None:
     assert not [text for text in loaded(tmp_path, [mapping(**FROM)]).report.warnings if "map set" in text]
 

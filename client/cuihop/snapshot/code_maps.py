@@ -54,7 +54,7 @@ class CodeMaps:
         return [
             MapLookup(
                 each.requested, each.status, each.cui,
-                tuple(found for key in dict.fromkeys(_keys(each)) for found in self._of(*key)), each.alternatives,
+                tuple(one for key in dict.fromkeys(_keys(each)) for one in self._of(*key)), each.alternatives,
             )
             for each in codes
         ]  # fmt: skip
@@ -65,7 +65,7 @@ class CodeMaps:
         at = bisect_left(range(len(self._from)), key, key=lambda row: blob[bounds[row] : bounds[row + 1]].tobytes())
         if at == len(self._from) or blob[bounds[at] : bounds[at + 1]].tobytes() != key:
             return []
-        found = []
+        maps = []
         for row in range(self._indptr[at], self._indptr[at + 1]):
             number = int(self._numbers[row])
             cui, set_sab, from_sab, to_sab = self._sets[number]
@@ -78,8 +78,8 @@ class CodeMaps:
             if texts[2] in types:
                 subset, rank, *others = (each.replace(_BAR, "|") for each in texts)
                 of_set = cui, set_sab, self._names[number], from_sab or None, to_sab or None
-                found.append(CodeMap(*of_set, subset, rank, text, *others))
-        return sorted(found, key=_place)
+                maps.append(CodeMap(*of_set, subset, rank, text, *others))
+        return sorted(maps, key=_place)
 
 
 def _keys(lookup: CodeLookup) -> Iterator[tuple[str | None, str, tuple[str, ...]]]:
@@ -94,9 +94,9 @@ def _keys(lookup: CodeLookup) -> Iterator[tuple[str | None, str, tuple[str, ...]
         yield sab, code, ("CODE", "SDUI", "SCUI")
 
 
-def _place(found: CodeMap) -> tuple[object, ...]:
+def _place(one: CodeMap) -> tuple[object, ...]:
     """Map set, subset and rank; these as numbers where they are, before other texts."""
-    return found.map_set, found.map_set_sab, *_number(found.subset), *_number(found.rank)
+    return one.map_set, one.map_set_sab, *_number(one.subset), *_number(one.rank)
 
 
 def _number(text: str) -> tuple[int, str]:
