@@ -88,7 +88,9 @@ class _LoadOptions:
     )
     synonyms: bool = _name_option("Keep all names, or preferred ones only.", "--synonyms/--no-synonyms", default=True)
     definitions: bool = _name_option("Keep the definitions of MRDEF.", "--definitions/--no-definitions", default=True)
-    codes: bool = _name_option("Keep codes of vocabularies (RRF, OMOP).", "--source-codes/--no-codes", default=True)
+    codes: bool = _name_option(
+        "Keep codes of vocabularies (RRF, OMOP), and mappings in MRMAP.", "--source-codes/--no-codes", default=True
+    )
     release: str | None = _name_option("Name of the release; by default the one in the files.")
     on_bad_row: OnBadRow = file_option("Stop at an invalid row, or skip it.", default="error")
     rejects: Path | None = file_option("With --on-bad-row skip: file for the skipped rows.", mark=REJECTS)
