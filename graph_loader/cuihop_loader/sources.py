@@ -55,7 +55,8 @@ OMOP_LAYOUTS = {
 """Columns of OMOP vocabularies by role, in tabs under a header (OMOP Common Data Model 5.4, vocabulary tables)."""
 
 MAY_BE_EMPTY = frozenset({
-    "MRDEF", "MRMAP", "MRCUI", "MERGEDCUI", "DELETEDCUI", "OMOP CONCEPT_SYNONYM", "OMOP CONCEPT_ANCESTOR", "OMOP VOCABULARY",
+    "MRDEF", "MRMAP", "MRCUI", "MERGEDCUI", "DELETEDCUI", "OMOP CONCEPT_SYNONYM", "OMOP CONCEPT_ANCESTOR",
+    "OMOP VOCABULARY",
 })  # fmt: skip
 """Files that have no row in some releases."""
 
