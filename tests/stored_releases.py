@@ -8,7 +8,7 @@ from cuihop import SnapshotGraph
 from cuihop.neo4j_graph.connection import Neo4jConnection
 from cuihop.neo4j_graph.releases import StoredRelease
 from cuihop.snapshot.file import Sections
-from cuihop.snapshot.layout import NAME_SOURCES, SOURCE_CODES, TERM_TABLE
+from cuihop.snapshot.layout import NAME_SOURCES, TERM_TABLE
 from cuihop_loader.neo4j_online import load_online
 from real_graphs import isa_edges
 
@@ -27,11 +27,12 @@ def same_arrays(one: Sections, other: Sections) -> bool:
     The vocabularies and grades of the other's names are left out: a database does not store them. The table of names
     for annotation depends on them.
     """
-    stored = set(other) - {*NAME_SOURCES, *SOURCE_CODES}
+    stored = set(other) - {*NAME_SOURCES}
     return (
         set(one) == stored
         and all(np.array_equal(one[name], other[name]) for name in stored - {"up_sab_sets", *TERM_TABLE})
         and vocabularies(one) == vocabularies(other)
+        and one.meta.get("code_sabs") == other.meta.get("code_sabs")
     )
 
 

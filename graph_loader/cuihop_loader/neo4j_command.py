@@ -46,7 +46,6 @@ def push(options: _PushOptions) -> None:
 
     sections = Sections.open(options.snapshot, SNAPSHOT)
     if options.import_files is not None:
-        _note_codes(sections)
         arguments = write_bulk_files(sections, options.import_files.resolve())
         note("stop the server, run this where it is installed, start it, then give this command with --imported:")
         typer.echo(shlex.join(["neo4j-admin", *arguments]))
@@ -64,11 +63,6 @@ def push(options: _PushOptions) -> None:
         print_json(outcome.to_json())
     else:
         outcome.print_summary()
-
-
-def _note_codes(sections: Sections) -> None:
-    if "code_keys" in sections:
-        note("Neo4j stores no codes of vocabularies; `cuihop codes` needs the snapshot")
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +102,6 @@ def store_online(sections: Sections, server: str, *, switch: bool, changes: Path
     from cuihop.snapshot.release_difference import release_difference
     from cuihop_loader.neo4j_online import load_online
 
-    _note_codes(sections)
     with Neo4jConnection.open(server) as connection:
         state = database_state(connection)
         difference = None  # to the release that readers have

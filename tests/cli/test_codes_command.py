@@ -111,12 +111,15 @@ def test_a_table_that_leaves_its_column_open_is_refused(program: Run, graph: Pat
     assert "Did you mean MSH?" in done.err
 
 
-def test_what_neo4j_does_not_store_is_said(program: Run, graph: Path, tmp_path: Path) -> None:
-    note = "Neo4j stores no codes of vocabularies"
-    assert note in program("neo4j", "push", graph, "--import-files", tmp_path / "coded").err
+def test_codes_are_in_the_files_of_an_import(program: Run, graph: Path, tmp_path: Path) -> None:
+    done = program("neo4j", "push", graph, "--import-files", tmp_path / "coded")
+    assert (done.code, "no codes" in done.err) == (0, False)
+    lines = (tmp_path / "coded" / "codes.csv").read_text().splitlines()
+    assert '1,"LOCAL:x","LOCAL","C0006121\x1fC0006104","active\x1fobsolete",,"1\x1f1"' in lines
+    assert len(lines) == 5
     example_graph().save(tmp_path / "plain.cuihop")
-    done = program("neo4j", "push", tmp_path / "plain.cuihop", "--import-files", tmp_path / "plain")
-    assert (done.code, note in done.err) == (0, False)
+    assert program("neo4j", "push", tmp_path / "plain.cuihop", "--import-files", tmp_path / "plain").code == 0
+    assert (tmp_path / "plain" / "codes.csv").read_text() == ""
 
 
 def test_a_concept_without_codes_is_counted(program: Run, graph: Path) -> None:
