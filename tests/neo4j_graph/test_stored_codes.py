@@ -58,7 +58,8 @@ def many_codes() -> SnapshotGraph:
 TEXTS = [
     *("C0006121", "C0006104", "C0018670", "C9000901", "C9000903", "C9999999", "D001933", "", ":", "MSH:", "c0006121"),
     *(f"{sab}:{code}" for sab in (*SABS, "msh", "MESH") for code in CODES),
-    *("umls:C0006121", "mesh:D001921", "umls:C9000901", "MSH:\ud800", "MSH:" + "x" * 30_000, "x:" * 9_000),
+    *("umls:C0006121", "mesh:D001921", "umls:C9000901", "http://snomed.info/id/15926001"),
+    *("MSH:\ud800", "MSH:" + "x" * 30_000, "x:" * 9_000),
     *(f"MSH:d{i:06d}" for i in range(130)),
 ]  # fmt: skip
 

@@ -472,8 +472,9 @@ class Neo4jGraph(ConceptGraph):
             release = f"release {self._number}, {self._release.name}"
             advice = "Load the release again: cuihop load stores those of MRCONSO, without --no-codes."
             raise InputError("the database holds no codes of vocabularies", found=release, advice=advice)
-        current = self._numbers(dict.fromkeys(identifiers))
-        others = [text for text in dict.fromkeys(identifiers) if text not in current]
+        forms = dict.fromkeys(form for text in identifiers for form in (text, *other_forms(text)))
+        current = self._numbers(forms)
+        others = [text for text in forms if text not in current]
         absent = self._absent([text for text in others if ":" not in text])
         nodes = stored.written(text for text in others if ":" in text)
         concepts = {*current, *(resolution.cui for resolution in absent.values() if resolution.cui)}
