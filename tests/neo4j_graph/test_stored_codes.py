@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from cuihop.neo4j_graph.connection import Neo4jConnection
 from cuihop.neo4j_graph.curator_query import curator_query
 from cuihop.neo4j_graph.graph import Neo4jGraph
 from cuihop.neo4j_graph.projection import snapshot_sections
-from cuihop.neo4j_graph.releases import check_schema, install_schema, remove
+from cuihop.neo4j_graph.releases import check_schema, install_schema, remove, stored_releases
 from cuihop.neo4j_graph.stored_codes import release_codes
 from cuihop.snapshot.layout import MARK_SHIFT, SOURCE_CODES
 from cuihop_loader.neo4j_online import load_online
@@ -42,7 +43,7 @@ SABS = ["LOCAL", "MSH", "SNOMEDCT_US"]
 CODES = ["I21.9", "i219", "I219", "x", "X", "é", 'a "b", c', "D001933", "C0006121"]
 
 
-def many_codes() -> SnapshotGraph:
+def many_codes(name: str = "one") -> SnapshotGraph:
     """Brain stem, brain and head with codes in all orders: of several, twice of one, suppressed and obsolete."""
     at_random = random.Random(7)
     rows = [
@@ -52,7 +53,7 @@ def many_codes() -> SnapshotGraph:
         )
         for _ in range(60)
     ]  # fmt: skip
-    return coded_graph(*rows, *((2, 1, "MSH", f"D{i:06d}", "") for i in range(130)))
+    return coded_graph(*rows, (0, 1, "MSH", name, ""), *((2, 1, "MSH", f"D{i:06d}", "") for i in range(130)))
 
 
 TEXTS = [
@@ -123,12 +124,22 @@ def test_stored_rows_have_the_sections_of_the_snapshot(rows: list[tuple[int, int
         assert codes == list(dict.fromkeys(f"{c.sab}:{c.code}" for c in SnapshotGraph(sections).codes([cui])[0].codes))
 
 
-@pytest.mark.parametrize("make", [coded_graph, many_codes])
+@pytest.mark.parametrize("make", [coded_graph, partial(many_codes, "another")])
 def test_codes_are_read_back_and_removed_with_their_release(
     connection: Neo4jConnection, make: Callable[[], SnapshotGraph]
 ) -> None:
     sections = make().sections
+
+    def interrupt(kind: str, done: int, total: int) -> None:
+        if kind == "codes" and done < total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        load_online(sections, connection, switch=False, edges_a_batch=2, progress=interrupt)
+    half = stored_releases(connection)[-1]
+    assert (half.state, nodes_of(connection, half.number)) == ("loading", 2)
     number = load_online(sections, connection, switch=False, edges_a_batch=40).number
+    assert number == half.number
     assert same_arrays(snapshot_sections(connection, number), sections)
     assert load_online(sections, connection, switch=False).number == number
     opened = Neo4jGraph(connection, release=number)
