@@ -95,6 +95,8 @@ def test_every_answer_is_that_of_the_snapshot(neo4j_server: LocalServer) -> None
         for sabs in ([], ["MSH"], ["SNOMEDCT_US", "LOCAL"]):
             assert stored.codes(TEXTS, sabs=sabs) == snapshot.codes(TEXTS, sabs=sabs)
             assert stored.codes([], sabs=sabs) == []
+        concepts = ["C0006121", "MSH:D000007", "C0006104", "C0006121"]
+        assert stored.concepts(concepts) == snapshot.concepts(concepts)
         for texts in (TEXTS, TEXTS[::-1], TEXTS[:1], []):
             assert stored.resolve(texts) == snapshot.resolve(texts)
         for text in TEXTS[:20]:

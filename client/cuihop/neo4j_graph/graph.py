@@ -465,6 +465,9 @@ class Neo4jGraph(ConceptGraph):
             records[cui] = Concept(
                 cui, name, tuple(synonyms), pairs, parents, children, definitions, tuple(sorted(sabs))
             )
+        if self._stored_codes is not None:
+            codes = self._codes([*records], ())
+            records |= {each.requested: replace(records[each.requested], codes=each.codes) for each in codes}
         return [records[cui] for cui in used]
 
     def _codes(self, identifiers: Sequence[str], sabs: Sequence[str]) -> list[CodeLookup]:
