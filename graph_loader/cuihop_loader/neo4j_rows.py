@@ -74,9 +74,11 @@ class ReleaseRows:
         described = ("release", "sab_sets", "semantic_types", "code_sabs")
         facts = {key: self.meta[key] for key in described if key in self.meta}
         digest.update(json.dumps(facts, sort_keys=True).encode())
-        for name in sorted(set(self._sections) - _NOT_STORED):
+        for name in sorted(set(self._sections) - _NOT_STORED - {*SOURCE_CODES}):
             array = np.ascontiguousarray(self._sections[name])
             digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+            digest.update(array.tobytes())
+        for array in () if self.codes is None else self.codes.content():
             digest.update(array.tobytes())
         return digest.hexdigest()
 

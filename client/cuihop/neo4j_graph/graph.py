@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -259,7 +259,10 @@ class Neo4jGraph(ConceptGraph):
             successors = {new for rows in rows_of.values() for relation, new in rows if relation == "SY"}
             held.update(self._numbers(successors))
             pending = sorted(successors - held.keys() - statements.keys())
-        of_codes = self._of_codes([form for cui in cuis for form in (cui, *other_forms(cui)) if ":" in form])
+        written = [cui for cui in cuis if ":" in cui]
+        of_codes = self._of_codes(written)
+        others = {form for text in written if text not in of_codes for form in other_forms(text) if ":" in form}
+        of_codes |= self._of_codes(sorted(others))
         return {
             cui: absent_resolution(
                 cui, self._release.identifiers, lambda c: tuple(statements.get(c, ())), lambda c: c in held, of_codes
@@ -267,11 +270,11 @@ class Neo4jGraph(ConceptGraph):
             for cui in cuis
         }
 
-    def _of_codes(self, written: Iterable[str]) -> Mapping[str, Resolution]:
+    def _of_codes(self, written: Sequence[str]) -> dict[str, Resolution]:
         """The resolutions of codes of the vocabularies of the release, written ``SAB:CODE``."""
         if (stored := self._stored_codes) is None:
             return {}
-        codes = [code for code in dict.fromkeys(written) if code.partition(":")[0] in stored.sabs]
+        codes = [code for code in written if code.partition(":")[0] in stored.sabs]
         if not codes:
             return {}
         nodes, concepts = stored.written(codes, MOST_ALIKE), self._numbers(code.partition(":")[2] for code in codes)

@@ -6,7 +6,7 @@ with the same highest bits form a bucket, and the lowest are stored. Only texts 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from itertools import pairwise
@@ -27,6 +27,7 @@ from cuihop.snapshot.string_table import IdentifierTable, StringTable
 
 _LONGEST_SAB = 64
 _NEAR = 3
+_CODES_A_BLOCK = 1 << 20
 
 MOST_ALIKE = 100
 """Most unknown codes in one request for which codes that are written alike are looked for."""
@@ -144,7 +145,7 @@ class CodeHolders:
 
 
 def held_sections(holders: CodeHolders, concepts: int) -> dict[str, npt.NDArray[Any]]:
-    """The sections of these codes, as `code_sections` makes them of the rows of the same graph."""
+    """The sections of these codes, as `code_sections` makes them of rows; codes may have other numbers."""
     from cuihop._kernels import codes as kernels
 
     texts = holders.codes.offsets, read_only(holders.codes.blob)
@@ -204,6 +205,18 @@ class SourceCodes:
     def __len__(self) -> int:
         """The number of distinct codes."""
         return len(self._codes)
+
+    def content(self) -> Iterator[npt.NDArray[Any]]:
+        """All codes of all concepts, and the order of the concepts of each code, whatever the numbers of the codes."""
+        from cuihop._kernels import codes as kernels
+
+        ranks = np.empty(len(self._keys), dtype=np.int32)
+        ranks[self._holders] = np.arange(len(ranks), dtype=np.int32) - self._held[self._keys[self._holders]]
+        yield from (self._indptr, self._marks, self._sab_of[self._keys], ranks)
+        yield from (self._with_concept, self._source_concepts.offsets, self._source_concepts.blob)
+        for first in range(0, len(self._keys), _CODES_A_BLOCK):
+            rows = self._keys[first : first + _CODES_A_BLOCK].copy()
+            yield from kernels.gathered(rows, self._codes.offsets, self._codes.blob)
 
     def of_concepts(self, first: int, last: int) -> list[list[str]]:
         """The distinct codes of each concept from ``first`` up to ``last``, as ``SAB:CODE``."""
