@@ -100,7 +100,7 @@ def code_sections(rows: CodeRows, concepts: int) -> tuple[dict[str, npt.NDArray[
 
 
 def _buckets(hashes: UInt64) -> Int32:
-    """Bounds of the codes with the same highest bits, from the hash of each, ascending."""
+    """Bounds of the codes with the same highest bits, by which the hashes are in order."""
     bits = max(0, len(hashes).bit_length() - 1)
     highest = hashes >> np.uint64(64 - bits) if bits else np.zeros(len(hashes), dtype=np.uint64)
     in_buckets = np.bincount(highest.astype(np.int64))
