@@ -15,7 +15,7 @@ from cuihop.graph import Release
 from cuihop.neo4j_graph.name_search import HITS_A_PAGE
 from cuihop.resources.arrays import Int32, Int64
 from cuihop.snapshot.file import Sections
-from cuihop.snapshot.layout import NAME_INDEX, NAME_SOURCES, SOURCE_CODES, TERM_TABLE
+from cuihop.snapshot.layout import CODE_MAPS, NAME_INDEX, NAME_SOURCES, SOURCE_CODES, TERM_TABLE
 from cuihop.snapshot.name_index import NameIndex, with_name_index
 from cuihop.snapshot.name_index_builder import concept_weights
 from cuihop.snapshot.source_codes import SourceCodes
@@ -27,7 +27,7 @@ NAMES_FOR_A_PAGE = 2000
 
 _WORDS_A_BLOCK = 4096
 _FOLDED = ("folded_rows", "folded_offsets", "folded_blob")
-_NOT_STORED = {*_FOLDED, *NAME_INDEX, *TERM_TABLE, *NAME_SOURCES}  # the first follow from names
+_NOT_STORED = {*_FOLDED, *NAME_INDEX, *TERM_TABLE, *NAME_SOURCES, *CODE_MAPS}  # the first follow from names
 
 
 class ReleaseRows:

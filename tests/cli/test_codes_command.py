@@ -9,7 +9,10 @@ import pytest
 
 from cuihop import SnapshotGraph
 from cuihop.answer_fields import fields_of
+from cuihop.snapshot.file import Sections
+from cuihop.snapshot.layout import CODE_MAPS
 from cuihop_loader import load
+from cuihop_loader.neo4j_rows import ReleaseRows
 from example_graph import coded_graph, example_graph
 from loader.rrf_made import attribute, isa, mapping, name, retired, written
 from program_run import Run
@@ -147,6 +150,15 @@ def mapped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     load([written(folder, files)]).sections.save(folder / "graph.cuihop")
     return folder / "graph.cuihop"
+
+
+def test_mappings_are_no_part_of_a_release_in_neo4j(program: Run, graph: Path, mapped: Path, tmp_path: Path) -> None:
+    for path, noted in ((mapped, True), (graph, False)):
+        done = program("neo4j", "push", path, "--import-files", tmp_path / str(noted))
+        assert (done.code, "Neo4j stores no published mappings" in done.err) == (0, noted)
+    sections = SnapshotGraph.open(mapped).sections
+    without = Sections(sections.meta, {name: sections[name] for name in sections if name not in CODE_MAPS})
+    assert ReleaseRows(without).content == ReleaseRows(sections).content
 
 
 def test_published_mappings_are_shown_as_they_are(program: Run, mapped: Path) -> None:
