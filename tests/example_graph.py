@@ -15,7 +15,7 @@ open: here brain stem and head meet in a concept above both. Identifiers from C9
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -111,6 +111,17 @@ def asserted_graph() -> SnapshotGraph:
     return sourced_edges_graph(edges, concepts=["C0000004"], name="asserted")
 
 
+def code_rows(rows: Sequence[tuple[int, int, str, str, str]]) -> CodeRows:
+    """Codes of concepts: number of a concept, grade, vocabulary, code and concept of the vocabulary."""
+    sab_names = ["SNOMEDCT_US", "MSH", "LOCAL"]
+    owners, grades, sabs, codes, concepts = zip(*rows, strict=True)
+    return CodeRows(
+        np.array(owners, dtype=np.int32), np.array(grades, dtype=np.uint32),
+        np.array([sab_names.index(sab) for sab in sabs], dtype=np.uint16), sab_names,
+        StringTable.of(codes), StringTable.of(concepts),
+    )  # fmt: skip
+
+
 def coded_graph(*more: tuple[int, int, str, str, str]) -> SnapshotGraph:
     """Brain stem and brain with codes of vocabularies; a code of both, of which that of the brain is obsolete.
 
@@ -125,16 +136,9 @@ def coded_graph(*more: tuple[int, int, str, str, str]) -> SnapshotGraph:
         (2, 1 << MARK_SHIFT, "LOCAL", "old", ""),
         *more,
     ]
-    sab_names = ["SNOMEDCT_US", "MSH", "LOCAL"]
-    owners, grades, sabs, codes, concepts = zip(*rows, strict=True)
-    of = CodeRows(
-        np.array(owners, dtype=np.int32), np.array(grades, dtype=np.uint32),
-        np.array([sab_names.index(sab) for sab in sabs], dtype=np.uint16), sab_names,
-        StringTable.of(codes), StringTable.of(concepts),
-    )  # fmt: skip
     tables = tables_of_edges(
         [("C0006121", "C0006104")], concepts=["C0018670"], names={"C0006121": "Brain stem"},
         retired=[("C9000901", "SY", "C0006121"), ("C9000903", "RB", "C0006104")], identifiers="cui",
     )  # fmt: skip
-    tables = replace(tables, codes=code_sections(of, len(tables.cuis)))
+    tables = replace(tables, codes=code_sections(code_rows(rows), len(tables.cuis)))
     return SnapshotGraph(sections_of(tables, name="coded", relations=["isa"], identifiers="cui"))

@@ -9,10 +9,20 @@ from cuihop.neo4j_graph.connection import Neo4jConnection
 from cuihop.neo4j_graph.releases import StoredRelease
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import NAME_SOURCES, SOURCE_CODES, TERM_TABLE
+from cuihop.snapshot.string_table import IdentifierTable
 from cuihop_loader.neo4j_online import load_online
 from real_graphs import isa_edges
 
-__all__ = ["LABELLED", "counts", "labels", "part_of_the_open_release", "same_arrays", "shorter_graph", "two_releases"]
+__all__ = [
+    "LABELLED",
+    "codes_of",
+    "counts",
+    "labels",
+    "part_of_the_open_release",
+    "same_arrays",
+    "shorter_graph",
+    "two_releases",
+]
 
 COUNTS = """
 MATCH (c:StoredConcept {release: $release})
@@ -22,17 +32,31 @@ RETURN count(c) AS concepts, count(DISTINCT c.cui) AS distinct_concepts, sum(COU
 
 
 def same_arrays(one: Sections, other: Sections) -> bool:
-    """The same content; sets of vocabularies may be numbered in another order.
+    """The same content; sets of vocabularies, and codes, may be numbered in another order.
 
     The vocabularies and grades of the other's names are left out: a database does not store them. The table of names
     for annotation depends on them.
     """
-    stored = set(other) - {*NAME_SOURCES, *SOURCE_CODES}
+    stored = set(other) - {*NAME_SOURCES}
+    renumbered = {"up_sab_sets", *TERM_TABLE, *SOURCE_CODES}
     return (
         set(one) == stored
-        and all(np.array_equal(one[name], other[name]) for name in stored - {"up_sab_sets", *TERM_TABLE})
+        and all(np.array_equal(one[name], other[name]) for name in stored - renumbered)
         and vocabularies(one) == vocabularies(other)
+        and codes_of(one) == codes_of(other)
     )
+
+
+def codes_of(sections: Sections) -> object:
+    """Vocabularies, codes and the order of the concepts of each code, whatever the numbers of the codes."""
+    if SOURCE_CODES[0] not in sections:
+        return None
+    graph = SnapshotGraph(sections)
+    cuis = IdentifierTable(sections["cuis"])
+    of_concepts = [each.codes for each in graph.codes(cuis.at(np.arange(len(cuis))))]
+    written = sorted({f"{code.sab}:{code.code}" for codes in of_concepts for code in codes})
+    types = [(sections[name].dtype, len(sections[name])) for name in SOURCE_CODES]
+    return sections.meta["code_sabs"], of_concepts, graph.codes(written), types
 
 
 def vocabularies(sections: Sections) -> list[tuple[str, ...]]:

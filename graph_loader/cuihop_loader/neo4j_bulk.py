@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
+from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -27,21 +28,27 @@ from cuihop_loader.neo4j_rows import ReleaseRows, blocks
 _NUMBER = 1  # the first release of a new database
 _CONCEPTS_A_BLOCK = 50_000
 _ARRAY_DELIMITER = "\x1f"
+_CODE_BLOBS = ("code_blob", "code_concept_blob")
 _TABLES = {
     "store": ("CuihopStore", "id:long,schema:long,active:long,labelled:long,last_number:long,activated:long"),
     "release": (
         "Release",
         "number:long,name,digest,relations:string[],sabs:string[],identifiers,concepts:long,edges:long,"
-        "retired:long,source,content,report,state,concepts_loaded:long,edges_loaded:long,retired_loaded:long",
+        "retired:long,codes:long,code_sabs:string[],source,content,report,state,concepts_loaded:long,"
+        "edges_loaded:long,retired_loaded:long,codes_loaded:long",
     ),
     "concepts": (
         "Concept:StoredConcept",
         ":ID(Concept),cui,release:long,number:long,component:long,name,synonyms:string[],folded:string[],"
-        "semantic_types:string[],definition_sabs:string[],definitions:string[],weight:long",
+        "semantic_types:string[],definition_sabs:string[],definitions:string[],weight:long,codes:string[]",
     ),
     "retired": ("RetiredConcept", "release:long,cui,relation,successor"),
     "types": ("SemanticType", "release:long,number:long,code,name"),
     "vocabularies": ("SourceVocabulary", "release:long,sab,edges:long"),
+    "codes": (
+        "SourceCode",
+        "release:long,code,sab,cuis:string[],marks:string[],source_concepts:string[],positions:long[]",
+    ),
     "pages": ("SearchPage", "release:long,prefix,cuis:string[],places:long[],kinds:string[]"),
     "forms": ("SearchForm", "release:long,form,words:string[]"),
     "spellings": ("SearchWords", "release:long,number:long,words:string[]"),
@@ -58,17 +65,19 @@ def write_bulk_files(sections: Sections, folder: Path) -> list[str]:
 
     Raises:
         OutputError: the disk is full, or the folder cannot be written.
-        InputError: a name or definition is empty, or has the control character that separates elements of lists.
+        InputError: a name or definition is empty, or one or a code has the control character that separates elements
+            of lists.
     """
     rows = ReleaseRows(sections)
-    texts = [rows.names.blob, *([] if rows.definitions is None else [rows.definitions.blob])]
+    texts = [sections[name] for name in ("name_blob", "definition_blob", *_CODE_BLOBS) if name in sections]
     if any((blob == ord(_ARRAY_DELIMITER)).any() for blob in texts):
         raise InputError(
-            "a name or definition holds the control character U+001F, which separates them in the files of the import"
+            "a name, definition or code holds the control character U+001F, which separates them in the files of the "
+            "import"
         )
     properties = rows.properties()
-    counters = {"state": "loading", "concepts_loaded": properties["concepts"], "edges_loaded": properties["edges"]}
-    release = {"number": _NUMBER, **properties, **counters, "retired_loaded": properties["retired"]}
+    loaded = {f"{kind}_loaded": properties[kind] or 0 for kind in ("concepts", "edges", "retired", "codes")}
+    release = {"number": _NUMBER, **properties, "state": "loading", **loaded}
     columns = [column.partition(":")[0] for column in _TABLES["release"][1].split(",")]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -80,6 +89,10 @@ def write_bulk_files(sections: Sections, folder: Path) -> list[str]:
         _write(folder / "retired.csv", ((_NUMBER, *row) for row in rows.retired_rows(0, len(rows.retired_cuis))))
         _write(folder / "types.csv", ((_NUMBER, *row) for row in rows.type_rows()))
         _write(folder / "vocabularies.csv", ((_NUMBER, *row) for row in rows.vocabulary_rows()))
+        codes = chain.from_iterable(
+            rows.code_rows(*block) for block in blocks(0, len(rows.codes or ()), _CONCEPTS_A_BLOCK)
+        )
+        _write(folder / "codes.csv", ((_NUMBER, *row, [*map(str, at)]) for *row, at in codes))
         pages = ((_NUMBER, word, cuis, [*map(str, at)], kinds) for word, cuis, at, kinds in rows.page_rows())
         _write(folder / "pages.csv", pages)
         _write(folder / "forms.csv", ((_NUMBER, *row) for row in rows.form_rows()))
@@ -109,14 +122,14 @@ def finish_bulk(sections: Sections, connection: Neo4jConnection) -> StoredReleas
         ReleaseMismatch: the imported release is not the expected one.
         GraphUnavailable: the server cannot be reached.
     """
-    content = ReleaseRows(sections).content
+    rows = ReleaseRows(sections)
     install_schema(connection)
     if [stored.number for stored in stored_releases(connection)] != [_NUMBER]:
         raise ReleaseMismatch("the database was not made by this import")
-    row = connection.read(lambda tx: tx.run(SAME_CONTENT, content=content).single())
+    row = connection.read(lambda tx: tx.run(SAME_CONTENT, content=rows.content).single())
     if row is None:
         raise ReleaseMismatch("the database was imported from other files")
-    verify_stored(connection, _NUMBER, sections.meta["release"]["digest"])
+    verify_stored(connection, _NUMBER, rows.properties())
     connection.write(lambda tx: tx.run(FINISH_RELEASE, release=_NUMBER).consume())
     return stored_release(connection, _NUMBER)
 
@@ -151,8 +164,8 @@ def _write_concepts(path: Path, rows: ReleaseRows) -> None:
         for first, last in blocks(0, len(rows.cuis), _CONCEPTS_A_BLOCK):
             file.writelines(
                 f"{number},{cui},{_NUMBER},{number},{component},{_field(name)},{_field(synonyms)},{_field(folded)},"
-                f"{_field(types)},{_field(sabs)},{_field(definitions)},{weight}\n"
-                for number, cui, component, name, synonyms, folded, types, sabs, definitions, weight in (
+                f"{_field(types)},{_field(sabs)},{_field(definitions)},{weight},{_field(codes)}\n"
+                for number, cui, component, name, synonyms, folded, types, sabs, definitions, weight, codes in (
                     rows.concept_rows(first, last)
                 )
             )

@@ -16,7 +16,7 @@ from cuihop.cli.output import note, print_json, progress
 from cuihop.cli.releases import SERVER, print_difference
 from cuihop.errors import InputError
 from cuihop.snapshot.file import Sections
-from cuihop.snapshot.layout import SNAPSHOT
+from cuihop.snapshot.layout import CODE_MAPS, SNAPSHOT
 
 if TYPE_CHECKING:
     from cuihop.neo4j_graph.releases import StoredRelease
@@ -46,7 +46,7 @@ def push(options: _PushOptions) -> None:
 
     sections = Sections.open(options.snapshot, SNAPSHOT)
     if options.import_files is not None:
-        _note_codes(sections)
+        _note_maps(sections)
         arguments = write_bulk_files(sections, options.import_files.resolve())
         note("stop the server, run this where it is installed, start it, then give this command with --imported:")
         typer.echo(shlex.join(["neo4j-admin", *arguments]))
@@ -66,9 +66,9 @@ def push(options: _PushOptions) -> None:
         outcome.print_summary()
 
 
-def _note_codes(sections: Sections) -> None:
-    if "code_keys" in sections:
-        note("Neo4j stores no codes of vocabularies; `cuihop codes` needs the snapshot")
+def _note_maps(sections: Sections) -> None:
+    if CODE_MAPS[0] in sections:
+        note("Neo4j stores no published mappings; `cuihop codes --maps` needs the snapshot")
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ def store_online(sections: Sections, server: str, *, switch: bool, changes: Path
     from cuihop.snapshot.release_difference import release_difference
     from cuihop_loader.neo4j_online import load_online
 
-    _note_codes(sections)
+    _note_maps(sections)
     with Neo4jConnection.open(server) as connection:
         state = database_state(connection)
         difference = None  # to the release that readers have

@@ -7,7 +7,7 @@ back and switched to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice
@@ -19,7 +19,7 @@ import numpy as np
 from cuihop.errors import GraphError, ReleaseMismatch
 from cuihop.neo4j_graph.connection import Neo4jConnection
 from cuihop.neo4j_graph.projection import projected_sections, stored_concepts
-from cuihop.neo4j_graph.releases import StoredRelease, install_schema, stored_release, switch_to
+from cuihop.neo4j_graph.releases import StoredRelease, check_counts, install_schema, stored_release, switch_to
 from cuihop.resources.arrays import Int64
 from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.file import Sections
@@ -58,7 +58,7 @@ _CREATE_CONCEPTS: LiteralString = """
 UNWIND $rows AS row
 CREATE (:StoredConcept {release: $release, number: row[0], cui: row[1], component: row[2], name: row[3],
                         synonyms: row[4], folded: row[5], semantic_types: row[6],
-                        definition_sabs: row[7], definitions: row[8], weight: row[9]})
+                        definition_sabs: row[7], definitions: row[8], weight: row[9], codes: row[10]})
 """
 
 # Ends are matched by their internal identifier, which needs no index. It is not stored: each load reads it again, and
@@ -74,6 +74,12 @@ CREATE (child)-[:IS_A {sabs: $sab_set_members[$sab_sets[i]]}]->(parent)
 _CREATE_RETIRED: LiteralString = """
 UNWIND $rows AS row
 CREATE (:RetiredConcept {release: $release, cui: row[0], relation: row[1], successor: row[2]})
+"""
+
+_CREATE_CODES: LiteralString = """
+UNWIND $rows AS row
+CREATE (:SourceCode {release: $release, code: row[0], sab: row[1], cuis: row[2], marks: row[3],
+                     source_concepts: row[4], positions: row[5]})
 """
 
 _MERGE_PAGES: LiteralString = """
@@ -155,33 +161,39 @@ def load_online(
             "retired concepts", blocks(begun["retired_loaded"], len(rows.retired_cuis), edges_a_batch),
             _CLAIM.format("retired"), _CREATE_RETIRED, lambda *batch_rows: {"rows": rows.retired_rows(*batch_rows)},
         )  # fmt: skip
+        write(
+            "codes", blocks(begun.get("codes_loaded", 0), len(rows.codes or ()), edges_a_batch),
+            _CLAIM.format("codes"), _CREATE_CODES, lambda *batch_rows: {"rows": rows.code_rows(*batch_rows)},
+        )  # fmt: skip
         _write_rows(connection, _MERGE_PAGES, rows.page_rows(), number)
         _write_rows(connection, _MERGE_FORMS, rows.form_rows(), number)
         _write_rows(connection, _MERGE_SPELLINGS, rows.spelling_rows(), number)
-        verify_stored(connection, number, rows.release.digest)
+        verify_stored(connection, number, rows.properties())
         connection.write(lambda tx: tx.run(FINISH_RELEASE, release=number).consume())
     if switch:
         switch_to(connection, number)
     return stored_release(connection, number)
 
 
-def verify_stored(connection: Neo4jConnection, number: int, digest: str) -> None:
+def verify_stored(connection: Neo4jConnection, number: int, properties: Mapping[str, Any]) -> None:
     """Read the release back.
 
     Raises:
-        ReleaseMismatch: its digest is not the given one.
+        ReleaseMismatch: its digest, or the number of its codes, is not that of its properties.
     """
+    digest = properties["digest"]
     actual = projected_sections(connection, number, with_names=False).meta["release"]["digest"]
     if actual != digest:
         raise ReleaseMismatch(
             f"release {number} read back has digest {actual[:12]}, and {digest[:12]} was written; readers keep the "
             f"release they had. Remove it with: cuihop neo4j releases remove {number}"
         )
+    check_counts(connection, number, properties)
 
 
 def _begun(connection: Neo4jConnection, rows: ReleaseRows) -> dict[str, Any]:
     """The node of the release: from an earlier load of the same content, or new."""
-    counters = {"state": "loading", "concepts_loaded": 0, "edges_loaded": 0, "retired_loaded": 0}
+    counters = {"state": "loading", "concepts_loaded": 0, "edges_loaded": 0, "retired_loaded": 0, "codes_loaded": 0}
 
     def begin(tx: neo4j.ManagedTransaction) -> dict[str, Any]:
         row = tx.run(SAME_CONTENT, content=rows.content).single()

@@ -15,9 +15,10 @@ from cuihop.graph import Release
 from cuihop.neo4j_graph.name_search import HITS_A_PAGE
 from cuihop.resources.arrays import Int32, Int64
 from cuihop.snapshot.file import Sections
-from cuihop.snapshot.layout import NAME_INDEX, NAME_SOURCES, SOURCE_CODES, TERM_TABLE
+from cuihop.snapshot.layout import CODE_MAPS, NAME_INDEX, NAME_SOURCES, SOURCE_CODES, TERM_TABLE
 from cuihop.snapshot.name_index import NameIndex, with_name_index
 from cuihop.snapshot.name_index_builder import concept_weights
+from cuihop.snapshot.source_codes import SourceCodes
 from cuihop.snapshot.string_table import IdentifierTable, StringTable, folded
 from cuihop.snapshot.writer import RETIRED_RELATIONS
 
@@ -26,7 +27,7 @@ NAMES_FOR_A_PAGE = 2000
 
 _WORDS_A_BLOCK = 4096
 _FOLDED = ("folded_rows", "folded_offsets", "folded_blob")
-_NOT_STORED = {*_FOLDED, *NAME_INDEX, *TERM_TABLE, *NAME_SOURCES, *SOURCE_CODES}  # the first follow from names
+_NOT_STORED = {*_FOLDED, *NAME_INDEX, *TERM_TABLE, *NAME_SOURCES, *CODE_MAPS}  # the first follow from names
 
 
 class ReleaseRows:
@@ -35,6 +36,7 @@ class ReleaseRows:
     Attributes:
         names: all names; concept i has those at ``name_indptr[i]`` up to ``name_indptr[i + 1]``.
         definitions: of all concepts, each with its vocabulary before it; ``None`` where there are none.
+        codes: of vocabularies; ``None`` where the snapshot has none.
         children, parents: int32, shape (edges,); ascending by (child, parent).
         sab_sets: for each edge its position in `sab_set_members`.
         types: pairs of type identifier and name.
@@ -44,7 +46,8 @@ class ReleaseRows:
         self._sections = sections
         self.meta = sections.meta
         self.release = Release.of(self.meta["release"])
-        self.cuis = IdentifierTable(sections["cuis"]).at(np.arange(len(sections["cuis"])))
+        concepts = IdentifierTable(sections["cuis"])
+        self.cuis = concepts.at(np.arange(len(concepts)))
         self.parents: Int32 = sections["up_indices"]
         counts = np.diff(sections["up_indptr"])
         self.children = np.repeat(np.arange(len(self.cuis), dtype=np.int32), counts)
@@ -58,6 +61,7 @@ class ReleaseRows:
             if "definition_indptr" in sections
             else None
         )
+        self.codes = SourceCodes(sections, concepts) if SOURCE_CODES[0] in sections else None
         retired = IdentifierTable(sections["retired_cuis"])
         self.retired_cuis = np.repeat(
             np.array(retired.at(np.arange(len(retired))), dtype=object), np.diff(sections["retired_indptr"])
@@ -67,11 +71,14 @@ class ReleaseRows:
     def content(self) -> str:
         """Checksum of everything stored, names and types included; 32 hexadecimal digits."""
         digest = xxhash.xxh3_128()
-        facts = {key: self.meta[key] for key in ("release", "sab_sets", "semantic_types")}
+        described = ("release", "sab_sets", "semantic_types", "code_sabs")
+        facts = {key: self.meta[key] for key in described if key in self.meta}
         digest.update(json.dumps(facts, sort_keys=True).encode())
-        for name in sorted(set(self._sections) - _NOT_STORED):
+        for name in sorted(set(self._sections) - _NOT_STORED - {*SOURCE_CODES}):
             array = np.ascontiguousarray(self._sections[name])
             digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+            digest.update(array.tobytes())
+        for array in () if self.codes is None else self.codes.content():
             digest.update(array.tobytes())
         return digest.hexdigest()
 
@@ -106,6 +113,8 @@ class ReleaseRows:
             "concepts": release.concepts,
             "edges": release.edges,
             "retired": len(self.retired_cuis),
+            "codes": None if self.codes is None else len(self.codes),
+            "code_sabs": list(self.codes.sabs) or None if self.codes else None,
             "source": release.source,
             "content": self.content,
             "report": json.dumps(self.meta["report"]),
@@ -115,7 +124,7 @@ class ReleaseRows:
         """Rows of some concepts, a list for each.
 
         Number, identifier, component, name, synonyms, folded names, type codes, vocabularies and texts of definitions,
-        and weight in searches.
+        weight in searches, and codes of vocabularies.
         """
         indptr = self.name_indptr[first : last + 1].tolist()
         components = self.components[first:last].tolist()
@@ -127,6 +136,7 @@ class ReleaseRows:
         if self.definitions is not None:
             bounds = pairwise(self._sections["definition_indptr"][first : last + 1].tolist())
             definitions = [[text.partition("|") for text in self.definitions.slice(*extent)] for extent in bounds]
+        of_vocabularies = [] if self.codes is None else self.codes.of_concepts(first, last)
         rows = []
         texts = list(self.names.slice(indptr[0], indptr[-1]))
         for i in range(last - first):
@@ -145,6 +155,7 @@ class ReleaseRows:
                     [sab for sab, _, _ in definitions[i]] or None,
                     [text for _, _, text in definitions[i]] or None,
                     weights[i],
+                    (of_vocabularies[i] or None) if of_vocabularies else None,
                 ]
             )
         return rows
@@ -157,6 +168,26 @@ class ReleaseRows:
             [cui, RETIRED_RELATIONS[relation], successor.decode("ascii")]
             for cui, relation, successor in zip(self.retired_cuis[first:last], relations, successors, strict=True)
         ]
+
+    def code_rows(self, first: int, last: int) -> list[list[Any]]:
+        """Rows of some codes of vocabularies.
+
+        Code, vocabulary, concepts, marks and source concepts of these, and the positions among the codes of each.
+        """
+        rows = []
+        for holders, positions in self.codes.holders(first, last) if self.codes else ():
+            marks, others = [each.mark for each in holders], [each.source_concept or "" for each in holders]
+            rows.append(
+                [
+                    f"{holders[0].sab}:{holders[0].code}",
+                    holders[0].sab,
+                    [each.cui for each in holders],
+                    marks if set(marks) != {"active"} else None,
+                    others if any(others) else None,
+                    positions,
+                ]
+            )
+        return rows
 
     def page_rows(self, at_least: int = NAMES_FOR_A_PAGE) -> Iterator[list[Any]]:
         """Search pages: each frequent prefix of a word, its concepts, positions of their names, kinds of matches.

@@ -9,7 +9,10 @@ import pytest
 
 from cuihop import SnapshotGraph
 from cuihop.answer_fields import fields_of
+from cuihop.snapshot.file import Sections
+from cuihop.snapshot.layout import CODE_MAPS
 from cuihop_loader import load
+from cuihop_loader.neo4j_rows import ReleaseRows
 from example_graph import coded_graph, example_graph
 from loader.rrf_made import attribute, isa, mapping, name, retired, written
 from program_run import Run
@@ -111,12 +114,15 @@ def test_a_table_that_leaves_its_column_open_is_refused(program: Run, graph: Pat
     assert "Did you mean MSH?" in done.err
 
 
-def test_what_neo4j_does_not_store_is_said(program: Run, graph: Path, tmp_path: Path) -> None:
-    note = "Neo4j stores no codes of vocabularies"
-    assert note in program("neo4j", "push", graph, "--import-files", tmp_path / "coded").err
+def test_codes_are_in_the_files_of_an_import(program: Run, graph: Path, tmp_path: Path) -> None:
+    done = program("neo4j", "push", graph, "--import-files", tmp_path / "coded")
+    assert (done.code, "no codes" in done.err) == (0, False)
+    lines = (tmp_path / "coded" / "codes.csv").read_text().splitlines()
+    assert '1,"LOCAL:x","LOCAL","C0006121\x1fC0006104","active\x1fobsolete",,"1\x1f1"' in lines
+    assert len(lines) == 5
     example_graph().save(tmp_path / "plain.cuihop")
-    done = program("neo4j", "push", tmp_path / "plain.cuihop", "--import-files", tmp_path / "plain")
-    assert (done.code, note in done.err) == (0, False)
+    assert program("neo4j", "push", tmp_path / "plain.cuihop", "--import-files", tmp_path / "plain").code == 0
+    assert (tmp_path / "plain" / "codes.csv").read_text() == ""
 
 
 def test_a_concept_without_codes_is_counted(program: Run, graph: Path) -> None:
@@ -144,6 +150,15 @@ def mapped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     load([written(folder, files)]).sections.save(folder / "graph.cuihop")
     return folder / "graph.cuihop"
+
+
+def test_mappings_are_no_part_of_a_release_in_neo4j(program: Run, graph: Path, mapped: Path, tmp_path: Path) -> None:
+    for path, noted in ((mapped, True), (graph, False)):
+        done = program("neo4j", "push", path, "--import-files", tmp_path / str(noted))
+        assert (done.code, "Neo4j stores no published mappings" in done.err) == (0, noted)
+    sections = SnapshotGraph.open(mapped).sections
+    without = Sections(sections.meta, {name: sections[name] for name in sections if name not in CODE_MAPS})
+    assert ReleaseRows(without).content == ReleaseRows(sections).content
 
 
 def test_published_mappings_are_shown_as_they_are(program: Run, mapped: Path) -> None:

@@ -27,13 +27,15 @@ from cuihop.neo4j_graph.releases import (
     stored_releases,
     switch_to,
 )
+from cuihop.snapshot.layout import MARK_SHIFT
 from cuihop.snapshot.release_difference import VocabularyDifference, release_difference
+from cuihop.snapshot.source_codes import code_sections
 from cuihop.snapshot.string_table import StringTable, identifier_array
 from cuihop.snapshot.writer import GraphTables, sections_of, tables_of_edges
 from cuihop_loader.neo4j_bulk import finish_bulk, write_bulk_files
 from cuihop_loader.neo4j_online import load_online
 from cuihop_tools.neo4j_server import LocalServer
-from example_graph import EDGES, ISOLATED, NAMES, RETIRED, example_graph
+from example_graph import EDGES, ISOLATED, NAMES, RETIRED, code_rows, example_graph
 from neo4j_server import connected, open_release, typed_graph
 from stored_releases import LABELLED, counts, labels, part_of_the_open_release, same_arrays, two_releases
 
@@ -371,7 +373,7 @@ def test_bulk_and_online_give_the_same_graph(killable_neo4j: LocalServer, tmp_pa
 
 def odd_release() -> SnapshotGraph:
     """A small graph with everything that a release may have: names that a file of columns could trip over, retired
-    concepts, semantic types, definitions, and vocabularies."""
+    concepts, semantic types, definitions, vocabularies, and codes of these."""
     names = {**NAMES, "C9000012": ['a "quoted" name, with; all | that\nand more', "", "é\\"], "C9000013": ["'"]}
     tables = tables_of_edges(EDGES, concepts=[ISOLATED], names=names, retired=RETIRED, identifiers="cui")
     concepts, edges = len(tables.cuis), len(tables.children)
@@ -386,7 +388,14 @@ def odd_release() -> SnapshotGraph:
         type_indices=np.tile(np.array([0, 1], dtype=np.int32), some),
         definitions=StringTable.of([f'MSH|The "first",\nof Ménière; {place}\\' for place in range(some)]),
         definition_indptr=every_other,
-    )
+        codes=code_sections(
+            code_rows([
+                (0, 1, "MSH", 'D "1", one', "M1"), (0, 1, "MSH", 'D "1", one', ""), (3, 0, "MSH", 'D "1", one', ""),
+                (2, 2 << MARK_SHIFT, "LOCAL", "é\\|'", ""), (5, 0, "LOCAL", "é\\|'", "a,b"), (5, 0, "LOCAL", "v", ""),
+            ]),
+            concepts,
+        ),
+    )  # fmt: skip
     return SnapshotGraph(sections_of(tables, name='odd "names", one\\', relations=["isa"], identifiers="cui"))
 
 

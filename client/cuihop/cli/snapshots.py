@@ -91,16 +91,19 @@ def _of_snapshot(graph: SnapshotGraph, path: Path, verify: bool) -> tuple[dict[s
     return facts, [
         ("file", f"{path}, {size:,} bytes"),
         ("checksums", checksums),
-        ("vocabularies of names", _listed(name_sabs, graph)),
-        ("vocabularies of codes", _listed(code_sabs, graph)),
+        ("vocabularies of names", _listed(name_sabs, _not_recorded(graph))),
+        ("vocabularies of codes", _listed(code_sabs)),
         ("distance index", of_index),
     ]
 
 
-def _listed(sabs: Sequence[str] | None, graph: SnapshotGraph) -> str:
-    """Vocabularies, or the reason that a snapshot lacks them."""
-    if sabs is not None:
-        return ", ".join(sabs) or "none"
+def _listed(sabs: Sequence[str] | None, missing: str = "not recorded; cuihop load records them in a file") -> str:
+    """Vocabularies, or the reason that a graph lacks them."""
+    return missing if sabs is None else ", ".join(sabs) or "none"
+
+
+def _not_recorded(graph: SnapshotGraph) -> str:
+    """The reason that a snapshot lacks the vocabularies of names."""
     reason = "not recorded" if graph.report.get(PULLED_FROM) is None else "not kept by Neo4j"
     return f"{reason}; cuihop load records them in a file"
 
@@ -110,7 +113,11 @@ def _of_server(graph: ConceptGraph, address: str) -> tuple[dict[str, Any], list[
     from cuihop.remote.graph import RemoteGraph
 
     if not isinstance(graph, RemoteGraph):
-        return {"address": address}, [("address", address)]
+        from cuihop.neo4j_graph.graph import Neo4jGraph
+
+        code_sabs = graph.code_sabs if isinstance(graph, Neo4jGraph) else None
+        codes = _listed(code_sabs, "not stored; cuihop load stores them")
+        return {"address": address, "code_sabs": code_sabs}, [("address", address), ("vocabularies of codes", codes)]
     served = graph.service
     limits = dataclasses.asdict(served.limits)
     facts = {
@@ -156,7 +163,7 @@ def _name_parts(path: Path, *, force: bool) -> tuple[dict[str, Any], str]:
         built = add_name_parts(path, force=force, progress=lambda step: bar.update(task, description=step, advance=1))
     opened = SnapshotGraph.open(path)
     if opened.name_sabs is None:
-        note(f"vocabularies and grades of names: {_listed(None, opened)}")
+        note(f"vocabularies and grades of names: {_not_recorded(opened)}")
     if not built:
         note(f"{path} has all of them; --force builds them again")
     size = path.stat().st_size

@@ -30,7 +30,8 @@ MATCH (r:Release {number: $release}) RETURN properties(r) AS release
 
 STORED_COUNTS: LiteralString = """
 MATCH (c:StoredConcept {release: $release}) WHERE c.cui IS NOT NULL
-RETURN count(c) AS concepts, coalesce(sum(COUNT { (c)-[:IS_A]->() }), 0) AS edges
+WITH count(c) AS concepts, coalesce(sum(COUNT { (c)-[:IS_A]->() }), 0) AS edges
+RETURN concepts, edges, COUNT { MATCH (s:SourceCode {release: $release}) WHERE s.code IS NOT NULL } AS codes
 """
 
 ACTIVE_DIGEST: LiteralString = """
@@ -67,6 +68,23 @@ RETIRED: LiteralString = """
 UNWIND $cuis AS cui
 MATCH (r:RetiredConcept {release: $release, cui: cui})
 RETURN cui, r.relation AS relation, r.successor AS successor
+"""
+
+# Codes of vocabularies
+
+CODES: LiteralString = """
+UNWIND $keys AS code
+MATCH (s:SourceCode {release: $release, code: code})
+RETURN s.code, s.sab, s.cuis, s.marks, s.source_concepts, s.positions
+"""
+
+CODES_OF_CONCEPTS: LiteralString = """
+UNWIND $keys AS cui
+MATCH (c:StoredConcept {release: $release, cui: cui})
+UNWIND c.codes AS code
+WITH DISTINCT code
+MATCH (s:SourceCode {release: $release, code: code})
+RETURN s.code, s.sab, s.cuis, s.marks, s.source_concepts, s.positions
 """
 
 # Distances and paths
@@ -390,6 +408,12 @@ RETURN collect(CASE WHEN c.name IS NULL THEN [] ELSE [c.name] END) AS names,
        collect(coalesce(c.definition_sabs, [])) AS sabs, collect(coalesce(c.definitions, [])) AS definitions
 """
 
+CODES_AFTER: LiteralString = """
+MATCH (s:SourceCode {release: $release}) WHERE s.code > $last
+WITH s ORDER BY s.release, s.code LIMIT $most
+RETURN collect([s.code, s.sab, s.cuis, s.marks, s.source_concepts, s.positions]) AS codes
+"""
+
 TYPES: LiteralString = """
 MATCH (t:SemanticType {release: $release}) RETURN t.code AS code, t.name AS name ORDER BY t.number
 """
@@ -417,6 +441,7 @@ REMOVALS: tuple[LiteralString, ...] = (
     "MATCH (r:RetiredConcept {release: $release}) CALL (r) { DELETE r } IN TRANSACTIONS OF 50000 ROWS",
     "MATCH (p:SearchPage {release: $release}) DELETE p",
     "MATCH (n:SearchForm|SearchWords {release: $release}) CALL (n) { DELETE n } IN TRANSACTIONS OF 50000 ROWS",
+    "MATCH (s:SourceCode {release: $release}) CALL (s) { DELETE s } IN TRANSACTIONS OF 50000 ROWS",
     "MATCH (t:SemanticType {release: $release}) DELETE t",
     "MATCH (v:SourceVocabulary {release: $release}) DELETE v",
 )

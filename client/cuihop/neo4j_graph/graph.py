@@ -31,6 +31,7 @@ from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import InputError, ReleaseMismatch, SchemaMismatch
 from cuihop.graph import (
     MOST_PATHS,
+    CodeLookup,
     Concept,
     ConceptGraph,
     Definition,
@@ -53,11 +54,13 @@ from cuihop.neo4j_graph.layered_path import ranked_path, shortest_path_layers
 from cuihop.neo4j_graph.name_search import NameSearch
 from cuihop.neo4j_graph.projection import snapshot_sections
 from cuihop.neo4j_graph.releases import check_counts, check_schema, check_server, complete_release
+from cuihop.neo4j_graph.stored_codes import StoredCodes, code_sabs, holders_of
 from cuihop.resources.arrays import bounds_of
 from cuihop.resources.progress import check_interruption
 from cuihop.similarity.hierarchy import Hierarchy
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.graph import SnapshotGraph
+from cuihop.snapshot.source_codes import MOST_ALIKE
 from cuihop.snapshot.string_table import folded_query
 from cuihop.snapshot.writer import RETIRED_RELATIONS
 
@@ -95,8 +98,11 @@ class Neo4jGraph(ConceptGraph):
         if number is None:
             raise SchemaMismatch("the database has no active release; load one with: cuihop load")
         self._number = number
-        self._release = complete_release(connection, number)
+        self._properties = complete_release(connection, number)
+        self._release = Release.of(self._properties)
         self._name_search = NameSearch(self._rows)
+        sabs = code_sabs(self._properties)
+        self._stored_codes = None if sabs is None else StoredCodes(sabs, self._rows)
         self._snapshot: SnapshotGraph | None = None
         self._snapshot_lock = Lock()
         self._unrestricted: Neo4jGraph | None = None
@@ -119,12 +125,12 @@ class Neo4jGraph(ConceptGraph):
             raise
 
     def check_counts(self) -> None:
-        """Check in the database that the release has the concepts and edges that it states.
+        """Check in the database that the release has the concepts, edges and codes that it states.
 
         Raises:
             ReleaseMismatch: it has others.
         """
-        check_counts(self._connection, self._number, self._release)
+        check_counts(self._connection, self._number, self._properties)
 
     def __repr__(self) -> str:
         r = self._release
@@ -160,6 +166,11 @@ class Neo4jGraph(ConceptGraph):
     def number(self) -> int:
         """The number of the release in the database."""
         return self._number
+
+    @property
+    def code_sabs(self) -> tuple[str, ...] | None:
+        """The vocabularies that give codes, sorted; ``None`` for a release that was loaded without codes."""
+        return code_sabs(self._properties)
 
     @property
     def sections(self) -> Sections:
@@ -235,7 +246,11 @@ class Neo4jGraph(ConceptGraph):
         held: dict[str, int] = {}
         forms = [form for cui in cuis for form in other_forms(cui)]
         held.update(self._numbers(forms))
-        pending = [cui for cui in (*cuis, *forms) if is_identifier(cui, self._release.identifiers) and cui not in held]
+        pending = [
+            cui
+            for cui in dict.fromkeys((*cuis, *forms))
+            if is_identifier(cui, self._release.identifiers) and cui not in held
+        ]
         for _ in range(LONGEST_CHAIN):
             if not pending:
                 break
@@ -244,12 +259,26 @@ class Neo4jGraph(ConceptGraph):
             successors = {new for rows in rows_of.values() for relation, new in rows if relation == "SY"}
             held.update(self._numbers(successors))
             pending = sorted(successors - held.keys() - statements.keys())
+        written = [cui for cui in cuis if ":" in cui]
+        of_codes = self._of_codes(written)
+        others = {form for text in written if text not in of_codes for form in other_forms(text) if ":" in form}
+        of_codes |= self._of_codes(sorted(others))
         return {
             cui: absent_resolution(
-                cui, self._release.identifiers, lambda c: tuple(statements.get(c, ())), lambda c: c in held
+                cui, self._release.identifiers, lambda c: tuple(statements.get(c, ())), lambda c: c in held, of_codes
             )
             for cui in cuis
         }
+
+    def _of_codes(self, written: Sequence[str]) -> dict[str, Resolution]:
+        """The resolutions of codes of the vocabularies of the release, written ``SAB:CODE``."""
+        if (stored := self._stored_codes) is None:
+            return {}
+        codes = [code for code in written if code.partition(":")[0] in stored.sabs]
+        if not codes:
+            return {}
+        nodes, concepts = stored.written(codes, MOST_ALIKE), self._numbers(code.partition(":")[2] for code in codes)
+        return stored.table(nodes, concepts).resolutions(codes)
 
     def _statements(self, cuis: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
         statements: dict[str, list[tuple[str, str]]] = {cui: [] for cui in cuis}
@@ -439,7 +468,27 @@ class Neo4jGraph(ConceptGraph):
             records[cui] = Concept(
                 cui, name, tuple(synonyms), pairs, parents, children, definitions, tuple(sorted(sabs))
             )
+        if self._stored_codes is not None:
+            codes = self._codes([*records], ())
+            records |= {each.requested: replace(records[each.requested], codes=each.codes) for each in codes}
         return [records[cui] for cui in used]
+
+    def _codes(self, identifiers: Sequence[str], sabs: Sequence[str]) -> list[CodeLookup]:
+        if (stored := self._stored_codes) is None:
+            release = f"release {self._number}, {self._release.name}"
+            advice = "Load the release again: cuihop load stores those of MRCONSO, without --no-codes."
+            raise InputError("the database holds no codes of vocabularies", found=release, advice=advice)
+        forms = dict.fromkeys(form for text in identifiers for form in (text, *other_forms(text)))
+        current = self._numbers(forms)
+        others = [text for text in forms if text not in current]
+        absent = self._absent([text for text in others if ":" not in text])
+        nodes = stored.written(text for text in others if ":" in text)
+        concepts = {*current, *(resolution.cui for resolution in absent.values() if resolution.cui)}
+        if sabs:  # those of the concepts of a code
+            concepts |= holders_of(nodes)
+        table = stored.table(nodes | stored.of_concepts(concepts), concepts)
+        requested = table.checked_sabs(sabs, self._release.name)
+        return table.lookups(identifiers, lambda texts: [absent[text] for text in texts], requested)
 
     def _search(self, text: str, limit: int | None) -> list[SearchHit]:
         hits = self._name_search.best(folded_query(text), self._release.concepts if limit is None else limit)

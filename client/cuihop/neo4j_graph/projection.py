@@ -17,6 +17,7 @@ from cuihop.graph import Release
 from cuihop.neo4j_graph import cypher
 from cuihop.neo4j_graph.connection import Neo4jConnection
 from cuihop.neo4j_graph.releases import complete_release
+from cuihop.neo4j_graph.stored_codes import Node, release_codes
 from cuihop.resources.arrays import Int32, Int64, bounds_of
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.string_table import StringTable, identifier_array
@@ -34,7 +35,7 @@ def snapshot_sections(connection: Neo4jConnection, number: int, *, with_names: b
     Raises:
         ReleaseMismatch: no such release, not complete, or another digest after reading.
     """
-    stored = complete_release(connection, number).digest
+    stored = complete_release(connection, number)["digest"]
     sections = projected_sections(connection, number, with_names=with_names)
     digest = sections.meta["release"]["digest"]
     if digest != stored:
@@ -49,10 +50,11 @@ def projected_sections(connection: Neo4jConnection, number: int, *, with_names: 
     """The sections of a stored release, complete or not.
 
     Args:
-        with_names: read names, synonyms, semantic types and definitions too.
+        with_names: read names, synonyms, semantic types, definitions and codes too.
 
     Raises:
-        ReleaseMismatch: no such release, or its concepts are not numbered in the order of their identifiers.
+        ReleaseMismatch: no such release, or its concepts are not numbered in the order of their identifiers, or its
+            codes are not those that were loaded.
     """
     row = connection.read(lambda tx: tx.run(cypher.RELEASE, release=number).single())
     if row is None:
@@ -65,6 +67,7 @@ def projected_sections(connection: Neo4jConnection, number: int, *, with_names: 
         retired=RetiredTable.of(list(zip(retired["cuis"], retired["relations"], retired["successors"], strict=True))),
         **_edges(connection, number, cuis, store_ids),
         **(_names(connection, number, cuis) if with_names else {}),
+        codes=release_codes(properties, cuis, _codes(connection, number)) if with_names else None,
     )
     release = Release.of(properties)
     return sections_of(
@@ -150,6 +153,14 @@ def _numbers(ends: Int64, positions: Int64, order: Int64) -> Int32:
     if not np.array_equal(positions[numbers], ends):
         raise ReleaseMismatch("an edge leads to a concept of another release")
     return numbers.astype(np.int32)
+
+
+def _codes(connection: Neo4jConnection, number: int) -> Iterator[list[Node]]:
+    """The codes in blocks, ascending."""
+    last = ""
+    while block := _block(connection, cypher.CODES_AFTER, release=number, last=last, most=_ROWS_A_BLOCK)[0]["codes"]:
+        yield block
+        last = block[-1][0]
 
 
 def _names(connection: Neo4jConnection, number: int, cuis: list[str]) -> dict[str, Any]:

@@ -6,10 +6,11 @@ A database with another schema is refused.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 from itertools import pairwise
-from typing import Literal, LiteralString
+from typing import Any, Literal, LiteralString
 
 import neo4j
 
@@ -29,7 +30,8 @@ _NAME = re.compile(r"^CREATE (?:CONSTRAINT|INDEX|FULLTEXT INDEX) (\w+)", re.MULT
 _OPTIONAL = {
     "search_page",
     "search_form",
-}  # added after the schema; searches take longer without the first, and find fewer forms without the second
+    "source_code",
+}  # added after the schema, for what older releases lack; searches take longer without the first
 _INDEX_PATIENCE_SECONDS = 3600
 _OPENING_RETRY_SECONDS = 2.0
 _COUNT_SECONDS = 600.0
@@ -234,22 +236,26 @@ def _missing(connection: Neo4jConnection) -> list[str]:
     return [name for name in _NAME.findall(schema_text()) if name not in online]
 
 
-def complete_release(connection: Neo4jConnection, number: int) -> Release:
-    """A stored release, or a `ReleaseMismatch` where there is none, or it is not complete."""
+def complete_release(connection: Neo4jConnection, number: int) -> dict[str, Any]:
+    """The properties of a stored release, or a `ReleaseMismatch` where there is none, or it is not complete."""
     row = connection.read(lambda tx: tx.run(cypher.RELEASE, release=number).single())
     if row is None or row["release"]["state"] != "complete":
         raise ReleaseMismatch(f"the database holds no complete release {number}; see: cuihop neo4j releases list")
-    return Release.of(row["release"])
+    properties: dict[str, Any] = row["release"]
+    return properties
 
 
-def check_counts(connection: Neo4jConnection, number: int, release: Release) -> None:
-    """Count the concepts and edges of a stored release: `ReleaseMismatch` for others than it states."""
+def check_counts(connection: Neo4jConnection, number: int, release: Mapping[str, Any]) -> None:
+    """Count the concepts, edges and codes of a stored release: `ReleaseMismatch` for others than its properties say."""
     row = connection.read(
         lambda tx: tx.run(cypher.STORED_COUNTS, release=number).single(strict=True), timeout=_COUNT_SECONDS
     )
-    if (row["concepts"], row["edges"]) != (release.concepts, release.edges):
+    loaded = [release.get(kind) or 0 for kind in ("concepts", "edges", "codes")]
+    stored = [row["concepts"], row["edges"], row["codes"]]
+    if stored != loaded:
+        with_codes = " and {:,} codes" if loaded[2] else ""
+        here, there = (f"{{:,}} concepts and {{:,}} edges{with_codes}".format(*counts) for counts in (stored, loaded))
         raise ReleaseMismatch(
-            f"release {number} has {row['concepts']:,} concepts and {row['edges']:,} edges where it was read, and was "
-            f"loaded with {release.concepts:,} and {release.edges:,}: a member of the cluster is behind, or the "
-            "release was changed"
+            f"release {number} has {here} where it was read, and was loaded with {there}: a member of the cluster is "
+            "behind, or the release was changed"
         )

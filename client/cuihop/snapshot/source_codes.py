@@ -6,9 +6,10 @@ with the same highest bits form a bucket, and the lowest are stored. Only texts 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -18,7 +19,7 @@ from cuihop.adapter_rules import other_forms
 from cuihop.errors import InputError, LimitExceeded, SnapshotError, first_few
 from cuihop.files.text_lines import quoted
 from cuihop.graph import CODE_MARKS, CodeLookup, CodeStatus, Resolution, SourceCode
-from cuihop.resources.arrays import Int32, Int64, UInt16, UInt32, bounds_of
+from cuihop.resources.arrays import Int32, Int64, UInt8, UInt16, UInt32, UInt64, bounds_of
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import LARGEST_POSITION, MARK_SHIFT, SOURCE_CODES
 from cuihop.snapshot.name_index_builder import read_only
@@ -26,7 +27,10 @@ from cuihop.snapshot.string_table import IdentifierTable, StringTable
 
 _LONGEST_SAB = 64
 _NEAR = 3
-_MOST_ALIKE = 100  # unknown codes for which codes that are written alike are looked for
+_CODES_A_BLOCK = 1 << 20
+
+MOST_ALIKE = 100
+"""Most unknown codes in one request for which codes that are written alike are looked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,15 +91,92 @@ def code_sections(rows: CodeRows, concepts: int) -> tuple[dict[str, npt.NDArray[
     held = bounds_of(np.bincount(keys, minlength=count), np.int32)
     lengths = np.diff(rows.source_concepts.offsets)[selected]
     with_concept = np.flatnonzero(lengths).astype(np.int32)
-    bits = max(0, count.bit_length() - 1)
-    in_buckets = np.bincount((hashes >> np.uint64(64 - bits)).astype(np.int64) if bits else np.zeros(count, np.int64))
-    buckets = bounds_of(np.pad(in_buckets, (0, (1 << bits) - len(in_buckets))), np.int32)
     arrays = (
-        bounds_of(counts, np.int32), keys, (grades >> MARK_SHIFT).astype(np.uint8), hashes.astype(np.uint32), buckets,
-        sabs[firsts], *kernels.gathered(firsts, *texts),
+        bounds_of(counts, np.int32), keys, (grades >> MARK_SHIFT).astype(np.uint8), hashes.astype(np.uint32),
+        _buckets(hashes), sabs[firsts], *kernels.gathered(firsts, *texts),
         held, kernels.holders(keys, grades, held), with_concept, *kernels.gathered(selected[with_concept], *others),
     )  # fmt: skip
     return dict(zip(SOURCE_CODES, arrays, strict=True)), vocabularies
+
+
+def _buckets(hashes: UInt64) -> Int32:
+    """Bounds of the codes with the same highest bits, by which the hashes are in order."""
+    bits = max(0, len(hashes).bit_length() - 1)
+    highest = hashes >> np.uint64(64 - bits) if bits else np.zeros(len(hashes), dtype=np.uint64)
+    in_buckets = np.bincount(highest.astype(np.int64))
+    buckets: Int32 = bounds_of(np.pad(in_buckets, (0, (1 << bits) - len(in_buckets))), np.int32)
+    return buckets
+
+
+@dataclass(frozen=True, eq=False)
+class CodeHolders:
+    """Distinct codes, and the concepts that have them, as a database stores them.
+
+    Attributes:
+        sabs: uint16, the position of each code's vocabulary among those of the graph.
+        codes: their texts.
+        counts: int64, the concepts of each code. The rest has a row for each of these, best first.
+        concepts: int32, the number of the concept.
+        positions: int64, the position of the code among the codes of the concept.
+        marks: uint8, positions in `CODE_MARKS`.
+        source_concepts: SCUI; empty for none, and where it is the code.
+    """
+
+    sabs: UInt16
+    codes: StringTable
+    counts: Int64
+    concepts: Int32
+    positions: Int64
+    marks: UInt8
+    source_concepts: StringTable
+
+    @classmethod
+    def joined(cls, blocks: Sequence[CodeHolders]) -> CodeHolders:
+        """The codes of one block and more."""
+
+        def column(name: str) -> Any:
+            values = [getattr(block, name) for block in blocks]
+            if not isinstance(values[0], StringTable):
+                return np.concatenate(values)
+            lengths = np.concatenate([np.diff(table.offsets) for table in values])
+            return StringTable(bounds_of(lengths), np.concatenate([table.blob for table in values]))
+
+        return cls(*(column(each.name) for each in fields(cls)))
+
+
+def held_sections(holders: CodeHolders, concepts: int) -> dict[str, npt.NDArray[Any]]:
+    """The sections of these codes, as `code_sections` makes them of rows; codes may have other numbers."""
+    from cuihop._kernels import codes as kernels
+
+    texts = holders.codes.offsets, read_only(holders.codes.blob)
+    others = holders.source_concepts.offsets, read_only(holders.source_concepts.blob)
+    hashes = kernels.hashes(holders.sabs, *texts)
+    order = np.argsort(hashes, kind="stable").astype(np.int32)
+    hashes, bounds = hashes[order], bounds_of(holders.counts)
+    in_order, counts = _united(bounds[:-1][order], bounds[1:][order])
+    held = bounds_of(counts, np.int32)
+    of_concepts = np.argsort(holders.concepts.astype(np.int64) << 32 | holders.positions).astype(np.int32)
+    rows = np.empty(len(of_concepts), dtype=np.int32)
+    rows[of_concepts] = np.arange(len(of_concepts), dtype=np.int32)
+    rows_in_order = rows[in_order]
+    keys = np.empty(len(rows), dtype=np.int32)
+    keys[rows_in_order] = np.repeat(np.arange(len(order), dtype=np.int32), counts)
+    with_concept = np.flatnonzero(np.diff(holders.source_concepts.offsets)[of_concepts]).astype(np.int32)
+    arrays = (
+        bounds_of(np.bincount(holders.concepts, minlength=concepts), np.int32), keys, holders.marks[of_concepts],
+        hashes.astype(np.uint32), _buckets(hashes), holders.sabs[order], *kernels.gathered(order, *texts),
+        held, rows_in_order, with_concept, *kernels.gathered(of_concepts[with_concept], *others),
+    )  # fmt: skip
+    return dict(zip(SOURCE_CODES, arrays, strict=True))
+
+
+def alike_forms(sabs: Iterable[str], written: str) -> list[str]:
+    """Codes of these vocabularies that differ from one in the case of letters, or in the point of ICD."""
+    sab, _, code = written.partition(":")
+    plain = code.replace(".", "")
+    point = f"{plain[:3]}.{plain[3:]}"
+    forms = (code, code.upper(), code.lower(), code.capitalize(), plain, point, plain.upper(), point.upper())
+    return list(dict.fromkeys(f"{s}:{form}" for s in sabs if s.casefold() == sab.casefold() for form in forms))
 
 
 class SourceCodes:
@@ -120,6 +201,38 @@ class SourceCodes:
         if buckets & (buckets - 1):
             raise SnapshotError(f"{sections.origin}: section 'code_buckets' has {buckets:,} values, no power of two")
         self._shift = 64 - (buckets.bit_length() - 1)
+
+    def __len__(self) -> int:
+        """The number of distinct codes."""
+        return len(self._codes)
+
+    def content(self) -> Iterator[npt.NDArray[Any]]:
+        """All codes of all concepts, and the order of the concepts of each code, whatever the numbers of the codes."""
+        from cuihop._kernels import codes as kernels
+
+        ranks = np.empty(len(self._keys), dtype=np.int32)
+        ranks[self._holders] = np.arange(len(ranks), dtype=np.int32) - self._held[self._keys[self._holders]]
+        yield from (self._indptr, self._marks, self._sab_of[self._keys], ranks)
+        yield from (self._with_concept, self._source_concepts.offsets, self._source_concepts.blob)
+        for first in range(0, len(self._keys), _CODES_A_BLOCK):
+            rows = self._keys[first : first + _CODES_A_BLOCK].copy()
+            yield from kernels.gathered(rows, self._codes.offsets, self._codes.blob)
+
+    def of_concepts(self, first: int, last: int) -> list[list[str]]:
+        """The distinct codes of each concept from ``first`` up to ``last``, as ``SAB:CODE``."""
+        bounds = self._indptr[first : last + 1].tolist()
+        written = [f"{code.sab}:{code.code}" for code in self._records(np.arange(bounds[0], bounds[-1]))]
+        extents = pairwise(bound - bounds[0] for bound in bounds)
+        return [list(dict.fromkeys(written[begin:end])) for begin, end in extents]
+
+    def holders(self, first: int, last: int) -> list[tuple[list[SourceCode], list[int]]]:
+        """Each code from ``first`` up to ``last``, for each of its concepts, and its position among the codes of it."""
+        bounds = self._held[first : last + 1].tolist()
+        rows = self._holders[bounds[0] : bounds[-1]].astype(np.int64)
+        concepts = np.searchsorted(self._indptr, rows, side="right") - 1
+        positions, records = (rows - self._indptr[concepts]).tolist(), self._records(rows)
+        extents = pairwise(bound - bounds[0] for bound in bounds)
+        return [(records[begin:end], positions[begin:end]) for begin, end in extents]
 
     def numbers(self, codes: Sequence[str]) -> Int32:
         """The number of each code, written ``SAB:CODE``; below 0 as in `cuihop._kernels.codes` for an unknown one."""
@@ -162,8 +275,8 @@ class SourceCodes:
             else:
                 resolutions[code] = Resolution(code, "code", next(iter(concepts)))
         for count, row in enumerate(np.flatnonzero(numbers < 0).tolist()):
-            sab, _, code = texts[row].partition(":")
-            alike = self._alternatives(sab, code) if count < _MOST_ALIKE else ()
+            code = texts[row].partition(":")[2]
+            alike = self._alternatives(texts[row]) if count < MOST_ALIKE else ()
             if not alike and self._cuis.positions([code])[0] >= 0:
                 alike = (code,)
             resolutions[texts[row]] = Resolution(texts[row], "unknown", candidates=tuple(("alike", c) for c in alike))
@@ -203,9 +316,9 @@ class SourceCodes:
         for i, number in zip(written, self.numbers([identifiers[i] for i in written]).tolist(), strict=True):
             numbers[i] = number
             if number < 0:
-                sab, _, code = identifiers[i].partition(":")
+                sab = identifiers[i].partition(":")[0]
                 statuses[i] = "unknown" if sab in self._giving else "unknown_vocabulary"
-                alternatives[i] = self._alternatives(sab, code) or (() if sab in self._giving else self._near(sab))
+                alternatives[i] = self._alternatives(identifiers[i]) or (() if sab in self._giving else self._near(sab))
         resolved = resolve([identifiers[i] for i in unknown])
         cuis = [None if position < 0 else cui for cui, position in zip(identifiers, positions.tolist(), strict=True)]
         for i, resolution in zip(unknown, resolved, strict=True):
@@ -275,14 +388,10 @@ class SourceCodes:
         folded = {each.casefold(): each for each in self.sabs}
         return tuple(folded[each] for each in get_close_matches(sab[:_LONGEST_SAB].casefold(), folded, n=_NEAR))
 
-    def _alternatives(self, sab: str, code: str) -> tuple[str, ...]:
-        """Codes of the release that differ in the case of letters, or in the point of ICD."""
-        sabs = [each for each in self.sabs if each.casefold() == sab.casefold()]
-        plain = code.replace(".", "")
-        point = f"{plain[:3]}.{plain[3:]}"
-        forms = (code, code.upper(), code.lower(), code.capitalize(), plain, point, plain.upper(), point.upper())
-        written = list(dict.fromkeys(f"{each}:{form}" for each in sabs for form in forms))
-        return tuple(w for w, number in zip(written, self.numbers(written).tolist(), strict=True) if number >= 0)
+    def _alternatives(self, written: str) -> tuple[str, ...]:
+        """Codes of the release that are written alike."""
+        forms = alike_forms(self.sabs, written)
+        return tuple(form for form, number in zip(forms, self.numbers(forms).tolist(), strict=True) if number >= 0)
 
 
 def _united(first: npt.NDArray[np.integer], last: npt.NDArray[np.integer]) -> tuple[Int64, Int64]:
