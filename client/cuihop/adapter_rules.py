@@ -226,6 +226,7 @@ def name_concepts(error: ConceptError, search: Callable[[str, int], Iterable[Sea
 def with_identifier(graph: ConceptGraph, text: str, by_name: Iterable[SearchHit]) -> list[SearchHit]:
     """Hits of a search: the concept whose identifier is the text, as it stands or in upper case; then those by name."""
     forms = dict.fromkeys((text.strip(), text.strip().upper()))
-    cui, matched = next(((each.cui, each.requested) for each in graph.resolve([*forms]) if each.cui), (None, ""))
+    resolutions = sorted(graph.resolve([*forms]), key=lambda each: each.status == "code")  # identifiers before codes
+    cui, matched = next(((each.cui, each.requested) for each in resolutions if each.cui), (None, ""))
     hits = [] if cui is None else [SearchHit(cui, graph.names([cui])[0], matched, "identifier")]
     return hits + [hit for hit in by_name if hit.cui != cui]

@@ -211,6 +211,7 @@ def test_no_row_with_a_code(tmp_path: Path) -> None:
     assert (graph.report["codes"], graph.report["without_code"]) == (0, 1)
 
 
+@pytest.mark.slow
 def test_every_code_of_a_real_release(tmp_path: Path) -> None:
     folder = shared("rrf/nci_sample_level0")
     graph = SnapshotGraph(load([folder], LoadOptions(identifiers="any")).sections)

@@ -24,6 +24,7 @@ EXAMPLES: dict[str, errors.CuihopError] = {
     "CONCEPT_RETIRED": errors.ConceptRetired(
         {"C9000902": (), "C9000903": (("RB", "C0005847"), ("RO", "C0042449")), "C9000909": (("RN", "C0000001"),)}
     ),
+    "AMBIGUOUS_CODE": errors.AmbiguousCode({"LOCAL:x": (("code", "C0005847"), ("code", "C0042449"))}),
     "INVALID_INPUT": errors.InputError(
         "λ is out of its range", column="lam", found="'7'", expected="a number from 0 to 1", advice="Try 0.5."
     ),
