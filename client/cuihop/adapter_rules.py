@@ -112,19 +112,6 @@ def of_code(candidates: Iterable[tuple[str, str]]) -> bool:
     return any(relation.islower() for relation, _ in candidates)
 
 
-def codes_among(merged: Mapping[str, str]) -> dict[str, str]:
-    """The codes, CURIEs and URIs among identifiers that others were taken for; the rest are retired identifiers.
-
-    >>> codes_among({"C0000001": "C0006121", "MSH:D001933": "C0006121", "HP:0000057": "HP:0008665"})
-    {'MSH:D001933': 'C0006121'}
-    """
-    return {
-        old: new
-        for old, new in merged.items()
-        if ":" in old and (":" not in new or old.partition(":")[0] != new.partition(":")[0])
-    }
-
-
 def checked_pack(pack: DistancePack, concepts: int) -> DistancePack:
     """The pack, or a `ValueError` if it is not valid or of another number of concepts: compiled code relies on it."""
     indptr, indices, hops = pack.indptr, pack.indices, pack.hops

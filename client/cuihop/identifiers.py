@@ -7,7 +7,7 @@ adds ``CL`` identifiers of its own, and ontologies have theirs (``HP:0001250``).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -22,6 +22,7 @@ __all__ = [
     "are_identifiers",
     "as_read",
     "checked_identifiers",
+    "codes_among",
     "codes_of",
     "concept_set",
     "ends_of_pairs",
@@ -91,6 +92,19 @@ def written_as_code(text: str) -> bool:
     [True, True, False, False]
     """
     return len(text) <= MAX_LENGTH and _CODE.fullmatch(text) is not None
+
+
+def codes_among(merged: Mapping[str, str]) -> dict[str, str]:
+    """The codes, CURIEs and URIs among identifiers that others were taken for; the rest are retired identifiers.
+
+    >>> codes_among({"C0000001": "C0006121", "MSH:D001933": "C0006121", "HP:0000057": "HP:0008665"})
+    {'MSH:D001933': 'C0006121'}
+    """
+    return {
+        old: new
+        for old, new in merged.items()
+        if ":" in old and (":" not in new or old.partition(":")[0] != new.partition(":")[0])
+    }
 
 
 class IdentifierFault(NamedTuple):

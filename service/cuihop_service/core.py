@@ -12,7 +12,7 @@ import numpy as np
 
 import cuihop
 from cuihop._kernels.shared import nn_iou_of_counts
-from cuihop.adapter_rules import codes_among, name_concepts, of_code, replaced
+from cuihop.adapter_rules import name_concepts, of_code, replaced
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.annotation.texts import checked_texts
@@ -34,7 +34,7 @@ from cuihop.graph import (
     checked_hops,
     resolved,
 )
-from cuihop.identifiers import EXPECTED, in_upper_case
+from cuihop.identifiers import EXPECTED, codes_among, in_upper_case
 from cuihop.measures.nearness import BY_SIMILARITY, Nearness, credit_of_near, pair_similarities
 from cuihop.measures.nn_iou import ConceptOverlap, concept_overlap
 from cuihop.measures.resolution import resolved_concepts

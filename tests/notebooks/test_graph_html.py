@@ -19,6 +19,7 @@ from browser import browser, keep_picture
 from cuihop import SnapshotGraph
 from cuihop.graph import Concept, Neighbour, Neighbourhood, Path, Step
 from cuihop.notebooks.graph_html import boxes_svg, path_grid
+from example_graph import example_graph
 from tutorial_notebook import run
 
 __all__ = ["browser"]
@@ -72,6 +73,11 @@ def answers() -> list[dict[str, str]]:
     cells = [nbformat.v4.new_code_cell(source) for source in (first, *rest)]
     done = run(nbformat.v4.new_notebook(cells=cells))
     return [dict(output.data) for cell in done.cells for output in cell.outputs]
+
+
+def test_a_code_or_a_curie_is_not_called_retired() -> None:
+    shown = example_graph().distances([("umls:C0042449", "C9000901")])._repr_html_()
+    assert "umls:C0042449 taken for C0042449, C9000901 is retired: taken for C0042449" in words(shown)
 
 
 @pytest.mark.slow

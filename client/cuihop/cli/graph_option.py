@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import typer
 
-from cuihop.adapter_rules import codes_among
 from cuihop.cli.command_files import REJECTS, TSV, FileUse
 from cuihop.cli.option_groups import JsonOptions, option, option_group
 from cuihop.cli.output import note, print_json
@@ -18,7 +17,7 @@ from cuihop.connection import connect
 from cuihop.errors import ConceptError, InputError, InvalidCui, first_few
 from cuihop.graph import ConceptGraph, Direction, Many
 from cuihop.graph_wrapper import GraphOfCodes, GraphWithNames
-from cuihop.identifiers import as_read, codes_of, written_as_code
+from cuihop.identifiers import as_read, codes_among, codes_of, written_as_code
 
 Header = Literal["auto", "yes", "no"]
 OnBadRow = Literal["error", "skip"]

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from cuihop.files.text_lines import counted
+from cuihop.identifiers import codes_among
 from cuihop.notebooks.table import Table
 from cuihop.resources.arrays import Bool, Int32
 
@@ -110,7 +111,9 @@ def _first(texts: Sequence[str]) -> str:
 
 
 def _merged(merged: Mapping[str, str]) -> str:
-    notes = ", ".join(f"{requested} is retired: taken for {cui}" for requested, cui in merged.items())
+    codes = codes_among(merged)
+    why = {requested: "" if requested in codes else "is retired: " for requested in merged}
+    notes = ", ".join(f"{requested} {why[requested]}taken for {cui}" for requested, cui in merged.items())
     return f"<p>{escape(notes)}</p>" if notes else ""
 
 

@@ -205,6 +205,15 @@ def test_a_retired_identifier_leads_to_its_successor(explorer: Explorer) -> None
     expect(explorer["#card .notice"]).to_have_text("C9000901 is retired; this is its successor.")
 
 
+def test_a_code_or_a_curie_is_no_retired_identifier(explorer: Explorer) -> None:
+    explorer.field("Search").fill("umls:C0042449")
+    expect(explorer.page.get_by_role("option")).to_have_text(re.compile("Veins.*concept of umls:C0042449"))
+    explorer.go("#/concept?cui=umls:C0042449")
+    expect(explorer["#card .notice"]).to_have_text("umls:C0042449 stands for this concept.")
+    explorer.go("#/neighbourhood?cui=umls:C0042449")
+    expect(explorer["main .notice"]).to_have_text("umls:C0042449 stands for C0042449.")
+
+
 def test_what_is_suggested_for_a_retired_identifier_is_offered_as_that(explorer: Explorer) -> None:
     explorer.field("Search").fill("C9000903")
     expect(explorer.page.get_by_role("option")).to_have_text(

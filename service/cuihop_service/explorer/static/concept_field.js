@@ -222,15 +222,21 @@ async function suggestions(app, typed, signal) {
     return { choices, note: needs ? `${NO_NAMES}. Give an identifier` : null };
   }
   if (resolution.cui && !choices.some((choice) => choice.cui === resolution.cui)) {
-    const successor = resolution.status === "merged" ? `successor of ${resolution.requested}, retired` : "";
-    choices.unshift({ cui: resolution.cui, name: null, note: successor });
+    choices.unshift({ cui: resolution.cui, name: null, note: standsFor(resolution) });
   }
-  if (resolution.status !== "retired") return { choices, note: null };
+  if (!["retired", "several"].includes(resolution.status)) return { choices, note: null };
   const named = await app.names(resolution.candidates.map((found) => found.cui), signal).catch(() => new Map());
   for (const { cui, relation } of resolution.candidates) {
-    choices.push({ cui, name: named.get(cui) ?? null, note: `suggested (${relation}) for ${resolution.requested}, retired` });
+    const note = relation === "code" ? `concept of ${resolution.requested}` : `suggested (${relation}) for ${resolution.requested}, retired`;
+    choices.push({ cui, name: named.get(cui) ?? null, note });
   }
-  return { choices, note: `${resolution.requested} is retired without one exact successor` };
+  const problem = resolution.status === "several" ? "is a code of several concepts" : "is retired without one exact successor";
+  return { choices, note: `${resolution.requested} ${problem}` };
+}
+
+/** Why another concept answers for an identifier. */
+function standsFor({ status, requested }) {
+  return { merged: `successor of ${requested}, retired`, code: `concept of ${requested}` }[status] ?? "";
 }
 
 async function resolved(app, text, signal) {
@@ -240,7 +246,7 @@ async function resolved(app, text, signal) {
 
 /** Why a hit is one, where its name does not show it. */
 function why(hit, resolution) {
-  if (resolution?.status === "merged" && resolution.cui === hit.cui) return `successor of ${resolution.requested}, retired`;
+  if (resolution?.cui === hit.cui && standsFor(resolution)) return standsFor(resolution);
   const also = hit.matched === hit.name || hit.matched === hit.cui ? "" : `also: ${hit.matched}`;
   return [also, OTHERWISE[hit.kind]].filter(Boolean).join("; ");
 }

@@ -4,7 +4,7 @@ import { el, fill, copyButton, grouped, counted, announce } from "./dom.js";
 import { address, conceptAddress, go } from "./address.js";
 import { conceptField } from "./concept_field.js";
 import { lineage, pageByPage } from "./lineage.js";
-import { reported } from "./problems.js";
+import { isCode, reported } from "./problems.js";
 import { cypherPanel, conceptCypher } from "./cypher.js";
 import { NO_NAMES } from "./names.js";
 import { rowOfLeftOut, saveButtons } from "./saving.js";
@@ -136,7 +136,8 @@ function showCard(app, card, query, concept, signal) {
     el(
       "article",
       { class: "card" },
-      concept.cui !== requested && el("p", { class: "notice" }, `${requested} is retired; this is its successor.`),
+      concept.cui !== requested && el("p", { class: "notice" },
+        `${requested} ${isCode(requested, concept.cui) ? "stands for this concept" : "is retired; this is its successor"}.`),
       el("h1", {}, title),
       el("p", { class: "row" }, el("code", { class: "cui" }, concept.cui),
         copyButton("Copy identifier", concept.cui), concept.name && copyButton("Copy name", concept.name),

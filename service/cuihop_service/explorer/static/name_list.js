@@ -21,7 +21,8 @@ export async function described(app, cuis, signal) {
     const names = successors.length ? await app.names(successors, signal).catch(() => new Map()) : new Map();
     chunk.forEach((cui, i) => {
       const { status, cui: current, candidates } = resolutions[i];
-      const note = { current: "", merged: `retired; now ${current}`, retired: "retired" }[status] ?? ABSENT;
+      const note = { current: "", merged: `retired; now ${current}`, retired: "retired", code: `code of ${current}`,
+        several: "a code of several concepts" }[status] ?? ABSENT;
       entries.push({ cui, text: cui, note, name: names.get(current) ?? null,
         hits: candidates.map((one) => ({ cui: one.cui, name: names.get(one.cui) ?? null })) });
     });

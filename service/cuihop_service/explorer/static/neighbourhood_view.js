@@ -7,7 +7,7 @@ import { conceptTable } from "./concept_table.js";
 import { cypherPanel, neighbourhoodCypher } from "./cypher.js";
 import { COLOURINGS } from "./groups.js";
 import { neighbourhoodPicture } from "./neighbourhood_picture.js";
-import { reported } from "./problems.js";
+import { reported, successors } from "./problems.js";
 import { directionChoice, directionInWords } from "./restrictions.js";
 import { rowOfLeftOut, saveButtons } from "./saving.js";
 import { orderIn, orderInAddress } from "./sortable_table.js";
@@ -90,7 +90,7 @@ async function show(app, place, view, signal) {
   if (as === "table") fill(cypher, cypherPanel(neighbourhoodCypher(around.cui, requested.hops, requested.direction, null)));
   fill(
     place,
-    around.cui !== requested.cui && el("p", { class: "notice" }, `${requested.cui} is retired; ${around.cui} is its successor.`),
+    around.cui !== requested.cui && successors({ [requested.cui]: around.cui }),
     summary,
     total > 0 && el("div", { class: "row form-row" },
       radioChoice("as", "Show as", [["picture", "picture"], ["table", "table"]], as, (chosen) => go(to({ as: chosen }))),

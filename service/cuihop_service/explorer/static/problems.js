@@ -4,7 +4,7 @@ import { el, fill, announce } from "./dom.js";
 import { Problem } from "./service.js";
 import { conceptAddress } from "./address.js";
 
-const RELATIONS = { RB: "broader", RN: "narrower", RO: "related", SY: "the same" };
+const RELATIONS = { RB: "broader", RN: "narrower", RO: "related", SY: "the same", code: "its concept" };
 
 const WORDS = {
   NO_ANSWER: ["The service does not answer", "It may be stopped, or the network may be down. What you typed is still here."],
@@ -78,9 +78,15 @@ function nearestTo(text, isUnknown) {
   return place;
 }
 
-/** Notices of the retired concepts in a request. @param {Record<string, string>} merged */
+/** True for a code, a CURIE or a URI that stands for a concept; other identifiers that do are retired. */
+export function isCode(old, now) {
+  return old.includes(":") && old.split(":")[0] !== now.split(":")[0];
+}
+
+/** Notices of the retired concepts and the codes in a request. @param {Record<string, string>} merged */
 export function successors(merged) {
-  return Object.entries(merged).map(([old, now]) => el("p", { class: "notice" }, `${old} is retired; ${now} is its successor.`));
+  return Object.entries(merged).map(([old, now]) =>
+    el("p", { class: "notice" }, isCode(old, now) ? `${old} stands for ${now}.` : `${old} is retired; ${now} is its successor.`));
 }
 
 /** What the release suggests for a retired concept, or for a name. */
