@@ -39,6 +39,7 @@ class GraphWrapper(ConceptGraph):
 
     def __init__(self, graph: ConceptGraph) -> None:
         self.graph = graph
+        self.many = graph.many
 
     @property
     def release(self) -> Release:

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from cuihop import ImageConcepts, SnapshotGraph
+from cuihop.graph import Many
+from cuihop.graph_wrapper import GraphOfCodes
+from cuihop.relevance.image_collection import ImageCollection
 from example_graph import coded_graph
 from program_run import Run
 
@@ -75,12 +79,18 @@ def test_wrong_codes_are_errors(program: Run, graph: Path, arguments: tuple[str,
     assert message in done.err
 
 
-def test_the_first_of_several_concepts_is_taken_and_said(program: Run, graph: Path) -> None:
+def test_the_first_of_several_concepts_is_taken_and_said(program: Run, graph: Path, tmp_path: Path) -> None:
     done = program("distance", "LOCAL:both", STEM, "--many", "first", "--json", "-g", graph)
     answer = json.loads(done.out)
     assert (answer["hops"], answer["merged"]) == (1, {"LOCAL:both": BRAIN})
     assert "of a code of several concepts, the first counts" in done.err
     assert f"LOCAL:both → {BRAIN}" in program("path", "LOCAL:both", STEM, "--many", "first", "-g", graph).err
+    (tmp_path / "names.csv").write_text(f"CUI,name\n{BRAIN},Encephalon\n", encoding="utf-8")
+    named = ("similarity", "LOCAL:both", STEM, "--many", "first", "--names", tmp_path / "names.csv", "-g", graph)
+    assert "Encephalon" in program(*named).out
+    (tmp_path / "codes.csv").write_text("CUI,name\nD001921,Encephalon\n", encoding="utf-8")
+    named = ("similarity", "D001933", "D001921", "--identifiers", "MSH", "--names", tmp_path / "codes.csv", "-g", graph)
+    assert "Encephalon" in program(*named).out
 
 
 def test_files_of_pairs_have_codes(program: Run, graph: Path, tmp_path: Path) -> None:
@@ -140,3 +150,24 @@ def test_all_concepts_of_a_code_count_in_sets(program: Run, graph: Path) -> None
     assert f"LOCAL:both ({BRAIN}, {STEM})" in program(*command).err
     answer = json.loads(program(*command, "--many", "all", "--json").out)
     assert (answer["nn_iou"], answer["merged"]) == (1.0, {"LOCAL:both": f"{BRAIN};{STEM}"})
+
+
+def test_results_with_other_concepts_of_codes_are_not_mixed(program: Run, graph: Path, tmp_path: Path) -> None:
+    """The release has one digest, whatever its codes and their treatment: cards and checkpoints tell them apart."""
+    (tmp_path / "codes.csv").write_text(f"ID,CUIs\na,LOCAL:both\nb,{STEM}\nc,{BRAIN}\n", encoding="utf-8")
+    (tmp_path / "run.trec").write_text("a Q0 b 1 2 r\nb Q0 a 1 1 r\nc Q0 a 1 1 r\n", encoding="utf-8")
+    images, opened = ImageConcepts.read(tmp_path / "codes.csv"), SnapshotGraph.open(graph)
+    kept = []
+    treatments: tuple[Many, ...] = ("first", "all")
+    for many in treatments:
+        done = program(
+            "evaluate", tmp_path / "run.trec", "--concepts", tmp_path / "codes.csv", "-m", "nn-CUI@1", "-g", graph,
+            "--many", many, "--card", tmp_path / f"{many}.json",
+        )  # fmt: skip
+        assert done.code == 0, done.err
+        with_codes = GraphOfCodes(opened, many)
+        kept.append(ImageCollection.of(images, with_codes, "error").depends(with_codes)["concepts of codes"])
+    refused = program("compare", *(f"{many}={tmp_path / many}.json" for many in treatments))
+    assert refused.code != 0
+    assert "content of codes" in refused.err
+    assert kept[0] != kept[1]

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import typer
 
+from cuihop.adapter_rules import replaced
 from cuihop.cli.command_files import REJECTS, TSV, FileUse
 from cuihop.cli.option_groups import JsonOptions, option, option_group
 from cuihop.cli.output import note, print_json
@@ -228,6 +229,9 @@ def opened_graph(
     if many != "error":
         opened = GraphOfCodes(opened, many)
         note(f"of a code of several concepts, {'the first counts' if many == 'first' else 'all count'}")
+    if added is not None and codes_of.get() is not None:
+        concept = replaced(opened.resolve([*added]))
+        return GraphWithNames(opened, {concept.get(code, code): name for code, name in added.items()})
     return opened if added is None else GraphWithNames(opened, added)
 
 

@@ -116,6 +116,7 @@ def _parameters(data: Dataset, criteria: Criteria, images: ImageCollection | Non
     """The parameters that all rankings share; without images, of judgements or labels alone."""
     judged: dict[str, Any] = {"qrels": data.qrels, "labels": data.labels}
     concepts: dict[str, Any] = {} if images is None else {"queries": images.queries, "corpus": images.corpus}
+    codes = None if images is None else images.codes_digest
     return {
         "measures": [str(measure) for measure in criteria.measures],
         **({} if images is None else criteria.nearness.fields()),
@@ -126,7 +127,8 @@ def _parameters(data: Dataset, criteria: Criteria, images: ImageCollection | Non
         **{name: None if source is None else source.source for name, source in judged.items()},
         "label_agreement": "equal" if data.labels is None else data.labels.agreement,
         **{name: source.source for name, source in concepts.items()},
-        "digests": {name: None if source is None else source.digest for name, source in (concepts | judged).items()},
+        "digests": {name: None if source is None else source.digest for name, source in (concepts | judged).items()}
+        | ({} if codes is None else {"codes": codes}),
     }
 
 

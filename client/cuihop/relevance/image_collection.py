@@ -105,6 +105,12 @@ class ImageCollection:
         counted = self.queries.distinct.occurrences
         return counted if self.one else counted + self.corpus.distinct.occurrences
 
+    @property
+    def codes_digest(self) -> str | None:
+        """Digest of the concepts of codes, which that of the release does not cover; ``None`` without codes."""
+        codes = self.resolved.codes
+        return content_digest({code: list(concepts) for code, concepts in codes.items()}) if codes else None
+
     def depends(self, graph: ConceptGraph | None) -> dict[str, str | None]:
         """Digests of these images and this graph, and versions of the code, for a checkpoint."""
         installed = versions("cuihop", "numpy", "numba")
@@ -114,6 +120,7 @@ class ImageCollection:
             "content of corpus": self.corpus.digest,
             "order of images": content_digest([self.query_names, self.corpus_names]),
             "query image": self.query_image,
+            **({} if self.codes_digest is None else {"concepts of codes": self.codes_digest}),
             "release digest": None if graph is None else graph.release.digest,
         }
 
