@@ -33,15 +33,29 @@ Run = Callable[..., Done]
 
 
 def built_once(patched: pytest.MonkeyPatch) -> None:
-    """Let `main` build a command once: each time takes longer than most answers."""
+    """Let `main` build a command once, if no package is missing: each time takes longer than most answers."""
 
     def kept(arguments: Sequence[str]) -> typer.Typer:
         missing = frozenset(name for name, module in sys.modules.copy().items() if module is None)
         listed = [*arguments[:1]] in application._LISTING
         key = (tuple(application._selected(arguments).items()), listed, missing)
-        if key not in _built:
-            _built[key] = _build(arguments)
-        return _built[key]
+        if key in _built:
+            return _built[key]
+        lacking: list[str] = []
+        stand_in = application._missing
+
+        def noted(extra: str, error: ModuleNotFoundError) -> Callable[[], None]:
+            lacking.append(extra)
+            return stand_in(extra, error)
+
+        application._missing = noted
+        try:
+            built = _build(arguments)
+        finally:
+            application._missing = stand_in
+        if not lacking:  # else of this test alone
+            _built[key] = built
+        return built
 
     patched.setattr(application, "application", kept)
     patched.setattr(typer.main, "get_command", _command)

@@ -66,11 +66,12 @@ def test_a_second_release_prints_and_writes_its_changes(
     arguments = (umls, "--release", "second", "--graph", address, "--output", both, "--changes", changes)
     out = " ".join(run(capsys, *arguments).split())
     assert "From first to second" in out
-    assert "concepts added 1 concepts merged 1 concepts removed 0 edges added 1 edges removed 1" in out
+    assert "concepts added 1 concepts merged 1 concepts removed 0 concepts moved 1 edges added 1 edges removed 1" in out
     assert changes.read_text().splitlines() == [
         "change\tcui\tother",
         "concept added\tC0000099\t",
         "concept merged\tC0000030\tC0000029",
+        "concept moved\tC0000001\t",
         "edge added\tC0000001\tC0000099",
         "edge removed\tC0000030\tC0000029",
     ]
