@@ -60,6 +60,19 @@ def other_forms(text: str) -> tuple[str, ...]:
     return (read, code) if ":" in code else (read,)  # a bare number may be an identifier of another vocabulary
 
 
+def code_resolutions(
+    requested: Iterable[str], resolutions: Callable[[Sequence[str]], dict[str, Resolution]]
+) -> dict[str, Resolution]:
+    """The resolutions of codes among identifiers, and of the `other_forms` of those that are no codes.
+
+    ``resolutions`` has those of codes whose vocabulary gives codes to the graph.
+    """
+    written = [text for text in requested if ":" in text]
+    of_codes = resolutions(written)
+    others = {form for text in written if text not in of_codes for form in other_forms(text) if ":" in form}
+    return of_codes | resolutions(sorted(others))
+
+
 def absent_resolution(
     requested: str,
     identifiers: Identifiers,

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -115,9 +116,8 @@ class ConceptService:
         """The answer of an operation to a request, as a value of its class."""
         core: Any = self.similarity if operation.group == "similarity" else self
         arguments = {name: getattr(request, name) for name in operation.arguments}
-        with self._codes_checked(context):
-            answer = getattr(core, operation.name)(**arguments, context=context)
-        self._check_codes(codes_among(answer.merged), context)
+        compute: Callable[[], Answer[Any]] = partial(getattr(core, operation.name), **arguments, context=context)
+        answer = self._checked_codes(compute, context)
         value = operation.of(answer.value, request)
         if answer.from_cache and isinstance(value, DistancesAnswer):
             value = replace(value, from_cache=answer.from_cache)
@@ -149,9 +149,8 @@ class ConceptService:
                 hops = served.index.distance_of_current(a, b, direction=direction, max_hops=bound)
                 if hops is not None:
                     return Answer(hops[0], served.digest, "index", {})
-            with self._codes_checked(context):
-                answer = self._distances(served, [(a, b)], direction, bound, context)
-            self._check_codes(codes_among(answer.merged), context)
+            compute = partial(self._distances, served, [(a, b)], direction, bound, context)
+            answer = self._checked_codes(compute, context)
             return Answer(answer.value[0], answer.digest, answer.tier, answer.merged, answer.from_cache)
 
     def distances(
@@ -457,14 +456,15 @@ class ConceptService:
         if codes and not self.sees_names(context.caller):
             raise NotAllowed(CODES_ARE_HIDDEN)
 
-    @contextmanager
-    def _codes_checked(self, context: RequestContext) -> Iterator[None]:
-        """Hide the concepts of an ambiguous code: see `_check_codes`."""
+    def _checked_codes(self, compute: Callable[[], Answer[A]], context: RequestContext) -> Answer[A]:
+        """The answer; refuses codes that the caller may not see, in it or in its error: see `_check_codes`."""
         try:
-            yield
+            answer = compute()
         except (AmbiguousCode, ConceptRetired) as error:
             self._check_codes([cui for cui, others in error.candidates.items() if of_code(others)], context)
             raise
+        self._check_codes(codes_among(answer.merged), context)
+        return answer
 
     def check_sets(self, a: Sequence[str], b: Sequence[str]) -> None:
         """Refuse two concept sets that are too large by a `LimitExceeded`."""

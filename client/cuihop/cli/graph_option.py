@@ -189,12 +189,12 @@ def read_identifiers(graph: ConceptGraph, texts: Iterable[str | None]) -> list[s
 
     A code of several concepts is the first of them, if the graph resolves it so.
     """
-    given = [str(text) for text in texts]
-    read = {text: as_read(text) for text in given}
+    identifiers = [str(text) for text in texts]
+    read = {text: as_read(text) for text in identifiers}
     note_upper_case({text: cui for text, cui in read.items() if cui == text.upper() != text})
     if graph.many == "first" and (codes := [cui for cui in read.values() if ":" in cui]):
         _first_taken.update((r.requested, r.cui) for r in graph.resolve(codes) if r.candidates and r.cui is not None)
-    return [_first_taken.get(read[text], read[text]) for text in given]
+    return [_first_taken.get(read[text], read[text]) for text in identifiers]
 
 
 def opened_graph(

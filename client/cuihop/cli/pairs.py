@@ -160,10 +160,10 @@ def answers_of_file(
                 continue
             cui = pair[column]
             form = identifier_fault(cui, graph.release.identifiers)
-            fault = unusable[cui]
-            concepts = ", ".join(cui for _, cui in fault.candidates) if of_code(fault.candidates) else ""
+            resolution = unusable[cui]
+            concepts = ", ".join(cui for _, cui in resolution.candidates) if of_code(resolution.candidates) else ""
             problem = rows.problem(
-                _STATUS[fault.status] if form is None else form.problem, row, column,
+                _STATUS[resolution.status] if form is None else form.problem, row, column,
                 f"{quoted(cui)} ({concepts})" if concepts else quoted(cui),
                 f"a concept of release {graph.release.name}", "--on-bad-row skip answers the others",
             )  # fmt: skip

@@ -20,6 +20,7 @@ from cuihop.adapter_rules import (
     SEARCHES,
     absent_resolution,
     checked_sabs,
+    code_resolutions,
     fewer_paths,
     name_within,
     other_forms,
@@ -259,10 +260,7 @@ class Neo4jGraph(ConceptGraph):
             successors = {new for rows in rows_of.values() for relation, new in rows if relation == "SY"}
             held.update(self._numbers(successors))
             pending = sorted(successors - held.keys() - statements.keys())
-        written = [cui for cui in cuis if ":" in cui]
-        of_codes = self._of_codes(written)
-        others = {form for text in written if text not in of_codes for form in other_forms(text) if ":" in form}
-        of_codes |= self._of_codes(sorted(others))
+        of_codes = code_resolutions(cuis, self._of_codes)
         return {
             cui: absent_resolution(
                 cui, self._release.identifiers, lambda c: tuple(statements.get(c, ())), lambda c: c in held, of_codes

@@ -18,8 +18,8 @@ from cuihop.adapter_rules import (
     SEARCHES,
     absent_resolution,
     checked_sabs,
+    code_resolutions,
     fewer_paths,
-    other_forms,
     vertical_path,
     with_identifier,
 )
@@ -315,11 +315,8 @@ class SnapshotGraph(ConceptGraph):
     def _absent(self, requested: Sequence[str]) -> list[Resolution]:
         """Resolutions of distinct identifiers that the graph does not hold."""
         of_codes: dict[str, Resolution] = {}
-        if SOURCE_CODES[0] in self._sections and (written := [text for text in requested if ":" in text]):
-            codes = self._codes_of_vocabularies()
-            of_codes = codes.resolutions(written)
-            others = {form for text in written if text not in of_codes for form in other_forms(text) if ":" in form}
-            of_codes |= codes.resolutions(sorted(others))
+        if SOURCE_CODES[0] in self._sections and any(":" in text for text in requested):
+            of_codes = code_resolutions(requested, self._codes_of_vocabularies().resolutions)
         only_cuis = self._release.identifiers == "cui"
         return [
             of_codes[text] if only_cuis and text in of_codes else absent_resolution(

@@ -112,9 +112,9 @@ class CodeSystems:
         if values.get("system", coding.system) != coding.system:
             raise Issue("not that of coding", column="system", found=quoted(values["system"]))
         code = self._code(coding)
-        wanted = set(requested or _USUAL)
-        if "*" in wanted:
-            wanted.update(_USUAL, _AROUND if self._has_hierarchy(code.vocabulary) else ())
+        selected = set(requested or _USUAL)
+        if "*" in selected:
+            selected.update(_USUAL, _AROUND if self._has_hierarchy(code.vocabulary) else ())
         records = self._graph.concepts(code.cuis)
         display = records[0].name or code.code
         answer = [
@@ -122,27 +122,27 @@ class CodeSystems:
             *([] if code.vocabulary.sab else [parameter("version", valueString=self._graph.release.name)]),
             parameter("display", valueString=display),
         ]
-        if "designation" in wanted:
+        if "designation" in selected:
             names = dict.fromkeys(name for record in records for name in _names(record) if name != display)
             answer += [parameter("designation", parameter("value", valueString=name)) for name in names]
-        return parameters(*answer, *self._properties(code, records, wanted))
+        return parameters(*answer, *self._properties(code, records, selected))
 
-    def _properties(self, code: _Code, records: Sequence[Concept], wanted: set[str]) -> Iterable[Resource]:
-        if "inactive" in wanted:
+    def _properties(self, code: _Code, records: Sequence[Concept], selected: set[str]) -> Iterable[Resource]:
+        if "inactive" in selected:
             yield _property("inactive", valueBoolean=not code.active)
-        if "concept" in wanted and code.vocabulary.sab:
+        if "concept" in selected and code.vocabulary.sab:
             umls = next(each.fhir_systems[0] for each in vocabularies() if each.prefix == "umls")
             for record in records:
                 display = {"display": record.name} if record.name else {}
                 yield _property("concept", valueCoding={"system": umls, "code": record.cui, **display})
-        if "semanticType" in wanted:
+        if "semanticType" in selected:
             for tui, name in dict.fromkeys(each for record in records for each in record.semantic_types):
                 yield _property("semanticType", name, valueCode=tui)
-        if "definition" in wanted:
+        if "definition" in selected:
             for text in dict.fromkeys(each.text for record in records for each in record.definitions):
                 yield _property("definition", valueString=text)
         for name, direction in _AROUND.items():
-            if name in wanted:
+            if name in selected:
                 for near, description in self._around(code, direction):
                     yield _property(name, description, valueCode=near)
 
