@@ -14,6 +14,7 @@ from cuihop import SnapshotGraph
 from cuihop.graph import ConceptGraph
 from cuihop.resources.cores import in_threads
 from cuihop.resources.progress import check_interruption, interrupted_by
+from cuihop.similarity.options import SimilarityOptions
 from cuihop.snapshot.index_builder import build_index
 
 
@@ -84,6 +85,37 @@ def test_a_search_from_many_sources_is_looked_at_after_each_hop(chain: tuple[Sna
     with interrupted_by(free):
         graph.pack(names[:64], hops=250)
     assert free.checks >= 64  # the sixty-fourth concept is as many hops from the first
+
+
+def test_pairs_that_may_each_take_long_are_few_in_a_compiled_call(chain: tuple[SnapshotGraph, list[str]]) -> None:
+    graph, names = chain
+    pairs = [(a, b) for a in names[:50] for b in names[-20:]]
+    sets = [([a], [b]) for a, b in pairs]
+    operations: list[Callable[[], Any]] = [
+        lambda: graph.distances(pairs),
+        lambda: graph.hierarchy.similarities(pairs, SimilarityOptions("Resnik")),
+        lambda: graph.hierarchy.set_similarities(sets, SimilarityOptions("simUI")),
+    ]
+    for work in operations:
+        free = Countdown(10**9)
+        with interrupted_by(free):
+            work()
+        assert free.checks >= 5  # of a thousand pairs
+
+
+def test_an_end_of_the_loop_is_noticed_in_the_other_threads() -> None:
+    begun = threading.Event()
+
+    def part(number: int) -> None:
+        if number == 0:
+            begun.wait(60)
+            raise KeyboardInterrupt
+        begun.set()
+        while True:
+            check_interruption()
+
+    with pytest.raises(KeyboardInterrupt):
+        in_threads(part, range(2), 2)
 
 
 def test_threads_ask_what_their_caller_asks() -> None:

@@ -6,11 +6,12 @@ import contextvars
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from threading import Event
 from typing import TypeVar
 
 from cuihop.errors import InputError
-from cuihop.resources.progress import check_interruption
+from cuihop.resources.progress import check_interruption, current_check, interrupted_by
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -40,15 +41,27 @@ def in_order(call: Callable[[P], T], items: Iterable[P], threads: int | None = N
 
     Parts are taken from their iterator in the calling thread, some ahead of the results. Before each part, and in its
     thread, `cuihop.resources.progress` may stop the work. An error or an interrupt that ends the loop early waits
-    only for the parts under way.
+    only for the parts under way, which end at their next check.
     """
     count = checked_threads(threads)
     if isinstance(items, Sized):
         count = min(len(items), count)
 
+    stop_of_caller, ended = current_check(), Event()
+
+    def stop() -> None:
+        if ended.is_set():
+            raise CancelledError
+        if stop_of_caller is not None:
+            stop_of_caller()
+
     def checked(item: P) -> T:
         check_interruption()
         return call(item)
+
+    def in_thread(item: P) -> T:
+        with interrupted_by(stop):
+            return checked(item)
 
     if count <= 1:
         yield from map(checked, items)
@@ -57,12 +70,13 @@ def in_order(call: Callable[[P], T], items: Iterable[P], threads: int | None = N
         futures: deque[Future[T]] = deque()
         try:
             for item in items:
-                futures.append(pool.submit(contextvars.copy_context().run, checked, item))
+                futures.append(pool.submit(contextvars.copy_context().run, in_thread, item))
                 if len(futures) > _AHEAD * count:
                     yield futures.popleft().result()
             while futures:
                 yield futures.popleft().result()
         except BaseException:
+            ended.set()
             pool.shutdown(wait=True, cancel_futures=True)
             raise
 

@@ -7,6 +7,7 @@ operation of `ConceptGraph` needs a parameter for it. `cuihop.resources.cores` p
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,6 +17,9 @@ Progress = Callable[[int, int], None]
 
 StepProgress = Callable[[str, int, int], None]
 """Callback with the current step or file, the amount done and the total, called in the calling thread."""
+
+_SECONDS = 0.1  # of a compiled call
+_FIRST_ITEMS = 64  # of a compiled call whose items may each take long
 
 _CHECK: ContextVar[Callable[[], None] | None] = ContextVar("cuihop_interruption", default=None)
 
@@ -30,8 +34,28 @@ def interrupted_by(check: Callable[[], None]) -> Iterator[None]:
         _CHECK.reset(token)
 
 
+def current_check() -> Callable[[], None] | None:
+    """The check of the context, if there is one."""
+    return _CHECK.get()
+
+
 def check_interruption() -> None:
     """Call the check of the context, if there is one; it raises to stop the work."""
     check = _CHECK.get()
     if check is not None:
         check()
+
+
+def calls_of(first: int, last: int) -> Iterator[slice]:
+    """The items from ``first`` to ``last`` in slices that take about a tenth of a second each, and a check after each.
+
+    For items of which nobody knows before whether one takes a microsecond or ten milliseconds, such as a search.
+    """
+    items = _FIRST_ITEMS
+    while first < last:
+        begun = time.monotonic()
+        yield slice(first, min(first + items, last))
+        spent = time.monotonic() - begun
+        first += items
+        items = max(1, min(2 * items, int(items * _SECONDS / max(spent, 1e-9))))
+        check_interruption()

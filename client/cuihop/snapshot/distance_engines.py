@@ -24,6 +24,7 @@ from cuihop.errors import DamageWarning, ReleaseMismatch, SnapshotError
 from cuihop.graph import Direction
 from cuihop.resources.arrays import Int32
 from cuihop.resources.cores import in_threads
+from cuihop.resources.progress import calls_of
 from cuihop.snapshot.distance_index import DistanceIndex, Tables
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.scratch import Scratch, ScratchPool
@@ -31,7 +32,7 @@ from cuihop.snapshot.string_table import IdentifierTable
 
 Rows = tuple[Int32, Int32]
 
-_PAIRS_A_CALL = 4096  # a compiled call cannot be interrupted: some tenths of a second at the most
+_PAIRS_A_CALL = 4096  # a compiled call cannot be interrupted: some milliseconds with labels
 _NO_BOUND = 2**31 - 2  # longer than any path
 _PLAIN_DISTANCES = 16  # beyond these, loading compiled code pays
 _SEARCHED_HOPS = 2  # up to this bound a search is faster than labels
@@ -94,11 +95,12 @@ class DistanceEngines:
                 return
             bfs = compiled_searches()
             with self._scratch.leased() as scratch:
-                epoch = scratch.stamps(bfs.DISTANCE_EPOCHS * len(starts[chunk]))
-                bfs.distances(
-                    *self.both_rows(direction), starts[chunk], ends[chunk], most,
-                    scratch.mark, scratch.queue, epoch, hops[chunk],
-                )  # fmt: skip
+                for some in calls_of(first, min(first + _PAIRS_A_CALL, len(starts))):
+                    epoch = scratch.stamps(bfs.DISTANCE_EPOCHS * len(starts[some]))
+                    bfs.distances(
+                        *self.both_rows(direction), starts[some], ends[some], most,
+                        scratch.mark, scratch.queue, epoch, hops[some],
+                    )  # fmt: skip
 
         in_threads(answer, range(0, len(starts), _PAIRS_A_CALL))
         return hops

@@ -12,7 +12,7 @@ import numpy as np
 from cuihop.errors import InputError
 from cuihop.resources.arrays import Float64, Int32
 from cuihop.resources.cores import in_threads
-from cuihop.resources.progress import check_interruption
+from cuihop.resources.progress import calls_of, check_interruption
 from cuihop.similarity.hierarchy import (
     CommonSubsumer,
     Hierarchy,
@@ -36,7 +36,7 @@ from cuihop.snapshot.scratch import HierarchyScratch, ScratchPool
 from cuihop.snapshot.set_similarity import SetPairs, ancestor_overlaps, best_match_averages
 from cuihop.snapshot.string_table import IdentifierTable
 
-_PAIRS_A_CALL = 4096  # a compiled call cannot be interrupted
+_PAIRS_A_CALL = 4096  # of a thread
 _CORPORA = 4
 _RANDOM_PAIRS = 2000
 _SEED = 20250101
@@ -186,12 +186,13 @@ class SnapshotHierarchy(Hierarchy):
         values = np.empty(len(starts), dtype=np.float64)
 
         def answer(begin: int) -> None:
-            chunk = slice(begin, begin + _PAIRS_A_CALL)
             with self._built.scratch.leased() as scratch:
-                arrays, stamp = (scratch.marks, scratch.hops, scratch.queue), scratch.stamps(len(starts[chunk]))
-                kernel.similarities(
-                    _NUMBERS[options.measure], tables, starts[chunk], ends[chunk], arrays, stamp, values[chunk]
-                )
+                arrays = scratch.marks, scratch.hops, scratch.queue
+                for some in calls_of(begin, min(begin + _PAIRS_A_CALL, len(starts))):
+                    stamp = scratch.stamps(len(starts[some]))
+                    kernel.similarities(
+                        _NUMBERS[options.measure], tables, starts[some], ends[some], arrays, stamp, values[some]
+                    )
 
         in_threads(answer, range(0, len(starts), _PAIRS_A_CALL))
         return values
