@@ -239,6 +239,13 @@ def test_a_request_that_is_overdue_does_not_wait_for_the_graph_of_another() -> N
         assert other.result(30) == 1
 
 
+def test_a_request_that_is_overdue_once_it_may_build_builds_nothing() -> None:
+    graphs: RestrictedGraphs[int] = RestrictedGraphs()
+    with pytest.raises(Overdue), interrupted_by(RequestContext(ends=0.0).check):
+        graphs.graph(("A",), lambda: pytest.fail("built"))
+    assert graphs.graph(("A",), lambda: 7) == 7
+
+
 def test_a_restriction_that_fails_is_tried_again() -> None:
     graphs: RestrictedGraphs[int] = RestrictedGraphs()
 
