@@ -86,6 +86,8 @@ def _is_left_out(node: ast.AST) -> bool:
             return True
         case ast.Assign(value=ast.Call(func=ast.Name(id="TypeVar" | "ParamSpec"))):
             return True
+        case ast.AnnAssign(annotation=ast.Name(id="TypeAlias")):
+            return True
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="_log" | "warnings")))):
             return True  # words for people
         case ast.Call(func=ast.Name(id="cast")):

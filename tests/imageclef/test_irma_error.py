@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from cuihop.errors import InputError
 from cuihop.imageclef.irma_codes import evaluate_irma
-from cuihop.measures import irma_error
-from cuihop.measures.irma_error import branching_of
+from cuihop.measures import irma_error, measures_named
+from cuihop.measures.irma_error import branching_of, code_error
+from cuihop.measures.measure import ALL_FAMILIES
 
 # Table 6 of the overview of ImageCLEFmed 2007: the error in the real hierarchy, and with two labels everywhere.
 TABLE_6 = {
@@ -43,8 +44,26 @@ def test_errors_lie_between_all_right_and_all_wrong(code: str, data: st.DataObje
     error = irma_error(code, predicted, branching)
     assert 0.0 <= error <= 1.0
     assert (error == 0.0) == (code == predicted)
+    assert code_error(code, predicted) == (1.0 if error else 0.0)
     assert irma_error(code, "4" * len(code), branching) == 1.0
     assert irma_error(code, "*" * len(code), branching) == 0.5
+
+
+def test_values_of_codes_are_errors_and_those_of_other_measures_are_not() -> None:
+    errors = {"IRMA": irma_error("31", "30", 2) > irma_error("31", "31", 2), "ER": code_error("3", "0") > 0}
+    assert {family.name for family in ALL_FAMILIES if family.error} == {name for name, more in errors.items() if more}
+    assert {family.name for family in ALL_FAMILIES if family.kind == "code"} == errors.keys()
+
+
+@pytest.mark.parametrize("b", [-1, 0, 1, 2])
+def test_the_name_of_a_measure_takes_the_labels_that_the_function_takes(b: int) -> None:
+    try:
+        irma_error("31", "30", b)
+    except InputError:
+        with pytest.raises(InputError, match="1 or more"):
+            measures_named(f"IRMA(b={b})")
+    else:
+        assert str(measures_named(f"IRMA(b={b})")[0]) == f"IRMA(b={b})"
 
 
 def test_what_stands_behind_the_first_difference_does_not_count() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import get_args
 
 import pytest
 
 from cuihop.errors import InputError
 from cuihop.measures import Measure, measures_named
+from cuihop.measures.family import Cutoff, Kind
 from cuihop.measures.measure import ALL_FAMILIES, FAMILIES
 from shared_data import ROOT
 
@@ -37,6 +39,12 @@ def test_names_are_read_and_printed(name: str, printed: str) -> None:
     (measure,) = measures_named(name)
     assert str(measure) == printed
     assert measures_named(printed) == (measure,)
+
+
+def test_every_input_and_cut_off_is_one_that_evaluations_know() -> None:
+    """Type checkers see the same of the source; measures are also made where they do not look."""
+    assert {family.kind for family in ALL_FAMILIES} == set(get_args(Kind))
+    assert {family.cutoff for family in ALL_FAMILIES} == set(get_args(Cutoff))
 
 
 def test_several_cut_offs_are_several_measures() -> None:

@@ -20,6 +20,7 @@ from cuihop.neo4j_graph.releases import roll_back, stored_releases, switch_to
 from cuihop.remote.activation import Activation
 from cuihop.resources.progress import check_interruption
 from cuihop_server import running_service
+from cuihop_service.cache import CachedGraph
 from cuihop_service.graph_holder import GraphHolder, ServedGraph, State
 from cuihop_service.release_watch import HIERARCHY_THREAD, ReleaseWatch
 from cuihop_service.request_context import ReleaseSession
@@ -79,6 +80,71 @@ def test_what_is_served_must_be_one_release() -> None:
         ServedGraph(example_graph().release, index=shorter_graph())
     with pytest.raises(ValueError, match="an index or a database"):
         ServedGraph(example_graph().release)
+
+
+def test_a_database_is_of_the_same_release_and_a_cache_in_front_of_it() -> None:
+    graph = example_graph()
+    with pytest.raises(ReleaseMismatch, match="digest"):
+        ServedGraph(graph.release, database=shorter_graph())
+    with pytest.raises(ValueError, match="in front of a database"):
+        ServedGraph(graph.release, index=graph, cached=CachedGraph(graph, entries=1))
+
+
+@pytest.mark.parametrize("kept", [("index",), ("database",), ("index", "database"), ("database", "cached")])
+def test_every_graph_of_a_release_is_closed_with_it(kept: tuple[str, ...]) -> None:
+    graphs: dict[str, Any] = {name: Closable(example_graph().sections) for name in kept if name != "cached"}
+    if "cached" in kept:
+        graphs["cached"] = CachedGraph(graphs["database"], entries=1)
+    holder = GraphHolder()
+    assert not holder.indexed
+    holder.serve(ServedGraph(example_graph().release, **graphs))
+    assert holder.indexed == ("index" in kept)
+    with holder.lease() as lent:
+        assert lent is holder.current
+        assert lent.quickest == ((graphs["index"], "index") if "index" in kept else (graphs["database"], "cypher"))
+        holder.serve(None)
+        assert not any(graph.closed for graph in graphs.values() if isinstance(graph, Closable))
+    assert all(graph.closed for graph in graphs.values() if isinstance(graph, Closable))
+
+
+def test_a_release_whose_restriction_is_refused_is_not_kept_open() -> None:
+    holder, graph = GraphHolder(), Closable(example_graph().sections)
+    holder.serve(served(graph))
+    with pytest.raises(InputError), holder.lease(["NO_SUCH"]):
+        pass
+    assert not graph.closed
+    holder.serve(None)
+    assert graph.closed
+
+
+def test_an_older_release_is_refused_and_each_answer_names_its_activation() -> None:
+    holder, graph = GraphHolder(), example_graph()
+    first, other = Activation.of(5, graph.release.digest), Activation.of(6, shorter_graph().release.digest)
+    assert not holder.is_behind(other)
+    holder.activated(5)
+    assert holder.activation is None  # of no release
+    holder.serve(served(graph), first)
+    assert holder.is_behind(other)
+    assert not holder.is_behind(first)
+    session = ReleaseSession(seen=other)
+    with pytest.raises(ReleaseBehind, match="has seen a newer one"), holder.lease(session=session):
+        pass
+    assert session.served is None
+    holder.activated(7)
+    assert not holder.is_behind(other)
+    with holder.lease(session=session):
+        assert session.served == Activation.of(7, graph.release.digest)
+
+
+def test_troubles_are_those_of_the_state_and_of_each_reporter() -> None:
+    holder = GraphHolder()
+    assert (holder.state, holder.troubles) == ("starting", "")
+    holder.add_reporter(lambda: "the cache is away")
+    holder.add_reporter(str)
+    holder.set_state("degraded", "the store is down")
+    assert holder.troubles == "the store is down; the cache is away"
+    with pytest.raises(GraphUnavailable, match="the store is down"), holder.lease():
+        pass
 
 
 def test_states_are_told_once_each_and_stopping_is_the_last() -> None:
@@ -153,7 +219,9 @@ def test_a_listener_that_fails_stops_no_change_of_state(caplog: pytest.LogCaptur
     holder.on_state_change(reported.append)
     holder.set_state("ready")
     assert reported == ["ready"]
-    assert "a change of the state could not be reported" in caplog.text
+    assert [(each.name, each.message) for each in caplog.records] == [
+        ("cuihop.service", "a change of the state could not be reported")
+    ]
 
 
 # Snapshots

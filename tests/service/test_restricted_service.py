@@ -196,6 +196,17 @@ def test_a_service_by_cypher_caches_by_the_restricted_release() -> None:
         asker.close()
 
 
+@pytest.mark.parametrize("with_cache", [False, True])
+def test_a_database_is_restricted_and_its_cache_with_it(with_cache: bool) -> None:
+    graph = asserted_graph()
+    cached = CachedGraph(graph, entries=1) if with_cache else None
+    within = ServedGraph(graph.release, database=graph, cached=cached).within(["NCI"])
+    assert (within.index, within.release) == (None, graph.within(["NCI"]).release)
+    assert within.database is not None
+    assert within.database.distances([(ONE, TWO), (THREE, TWO)]) == [None, 1]
+    assert (None if within.cached is None else within.cached.graph) is (within.database if with_cache else None)
+
+
 def test_the_most_recent_restrictions_are_held_and_each_is_built_once() -> None:
     graphs: RestrictedGraphs[tuple[str, ...]] = RestrictedGraphs(most=2)
     built: list[tuple[str, ...]] = []
@@ -237,6 +248,13 @@ def test_a_request_that_is_overdue_does_not_wait_for_the_graph_of_another() -> N
             graphs.graph(("B",), lambda: 2)
         go.set()
         assert other.result(30) == 1
+
+
+def test_a_request_that_is_overdue_once_it_may_build_builds_nothing() -> None:
+    graphs: RestrictedGraphs[int] = RestrictedGraphs()
+    with pytest.raises(Overdue), interrupted_by(RequestContext(ends=0.0).check):
+        graphs.graph(("A",), lambda: pytest.fail("built"))
+    assert graphs.graph(("A",), lambda: 7) == 7
 
 
 def test_a_restriction_that_fails_is_tried_again() -> None:

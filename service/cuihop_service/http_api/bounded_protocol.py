@@ -114,6 +114,7 @@ class BoundedHttp(HttpToolsProtocol):
             self._connections_held.leave(self._network)
         self._holds_connection = self._holds_head = False
         super().connection_lost(exc)
+        self._unset_keepalive_if_required()  # uvicorn lets it run after a reset, and it holds all of the connection
 
     def data_received(self, data: bytes) -> None:
         """Parse bytes from the caller."""

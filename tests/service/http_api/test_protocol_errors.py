@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import socket
+import struct
 import tomllib
+import weakref
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -223,6 +226,23 @@ def test_an_answer_begins_within_a_second_where_no_line_comes(guarded: tuple[Run
         assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
         connection.sendall(b"%x\r\n%s\r\n0\r\n\r\n" % (len(line), line))
         assert b'"hops":[3]' in connection.recv(65536)
+
+
+@pytest.mark.parametrize("path", [PATH, ROUTE])
+def test_nothing_is_kept_of_a_connection_that_its_caller_resets(service: RunningService, path: bytes) -> None:
+    """Not until the time for another request on it is over, either: that is a minute and more."""
+    with socket.create_connection(("127.0.0.1", service.http_port), timeout=300) as connection:
+        connection.sendall(b"GET " + path + b" HTTP/1.1\r\n" + HOST + b"\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+        own = connection.getsockname()
+        (kept,) = [weakref.ref(each) for each in gc.get_objects() if isinstance(each, Hurried) and each.client == own]
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    def is_gone() -> bool:
+        gc.collect()
+        return kept() is None
+
+    wait_for(is_gone, Hurried.answer_seconds / 2)
 
 
 def test_uvicorn_has_the_private_attributes_that_the_protocol_uses() -> None:
