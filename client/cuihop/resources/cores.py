@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextvars
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 from cuihop.errors import InputError
-from cuihop.resources.progress import check_interruption
+from cuihop.resources.progress import check_interruption, interrupted_by
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -71,3 +73,34 @@ def in_threads(call: Callable[[int], None], items: Iterable[int], threads: int |
     """Call for each part: see `in_order`."""
     for _ in in_order(call, items, threads):
         pass
+
+
+@contextmanager
+def meanwhile(call: Callable[[], T]) -> Iterator[Callable[[], T]]:
+    """Call in another thread while the block runs, which gets a function that waits for the result.
+
+    An error or interrupt in either ends the other at its next check: see `cuihop.resources.progress`.
+    """
+    left = threading.Event()
+
+    def check_block() -> None:
+        if left.is_set():
+            raise CancelledError
+
+    def in_thread() -> T:
+        with interrupted_by(check_block):
+            check_interruption()
+            return call()
+
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(contextvars.copy_context().run, in_thread)
+
+        def check_call() -> None:
+            if future.done():
+                future.result()
+
+        try:
+            with interrupted_by(check_call):
+                yield future.result
+        finally:
+            left.set()
