@@ -38,7 +38,7 @@ def distinct(
         selected: out, the rows. grades: out, of these: see `cuihop.snapshot.source_codes.CodeRows`.
     """
     ts, stt, ispref, scui, code, suppress = columns[0], columns[1], columns[2], columns[3], columns[4], columns[5]
-    keys = np.empty(spans.shape[0], dtype=np.uint64)  # of the rows selected: the first bytes of the code
+    keys = np.empty(spans.shape[0], dtype=np.uint64)  # of the rows selected: first bytes and vocabulary
     count = first = without = 0
     for row in range(spans.shape[0]):
         if row > 0 and concepts[row] != concepts[row - 1]:
@@ -53,17 +53,14 @@ def distinct(
         kind = term_types[row]
         value = suppress_value(buffer, spans[row, suppress], spans[row, suppress + 1])
         grade = (0 if value == 0 else 2 if value == _OBSOLETE else 1) << MARK_SHIFT
-        at = spans[row, ts]
-        if spans[row, ts + 1] - at != 1 or buffer[at] != 80:
-            grade |= 1 << 24
+        at = spans[row, ts]  # without branches, which the processor cannot foresee
+        grade |= int((spans[row, ts + 1] - at != 1) | (buffer[at] != 80)) << 24
         at = spans[row, stt]
-        if spans[row, stt + 1] - at != 2 or buffer[at] != 80 or buffer[at + 1] != 70:
-            grade |= 1 << 23
+        grade |= int((spans[row, stt + 1] - at != 2) | (buffer[at] != 80) | (buffer[at + 1] != 70)) << 23
         at = spans[row, ispref]
-        if spans[row, ispref + 1] - at != 1 or buffer[at] != 89:
-            grade |= 1 << 22
+        grade |= int((spans[row, ispref + 1] - at != 1) | (buffer[at] != 89)) << 22
         grade |= LARGEST_RANK - ranks[kind, value]
-        key = first_bytes(buffer, begin, min(end - begin, 8))
+        key = first_bytes(buffer, begin, min(end - begin, 8)) ^ np.uint64(sabs[kind]) << np.uint64(40)
         at = first
         while at < count:
             other = selected[at]
