@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -140,5 +141,5 @@ def coded_graph(*more: tuple[int, int, str, str, str]) -> SnapshotGraph:
         [("C0006121", "C0006104")], concepts=["C0018670"], names={"C0006121": "Brain stem"},
         retired=[("C9000901", "SY", "C0006121"), ("C9000903", "RB", "C0006104")], identifiers="cui",
     )  # fmt: skip
-    tables = replace(tables, codes=code_sections(code_rows(rows), len(tables.cuis)))
+    tables = replace(tables, codes=partial(code_sections, code_rows(rows), len(tables.cuis)))
     return SnapshotGraph(sections_of(tables, name="coded", relations=["isa"], identifiers="cui"))

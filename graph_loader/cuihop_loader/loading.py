@@ -133,6 +133,9 @@ def load_to(
             source=", ".join(str(source) for source in sources),
             report=report.to_json(timing=False),
         )
+        if graph.tables.codes is not None:
+            report = dataclasses.replace(report, codes=sections.length("code_keys"))
+            sections.meta["report"].update(report.to_json(timing=False))
         if path is not None:
             overall.show_step("writing")
             sections.save(path)
@@ -198,7 +201,7 @@ def _report(graph: ReadGraph, options: LoadOptions, identifiers: Identifiers, wa
         nameless=int(np.count_nonzero(np.diff(indptr) == 0)),
         semantic_types=len(ascending(tables.type_indices)),
         definitions=len(tables.definitions),
-        codes=0 if tables.codes is None else len(tables.codes[0]["code_keys"]),
+        codes=0,  # counted when they are made
         without_code=graph.without_code,
         retired=_retired(tables.retired),
         relation_rows=graph.relation_rows,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -118,7 +119,7 @@ def read_omop(file: SourceFile, options: LoadOptions, rejected: RejectedRows, pr
         parents=(edges & END).astype(np.int32),
         sab_sets=set_of[of_edges],
         sab_set_members=[(sab_names[sab],) for sab in used],
-        codes=code_sections(_codes(relationships.maps, concepts), len(number)) if options.codes else None,
+        codes=partial(code_sections, _codes(relationships.maps, concepts), len(number)) if options.codes else None,
         retired=_retired(relationships.maps, concepts),
     )
     tables = with_names(with_types(tables, _types(concepts), number), name_rows, number, options)

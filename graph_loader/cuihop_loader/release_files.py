@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from cuihop.errors import InputError
 from cuihop.identifiers import Identifiers
 from cuihop.resources.progress import StepProgress
-from cuihop.snapshot.source_codes import code_sections
 from cuihop.snapshot.writer import GraphTables
 from cuihop_loader.code_maps import ReadMaps, read_code_maps, unknown_sources
 from cuihop_loader.concept_names import Ranks, read_names, with_names
@@ -80,7 +80,7 @@ def read_release(
     if name_rows is not None:
         if (codes := name_rows.source_codes) is not None:
             without_code = codes.without
-            tables = replace(tables, codes=code_sections(codes.rows(numbers), len(numbers)))
+            tables = replace(tables, codes=partial(codes.sections, numbers))
         tables = with_names(tables, name_rows, numbers, options)
         del name_rows
     return ReadGraph(

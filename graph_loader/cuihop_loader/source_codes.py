@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cuihop.resources.arrays import Int32, UInt8, UInt16, UInt32, bounds_of
-from cuihop.snapshot.source_codes import CodeRows
+from cuihop.snapshot.source_codes import CodeRows, code_sections
 from cuihop.snapshot.string_table import StringTable
-from cuihop_loader._kernels import codes, interning
+from cuihop_loader._kernels import codes
 from cuihop_loader.identifier_codes import ConceptNumbers
 from cuihop_loader.row_scanner import Rows
 
@@ -63,15 +65,9 @@ class BlockCodes:
             rows.buffer, rows.spans, extents, _NO_CODE, concepts, term_types, sabs, ranks, selected, grades
         )
         selected = selected[:count].copy()
-        scui, code = int(extents[3]), int(extents[4])
-        of_codes = np.ascontiguousarray(rows.spans[selected, code : code + 2])
-        offsets, blob = interning.copied(rows.buffer, of_codes)
-        others = codes.source_concepts(rows.buffer, rows.spans, scui, code, selected)
-        source_offsets, source_blob = interning.copied(rows.buffer, others)
-        return cls(
-            selected, grades[:count].copy(), sabs[term_types[selected]].astype(np.uint16), list(sab_names),
-            np.diff(offsets).astype(np.int32), blob, np.diff(source_offsets).astype(np.int32), source_blob, without,
-        )  # fmt: skip
+        texts = codes.texts(rows.buffer, rows.spans, int(extents[3]), int(extents[4]), selected)
+        of_rows = sabs.astype(np.uint16)[term_types[selected]]
+        return cls(selected, grades[:count].copy(), of_rows, list(sab_names), *texts, without)
 
 
 @dataclass(eq=False)
@@ -83,33 +79,37 @@ class ReadCodes:
     """
 
     without: int = 0
-    _blocks: list[tuple[Int32, BlockCodes]] = field(default_factory=list)
+    _sab_names: list[Sequence[bytes]] = field(default_factory=list)
+    _columns: tuple[list[npt.NDArray[Any]], ...] = field(default_factory=lambda: tuple([] for _ in range(7)))
 
     def add(self, concepts: Int32, block: BlockCodes) -> None:
         """Add the codes of a block; ``concepts`` has the code of the identifier in each of its rows."""
         self.without += block.without
-        self._blocks.append((concepts[block.selected], replace(block, selected=block.selected[:0].copy())))
+        self._sab_names.append(block.sab_names)
+        owners, texts = concepts[block.selected], (block.lengths, block.blob, block.source_lengths, block.source_blob)
+        of_block: list[npt.NDArray[Any]] = [owners, block.grades, block.sabs, *texts]
+        for column, values in zip(self._columns, of_block, strict=True):
+            column.append(values)
 
-    def rows(self, numbers: ConceptNumbers) -> CodeRows:
-        """The codes of all blocks, by the numbers of their concepts. Frees the blocks."""
-        sab_names: dict[bytes, int] = {}
-        sabs = [np.empty(0, dtype=np.uint16)]
-        for _, block in self._blocks:
-            common = [sab_names.setdefault(name, len(sab_names)) for name in block.sab_names]
-            sabs.append(np.array(common, dtype=np.uint16)[block.sabs])
-        blocks, self._blocks = self._blocks, []
-        none = np.empty(0, dtype=np.uint8)
-        return CodeRows(
-            owners=numbers.of(np.concatenate([np.empty(0, dtype=np.int32), *(owners for owners, _ in blocks)])),
-            grades=np.concatenate([np.empty(0, dtype=np.uint32), *(block.grades for _, block in blocks)]),
-            sabs=np.concatenate(sabs),
-            sab_names=[name.decode() for name in sab_names],
-            codes=StringTable(
-                bounds_of(np.concatenate([none, *(block.lengths for _, block in blocks)])),
-                np.concatenate([none, *(block.blob for _, block in blocks)]),
-            ),
-            source_concepts=StringTable(
-                bounds_of(np.concatenate([none, *(block.source_lengths for _, block in blocks)])),
-                np.concatenate([none, *(block.source_blob for _, block in blocks)]),
-            ),
-        )
+    def sections(self, numbers: ConceptNumbers) -> tuple[dict[str, npt.NDArray[Any]], list[str]]:
+        """The sections of the codes of all blocks: see `code_sections`. Releases each column when it is joined."""
+        owners, grades, sabs, lengths, blob, source_lengths, source_blob = self._columns
+        common: dict[bytes, int] = {}
+        for index, names in enumerate(self._sab_names):
+            of_block = [common.setdefault(name, len(common)) for name in names]
+            sabs[index] = np.array(of_block, dtype=np.uint16)[sabs[index]]
+        return code_sections(CodeRows(  # of which no other reference is kept
+            owners=numbers.of(_joined(owners, np.int32)),
+            grades=_joined(grades, np.uint32),
+            sabs=_joined(sabs, np.uint16),
+            sab_names=[name.decode() for name in common],
+            codes=StringTable(bounds_of(_joined(lengths, np.int32)), _joined(blob, np.uint8)),
+            source_concepts=StringTable(bounds_of(_joined(source_lengths, np.int32)), _joined(source_blob, np.uint8)),
+        ), len(numbers))  # fmt: skip
+
+
+def _joined(arrays: list[npt.NDArray[Any]], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """One array of all, which are released."""
+    joined = np.concatenate([np.empty(0, dtype=dtype), *arrays])
+    arrays.clear()
+    return joined

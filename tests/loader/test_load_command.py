@@ -9,6 +9,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 
 from cuihop import SnapshotGraph
 from cuihop.cli import main
+from cuihop.resources.progress import check_interruption
 from cuihop_loader import LoadOptions
 from cuihop_loader.loading import load_to
 from cuihop_tools.synthetic_release import SyntheticRelease, write
@@ -202,6 +204,31 @@ def test_an_interrupt_leaves_nothing_behind(umls: Path, tmp_path: Path, moment: 
     finally:
         signal.signal(signal.SIGINT, before)
     assert partial
+    assert [path.name for path in tmp_path.iterdir()] == ["umls"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_what_stops_the_making_of_codes_leaves_nothing_behind(
+    umls: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    threads = []
+
+    def stop(*arguments: object) -> None:
+        threads.append(threading.current_thread())
+        if error is MemoryError:
+            raise error
+        signal.raise_signal(signal.SIGINT)  # which the main thread gets
+        while True:
+            check_interruption()
+
+    monkeypatch.setattr("cuihop._kernels.codes.hashes", stop)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(error):
+            load_to(tmp_path / "g.cuihop", [umls])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert [thread.is_alive() for thread in threads] == [False]
     assert [path.name for path in tmp_path.iterdir()] == ["umls"]
 
 

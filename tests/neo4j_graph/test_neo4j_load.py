@@ -388,7 +388,7 @@ def odd_release() -> SnapshotGraph:
         type_indices=np.tile(np.array([0, 1], dtype=np.int32), some),
         definitions=StringTable.of([f'MSH|The "first",\nof Ménière; {place}\\' for place in range(some)]),
         definition_indptr=every_other,
-        codes=code_sections(
+        codes=lambda: code_sections(
             code_rows([
                 (0, 1, "MSH", 'D "1", one', "M1"), (0, 1, "MSH", 'D "1", one', ""), (3, 0, "MSH", 'D "1", one', ""),
                 (2, 2 << MARK_SHIFT, "LOCAL", "é\\|'", ""), (5, 0, "LOCAL", "é\\|'", "a,b"), (5, 0, "LOCAL", "v", ""),

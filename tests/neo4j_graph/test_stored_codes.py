@@ -117,9 +117,9 @@ def test_stored_rows_have_the_sections_of_the_snapshot(rows: list[tuple[int, int
     nodes = sorted(stored.code_rows(0, 3) + stored.code_rows(3, len(stored.codes)), key=lambda row: row[0])
     read = release_codes({**stored.properties(), "number": 1}, stored.cuis, iter([nodes[:2], nodes[2:]]))
     assert read is not None
-    assert list(read[1]) == sections.meta["code_sabs"]
-    arrays = {name: sections[name] for name in sections} | read[0]
-    again = Sections(sections.meta, arrays)
+    arrays, sabs = read()
+    assert list(sabs) == sections.meta["code_sabs"]
+    again = Sections(sections.meta, {**{name: sections[name] for name in sections}, **arrays})
     assert codes_of(again) == codes_of(sections)
     assert ReleaseRows(again).content == stored.content
     of_concepts = stored.codes.of_concepts(0, 3)

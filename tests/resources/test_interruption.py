@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ import pytest
 
 from cuihop import SnapshotGraph
 from cuihop.graph import ConceptGraph
-from cuihop.resources.cores import in_threads
+from cuihop.resources.cores import in_threads, meanwhile
 from cuihop.resources.progress import check_interruption, interrupted_by
 from cuihop.similarity.options import SimilarityOptions
 from cuihop.snapshot.index_builder import build_index
@@ -130,6 +131,43 @@ def test_threads_ask_what_their_caller_asks() -> None:
     assert seen == []
     in_threads(part, range(8), 4)
     assert sorted(seen) == list(range(8))
+
+
+def checked_for_ever() -> None:
+    while True:
+        check_interruption()
+
+
+def test_an_error_in_another_thread_ends_the_block_at_its_next_check() -> None:
+    with pytest.raises(MemoryError), meanwhile(lambda: np.empty(1 << 55)):
+        checked_for_ever()
+    check_interruption()  # no longer
+
+
+def test_an_interrupt_of_the_block_ends_the_other_thread_at_its_next_check() -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def call() -> None:
+        begun.set()
+        try:
+            checked_for_ever()
+        finally:
+            ended.set()
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), meanwhile(call):
+            _ = begun.wait(60) and signal.raise_signal(signal.SIGINT)  # type: ignore[func-returns-value]
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ended.is_set()
+
+
+def test_the_check_of_the_caller_ends_both_threads() -> None:
+    with pytest.raises(Stopped), interrupted_by(Countdown(100)), meanwhile(checked_for_ever) as result:
+        result()
+    with pytest.raises(Stopped), interrupted_by(Countdown(1)), meanwhile(lambda: 1):
+        checked_for_ever()
 
 
 def test_a_deadline_ends_a_pack_within_a_moment_of_its_time() -> None:

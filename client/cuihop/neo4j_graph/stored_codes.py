@@ -74,8 +74,8 @@ def holders_of(nodes: Nodes) -> set[str]:
 
 def release_codes(
     properties: Mapping[str, Any], cuis: Sequence[str], blocks: Iterator[Sequence[Node]]
-) -> tuple[dict[str, npt.NDArray[Any]], tuple[str, ...]] | None:
-    """The sections of the codes of a release and their vocabularies, as `GraphTables.codes`.
+) -> Callable[[], tuple[dict[str, npt.NDArray[Any]], tuple[str, ...]]] | None:
+    """Makes the sections of the codes of a release, and lists their vocabularies: see `GraphTables.codes`.
 
     Args:
         properties: of the release.
@@ -93,7 +93,7 @@ def release_codes(
             f"release {properties['number']} has {len(holders.codes):,} codes in the database, and was loaded with "
             f"{properties['codes']:,}: somebody has changed them since. Load it again."
         )
-    return held_sections(holders, len(concepts)), sabs
+    return lambda: (held_sections(holders, len(concepts)), sabs)
 
 
 def _holders(nodes: Sequence[Node], sabs: Sequence[str], concepts: IdentifierTable) -> CodeHolders:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextvars
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from threading import Event
+from contextlib import contextmanager
 from typing import TypeVar
 
 from cuihop.errors import InputError
-from cuihop.resources.progress import check_interruption, current_check, interrupted_by
+from cuihop.resources.progress import check_interruption, interrupted_by
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -47,30 +48,18 @@ def in_order(call: Callable[[P], T], items: Iterable[P], threads: int | None = N
     if isinstance(items, Sized):
         count = min(len(items), count)
 
-    stop_of_caller, ended = current_check(), Event()
-
-    def stop() -> None:
-        if ended.is_set():
-            raise CancelledError
-        if stop_of_caller is not None:
-            stop_of_caller()
-
-    def checked(item: P) -> T:
-        check_interruption()
-        return call(item)
-
-    def in_thread(item: P) -> T:
-        with interrupted_by(stop):
-            return checked(item)
+    ended = threading.Event()
 
     if count <= 1:
-        yield from map(checked, items)
+        for item in items:
+            check_interruption()
+            yield call(item)
         return
     with ThreadPoolExecutor(count) as pool:
         futures: deque[Future[T]] = deque()
         try:
             for item in items:
-                futures.append(pool.submit(contextvars.copy_context().run, in_thread, item))
+                futures.append(pool.submit(contextvars.copy_context().run, _until, ended, call, item))
                 if len(futures) > _AHEAD * count:
                     yield futures.popleft().result()
             while futures:
@@ -85,3 +74,36 @@ def in_threads(call: Callable[[int], None], items: Iterable[int], threads: int |
     """Call for each part: see `in_order`."""
     for _ in in_order(call, items, threads):
         pass
+
+
+def _until(ended: threading.Event, call: Callable[..., T], *arguments: object) -> T:
+    """Call, and stop the work at its next check after the end of what it is for."""
+
+    def check() -> None:
+        if ended.is_set():
+            raise CancelledError
+
+    with interrupted_by(check):
+        check_interruption()
+        return call(*arguments)
+
+
+@contextmanager
+def meanwhile(call: Callable[[], T]) -> Iterator[Callable[[], T]]:
+    """Call in another thread while the block runs, which gets a function that waits for the result.
+
+    An error or interrupt in either ends the other at its next check: see `cuihop.resources.progress`.
+    """
+    left = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(contextvars.copy_context().run, _until, left, call)
+
+        def check_call() -> None:
+            if future.done():
+                future.result()
+
+        try:
+            with interrupted_by(check_call):
+                yield future.result
+        finally:
+            left.set()

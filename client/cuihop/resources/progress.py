@@ -26,17 +26,22 @@ _CHECK: ContextVar[Callable[[], None] | None] = ContextVar("cuihop_interruption"
 
 @contextmanager
 def interrupted_by(check: Callable[[], None]) -> Iterator[None]:
-    """Make long work in this block call ``check`` between its parts, in several threads; it raises to stop the work."""
-    token = _CHECK.set(check)
+    """Make long work in this block call ``check`` between its parts, in several threads; it raises to stop the work.
+
+    A check of a block around this one is called as well.
+    """
+    outer = _CHECK.get()
+
+    def both() -> None:
+        if outer is not None:
+            outer()
+        check()
+
+    token = _CHECK.set(both)
     try:
         yield
     finally:
         _CHECK.reset(token)
-
-
-def current_check() -> Callable[[], None] | None:
-    """The check of the context, if there is one."""
-    return _CHECK.get()
 
 
 def check_interruption() -> None:

@@ -20,6 +20,7 @@ from cuihop.errors import InputError, LimitExceeded, SnapshotError, first_few
 from cuihop.files.text_lines import quoted
 from cuihop.graph import CODE_MARKS, CodeLookup, CodeStatus, Resolution, SourceCode
 from cuihop.resources.arrays import Int32, Int64, UInt8, UInt16, UInt32, UInt64, bounds_of
+from cuihop.resources.progress import check_interruption
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import LARGEST_POSITION, MARK_SHIFT, SOURCE_CODES
 from cuihop.snapshot.name_index_builder import read_only
@@ -73,24 +74,25 @@ def code_sections(rows: CodeRows, concepts: int) -> tuple[dict[str, npt.NDArray[
     sabs = positions[rows.sabs]
     texts = rows.codes.offsets, read_only(rows.codes.blob)
     others = rows.source_concepts.offsets, read_only(rows.source_concepts.blob)
+    owners, row_grades = rows.owners, rows.grades
+    del rows  # each array is released as soon as it is used
     hashes = kernels.hashes(sabs, *texts)
     numbers, firsts = np.empty(len(sabs), dtype=np.int32), np.empty(len(sabs), dtype=np.int32)
     bits = max(0, len(hashes).bit_length() - 1)
     count = kernels.numbered(kernels.in_buckets(hashes, bits), hashes, bits, sabs, *texts, numbers, firsts)
     firsts = firsts[:count].copy()
     hashes = hashes[firsts]
+    check_interruption()
     selected, counts = np.empty(len(sabs), dtype=np.int32), np.zeros(concepts, dtype=np.int32)
-    in_order = (np.diff(rows.owners[rows.owners >= 0]) >= 0).all()  # as in MRCONSO
-    order = (
-        np.arange(len(sabs), dtype=np.int32) if in_order else np.argsort(rows.owners, kind="stable").astype(np.int32)
-    )
-    size = kernels.arranged(order, rows.owners, rows.grades, numbers, sabs, *texts, *others, selected, counts)
-    del order
+    in_order = (owners[1:] >= owners[:-1]).all()  # as in MRCONSO
+    order = np.arange(len(sabs), dtype=np.int32) if in_order else np.argsort(owners, kind="stable").astype(np.int32)
+    size = kernels.arranged(order, owners, row_grades, numbers, sabs, *texts, *others, selected, counts)
+    check_interruption()
     selected = selected[:size].copy()
-    keys, grades = numbers[selected], rows.grades[selected]
+    keys, grades = numbers[selected], row_grades[selected]
+    del order, owners, numbers, row_grades
     held = bounds_of(np.bincount(keys, minlength=count), np.int32)
-    lengths = np.diff(rows.source_concepts.offsets)[selected]
-    with_concept = np.flatnonzero(lengths).astype(np.int32)
+    with_concept = np.flatnonzero(np.diff(others[0])[selected]).astype(np.int32)
     arrays = (
         bounds_of(counts, np.int32), keys, (grades >> MARK_SHIFT).astype(np.uint8), hashes.astype(np.uint32),
         _buckets(hashes), sabs[firsts], *kernels.gathered(firsts, *texts),

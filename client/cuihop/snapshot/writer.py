@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +17,7 @@ from cuihop.errors import InputError, LimitExceeded, SnapshotError
 from cuihop.graph import Release
 from cuihop.identifiers import EXPECTED, Identifiers, is_identifier
 from cuihop.resources.arrays import Int32, UInt8, UInt32, bounds_of
-from cuihop.resources.cores import in_order
+from cuihop.resources.cores import in_order, meanwhile
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import LARGEST_POSITION, NAME_SOURCES
 from cuihop.snapshot.name_index_builder import counted_descendants, name_index_sections
@@ -81,8 +82,8 @@ class GraphTables:
         type_indptr, type_indices: int32, as `name_indptr`, into `semantic_types`.
         definitions: every definition, concept by concept in their order: its vocabulary (SAB), a bar, and its text.
         definition_indptr: int32, as `name_indptr`, into `definitions`.
-        codes: the sections of the codes of vocabularies, and these: see `cuihop.snapshot.source_codes.code_sections`;
-            None if unknown.
+        codes: makes the sections of the codes of vocabularies, and lists these: see
+            `cuihop.snapshot.source_codes.code_sections`. None if unknown.
         code_maps: the sections of the published mappings, and their sets: see `cuihop.snapshot.code_maps`.
         retired: the retired concepts.
     """
@@ -102,7 +103,7 @@ class GraphTables:
     type_indices: Int32 = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     definitions: StringTable = field(default_factory=lambda: StringTable.of([]))
     definition_indptr: Int32 | None = None
-    codes: tuple[Mapping[str, npt.NDArray[Any]], Sequence[str]] | None = None
+    codes: Callable[[], tuple[Mapping[str, npt.NDArray[Any]], Sequence[str]]] | None = None
     code_maps: tuple[Mapping[str, npt.NDArray[Any]], Sequence[Sequence[str]]] | None = None
     retired: RetiredTable = field(default_factory=RetiredTable)
 
@@ -287,19 +288,22 @@ def sections_of(
         indptr = bounds_of([len(sabs) for sabs in of_sets], np.int32)
         in_sets = np.array([numbers[sab] for sabs in of_sets for sab in sabs], dtype=np.uint16)
         arrays |= dict(zip(NAME_SOURCES, (tables.name_grades, tables.name_sab_sets, indptr, in_sets), strict=True))
-    if tables.codes is not None:
-        arrays |= tables.codes[0]
-        meta["code_sabs"] = list(tables.codes[1])
+    indexes: list[dict[str, npt.NDArray[Any]]] = []
+    descendants = counted_descendants(arrays) if len(tables.names) else none
+    with nullcontext() if tables.codes is None else meanwhile(tables.codes) as codes:
+        if len(tables.names):
+            threads = 1 if len(tables.names) > _NAMES_FOR_ONE_BY_ONE else None
+            builders = (name_index_sections, term_table_sections)
+            indexes += in_order(lambda build: build(arrays, descendants), builders, threads)
+        if codes is not None:
+            sections, sabs = codes()
+            arrays |= sections
+            meta["code_sabs"] = list(sabs)
     if tables.code_maps is not None:
         arrays |= tables.code_maps[0]
         meta["map_sets"] = [list(of_set) for of_set in tables.code_maps[1]]
-    if len(tables.names):
-        descendants = counted_descendants(arrays)
-        threads = 1 if len(tables.names) > _NAMES_FOR_ONE_BY_ONE else None
-        builders = (name_index_sections, term_table_sections)
-        indexes = in_order(lambda build: build(arrays, descendants), builders, threads)
-        for sections in list(indexes):
-            arrays |= sections
+    for sections in indexes:
+        arrays |= sections
     return Sections(meta, arrays)
 
 
