@@ -25,7 +25,7 @@ from cuihop.remote.hierarchy import without_counts
 from cuihop.similarity.hierarchy import Hierarchy, HierarchyFacts, PairSimilarity, Placement, Similarities
 from cuihop.similarity.options import SimilarityOptions
 from cuihop_service.core import ConceptService
-from cuihop_service.graph_holder import GraphHolder, ServedGraph
+from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.request_context import Answer, RequestContext, Tier
 
 T = TypeVar("T")
@@ -40,9 +40,7 @@ class RequestGraph(ConceptGraph):
     """
 
     def __init__(self, core: ConceptService, served: ServedGraph, context: RequestContext) -> None:
-        holder = GraphHolder()
-        holder.serve(served)
-        self.core = ConceptService(holder, core.limits, names=core.sees_names(context.caller), corpus=core.corpus)
+        self.core = core.on(served, context.caller)
         self._served = served
         self.context = context
 
