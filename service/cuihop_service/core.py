@@ -420,7 +420,7 @@ class ConceptService:
         return self.concepts([cui], context=context)
 
     def concepts(
-        self, cuis: Sequence[str], *, names_only: bool = False, context: RequestContext
+        self, cuis: Sequence[str], *, names_only: bool = False, codes: bool = True, context: RequestContext
     ) -> Answer[ConceptsAnswer]:
         """Concepts as the release describes them; names, synonyms and definitions only for callers who may see them."""
         self.limits.check_identifiers(cuis, "concepts")
@@ -435,9 +435,9 @@ class ConceptService:
                     names = graph.names(chunk) if named else [None] * len(chunk)
                     records += [Concept(cui, name, (), (), 0, 0) for cui, name in zip(chunk, names, strict=True)]
                 else:
-                    records += graph.concepts(chunk)
+                    records += graph.concepts(chunk, codes=codes and named)
             if not named:
-                records = [replace(concept, name=None, synonyms=(), definitions=(), codes=()) for concept in records]
+                records = [replace(concept, name=None, synonyms=(), definitions=()) for concept in records]
             described = ConceptsAnswer(tuple(records), names_hidden=not named)
             return Answer(described, served.digest, tier, replaced(resolutions))
 

@@ -71,8 +71,8 @@ class RequestGraph(ConceptGraph):
     def _pack(self, cuis: Sequence[str], direction: Direction, bound: int) -> DistancePack:
         return self.value_of(self.core.pack, cuis, hops=bound, direction=direction)
 
-    def _concepts(self, cuis: Sequence[str]) -> list[Concept]:
-        return list(self.value_of(self.core.concepts, cuis).concepts)
+    def _concepts(self, cuis: Sequence[str], codes: bool) -> list[Concept]:
+        return list(self.value_of(self.core.concepts, cuis, codes=codes).concepts)
 
     def _codes(self, identifiers: Sequence[str], sabs: Sequence[str]) -> list[CodeLookup]:
         return self.value_of(self.core.codes, identifiers, sabs=sabs)

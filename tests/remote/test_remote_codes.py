@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from urllib.parse import urlencode
 
 import pytest
@@ -49,6 +50,8 @@ def test_a_concept_has_its_codes(remote: RemoteGraph, graph: SnapshotGraph) -> N
     (lookup,) = graph.codes(["C0006121"])
     assert remote.concepts(["C0006121"])[0].codes == graph.concepts(["C0006121"])[0].codes == lookup.codes != ()
     assert example_graph().concepts(["C0006121"])[0].codes == ()
+    for held in (remote, graph):
+        assert held.concepts(["C0006121"], codes=False) == [replace(*graph.concepts(["C0006121"]), codes=())]
 
 
 def test_a_vocabulary_without_codes_is_the_same_error(remote: RemoteGraph, graph: SnapshotGraph) -> None:

@@ -170,9 +170,9 @@ def _concept(graph: ConceptGraph, arguments: ConceptArguments, names: bool) -> _
     identifiers = _Identifiers(graph, [arguments.cui], names)
     if faults := identifiers.faults():
         return faults
-    (record,) = graph.concepts([arguments.cui])
+    (record,) = graph.concepts([arguments.cui], codes=names)
     if not names:
-        record = replace(record, name=None, synonyms=(), definitions=(), codes=())
+        record = replace(record, name=None, synonyms=(), definitions=())
     return _Answer("answered", fields_of(record), identifiers.merged)
 
 

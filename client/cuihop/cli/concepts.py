@@ -79,7 +79,7 @@ def search(options: _SearchOptions) -> None:
             return
         names = [hit.name or "(no name)" for hit in hits]
         repeated = len(set(names)) < len(names)
-        about = _about(names, opened.concepts([hit.cui for hit in hits])) if repeated else []
+        about = _about(names, opened.concepts([hit.cui for hit in hits], codes=False)) if repeated else []
     if not hits:
         note(f"no concept has a name with the words {text!r}, or with words spelt alike; try other words")
         return
