@@ -219,7 +219,9 @@ def test_a_graph_without_mappings_says_how_to_get_them(program: Run, graph: Path
         (["descendants", "C0006104"], [["1", "C0006121", "Brain stem", "MSH:D001933"]]),
     ],
 )
-def test_other_answers_have_codes_on_request(program: Run, graph: Path, arguments: list[str], rows: list[str]) -> None:
+def test_other_answers_have_codes_on_request(
+    program: Run, graph: Path, arguments: list[str], rows: list[list[str]]
+) -> None:
     done = program(*arguments, "--codes", "MSH", "-g", graph)
     assert done.code == 0
     lines = [re.split(" {2,}", line.strip()) for line in done.out.splitlines()]

@@ -103,11 +103,11 @@ def test_agents_get_the_rows_of_codes(graph: SnapshotGraph) -> None:
             TOOLS["codes"].answer(shown, arguments, names=names)
 
 
-STEM = [
+STEM: list[dict[str, object]] = [
     {"cui": "C0006121", "sab": "LOCAL", "code": "x", "source_concept": None, "mark": "active"},
     {"cui": "C0006121", "sab": "MSH", "code": "D001933", "source_concept": "M0002901", "mark": "active"},
 ]
-BRAIN = [
+BRAIN: list[dict[str, object]] = [
     {"cui": "C0006104", "sab": "MSH", "code": "D001921", "source_concept": "M0002815", "mark": "active"},
     {"cui": "C0006104", "sab": "LOCAL", "code": "x", "source_concept": None, "mark": "obsolete"},
 ]
