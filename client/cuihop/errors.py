@@ -228,6 +228,18 @@ class InputError(CuihopError):
         self.advice = advice
 
 
+@contextmanager
+def parameter_named(inner: str, name: str) -> Iterator[None]:
+    """Name the parameter of an `InputError` as the caller of an operation knows it, in place of an inner name."""
+    try:
+        yield
+    except InputError as error:
+        if error.column != inner:
+            raise
+        fields = {each: getattr(error, each) for each in ("found", "expected", "advice")}
+        raise InputError(error.problem, column=name, **fields) from None
+
+
 def _place(column: str | int | None, *, in_file: bool) -> str:
     """A position in words: a name is a column in a file, and a parameter anywhere else."""
     text = "" if column is None else str(column)

@@ -853,12 +853,16 @@ class ConceptGraph(ABC):
     @abstractmethod
     def _pack(self, cuis: Sequence[str], direction: Direction, bound: int) -> DistancePack: ...
 
-    def concepts(self, cuis: Sequence[str]) -> list[Concept]:
-        """The record of each concept, without names where the key of a service may not see them."""
-        return self._concepts(checked_identifiers(cuis))
+    def concepts(self, cuis: Sequence[str], *, codes: bool = True) -> list[Concept]:
+        """The record of each concept, without names where the key of a service may not see them.
+
+        Args:
+            codes: False leaves codes out, which take longer than the rest.
+        """
+        return self._concepts(checked_identifiers(cuis), codes)
 
     @abstractmethod
-    def _concepts(self, cuis: Sequence[str]) -> list[Concept]: ...
+    def _concepts(self, cuis: Sequence[str], codes: bool) -> list[Concept]: ...
 
     def names(self, cuis: Sequence[str]) -> list[str | None]:
         """The preferred name of each concept; ``None`` without one, or if the key of a service may not see it."""

@@ -77,8 +77,8 @@ class GraphWrapper(ConceptGraph):
     def _pack(self, cuis: Sequence[str], direction: Direction, bound: int) -> DistancePack:
         return self.graph.pack(cuis, hops=bound, direction=direction)
 
-    def _concepts(self, cuis: Sequence[str]) -> list[Concept]:
-        return self.graph.concepts(cuis)
+    def _concepts(self, cuis: Sequence[str], codes: bool) -> list[Concept]:
+        return self.graph.concepts(cuis, codes=codes)
 
     def _names(self, cuis: Sequence[str]) -> list[str | None]:
         return self.graph.names(cuis)

@@ -17,7 +17,16 @@ from cuihop.adapter_rules import name_concepts, of_code, replaced
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.annotation.texts import checked_texts
-from cuihop.errors import AmbiguousCode, ConceptError, ConceptRetired, InputError, InvalidCui, LimitExceeded, NotAllowed
+from cuihop.errors import (
+    AmbiguousCode,
+    ConceptError,
+    ConceptRetired,
+    InputError,
+    InvalidCui,
+    LimitExceeded,
+    NotAllowed,
+    parameter_named,
+)
 from cuihop.graph import (
     CODES_ARE_HIDDEN,
     CodeLookup,
@@ -45,6 +54,7 @@ from cuihop.operations.answers import (
     ReleaseAnswer,
     RelevancesAnswer,
     ServiceLimits,
+    concepts_among,
     extended,
 )
 from cuihop.operations.table import Operation
@@ -114,6 +124,8 @@ class ConceptService:
 
     def answer(self, operation: Operation[Q, A], request: Q, context: RequestContext) -> Answer[A]:
         """The answer of an operation to a request, as a value of its class."""
+        if sabs := getattr(request, "code_sabs", ()):
+            return self._with_codes(operation, request, sabs, context)
         core: Any = self.similarity if operation.group == "similarity" else self
         arguments = {name: getattr(request, name) for name in operation.arguments}
         compute: Callable[[], Answer[Any]] = partial(getattr(core, operation.name), **arguments, context=context)
@@ -122,6 +134,24 @@ class ConceptService:
         if answer.from_cache and isinstance(value, DistancesAnswer):
             value = replace(value, from_cache=answer.from_cache)
         return Answer(value, answer.digest, answer.tier, answer.merged, answer.from_cache)
+
+    def _with_codes(
+        self, operation: Operation[Q, A], request: Any, sabs: Sequence[str], context: RequestContext
+    ) -> Answer[A]:
+        """The answer of an operation with the codes of its concepts, both of one release."""
+        self.check_names(context)
+        with self.lent(context) as served, parameter_named("sabs", "code_sabs"):
+            core = self.on(served, context.caller)
+            answer = core.answer(operation, replace(request, code_sabs=()), context)
+            rows: Any = operation.coded and getattr(answer.value, operation.coded)
+            lookups = core.codes([*dict.fromkeys(concepts_among(rows))], sabs=sabs, context=context).value
+            return replace(answer, codes=[code for lookup in lookups for code in lookup.codes])
+
+    def on(self, served: ServedGraph, caller: Caller) -> ConceptService:
+        """The same operations on one release, for one caller."""
+        holder = GraphHolder()
+        holder.serve(served)
+        return ConceptService(holder, self.limits, names=self.sees_names(caller), corpus=self.corpus)
 
     def release(self, *, context: RequestContext) -> ReleaseAnswer:
         """The release that is served, and the limits of the service."""
@@ -390,7 +420,7 @@ class ConceptService:
         return self.concepts([cui], context=context)
 
     def concepts(
-        self, cuis: Sequence[str], *, names_only: bool = False, context: RequestContext
+        self, cuis: Sequence[str], *, names_only: bool = False, codes: bool = True, context: RequestContext
     ) -> Answer[ConceptsAnswer]:
         """Concepts as the release describes them; names, synonyms and definitions only for callers who may see them."""
         self.limits.check_identifiers(cuis, "concepts")
@@ -405,9 +435,9 @@ class ConceptService:
                     names = graph.names(chunk) if named else [None] * len(chunk)
                     records += [Concept(cui, name, (), (), 0, 0) for cui, name in zip(chunk, names, strict=True)]
                 else:
-                    records += graph.concepts(chunk)
+                    records += graph.concepts(chunk, codes=codes and named)
             if not named:
-                records = [replace(concept, name=None, synonyms=(), definitions=(), codes=()) for concept in records]
+                records = [replace(concept, name=None, synonyms=(), definitions=()) for concept in records]
             described = ConceptsAnswer(tuple(records), names_hidden=not named)
             return Answer(described, served.digest, tier, replaced(resolutions))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from cuihop.errors import CuihopError, InputError, QueryTimedOut
+from cuihop.graph import SourceCode
 from cuihop.remote.activation import ACTIVATION_HEADER, Activation
 from cuihop_service.callers import ANONYMOUS, Caller
 
@@ -28,6 +29,7 @@ class Answer(Generic[T]):
         tier: the part of the service that gave it; for a batch, the slowest one used.
         merged: retired identifiers of the request and codes, and the concept that each was taken for.
         from_cache: number of distances of a batch that came from a cache.
+        codes: of the concepts in the answer, in their order; None if none were requested.
     """
 
     value: T
@@ -35,6 +37,7 @@ class Answer(Generic[T]):
     tier: Tier
     merged: Mapping[str, str]
     from_cache: int = 0
+    codes: Sequence[SourceCode] | None = None
 
 
 class Cancelled(CuihopError):

@@ -25,7 +25,7 @@ from cuihop.remote.hierarchy import without_counts
 from cuihop.similarity.hierarchy import Hierarchy, HierarchyFacts, PairSimilarity, Placement, Similarities
 from cuihop.similarity.options import SimilarityOptions
 from cuihop_service.core import ConceptService
-from cuihop_service.graph_holder import GraphHolder, ServedGraph
+from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.request_context import Answer, RequestContext, Tier
 
 T = TypeVar("T")
@@ -40,9 +40,7 @@ class RequestGraph(ConceptGraph):
     """
 
     def __init__(self, core: ConceptService, served: ServedGraph, context: RequestContext) -> None:
-        holder = GraphHolder()
-        holder.serve(served)
-        self.core = ConceptService(holder, core.limits, names=core.sees_names(context.caller), corpus=core.corpus)
+        self.core = core.on(served, context.caller)
         self._served = served
         self.context = context
 
@@ -73,8 +71,8 @@ class RequestGraph(ConceptGraph):
     def _pack(self, cuis: Sequence[str], direction: Direction, bound: int) -> DistancePack:
         return self.value_of(self.core.pack, cuis, hops=bound, direction=direction)
 
-    def _concepts(self, cuis: Sequence[str]) -> list[Concept]:
-        return list(self.value_of(self.core.concepts, cuis).concepts)
+    def _concepts(self, cuis: Sequence[str], codes: bool) -> list[Concept]:
+        return list(self.value_of(self.core.concepts, cuis, codes=codes).concepts)
 
     def _codes(self, identifiers: Sequence[str], sabs: Sequence[str]) -> list[CodeLookup]:
         return self.value_of(self.core.codes, identifiers, sabs=sabs)

@@ -312,7 +312,7 @@ def _texts(value: Any) -> Iterator[str]:
         ("compare", {"a": [HEAD], "b": [], "lam": 0.5}, 'found "lam"; expected a or b or n or lambda'),
         ("search", {"text": "brain", "limit": 21}, "parameter limit: not as expected; found 21;"),
         ("search", {"text": ""}, 'parameter text: not as expected; found ""; expected at least 1 character'),
-        ("search", {"q": "x"}, "expected text or limit. Did you mean text?"),
+        ("search", {"q": "x"}, "expected text or limit or code_sabs. Did you mean text?"),
         ("search", {"text": "x" * 513}, "expected at most 512 characters"),
         ("annotate", {"text": "x" * 5_001}, "parameter text: not as expected; found 5,001 characters; expected"),
         ("annotate", {"text": ["x"]}, "parameter text: not as expected; found a value of the type list; expected"),

@@ -250,8 +250,8 @@ def test_semantic_types() -> None:
     }
 
     class Typed(SnapshotGraph):
-        def concepts(self, cuis):  # type: ignore[no-untyped-def]
-            found = super().concepts(cuis)
+        def concepts(self, cuis, *, codes=True):  # type: ignore[no-untyped-def]
+            found = super().concepts(cuis, codes=codes)
             return [dataclasses.replace(c, semantic_types=types.get(c.cui, ())) for c in found]
 
     typed = Typed.of(EDGES, concepts=[ISOLATED], identifiers="cui")

@@ -95,10 +95,12 @@ def test_concepts_by_the_names_of_the_graph_and_their_near_misses() -> None:
 class Typed(SnapshotGraph):
     """The example graph with semantic types: vessels are anatomy, the head is an idea."""
 
-    def concepts(self, cuis: Sequence[str]) -> list[Concept]:
+    def concepts(self, cuis: Sequence[str], *, codes: bool = True) -> list[Concept]:
         types = dict.fromkeys((VEINS, VESSELS, ARTERIES), (("T023", "Body Part, Organ, or Organ Component"),))
         types[HEAD] = (("T078", "Idea or Concept"),)
-        return [dataclasses.replace(c, semantic_types=types.get(c.cui, ())) for c in super().concepts(cuis)]
+        return [
+            dataclasses.replace(c, semantic_types=types.get(c.cui, ())) for c in super().concepts(cuis, codes=codes)
+        ]
 
 
 def test_medcon_counts_concepts_of_its_semantic_groups_only() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,7 @@ def test_json_is_that_of_the_graph(program: Run, graph: Path) -> None:
         (["C9999999"], "unknown in release coded: C9999999"),
         (["C9000903"], "C9000903"),
         (["D001933"], "neither an identifier nor a code; found 'D001933'; expected identifiers"),
-        (["C0006121", "--sab", "MESH"], "Did you mean MSH?"),
+        (["C0006121", "--sab", "MESH"], "parameter --sab: no such vocabulary gives codes to release coded"),
         ([], "give concepts or codes, or --file FILE"),
         (["C0006121", "--identifiers", "MSH"], "go with --file"),
     ],
@@ -206,3 +207,40 @@ def test_a_graph_without_mappings_says_how_to_get_them(program: Run, graph: Path
     assert (done.code != 0, done.out) == (True, "")
     assert "holds no published mappings" in done.err
     assert "MRMAP" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rows"),
+    [
+        (["search", "brain stem"], [["C0006121", "Brain stem", "MSH:D001933"]]),
+        (["neighbours", "C0006104"], [["1", "C0006121", "Brain stem", "MSH:D001933"]]),
+        (["ancestors", "C0006121"], [["1", "C0006104", "(no name)", "MSH:D001921"]]),
+        (["ancestors", "C0006121", "C0006104"], [["1", "0", "C0006104", "(no name)", "MSH:D001921"]]),
+        (["descendants", "C0006104"], [["1", "C0006121", "Brain stem", "MSH:D001933"]]),
+    ],
+)
+def test_other_answers_have_codes_on_request(
+    program: Run, graph: Path, arguments: list[str], rows: list[list[str]]
+) -> None:
+    done = program(*arguments, "--codes", "MSH", "-g", graph)
+    assert done.code == 0
+    lines = [re.split(" {2,}", line.strip()) for line in done.out.splitlines()]
+    table = lines[next(i for i, line in enumerate(lines) if line[-1] == "codes") + 2 :]
+    assert [row for row in table if row != [""]] == rows
+    codes = json.loads(program(*arguments, "--codes", "MSH", "--json", "-g", graph).out)["codes"]
+    assert [f"{code['sab']}:{code['code']}" for code in codes] == [row[-1] for row in rows]
+    assert "codes" not in json.loads(program(*arguments, "--json", "-g", graph).out)
+    assert "parameter --codes: no such vocabulary" in program(*arguments, "--codes", "MESH", "-g", graph).err
+
+
+def test_an_unknown_vocabulary_is_told_by_the_option_that_names_it(program: Run, graph: Path, tmp_path: Path) -> None:
+    table = tmp_path / "codes.csv"
+    table.write_text("code\nD001933\n")
+    for option, *arguments in (
+        ("--sab", "codes", "--file", table), ("--identifiers", "codes", "--file", table),
+        ("--sab", "export", "--mappings", tmp_path / "out.tsv"),
+    ):  # fmt: skip
+        done = program(*arguments, option, "MESH", "-g", graph)
+        assert f"parameter {option}: no such vocabulary" in " ".join(done.err.split())
+    for refused in (["C0006121", "--tree"], ["--concepts", table, "--output", tmp_path / "out.cuihop"]):
+        assert "--codes goes with" in program("neighbours", *refused, "--codes", "MSH", "-g", graph).err

@@ -220,8 +220,8 @@ def test_semantic_types_are_those_of_the_concepts(folder: Path) -> None:
     types = {VEINS: (anatomy,), VESSELS: (anatomy,), HEAD: (anatomy, finding)}
 
     class Typed(GraphWithNames):
-        def concepts(self, cuis: Sequence[str]) -> list[Concept]:
-            found = super().concepts(cuis)
+        def concepts(self, cuis: Sequence[str], *, codes: bool = True) -> list[Concept]:
+            found = super().concepts(cuis, codes=codes)
             return [replace(concept, semantic_types=types.get(concept.cui, ())) for concept in found]
 
     rows = [(frozenset([VEINS, HEAD]), frozenset([VESSELS, HEAD])), (frozenset([HEAD]), frozenset([STEM]))]

@@ -97,6 +97,7 @@ def test_every_answer_is_that_of_the_snapshot(neo4j_server: LocalServer) -> None
             assert stored.codes([], sabs=sabs) == []
         concepts = ["C0006121", "MSH:D000007", "C0006104", "C0006121"]
         assert stored.concepts(concepts) == snapshot.concepts(concepts)
+        assert stored.concepts(concepts, codes=False) == snapshot.concepts(concepts, codes=False)
         for texts in (TEXTS, TEXTS[::-1], TEXTS[:1], [], [f"MSH:d{i:06d}" for i in range(130)]):
             assert stored.resolve(texts) == snapshot.resolve(texts)
         for text in TEXTS[:20]:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from urllib.parse import urlencode
 
 import pytest
 
 from cuihop import SnapshotGraph
-from cuihop.agents.arguments import CodesArguments
+from cuihop.agents.arguments import CodesArguments, checked_arguments
 from cuihop.agents.tools import TOOLS
+from cuihop.answer_fields import fields_of
 from cuihop.errors import CuihopError, InputError, LimitExceeded, NotAllowed
+from cuihop.graph import SourceCode
 from cuihop.remote.graph import RemoteGraph
-from cuihop_server import running_service
+from cuihop.remote.wire import message_class, value_of_message
+from cuihop_server import RunningService, running_service
 from cuihop_service.limits import Limits
 from example_graph import coded_graph, example_graph
+from guarded_service import Reply, http, stub
 
 IDENTIFIERS = [
     "C0006121", "C0006104", "C0018670", "C9000901", "C9000903", "C9999999", "MSH:D001933", "LOCAL:x", "LOCAL:old",
@@ -44,6 +50,8 @@ def test_a_concept_has_its_codes(remote: RemoteGraph, graph: SnapshotGraph) -> N
     (lookup,) = graph.codes(["C0006121"])
     assert remote.concepts(["C0006121"])[0].codes == graph.concepts(["C0006121"])[0].codes == lookup.codes != ()
     assert example_graph().concepts(["C0006121"])[0].codes == ()
+    for held in (remote, graph):
+        assert held.concepts(["C0006121"], codes=False) == [replace(*graph.concepts(["C0006121"]), codes=())]
 
 
 def test_a_vocabulary_without_codes_is_the_same_error(remote: RemoteGraph, graph: SnapshotGraph) -> None:
@@ -93,3 +101,79 @@ def test_agents_get_the_rows_of_codes(graph: SnapshotGraph) -> None:
     for shown, names in ((graph, False), (example_graph(), True)):
         with pytest.raises(CuihopError):
             TOOLS["codes"].answer(shown, arguments, names=names)
+
+
+STEM: list[dict[str, object]] = [
+    {"cui": "C0006121", "sab": "LOCAL", "code": "x", "source_concept": None, "mark": "active"},
+    {"cui": "C0006121", "sab": "MSH", "code": "D001933", "source_concept": "M0002901", "mark": "active"},
+]
+BRAIN: list[dict[str, object]] = [
+    {"cui": "C0006104", "sab": "MSH", "code": "D001921", "source_concept": "M0002815", "mark": "active"},
+    {"cui": "C0006104", "sab": "LOCAL", "code": "x", "source_concept": None, "mark": "obsolete"},
+]
+SABS = ["MSH", "LOCAL"]
+ASKED: list[tuple[str, str, dict[str, object], list[dict[str, object]]]] = [
+    ("GET /search", "Search", {"text": "brain stem"}, STEM),
+    ("GET /path", "Path", {"a": "C0006121", "b": "C0006104"}, STEM + BRAIN),
+    ("GET /paths", "Paths", {"a": "C0006104", "b": "C0006121"}, BRAIN + STEM),
+    ("GET /neighbourhood", "", {"cui": "MSH:D001933"}, BRAIN),
+    ("POST /neighbourhoods", "Neighbourhood", {"cuis": ["C9000901", "C0006104"], "hops": 1}, BRAIN + STEM),
+    ("POST /resolutions", "Resolve", {"cuis": ["MSH:D001933", "C9999999", "C0006121", "C9000901"]}, STEM),
+    ("GET /path", "Path", {"a": "C0006121", "b": "C0018670"}, []),
+]
+
+
+@pytest.mark.parametrize(("route", "rpc", "request_fields", "codes"), ASKED)
+def test_answers_have_codes_on_request_only(
+    graph: SnapshotGraph, route: str, rpc: str, request_fields: dict[str, object], codes: list[dict[str, object]]
+) -> None:
+    method, path = route.split()
+    with running_service(graph) as running:
+        plain, coded = [_over_http(running, method, path, request_fields | more) for more in ({}, {"code_sabs": SABS})]
+        assert {**plain.json, "codes": codes} == coded.json
+        if rpc:
+            kind = message_class(rpc)
+            bounded = {k: v for k, v in request_fields.items() if k in {f.name for f in kind.DESCRIPTOR.fields}}
+            with stub(running) as client:
+                answer = getattr(client, rpc)(kind(**bounded, code_sabs=SABS))
+                assert [fields_of(value_of_message(SourceCode, each)) for each in answer.codes] == codes
+                assert not getattr(client, rpc)(kind(**bounded)).codes
+
+
+@pytest.mark.parametrize(("route", "rpc", "request_fields", "codes"), ASKED[:6])
+def test_codes_of_answers_are_as_guarded_as_names(
+    graph: SnapshotGraph, route: str, rpc: str, request_fields: dict[str, object], codes: list[dict[str, object]]
+) -> None:
+    method, path = route.split()
+    with running_service(graph, names=False) as running:
+        hidden = _over_http(running, method, path, request_fields | {"code_sabs": SABS})
+        assert (hidden.status, hidden.json["reason"]) == (403, "NOT_ALLOWED")
+    with running_service(graph, limits=Limits(neighbours=len(codes) - 1)) as running:
+        reply = _over_http(running, method, path, request_fields | {"code_sabs": SABS})
+        assert (reply.status, reply.json["reason"]) == (413, "LIMIT_EXCEEDED")
+    with running_service(graph) as running:
+        unknown = _over_http(running, method, path, request_fields | {"code_sabs": ["MESH"]})
+        assert (unknown.status, unknown.json["field"]) == (400, "code_sabs")
+        assert "Did you mean MSH?" in unknown.json["detail"]
+
+
+def _over_http(running: RunningService, method: str, path: str, fields: dict[str, object]) -> Reply:
+    body = fields if method == "POST" else None
+    return http(running, f"/v1{path}" + ("" if body else f"?{urlencode(fields, doseq=True)}"), body)
+
+
+def test_agents_get_codes_of_the_concepts_in_an_answer(graph: SnapshotGraph) -> None:
+    for tool, given, codes in (
+        ("search", {"text": "brain stem"}, STEM),
+        ("path", {"a": "C0006121", "b": "C0006104"}, STEM + BRAIN),
+        ("neighbourhood", {"cui": "C0006121"}, BRAIN),
+        ("common_ancestors", {"a": "C0006121", "b": "C0006104"}, BRAIN),
+    ):
+        kind = TOOLS[tool].arguments
+        answer = TOOLS[tool].answer(graph, checked_arguments(kind, tool, {**given, "code_sabs": SABS}), names=True)
+        assert answer["codes"] == codes
+        assert "codes" not in TOOLS[tool].answer(graph, checked_arguments(kind, tool, given), names=True)
+        with pytest.raises(NotAllowed):
+            TOOLS[tool].answer(graph, checked_arguments(kind, tool, {**given, "code_sabs": SABS}), names=False)
+        with pytest.raises(InputError, match="parameter code_sabs: no such vocabulary"):
+            TOOLS[tool].answer(graph, checked_arguments(kind, tool, {**given, "code_sabs": ["MESH"]}), names=True)

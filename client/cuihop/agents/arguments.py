@@ -49,6 +49,11 @@ WithinSabs = Annotated[
     FailFast(),
     Field(max_length=MOST_SABS, description="Only edges that one of these vocabularies asserts. Empty: all."),
 ]
+CodeSabs = Annotated[
+    tuple[Annotated[str, Field(min_length=1, max_length=_LONGEST_TEXT, strict=True)], ...],
+    FailFast(),
+    Field(max_length=MOST_SABS, description="Also the codes of the concepts in these vocabularies. Empty: none."),
+]
 
 
 class Arguments(BaseModel):
@@ -84,6 +89,7 @@ class SearchArguments(Arguments):
         ),
     ]
     limit: Annotated[int, Field(ge=1, le=MOST_ROWS, strict=True, description="Maximum number of concepts.")] = 10
+    code_sabs: CodeSabs = ()
 
 
 class AnnotateArguments(Arguments):
@@ -150,6 +156,7 @@ class NeighbourhoodArguments(ConceptArguments):
     hops: Annotated[Hops, Field(description="Only within this many hops.")] = 1
     direction: DirectionField = "any"
     within_sabs: WithinSabs = ()
+    code_sabs: CodeSabs = ()
 
 
 class PairArguments(Arguments):
@@ -182,12 +189,14 @@ class PathArguments(PairArguments):
     max_hops: MaxHops = None
     which: Annotated[int, Field(ge=1, le=MOST_PATHS, description="Rank of the path among the shortest ones.")] = 1
     within_sabs: WithinSabs = ()
+    code_sabs: CodeSabs = ()
 
 
 class CommonAncestorsArguments(PairArguments):
     """Two concepts below others."""
 
     within_sabs: WithinSabs = ()
+    code_sabs: CodeSabs = ()
 
 
 class SimilarityArguments(PairArguments):

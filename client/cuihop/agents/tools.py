@@ -34,7 +34,7 @@ from cuihop.answer_fields import (
     similarity_fields,
     with_release,
 )
-from cuihop.errors import NotAllowed
+from cuihop.errors import NotAllowed, parameter_named
 from cuihop.graph import CODES_ARE_HIDDEN, ConceptGraph, Resolution
 from cuihop.identifiers import EXPECTED
 from cuihop.measures.nn_iou import concept_overlap
@@ -89,7 +89,8 @@ class AgentTool:
         if sabs := getattr(arguments, "within_sabs", ()):  # of tools that count hops
             graph = graph.within(sabs)
         answer = self.compute(graph, arguments, names)
-        fields = {"status": answer.status, **answer.fields, "names_hidden": not names}
+        fields = {"status": answer.status, **answer.fields, **_codes_of(graph, arguments, answer, names)}
+        fields["names_hidden"] = not names
         return bounded(with_release(graph.release, fields, answer.merged), answer.totals)
 
 
@@ -142,6 +143,19 @@ class _Identifiers:
         return _Answer(status, fields, self.merged)
 
 
+def _codes_of(graph: ConceptGraph, arguments: Arguments, answer: _Answer, names: bool) -> Mapping[str, Any]:
+    """The codes of the concepts that an answer shows, if they are requested."""
+    if not (sabs := getattr(arguments, "code_sabs", ())):
+        return {}
+    if not names:
+        raise NotAllowed(CODES_ARE_HIDDEN)
+    lists = [value[:MOST_ROWS] for value in answer.fields.values() if isinstance(value, list)]
+    cuis = dict.fromkeys(row["cui"] for rows in lists for row in rows if row.get("cui"))
+    with parameter_named("sabs", "code_sabs"):
+        lookups = graph.codes([*cuis], sabs=sabs)
+    return {"codes": [fields_of(code) for lookup in lookups for code in lookup.codes]}
+
+
 def _search(graph: ConceptGraph, arguments: SearchArguments, names: bool) -> _Answer:
     hits = graph.search(arguments.text, limit=arguments.limit)
     return _Answer("answered", fields_of(SearchAnswer(tuple(hits))), {})
@@ -156,9 +170,9 @@ def _concept(graph: ConceptGraph, arguments: ConceptArguments, names: bool) -> _
     identifiers = _Identifiers(graph, [arguments.cui], names)
     if faults := identifiers.faults():
         return faults
-    (record,) = graph.concepts([arguments.cui])
+    (record,) = graph.concepts([arguments.cui], codes=names)
     if not names:
-        record = replace(record, name=None, synonyms=(), definitions=(), codes=())
+        record = replace(record, name=None, synonyms=(), definitions=())
     return _Answer("answered", fields_of(record), identifiers.merged)
 
 

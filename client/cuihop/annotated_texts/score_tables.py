@@ -236,7 +236,7 @@ def type_scores(scores: MatchedConcepts, graph: ConceptGraph) -> list[TypeScore]
     """
     if isinstance(without_added_names(graph), NeighbourDictionary):
         return []
-    records = graph.concepts(list(scores.concepts[: scores.held]))
+    records = graph.concepts(list(scores.concepts[: scores.held]), codes=False)
     types: list[_Types] = [record.semantic_types or (_UNTYPED,) for record in records]
     types += [(_OUTSIDE,)] * (len(scores.concepts) - scores.held)
     true, matched = _times(scores.true, types), _times(scores.true, types, right=True)

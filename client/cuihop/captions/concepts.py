@@ -112,7 +112,7 @@ def concept_values(
 def _in_medcon(held: Sequence[str], concepts: int, graph: ConceptGraph | None) -> npt.NDArray[np.bool_]:
     """True for each concept of a type that MEDCON counts; those outside the graph have no type."""
     types = {tui for group in SEMANTIC_GROUPS if group.code in MEDCON for tui in group.types}
-    records = [] if graph is None else graph.concepts(list(held))
+    records = [] if graph is None else graph.concepts(list(held), codes=False)
     if graph is None or (records and not any(record.semantic_types for record in records)):
         raise InputError(
             "MEDCON needs semantic types", column="measures", found="none", expected="a graph loaded with MRSTY",

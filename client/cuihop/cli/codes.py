@@ -16,10 +16,10 @@ import typer
 from cuihop.adapter_rules import replaced
 from cuihop.answer_fields import fields_of
 from cuihop.cli.command_files import CSV
-from cuihop.cli.graph_option import AddressOptions, Header, note_upper_case, printed_as_json
+from cuihop.cli.graph_option import AddressOptions, Header, note_upper_case, printed_as_json, refuse_unknown_vocabulary
 from cuihop.cli.option_groups import JsonOptions, argument, file_option, option, option_group
 from cuihop.cli.output import note, print_table
-from cuihop.errors import InputError, first_few
+from cuihop.errors import InputError, first_few, parameter_named
 from cuihop.files.input_file import STANDARD_INPUT, opened_input
 from cuihop.files.records import Records
 from cuihop.files.text_lines import joined, quoted
@@ -77,7 +77,7 @@ def codes(options: _CodesOptions) -> None:
     vocabulary and code. The codes of --file have a row for each identifier and code, and one with empty fields for
     an identifier without codes.
     """
-    with options.opened() as opened:
+    with options.opened() as opened, parameter_named("sabs", "--sab"):
         if options.file is not None:
             _of_file(options, options.file, opened)
             return
@@ -153,7 +153,7 @@ def _of_file(options: _CodesOptions, file: Path, graph: ConceptGraph) -> None:
     records, column = _table(options, file)
     prefix = f"{options.codes_of}:" if options.codes_of else ""
     if prefix:
-        graph.codes([], sabs=[options.codes_of or ""])  # refuses an unknown vocabulary
+        refuse_unknown_vocabulary(graph, options.codes_of or "")
     counts: Counter[CodeStatus] = Counter()
     unanswered: list[str] = []
     total = without = lower = cuis = 0

@@ -15,6 +15,8 @@ from cuihop.cli.graph_option import (
     AddressOptions,
     NamesOptions,
     OptionalGraphOptions,
+    ShownCodesOptions,
+    code_text,
     note_merged,
     opened_graph,
     printed_as_json,
@@ -41,7 +43,7 @@ _OTHERWISE = {
 
 
 @option_group
-class _SearchOptions(JsonOptions, AddressOptions):
+class _SearchOptions(ShownCodesOptions, JsonOptions, AddressOptions):
     text: str = argument("Words of a name, or an identifier.")
     limit: int = option("Maximum number of concepts.", default=10, min=1)
 
@@ -71,11 +73,13 @@ def search(options: _SearchOptions) -> None:
     text = options.text
     with options.opened() as opened:
         hits = opened.search(text, limit=options.limit)
-        if printed_as_json(options, opened, fields_of(SearchAnswer(tuple(hits)))):
+        fields = fields_of(SearchAnswer(tuple(hits)))
+        codes = options.add_codes(opened, [hit.cui for hit in hits], fields)
+        if printed_as_json(options, opened, fields):
             return
         names = [hit.name or "(no name)" for hit in hits]
         repeated = len(set(names)) < len(names)
-        about = _about(names, opened.concepts([hit.cui for hit in hits])) if repeated else []
+        about = _about(names, opened.concepts([hit.cui for hit in hits], codes=False)) if repeated else []
     if not hits:
         note(f"no concept has a name with the words {text!r}, or with words spelt alike; try other words")
         return
@@ -84,7 +88,8 @@ def search(options: _SearchOptions) -> None:
     columns = [[hit.cui for hit in hits], names, ["" if hit.matched == hit.name else hit.matched for hit in hits]]
     if repeated:
         columns.append(about)
-    print_table(Table(("concept", "name", "matched", "about")[: len(columns)], list(zip(*columns, strict=True))))
+    titles = [*("concept", "name", "matched", "about")[: len(columns)], *(["codes"] if codes else [])]
+    print_table(Table(titles, list(zip(*columns, *codes, strict=True))))
 
 
 def _about(names: Sequence[str], concepts: Sequence[Concept]) -> list[str]:
@@ -131,9 +136,7 @@ def _show_concept(options: _ConceptOptions, cui: str, graph: ConceptGraph) -> No
             ("vocabularies", ", ".join(one.sabs) or "none given"),
         ]
         if one.codes:
-            marks = [f" ({code.mark})" if code.mark != "active" else "" for code in one.codes]
-            written = [f"{code.sab}:{code.code}{mark}" for code, mark in zip(one.codes, marks, strict=True)]
-            rows.append(("codes", "\n".join(written)))
+            rows.append(("codes", "\n".join(map(code_text, one.codes))))
         if one.definitions:
             rows.append(("definitions", "\n".join(f"{each.text} ({each.sab})" for each in one.definitions)))
         for title, hood in (("parents", parents), ("children", children)):

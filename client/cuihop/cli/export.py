@@ -11,7 +11,7 @@ from cuihop.cli.command_files import TSV, FileForm
 from cuihop.cli.graph_option import GraphOptions, SearchOptions, note_merged, read_identifiers
 from cuihop.cli.option_groups import JsonOptions, argument, option, option_group
 from cuihop.cli.output import print_json, print_lines
-from cuihop.errors import InputError
+from cuihop.errors import InputError, parameter_named
 
 _SSSOM = FileForm("SSSOM", (".tsv",))
 
@@ -48,7 +48,8 @@ def export(options: _ExportOptions) -> None:
         if options.nodes is not None and options.edges is not None:
             counts["nodes"], counts["edges"] = to_kgx(graph, options.nodes, options.edges, cuis=cuis)
         if options.mappings is not None:
-            counts["mappings"] = to_sssom(graph, options.mappings, sabs=options.sab or (), cuis=cuis)
+            with parameter_named("sabs", "--sab"):
+                counts["mappings"] = to_sssom(graph, options.mappings, sabs=options.sab or (), cuis=cuis)
         release = graph.release
     files = {kind: str(getattr(options, kind)) for kind in counts}
     if options.json:

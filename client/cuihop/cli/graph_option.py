@@ -15,8 +15,8 @@ from cuihop.cli.command_files import REJECTS, TSV, FileUse
 from cuihop.cli.option_groups import JsonOptions, option, option_group
 from cuihop.cli.output import note, print_json
 from cuihop.connection import connect
-from cuihop.errors import ConceptError, InputError, InvalidCui, first_few
-from cuihop.graph import ConceptGraph, Direction, Many
+from cuihop.errors import ConceptError, InvalidCui, first_few, parameter_named
+from cuihop.graph import ConceptGraph, Direction, Many, SourceCode
 from cuihop.graph_wrapper import GraphOfCodes, GraphWithNames
 from cuihop.identifiers import as_read, codes_among, codes_of, written_as_code
 
@@ -76,6 +76,26 @@ class _CodeOptions:
             raise typer.BadParameter(f"--identifiers takes a vocabulary, such as SNOMEDCT_US, not {self.identifiers!r}")
         codes_of.set(self.identifiers)
         note(f"identifiers are read as codes of {self.identifiers}")
+
+
+@option_group
+class ShownCodesOptions:
+    """Codes of the concepts in an answer."""
+
+    codes: list[str] | None = option(
+        "Show the codes of each concept in this vocabulary. May be repeated.", metavar="SAB"
+    )
+
+    def add_codes(self, graph: ConceptGraph, cuis: Sequence[str], fields: dict[str, Any]) -> list[list[str]]:
+        """Add the codes of concepts to the fields of an answer; a column of a table with them, or none."""
+        if not self.codes:
+            return []
+        from cuihop.answer_fields import fields_of
+
+        with parameter_named("sabs", "--codes"):
+            lookups = graph.codes(cuis, sabs=self.codes)
+        fields["codes"] = [fields_of(code) for lookup in lookups for code in lookup.codes]
+        return [["\n".join(map(code_text, lookup.codes)) for lookup in lookups]]
 
 
 @option_group
@@ -218,7 +238,7 @@ def opened_graph(
     opened = connect(address)
     try:
         if (sab := codes_of.get()) is not None:
-            _refuse_unknown_vocabulary(opened, sab)
+            refuse_unknown_vocabulary(opened, sab)
         if within_sabs:
             opened = opened.within(within_sabs)
     except BaseException:
@@ -235,16 +255,18 @@ def opened_graph(
     return opened if added is None else GraphWithNames(opened, added)
 
 
-def _refuse_unknown_vocabulary(graph: ConceptGraph, sab: str) -> None:
+def refuse_unknown_vocabulary(graph: ConceptGraph, sab: str) -> None:
+    """Refuse a vocabulary of ``--identifiers`` that gives no codes to the release."""
     from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
     if not isinstance(graph, NeighbourDictionary):  # which holds the codes that it was made for, and no others
-        try:
+        with parameter_named("sabs", "--identifiers"):
             graph.codes([], sabs=[sab])
-        except InputError as error:
-            raise InputError(
-                error.problem, column="--identifiers", found=error.found, expected=error.expected, advice=error.advice
-            ) from None
+
+
+def code_text(code: SourceCode) -> str:
+    """A code, with its mark unless it is active."""
+    return f"{code.sab}:{code.code}" + ("" if code.mark == "active" else f" ({code.mark})")
 
 
 @contextmanager

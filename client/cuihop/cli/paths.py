@@ -17,6 +17,7 @@ from cuihop.cli.graph_option import (
     GraphOptions,
     PairsOptions,
     SearchOptions,
+    ShownCodesOptions,
     printed_as_json,
     read_identifiers,
 )
@@ -55,7 +56,7 @@ class _PathOptions(_TreeOptions, SearchOptions, _PairOptions):
 
 
 @option_group
-class _ListOptions(JsonOptions, _TreeOptions, GraphOptions):
+class _ListOptions(ShownCodesOptions, JsonOptions, _TreeOptions, GraphOptions):
     limit: int = option("Maximum number of concepts; the total is always printed.", default=100, min=0)
 
 
@@ -165,6 +166,8 @@ def neighbours(options: _NeighbourOptions) -> None:
         raise typer.BadParameter("give one concept, or --concepts FILE with --output FILE")
     if options.cui is not None:
         _show_neighbourhood(options.cui, options, options.hops, options.direction)
+    elif options.codes:
+        raise typer.BadParameter("--codes goes with one concept")
     elif options.concepts and options.output is not None:
         _write_dictionary(options, options.concepts, options.output)
 
@@ -186,6 +189,8 @@ def _show_neighbourhood(cui: str, options: _ListOptions, hops: int | None, direc
     from cuihop.answer_fields import fields_of
     from cuihop.operations.answers import NeighbourhoodAnswer
 
+    if options.tree and options.codes:
+        raise typer.BadParameter("--codes goes without --tree")
     with options.opened() as opened:
         (cui,) = read_identifiers(opened, [cui])
         hood: Neighbourhood = opened.neighbours([cui], hops=hops, direction=direction, limit=options.limit)[0]
@@ -193,6 +198,7 @@ def _show_neighbourhood(cui: str, options: _ListOptions, hops: int | None, direc
         fields = fields_of(NeighbourhoodAnswer.of_first([hood]))
         for row, name in zip(fields["neighbours"], names, strict=True):
             row["name"] = name
+        codes = options.add_codes(opened, hood.cuis, fields)
         if printed_as_json(options, opened, fields, hood.merged):
             return
         tree = _neighbourhood_tree(opened, hood, names) if options.tree else None
@@ -202,8 +208,9 @@ def _show_neighbourhood(cui: str, options: _ListOptions, hops: int | None, direc
     if tree is not None:
         console().print(tree)
     elif hood.neighbours:
-        rows = [(str(each.hops), each.cui, name or "(no name)") for each, name in zip(hood, names, strict=True)]
-        print_table(Table(("hops", "concept", "name"), rows))
+        columns = [[str(each.hops) for each in hood], hood.cuis, [name or "(no name)" for name in names], *codes]
+        titles = ("hops", "concept", "name", "codes")[: len(columns)]
+        print_table(Table(titles, list(zip(*columns, strict=True))))
     _note_limit(len(hood), hood.total)
 
 
@@ -226,12 +233,17 @@ def _show_common_ancestors(cuis: Sequence[str], options: _ListOptions) -> None:
                 {"cui": cui, "name": name, "hops": hops[cui]} for cui, name in zip(ranked[:limit], names, strict=True)
             ],
         }  # fmt: skip
+        codes = options.add_codes(opened, ranked[:limit], fields)
         if printed_as_json(options, opened, fields, merged):
             return
     console().print(f"{counted(len(ranked), 'concept')} above all of {', '.join(cuis)}")
     if ranked:
-        rows = [(*map(str, hops[cui]), cui, name or "(no name)") for cui, name in zip(ranked, names, strict=False)]
-        print_table(Table((*(f"hops from {cui}" for cui in cuis), "concept", "name"), rows))
+        rows = [
+            (*map(str, hops[cui]), cui, name or "(no name)", *text)
+            for cui, name, *text in zip(ranked[:limit], names, *codes, strict=True)
+        ]
+        titles = (*(f"hops from {cui}" for cui in cuis), "concept", "name", *(["codes"] if codes else []))
+        print_table(Table(titles, rows))
     _note_limit(len(names), len(ranked))
 
 

@@ -457,7 +457,7 @@ class Neo4jGraph(ConceptGraph):
         names = dict(self._rows_of(cypher.NAMES, dict.fromkeys(used), _CONCEPTS_A_TRANSACTION))
         return [names[cui] for cui in used]
 
-    def _concepts(self, cuis: Sequence[str]) -> list[Concept]:
+    def _concepts(self, cuis: Sequence[str], codes: bool) -> list[Concept]:
         used, _ = self._usable(cuis)
         records: dict[str, Concept] = {}
         rows = self._rows_of(cypher.CONCEPTS[self._restricted], dict.fromkeys(used), _CONCEPTS_A_TRANSACTION)
@@ -466,9 +466,9 @@ class Neo4jGraph(ConceptGraph):
             records[cui] = Concept(
                 cui, name, tuple(synonyms), pairs, parents, children, definitions, tuple(sorted(sabs))
             )
-        if self._stored_codes is not None:
-            codes = self._codes([*records], ())
-            records |= {each.requested: replace(records[each.requested], codes=each.codes) for each in codes}
+        if codes and self._stored_codes is not None:
+            lookups = self._codes([*records], ())
+            records |= {each.requested: replace(records[each.requested], codes=each.codes) for each in lookups}
         return [records[cui] for cui in used]
 
     def _codes(self, identifiers: Sequence[str], sabs: Sequence[str]) -> list[CodeLookup]:

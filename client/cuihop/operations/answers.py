@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -461,6 +461,15 @@ class ServiceLimits:
     set_concepts: int = 0
     hits: int = 0
     mentions: int = 0
+
+
+def concepts_among(rows: Iterable[Any] | None) -> Iterator[str]:
+    """The concepts of the rows of an answer; of a neighbourhood its neighbours."""
+    for row in rows or ():
+        if isinstance(row, NeighbourhoodRow):
+            yield from concepts_among(row.neighbours)
+        elif row.cui is not None:
+            yield row.cui
 
 
 def extended(kind: type[A], value: Any, **others: Any) -> A:

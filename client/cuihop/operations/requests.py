@@ -56,6 +56,15 @@ Sabs: TypeAlias = Annotated[
         most=MOST_SABS,
     ),
 ]
+CodeSabs: TypeAlias = Annotated[
+    tuple[str, ...],
+    About(
+        "Source vocabularies (SAB) whose codes the answer lists, for its concepts in their order, best first. "
+        "They need the scope names, and are bounded as in POST /codes. None: no codes.",
+        (["ICD10CM"],),
+        most=MOST_SABS,
+    ),
+]
 GraphContent: TypeAlias = Annotated[
     IntrinsicContent,
     About("Information content, computed from the graph. That of a corpus is in POST /pair-similarities."),
@@ -108,6 +117,7 @@ class PathRequest:
         int, About("Rank among all shortest paths in the order of identifiers.", least=1, most=MOST_PATHS)
     ] = 1
     within_sabs: Sabs = ()
+    code_sabs: CodeSabs = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +133,7 @@ class PathsRequest:
         About("At most this many concepts; the first path is always there. null: more than allowed is an error."),
     ] = None
     within_sabs: Sabs = ()
+    code_sabs: CodeSabs = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +145,7 @@ class NeighbourhoodRequest:
     direction: DirectionOfHops = "any"
     limit: Annotated[Bound | None, About("At most this many.")] = None
     within_sabs: Sabs = ()
+    code_sabs: CodeSabs = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +159,7 @@ class NeighbourhoodsRequest:
         Bound | None, About("At most this many of each centre, and their number. null: more than allowed is an error.")
     ] = None
     within_sabs: Sabs = ()
+    code_sabs: CodeSabs = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +284,7 @@ class SearchRequest:
 
     text: Annotated[str, About("Words of a name, or beginnings of them; or an identifier.")]
     limit: Annotated[Bound, About("At most this many hits.")] = 10
+    code_sabs: CodeSabs = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,3 +334,4 @@ class ResolutionsRequest:
     """Texts that may be identifiers."""
 
     cuis: Cuis
+    code_sabs: CodeSabs = ()

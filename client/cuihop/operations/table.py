@@ -32,6 +32,7 @@ class Operation(Generic[Q, A]):
         recorded_as: its name in the audit and in metrics; empty for `name`.
         size: fields of the request whose items count; none for one item.
         rows: field of the answer with one row for each of these items.
+        coded: field of the answer with a row for each concept, whose codes may be requested by ``code_sabs``.
         scope: that the caller needs.
         quick: true if its answer may take less time than to hand it to a thread.
     """
@@ -47,6 +48,7 @@ class Operation(Generic[Q, A]):
     recorded_as: str = ""
     size: tuple[str, ...] = ()
     rows: str | None = None
+    coded: str | None = None
     scope: Literal["read", "names"] = "read"
     quick: bool = False
 
@@ -62,8 +64,9 @@ class Operation(Generic[Q, A]):
 
     @cached_property
     def arguments(self) -> Sequence[str]:
-        """Fields of the request, but for the restriction of the graph."""
-        return [f.name for f in fields(self.request) if f.name != "within_sabs"]  # type: ignore[arg-type]
+        """Fields of the request, but for the restriction of the graph and the codes of the answer."""
+        others = ("within_sabs", "code_sabs")
+        return [f.name for f in fields(self.request) if f.name not in others]  # type: ignore[arg-type]
 
     @property
     def recorded(self) -> str:
@@ -89,21 +92,23 @@ DISTANCES = Operation(
 PATH = Operation(
     "path", "GET /path", "distances",
     "One shortest path, and the number of them: of several, the first in the order of identifiers by default.",
-    requests.PathRequest, answers.PathAnswer, answers.PathAnswer.of, rpc="Path",
+    requests.PathRequest, answers.PathAnswer, answers.PathAnswer.of, rpc="Path", coded="path",
 )  # fmt: skip
 PATHS = Operation(
     "paths", "GET /paths", "distances",
     "All shortest paths between two concepts as one graph, with the vocabularies that assert each edge.",
-    requests.PathsRequest, answers.PathsAnswer, answers.PathsAnswer.of, rpc="Paths",
+    requests.PathsRequest, answers.PathsAnswer, answers.PathsAnswer.of, rpc="Paths", coded="concepts",
 )  # fmt: skip
 NEIGHBOURHOOD = Operation(
     "neighbourhood", "GET /neighbourhood", "distances", "The concepts within some hops of one, nearest first.",
     requests.NeighbourhoodRequest, answers.NeighbourhoodAnswer, answers.NeighbourhoodAnswer.of_first,
+    coded="neighbours",
 )  # fmt: skip
 NEIGHBOURHOODS = Operation(
     "neighbourhoods", "POST /neighbourhoods", "distances", "The concepts around each of many.",
     requests.NeighbourhoodsRequest, answers.NeighbourhoodsAnswer, answers.NeighbourhoodsAnswer.of,
     rpc="Neighbourhood", recorded_as="neighbourhood", size=("cuis",), rows="neighbourhoods",
+    coded="neighbourhoods",
 )  # fmt: skip
 PACK = Operation(
     "pack", "POST /pack", "distances",
@@ -156,7 +161,8 @@ HIERARCHY = Operation(
 )  # fmt: skip
 SEARCH = Operation(
     "search", "GET /search", "concepts", "Concepts by name, synonym or identifier, best first.",
-    requests.SearchRequest, answers.SearchAnswer, _listed(answers.SearchAnswer), rpc="Search", scope="names",
+    requests.SearchRequest, answers.SearchAnswer, _listed(answers.SearchAnswer), rpc="Search", coded="hits",
+    scope="names",
 )  # fmt: skip
 ANNOTATE = Operation(
     "annotate", "POST /annotate", "concepts",
@@ -183,7 +189,7 @@ RESOLUTIONS = Operation(
     "resolutions", "POST /resolutions", "concepts",
     "Resolution of each identifier. Never fails because of one.",
     requests.ResolutionsRequest, answers.ResolutionsAnswer, _listed(answers.ResolutionsAnswer),
-    rpc="Resolve", recorded_as="resolve", size=("cuis",), rows="resolutions",
+    rpc="Resolve", recorded_as="resolve", size=("cuis",), rows="resolutions", coded="resolutions",
 )  # fmt: skip
 RELEASE = Operation(
     "release", "GET /release", "release",

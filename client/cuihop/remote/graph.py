@@ -393,8 +393,9 @@ class RemoteGraph(ConceptGraph):
             return self._unrestricted.names(cuis)
         return [concept.name for concept in self._records(cuis, names_only=True)]
 
-    def _concepts(self, cuis: Sequence[str]) -> list[Concept]:
-        return self._records(cuis, names_only=False)
+    def _concepts(self, cuis: Sequence[str], codes: bool) -> list[Concept]:
+        records = self._records(cuis, names_only=False)
+        return records if codes else [dataclasses.replace(record, codes=()) for record in records]
 
     def _records(self, cuis: Sequence[str], *, names_only: bool) -> list[Concept]:
         service = self._service

@@ -467,9 +467,9 @@ class SnapshotGraph(ConceptGraph):
         return [self._records.name(position) for position in self._positions(cuis)[0].tolist()]
 
     @_steady
-    def _concepts(self, cuis: Sequence[str]) -> list[Concept]:
+    def _concepts(self, cuis: Sequence[str], codes: bool) -> list[Concept]:
         concepts = [self._records.concept(position) for position in self._positions(cuis)[0].tolist()]
-        if SOURCE_CODES[0] not in self._sections:
+        if not codes or SOURCE_CODES[0] not in self._sections:
             return concepts
         lookups = self._codes([concept.cui for concept in concepts], ())
         return [replace(concept, codes=of.codes) for concept, of in zip(concepts, lookups, strict=True)]

@@ -291,7 +291,7 @@ class NeighbourDictionary(ConceptGraph):
     def _neighbours(self, *_: object) -> NoReturn:
         self.refuse("whole neighbourhoods")
 
-    def _concepts(self, _: object) -> NoReturn:
+    def _concepts(self, *_: object) -> NoReturn:
         self.refuse("records of concepts")
 
     def _codes(self, *_: object) -> NoReturn:

@@ -999,6 +999,7 @@ class PathRequest(_message.Message):
     B_FIELD_NUMBER: _builtins.int
     BOUNDS_FIELD_NUMBER: _builtins.int
     WHICH_FIELD_NUMBER: _builtins.int
+    CODE_SABS_FIELD_NUMBER: _builtins.int
     a: _builtins.str
     """The concept that the path starts from."""
     b: _builtins.str
@@ -1011,6 +1012,10 @@ class PathRequest(_message.Message):
     def bounds(self) -> Global___SearchBounds:
         """Direction and bound."""
 
+    @_builtins.property
+    def code_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Source vocabularies whose codes the answer has for its concepts; they need the scope names. None: no codes."""
+
     def __init__(
         self,
         *,
@@ -1018,10 +1023,11 @@ class PathRequest(_message.Message):
         b: _builtins.str = ...,
         bounds: Global___SearchBounds | None = ...,
         which: _builtins.int | None = ...,
+        code_sabs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_which", b"_which", "bounds", b"bounds", "which", b"which"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_which", b"_which", "a", b"a", "b", b"b", "bounds", b"bounds", "which", b"which"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_which", b"_which", "a", b"a", "b", b"b", "bounds", b"bounds", "code_sabs", b"code_sabs", "which", b"which"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__which: _TypeAlias = _typing.Literal["which"]  # noqa: Y015
     _WhichOneofArgType__which: _TypeAlias = _typing.Literal["_which", b"_which"]  # noqa: Y015
@@ -1138,6 +1144,7 @@ class PathResponse(_message.Message):
     PATH_FIELD_NUMBER: _builtins.int
     MERGED_FIELD_NUMBER: _builtins.int
     PROVENANCE_FIELD_NUMBER: _builtins.int
+    CODES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def path(self) -> Global___WitnessPath:
         """Unset: no path within the bound."""
@@ -1150,16 +1157,21 @@ class PathResponse(_message.Message):
     def provenance(self) -> Global___Provenance:
         """Source of the answer."""
 
+    @_builtins.property
+    def codes(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourceCode]:
+        """Codes of its concepts in the vocabularies of code_sabs, in the order of the concepts, best first."""
+
     def __init__(
         self,
         *,
         path: Global___WitnessPath | None = ...,
         merged: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         provenance: Global___Provenance | None = ...,
+        codes: _abc.Iterable[Global___SourceCode] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["path", b"path", "provenance", b"provenance"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["merged", b"merged", "path", b"path", "provenance", b"provenance"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["codes", b"codes", "merged", b"merged", "path", b"path", "provenance", b"provenance"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1175,6 +1187,7 @@ class PathsRequest(_message.Message):
     B_FIELD_NUMBER: _builtins.int
     BOUNDS_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    CODE_SABS_FIELD_NUMBER: _builtins.int
     a: _builtins.str
     """The concept that the paths start from."""
     b: _builtins.str
@@ -1187,6 +1200,10 @@ class PathsRequest(_message.Message):
     def bounds(self) -> Global___SearchBounds:
         """Direction and bound."""
 
+    @_builtins.property
+    def code_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Source vocabularies whose codes the answer has for its concepts; they need the scope names. None: no codes."""
+
     def __init__(
         self,
         *,
@@ -1194,10 +1211,11 @@ class PathsRequest(_message.Message):
         b: _builtins.str = ...,
         bounds: Global___SearchBounds | None = ...,
         limit: _builtins.int | None = ...,
+        code_sabs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "bounds", b"bounds", "limit", b"limit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "a", b"a", "b", b"b", "bounds", b"bounds", "limit", b"limit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "a", b"a", "b", b"b", "bounds", b"bounds", "code_sabs", b"code_sabs", "limit", b"limit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__limit: _TypeAlias = _typing.Literal["limit"]  # noqa: Y015
     _WhichOneofArgType__limit: _TypeAlias = _typing.Literal["_limit", b"_limit"]  # noqa: Y015
@@ -1296,6 +1314,7 @@ class PathsResponse(_message.Message):
     TRUNCATED_FIELD_NUMBER: _builtins.int
     MERGED_FIELD_NUMBER: _builtins.int
     PROVENANCE_FIELD_NUMBER: _builtins.int
+    CODES_FIELD_NUMBER: _builtins.int
     hops: _builtins.int
     """Hops of each path. Unset: no path within the bound."""
     total: _builtins.int
@@ -1318,6 +1337,10 @@ class PathsResponse(_message.Message):
     def provenance(self) -> Global___Provenance:
         """Source of the answer."""
 
+    @_builtins.property
+    def codes(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourceCode]:
+        """Codes of its concepts in the vocabularies of code_sabs, in the order of the concepts, best first."""
+
     def __init__(
         self,
         *,
@@ -1328,10 +1351,11 @@ class PathsResponse(_message.Message):
         truncated: _builtins.bool = ...,
         merged: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         provenance: Global___Provenance | None = ...,
+        codes: _abc.Iterable[Global___SourceCode] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_hops", b"_hops", "hops", b"hops", "provenance", b"provenance"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_hops", b"_hops", "concepts", b"concepts", "edges", b"edges", "hops", b"hops", "merged", b"merged", "provenance", b"provenance", "total", b"total", "truncated", b"truncated"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_hops", b"_hops", "codes", b"codes", "concepts", b"concepts", "edges", b"edges", "hops", b"hops", "merged", b"merged", "provenance", b"provenance", "total", b"total", "truncated", b"truncated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__hops: _TypeAlias = _typing.Literal["hops"]  # noqa: Y015
     _WhichOneofArgType__hops: _TypeAlias = _typing.Literal["_hops", b"_hops"]  # noqa: Y015
@@ -1350,6 +1374,7 @@ class NeighbourhoodRequest(_message.Message):
     DIRECTION_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
     WITHIN_SABS_FIELD_NUMBER: _builtins.int
+    CODE_SABS_FIELD_NUMBER: _builtins.int
     hops: _builtins.int
     """The most hops from the centre. Unset: no bound."""
     direction: Global___Direction.ValueType
@@ -1364,6 +1389,10 @@ class NeighbourhoodRequest(_message.Message):
     def within_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """As in SearchBounds."""
 
+    @_builtins.property
+    def code_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Source vocabularies whose codes the answer has for its concepts; they need the scope names. None: no codes."""
+
     def __init__(
         self,
         *,
@@ -1372,10 +1401,11 @@ class NeighbourhoodRequest(_message.Message):
         direction: Global___Direction.ValueType = ...,
         limit: _builtins.int | None = ...,
         within_sabs: _abc.Iterable[_builtins.str] | None = ...,
+        code_sabs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_hops", b"_hops", "_limit", b"_limit", "hops", b"hops", "limit", b"limit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_hops", b"_hops", "_limit", b"_limit", "cuis", b"cuis", "direction", b"direction", "hops", b"hops", "limit", b"limit", "within_sabs", b"within_sabs"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_hops", b"_hops", "_limit", b"_limit", "code_sabs", b"code_sabs", "cuis", b"cuis", "direction", b"direction", "hops", b"hops", "limit", b"limit", "within_sabs", b"within_sabs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__hops: _TypeAlias = _typing.Literal["hops"]  # noqa: Y015
     _WhichOneofArgType__hops: _TypeAlias = _typing.Literal["_hops", b"_hops"]  # noqa: Y015
@@ -1455,6 +1485,7 @@ class NeighbourhoodResponse(_message.Message):
     NEIGHBOURHOODS_FIELD_NUMBER: _builtins.int
     MERGED_FIELD_NUMBER: _builtins.int
     PROVENANCE_FIELD_NUMBER: _builtins.int
+    CODES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def neighbourhoods(self) -> _containers.RepeatedCompositeFieldContainer[Global___ConceptNeighbourhood]:
         """One for each centre, in the order of the request."""
@@ -1467,16 +1498,21 @@ class NeighbourhoodResponse(_message.Message):
     def provenance(self) -> Global___Provenance:
         """Source of the answer."""
 
+    @_builtins.property
+    def codes(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourceCode]:
+        """Codes of its concepts in the vocabularies of code_sabs, in the order of the concepts, best first."""
+
     def __init__(
         self,
         *,
         neighbourhoods: _abc.Iterable[Global___ConceptNeighbourhood] | None = ...,
         merged: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         provenance: Global___Provenance | None = ...,
+        codes: _abc.Iterable[Global___SourceCode] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["provenance", b"provenance"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["merged", b"merged", "neighbourhoods", b"neighbourhoods", "provenance", b"provenance"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["codes", b"codes", "merged", b"merged", "neighbourhoods", b"neighbourhoods", "provenance", b"provenance"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2600,19 +2636,25 @@ class SearchRequest(_message.Message):
 
     TEXT_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    CODE_SABS_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     """Words of a name or beginnings of them, in any order and spelling. Or an identifier."""
     limit: _builtins.int
     """The most hits. Unset: 10."""
+    @_builtins.property
+    def code_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Source vocabularies whose codes the answer has for its concepts; they need the scope names. None: no codes."""
+
     def __init__(
         self,
         *,
         text: _builtins.str = ...,
         limit: _builtins.int | None = ...,
+        code_sabs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "limit", b"limit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "limit", b"limit", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "code_sabs", b"code_sabs", "limit", b"limit", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__limit: _TypeAlias = _typing.Literal["limit"]  # noqa: Y015
     _WhichOneofArgType__limit: _TypeAlias = _typing.Literal["_limit", b"_limit"]  # noqa: Y015
@@ -2664,6 +2706,7 @@ class SearchResponse(_message.Message):
 
     HITS_FIELD_NUMBER: _builtins.int
     PROVENANCE_FIELD_NUMBER: _builtins.int
+    CODES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def hits(self) -> _containers.RepeatedCompositeFieldContainer[Global___SearchHit]:
         """The hits, best first."""
@@ -2672,15 +2715,20 @@ class SearchResponse(_message.Message):
     def provenance(self) -> Global___Provenance:
         """Source of the answer."""
 
+    @_builtins.property
+    def codes(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourceCode]:
+        """Codes of its concepts in the vocabularies of code_sabs, in the order of the concepts, best first."""
+
     def __init__(
         self,
         *,
         hits: _abc.Iterable[Global___SearchHit] | None = ...,
         provenance: Global___Provenance | None = ...,
+        codes: _abc.Iterable[Global___SourceCode] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["provenance", b"provenance"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hits", b"hits", "provenance", b"provenance"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["codes", b"codes", "hits", b"hits", "provenance", b"provenance"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -3295,18 +3343,24 @@ class ResolveRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     CUIS_FIELD_NUMBER: _builtins.int
+    CODE_SABS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def cuis(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Any texts."""
+
+    @_builtins.property
+    def code_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Source vocabularies whose codes the answer has for its concepts; they need the scope names. None: no codes."""
 
     def __init__(
         self,
         *,
         cuis: _abc.Iterable[_builtins.str] | None = ...,
+        code_sabs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cuis", b"cuis"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code_sabs", b"code_sabs", "cuis", b"cuis"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -3358,6 +3412,7 @@ class ResolveResponse(_message.Message):
 
     RESOLUTIONS_FIELD_NUMBER: _builtins.int
     PROVENANCE_FIELD_NUMBER: _builtins.int
+    CODES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def resolutions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Resolution]:
         """One for each text, in the order of the request."""
@@ -3366,15 +3421,20 @@ class ResolveResponse(_message.Message):
     def provenance(self) -> Global___Provenance:
         """Source of the answer."""
 
+    @_builtins.property
+    def codes(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourceCode]:
+        """Codes of its concepts in the vocabularies of code_sabs, in the order of the concepts, best first."""
+
     def __init__(
         self,
         *,
         resolutions: _abc.Iterable[Global___Resolution] | None = ...,
         provenance: Global___Provenance | None = ...,
+        codes: _abc.Iterable[Global___SourceCode] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["provenance", b"provenance"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["provenance", b"provenance", "resolutions", b"resolutions"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["codes", b"codes", "provenance", b"provenance", "resolutions", b"resolutions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -67,8 +67,12 @@ def provenance(answer: Answer[Any]) -> pb.Provenance:
 
 def answer_message(kind: type[M], answer: Answer[Any]) -> M:
     """The message of an answer."""
-    merged = {"merged": answer.merged or None} if "merged" in kind.DESCRIPTOR.fields_by_name else {}
-    return message_of(kind, answer.value, provenance=provenance(answer), **merged)
+    others: dict[str, Any] = {}
+    if "merged" in kind.DESCRIPTOR.fields_by_name:
+        others["merged"] = answer.merged or None
+    if answer.codes:
+        others["codes"] = [message_of(pb.SourceCode, code) for code in answer.codes]
+    return message_of(kind, answer.value, provenance=provenance(answer), **others)
 
 
 def pack_messages(answer: Answer[PackAnswer]) -> Iterator[pb.GetDistancePackResponse]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import cuihop
 from cuihop.adapter_rules import of_code
-from cuihop.errors import AccessError, InputError, first_few
+from cuihop.errors import AccessError, InputError, LimitExceeded, first_few
 from cuihop.files.text_lines import quoted
-from cuihop.graph import Concept, Direction
+from cuihop.graph import CodeLookup, Concept, Direction
 from cuihop.identifiers import in_upper_case
 from cuihop.vocabularies import Vocabulary, by_system, vocabularies
 from cuihop_service.core import ConceptService
@@ -70,6 +71,27 @@ class CodeSystems:
         self._graph = graph
         self._hierarchies = {"": graph}
         self._served: dict[str, bool] = {}
+        self._lookups: Mapping[str, CodeLookup] = {}
+        self._records: Mapping[str, Concept] = {}
+
+    def read_ahead(self, requests: Iterable[Mapping[str, Any]]) -> None:
+        """Read the codes of many requests, and their concepts, at once. What is refused, each meets by itself."""
+        compared: list[str] = []  # by their concepts alone
+        described: list[str] = []
+        for values in requests:
+            system = values.get("system", values.get("url"))
+            codings = [Coding(system, values[name]) for name in ("code", "codeA", "codeB") if name in values]
+            codings += [values[name] for name in ("coding", "codingA", "codingB") if name in values]
+            for coding in (*codings, *values.get("codeableConcept", ())):
+                vocabulary = by_system(coding.system or "")
+                if vocabulary is not None and vocabulary.sab and coding.code:
+                    own = compared if "codeA" in values or "codingA" in values else described
+                    own.append(f"{vocabulary.sab}:{coding.code}")
+        with suppress(AccessError, InputError, LimitExceeded):
+            lookups = self._graph.codes([*dict.fromkeys((*described, *compared))])
+            self._lookups = {each.requested: each for each in lookups}
+            cuis = dict.fromkeys(code.cui for text in described for code in self._lookups[text].codes)
+            self._records = {each.cui: each for each in self._graph.concepts([*cuis], codes=False)}
 
     def metadata(self, values: Mapping[str, Any]) -> Resource:
         """The CapabilityStatement of the service, or its TerminologyCapabilities."""
@@ -115,7 +137,7 @@ class CodeSystems:
         selected = set(requested or _USUAL)
         if "*" in selected:
             selected.update(_USUAL, _AROUND if self._has_hierarchy(code.vocabulary) else ())
-        records = self._graph.concepts(code.cuis)
+        records = self._concepts(code.cuis)
         display = records[0].name or code.code
         answer = [
             parameter("name", valueString=_name(code.vocabulary)),
@@ -194,7 +216,7 @@ class CodeSystems:
                     raise
                 messages.append(str(error))
                 continue
-            records = self._graph.concepts(code.cuis)
+            records = self._concepts(code.cuis)
             display = records[0].name or code.code
             names = {_folded(name) for record in records for name in _names(record)} or {_folded(display)}
             if coding.display is None or _folded(coding.display) in names:
@@ -255,7 +277,8 @@ class CodeSystems:
         if code is None:
             raise Issue("required, but missing", "required", column=column)
         if vocabulary.sab:
-            lookup = self._graph.codes([f"{vocabulary.sab}:{code}"])[0]
+            written = f"{vocabulary.sab}:{code}"
+            lookup = self._lookups.get(written) or self._graph.codes([written])[0]
             cuis = [each.cui for each in lookup.codes if (each.sab, each.code) == (vocabulary.sab, code)]
             if cuis:
                 return _Code(vocabulary, code, tuple(dict.fromkeys(cuis)), lookup.status != "suppressed")
@@ -276,6 +299,11 @@ class CodeSystems:
             f"{vocabulary.fhir_systems[0]} has no such code in release {self._graph.release.name}", "not-found", 404,
             column=column, found=quoted(code), advice=hint,
         )  # fmt: skip
+
+    def _concepts(self, cuis: Sequence[str]) -> Sequence[Concept]:
+        if self._records.keys() >= {*cuis}:
+            return [self._records[cui] for cui in cuis]
+        return self._graph.concepts(cuis, codes=False)
 
     def _hierarchy(self, vocabulary: Vocabulary) -> RequestGraph:
         """The graph of the edges that the vocabulary itself asserts; for the UMLS, of all edges."""

@@ -67,11 +67,15 @@ class _Operation:
     methods: tuple[str, ...] = ("GET", "POST")
 
     def resource(self, systems: CodeSystems, items: _Items, sent: Any = None) -> Resource:
-        """The answer to a query string, or to a resource; a query string beside that holds nothing."""
+        """The answer to a query string, or to a resource."""
+        return self.answer(systems, self.values(items, sent))
+
+    def values(self, items: _Items, sent: Any = None) -> Mapping[str, Any]:
+        """The parameters of a query string, or of a resource; a query string beside that holds nothing."""
         if sent is None:
-            return self.answer(systems, values_of_query(items, self.kinds))
+            return values_of_query(items, self.kinds)
         values_of_query(items, {})
-        return self.answer(systems, values_of_resource(sent, self.kinds))
+        return values_of_resource(sent, self.kinds)
 
 
 _OPERATIONS: Mapping[str, _Operation] = {
@@ -106,6 +110,7 @@ def _batch(systems: CodeSystems, items: _Items, sent: Any = None) -> Resource:
         raise Issue("not done here", "not-supported", column="Bundle.type", found=kind, expected="batch")
     entries = checked_list(bundle.get("entry", []), "entry")
     systems.core.limits.check("concepts", len(entries))
+    systems.read_ahead(map(_readable, entries))
     answers = [_entry(systems, each) for each in entries]
     return {"resourceType": "Bundle", "type": "batch-response", **({"entry": answers} if answers else {})}
 
@@ -114,24 +119,38 @@ def _entry(systems: CodeSystems, entry: Any) -> Resource:
     """The answer to an entry of a batch. An error that would meet the other entries too ends the batch."""
     systems.context.check()
     try:
-        fields = checked_fields(entry, "entry", ("fullUrl", "link", "request", "resource"))
-        request = checked_fields(fields.get("request"), "entry.request", ("method", "url"))
-        method, url = request.get("method"), request.get("url")
-        path, _, query = url.partition("?") if isinstance(url, str) else ("", "", "")
-        operation = _OPERATIONS.get(unquote(path).removeprefix("/"))
-        if operation is None or method not in operation.methods:
-            raise Issue(
-                "no such operation", "not-supported", 404, column="entry.request",
-                found=quoted(f"{method} {path}"), expected="GET or POST of " + ", ".join([*_OPERATIONS][1:]),
-            )  # fmt: skip
-        sent = (fields.get("resource") or {}) if method == "POST" else None
-        answer = operation.resource(systems, parse_qsl(query, keep_blank_values=True), sent)
+        operation, values = _request_of(entry)
+        answer = operation.answer(systems, values)
     except Issue as error:
         return _refused(error.http, outcome(error.issue, str(error), systems.request_id))
     except (AccessError, ConceptError, InputError, LimitExceeded) as error:
         document = problem(error, systems.request_id)
         return _refused(document["status"], outcome_of_problem(document))
     return {"resource": answer, "response": {"status": _status(200)}}
+
+
+def _request_of(entry: Any) -> tuple[_Operation, Mapping[str, Any]]:
+    """The operation of an entry, and its parameters."""
+    fields = checked_fields(entry, "entry", ("fullUrl", "link", "request", "resource"))
+    request = checked_fields(fields.get("request"), "entry.request", ("method", "url"))
+    method, url = request.get("method"), request.get("url")
+    path, _, query = url.partition("?") if isinstance(url, str) else ("", "", "")
+    operation = _OPERATIONS.get(unquote(path).removeprefix("/"))
+    if operation is None or method not in operation.methods:
+        raise Issue(
+            "no such operation", "not-supported", 404, column="entry.request",
+            found=quoted(f"{method} {path}"), expected="GET or POST of " + ", ".join([*_OPERATIONS][1:]),
+        )  # fmt: skip
+    sent = (fields.get("resource") or {}) if method == "POST" else None
+    return operation, operation.values(parse_qsl(query, keep_blank_values=True), sent)
+
+
+def _readable(entry: Any) -> Mapping[str, Any]:
+    """The parameters of an entry; none of one that will be refused."""
+    try:
+        return _request_of(entry)[1]
+    except InputError:
+        return {}
 
 
 def _refused(status: int, refusal: Resource) -> Resource:

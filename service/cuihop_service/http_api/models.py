@@ -26,7 +26,7 @@ from pydantic import (
 from cuihop.annotation.mentions import RULES
 from cuihop.annotation.options import CONTEXTS, DISAMBIGUATIONS
 from cuihop.answer_fields import NAMES, PAIRS
-from cuihop.graph import MATCHES
+from cuihop.graph import MATCHES, SourceCode
 from cuihop.operations.answers import Gaps, ServiceLimits
 from cuihop.operations.requests import About, DistancesRequest, SimilaritiesRequest, described
 from cuihop_service.keyed_pairs import KeyedPairs
@@ -173,9 +173,13 @@ class AnswerBody(BaseModel):
     merged: dict[str, str] = Field(description="Retired identifiers and codes, and the concept each was taken for.")
 
 
-def answer_model(kind: type, base: type[BaseModel] = AnswerBody) -> type[BaseModel]:
-    """The description of an answer, with the fields of every answer."""
-    return create_model(kind.__name__, __doc__=_summary(kind), __base__=base, **_described(kind))
+def answer_model(kind: type, base: type[BaseModel] = AnswerBody, *, coded: bool = False) -> type[BaseModel]:
+    """The description of an answer, with the fields of every answer, and codes if they may be requested."""
+    members = _described(kind)
+    if coded:
+        text = "Codes of its concepts in the vocabularies of `code_sabs`; left out without these."
+        members["codes"] = GenericAlias(list, (_row(SourceCode),)), Field([], description=text)
+    return create_model(kind.__name__, __doc__=_summary(kind), __base__=base, **members)
 
 
 @cache

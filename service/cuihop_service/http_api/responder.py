@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 import cuihop
+from cuihop.answer_fields import fields_of
 from cuihop.errors import GraphUnavailable, InputError, ReleaseMismatch
 from cuihop.remote.activation import ACTIVATION_HEADER
 from cuihop_service.admission import Admission, RequestInfo
@@ -46,8 +47,9 @@ _SECONDS = re.compile(r"[0-9]{1,6}(\.[0-9]{0,20})?", re.ASCII)
 
 def written(answer: Answer[Any], fields: Mapping[str, Any]) -> bytes:
     """An answer as JSON, with its origin."""
+    codes = {} if answer.codes is None else {"codes": [fields_of(code) for code in answer.codes]}
     return orjson.dumps(
-        {**fields, "merged": dict(answer.merged), "release": answer.digest, "tier": answer.tier},
+        {**fields, **codes, "merged": dict(answer.merged), "release": answer.digest, "tier": answer.tier},
         option=orjson.OPT_SERIALIZE_NUMPY,
     )
 

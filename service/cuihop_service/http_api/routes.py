@@ -129,7 +129,9 @@ def routes() -> Sequence[Any]:
             name=operation.name,
             operation_id=operation.name,
             description=operation.text,
-            response_model=answer_model(operation.answer, BaseModel if is_release else AnswerBody),
+            response_model=answer_model(
+                operation.answer, BaseModel if is_release else AnswerBody, coded=operation.coded is not None
+            ),
             tags=[operation.group],
         )
         if operation is DISTANCES:

@@ -16,6 +16,7 @@ import networkx as nx
 import pytest
 
 from cuihop import SnapshotGraph
+from cuihop.graph import CodeLookup
 from cuihop.remote.statuses import STATUSES
 from cuihop.vocabularies import by_system
 from cuihop_loader import LoadOptions, load
@@ -491,6 +492,28 @@ def test_a_batch_answers_as_the_single_requests_do(service: RunningService) -> N
         else:
             (issue,) = answer["response"]["outcome"]["issue"]
             assert (issue["code"], issue["details"]["text"]) == refusal(alone)[1:]
+
+
+def test_a_batch_looks_up_its_codes_at_once(
+    service: RunningService, graph: SnapshotGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And codes one by one if one of them cannot be looked up."""
+    requests = ANSWERED
+    alone = [asked(service, request).json for request in requests]
+    lookups: list[Sequence[str]] = []
+    read = SnapshotGraph.codes
+
+    def counted(self: SnapshotGraph, identifiers: Sequence[str], *, sabs: Sequence[str] = ()) -> list[CodeLookup]:
+        lookups.extend([identifiers] if identifiers and not sabs else [])
+        return read(self, identifiers, sabs=sabs)
+
+    monkeypatch.setattr(SnapshotGraph, "codes", counted)
+    for more, most in (([], 1), ([get(VALIDATE, url=MESH, code="x" * 600)], 100)):
+        lookups.clear()
+        found = asked(service, bundle(*requests, *more)).json["entry"]
+        assert [each["resource"] for each in found[: len(requests)]] == alone
+        assert 1 <= len(lookups) <= most
+        assert most == 1 or len(lookups) > 5
 
 
 @pytest.mark.parametrize(

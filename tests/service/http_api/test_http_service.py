@@ -262,7 +262,7 @@ def test_a_body_at_fault_is_told_by_its_field(call: Caller, body: bytes | object
         ("/v1/annotate", {"texts": [], "options": {"candidate": True}}, "Did you mean candidates?"),
         ("/v1/distances", b"{", "the body is not JSON; found Expecting property name"),
         ("/v1/relevance", {"a": PAIR, "b": PAIR, "lambda": "much"}, 'found "much"; expected a number'),
-        ("/v1/search?q=brain", None, "expected text, limit, release. Did you mean text?"),
+        ("/v1/search?q=brain", None, "expected text, limit, code_sabs, release. Did you mean text?"),
         ("/v1/distance?from=C0006121&to=C0018670", None, "Did you mean a?"),
     ],
 )  # fmt: skip
