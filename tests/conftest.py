@@ -7,6 +7,7 @@ a test is placed.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -186,11 +187,25 @@ def _shares_in_its_module(item: pytest.Item) -> bool:
 def _leave_out(
     config: pytest.Config, items: list[pytest.Item], cause: str, test: Callable[[pytest.Item], bool]
 ) -> None:
-    left_out = [item for item in items if test(item)]
+    left_out = {item: None for item in items if test(item)}
     if left_out:
-        items[:] = [item for item in items if item not in set(left_out)]
+        items[:] = [item for item in items if item not in left_out]
         config.stash[_LEFT_OUT][cause] = len(left_out)
-        config.hook.pytest_deselected(items=left_out)
+        config.hook.pytest_deselected(items=[*left_out])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Collect with the garbage collector off: it would visit the objects of modules and tests, millions that all stay.
+
+    They are exempt from it afterwards, too.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook

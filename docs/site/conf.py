@@ -28,7 +28,7 @@ extensions = ["myst_parser"]
 root_doc = "docs/index"
 source_suffix = {".md": "markdown", ".ipynb": "markdown"}
 include_patterns = ["docs/**", "benchmarks/RESULTS.md", "CHANGELOG.md", "CONTRIBUTING.md"]
-exclude_patterns = ["docs/site/**", "build", "dist", "**/.*", "client", "graph_loader", "proto", "service", "tests"]
+exclude_patterns = ["docs/site/**", "build", ".*", "**/.*", "client", "graph_loader", "proto", "service", "tests"]
 suppress_warnings = [
     "misc.highlighting_failure",  # the lexer of Cypher does not know all of Cypher
 ]

@@ -187,6 +187,7 @@ def test_the_disease_ontology_is_projected_as_its_lines_say() -> None:
     assert report.terms.several_cuis == sum(len(set(concepts)) > 1 for concepts in stands_for.values())
 
 
+@pytest.mark.slow
 def test_the_open_release_has_four_fifths_of_the_edges_of_an_older_disease_ontology() -> None:
     """The figure of docs/examples-data.md."""
     older = {pair for pair in edges(load([shared("hierarchies/doid_2016-09-01.obo.gz")])) if _both_are_cuis(pair)}
