@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby, islice, repeat
 from operator import countOf
-from typing import Any, ClassVar, TypeAlias, TypeGuard, cast
+from typing import Any, ClassVar, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -179,32 +179,23 @@ class Judgements(ReadMapping[Mapping[str, int]]):
         if not judgements:
             raise InputError("there is no query with judgements", expected="at least one")
         if flat is None:
-            return cls(
-                {query: {d: int(grade) for d, grade in documents.items()} for query, documents in judgements.items()}
-            )
+            judgements = {query: {d: int(g) for d, g in documents.items()} for query, documents in judgements.items()}
         copied = cls({query: dict(documents) for query, documents in judgements.items()})
-        copied.__dict__["_flat"] = flat  # what the property would read again, one object after the other
+        copied.__dict__["_flat"] = flat  # the pools need not read them again, one object after the other
         return copied
-
-    @cached_property
-    def _flat(self) -> npt.NDArray[np.integer]:
-        """All grades, one query after the other."""
-        listed = list(chain.from_iterable(documents.values() for documents in self.entries.values()))
-        return cast("npt.NDArray[np.integer]", _whole_numbers(listed))
 
     @cached_property
     def _pools(self) -> Pools:
         """The pool of each query, and in the last row one of nothing."""
-        flat = self._flat
+        flat: Any = self.__dict__.get("_flat")
+        if flat is None:
+            flat = _whole_numbers([grade for documents in self.entries.values() for grade in documents.values()])
         owners = np.repeat(np.arange(len(self.entries)), [len(documents) for documents in self.entries.values()])
-        judged = flat >= 0
-        if not judged.all():
-            flat, owners = flat[judged], owners[judged]
+        if flat.min(initial=0) < 0:
+            flat, owners = flat[flat >= 0], owners[flat >= 0]
         levels = np.flatnonzero(np.bincount(flat, minlength=1))
         if len(levels) <= levels.max(initial=-1):  # grades are left out between: number those that occur
-            of_grade = np.zeros(int(levels.max()) + 1, dtype=np.int64)
-            of_grade[levels] = np.arange(len(levels))
-            flat = of_grade[flat]
+            flat = np.searchsorted(levels, flat)
         shape = len(self.entries) + 1, len(levels)
         counts = np.bincount(owners * len(levels) + flat, minlength=shape[0] * shape[1])
         return Pools(levels[::-1].astype(np.float64), counts.reshape(shape)[:, ::-1])
@@ -426,11 +417,10 @@ def _row(file: str, line: int, raw: bytes, words: _Grades) -> tuple[str, str, in
 
 def _whole_numbers(listed: list[int]) -> npt.NDArray[np.integer] | None:
     """The numbers as an array; ``None`` if one does not fit into 64 bits."""
-    try:
+    with contextlib.suppress(ValueError):
         return np.frombuffer(bytes(listed), dtype=np.uint8)  # of most, and far sooner
-    except ValueError:
-        with contextlib.suppress(OverflowError):
-            return np.array(listed, dtype=np.int64)
+    with contextlib.suppress(OverflowError):
+        return np.array(listed, dtype=np.int64)
     return None
 
 
