@@ -15,12 +15,20 @@ _PAIRS = re.compile(rb'"pairs": ?(?=\[\[")')
 _LENGTH = 8
 _LOW_DIGITS = 10_000
 
-_IN_JSON = np.dtype({"names": ["a", "b"], "formats": [">u8", ">u8"], "offsets": [2, 13], "itemsize": 24})
-"""A pair of identifiers of eight plain characters in compact JSON, with the comma after it: ``["…","…"],``."""
 
-_FRAME = np.array([0, 1, 10, 11, 12, 21, 22, 23])
-_FRAME_CHARACTERS = np.frombuffer(b'["",""],', dtype=np.uint8)
-"""All but the identifiers: positions and characters."""
+class _Form:
+    """JSON of a pair of identifiers of eight plain characters, with the comma after it, and a gap after each comma."""
+
+    def __init__(self, gap: bytes) -> None:
+        self.gap = gap
+        one = np.frombuffer(b'["........",%b"........"],%b' % (gap, gap), dtype=np.uint8)
+        self.frame = np.flatnonzero(one != ord("."))
+        self.frame_characters = one[self.frame]
+        offsets = [2, 13 + len(gap)]
+        self.record = np.dtype({"names": ["a", "b"], "formats": [">u8"] * 2, "offsets": offsets, "itemsize": len(one)})
+
+
+_COMPACT, _SPACED = _Form(b""), _Form(b" ")
 
 
 class KeyedPairs(Sequence[tuple[str, str]]):
@@ -52,21 +60,19 @@ class KeyedPairs(Sequence[tuple[str, str]]):
 
     @classmethod
     def in_json(cls, text: bytes) -> KeyedPairs | None:
-        """The pairs of a list in JSON, with a space after each comma or none; None as in `of`."""
-        spaced = b" " in text
-        if spaced:
-            text = text.replace(b", ", b",")
-        if len(text) % _IN_JSON.itemsize != 1 or b"\\" in text or not text.isascii():
+        """The pairs of a list in JSON, with a space after each comma or after none; None as in `of`."""
+        form = _SPACED if text[13:14] == _SPACED.gap else _COMPACT
+        text = text[1:-1] + b"," + form.gap
+        size = form.record.itemsize
+        if len(text) % size or b"\\" in text or not text.isascii():
             return None
-        characters = np.frombuffer(text[1:-1] + b",", dtype=np.uint8)
-        rows = characters.reshape(-1, _IN_JSON.itemsize)
+        characters = np.frombuffer(text, dtype=np.uint8)
+        rows = characters.reshape(-1, size)
         # Such pairs have one form, so that all are checked at once.
-        framed = (rows[:, _FRAME] == _FRAME_CHARACTERS).all()
+        framed = (rows[:, form.frame] == form.frame_characters).all()
         if not framed or np.count_nonzero(characters == ord('"')) != 4 * len(rows) or characters.min() < ord(" "):
             return None
-        if spaced and np.count_nonzero(characters == ord(",")) != 2 * len(rows):  # one within an identifier
-            return None
-        ends = characters.view(_IN_JSON)
+        ends = characters.view(form.record)
         keys = np.empty((len(rows), 2), dtype=np.uint64)
         keys[:, 0], keys[:, 1] = ends["a"], ends["b"]
         return cls(keys.ravel())

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import re
+import struct
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby, islice, repeat
+from operator import countOf
 from typing import Any, ClassVar, TypeAlias, TypeGuard
 
 import numpy as np
@@ -170,36 +172,32 @@ class Judgements(ReadMapping[Mapping[str, int]]):
             raise InputError(
                 "not judgements", found=type(judgements).__name__, expected="query → document → grade, or a table"
             )
-        flat = list(chain.from_iterable(documents.values() for documents in judgements.values()))
-        plain = set(map(type, flat)) <= {int}
-        distinct = set(flat) if plain else set()
-        if not plain or max(distinct, default=0) > LARGEST_GRADE or min(distinct, default=0) < _SMALLEST_GRADE:
+        listed = list(chain.from_iterable(documents.values() for documents in judgements.values()))
+        flat = _whole_numbers(listed) if countOf(map(type, listed), int) == len(listed) else None
+        if flat is None or flat.max(initial=0) > LARGEST_GRADE or flat.min(initial=0) < _SMALLEST_GRADE:
             _check_grades(judgements)
         if not judgements:
             raise InputError("there is no query with judgements", expected="at least one")
-        if plain:
-            return cls({query: dict(documents) for query, documents in judgements.items()})
-        return cls(
-            {query: {d: int(grade) for d, grade in documents.items()} for query, documents in judgements.items()}
-        )
+        if flat is None:
+            judgements = {query: {d: int(g) for d, g in documents.items()} for query, documents in judgements.items()}
+        copied = cls({query: dict(documents) for query, documents in judgements.items()})
+        copied.__dict__["_flat"] = flat  # the pools need not read them again, one object after the other
+        return copied
 
     @cached_property
     def _pools(self) -> Pools:
         """The pool of each query, and in the last row one of nothing."""
-        listed = list(chain.from_iterable(documents.values() for documents in self.entries.values()))
-        try:
-            flat: npt.NDArray[np.integer] = np.frombuffer(bytes(listed), dtype=np.uint8)  # of most, and far sooner
-        except ValueError:
-            flat = np.array(listed, dtype=np.int64)
+        flat: Any = self.__dict__.get("_flat")
+        if flat is None:
+            flat = _whole_numbers([grade for documents in self.entries.values() for grade in documents.values()])
         owners = np.repeat(np.arange(len(self.entries)), [len(documents) for documents in self.entries.values()])
-        judged = flat >= 0
-        if not judged.all():
-            flat, owners = flat[judged], owners[judged]
+        if flat.min(initial=0) < 0:
+            flat, owners = flat[flat >= 0], owners[flat >= 0]
         levels = np.flatnonzero(np.bincount(flat, minlength=1))
-        of_grade = np.zeros(int(levels.max(initial=0)) + 1, dtype=np.int64)
-        of_grade[levels] = np.arange(len(levels))
+        if len(levels) <= levels.max(initial=-1):  # grades are left out between: number those that occur
+            flat = np.searchsorted(levels, flat)
         shape = len(self.entries) + 1, len(levels)
-        counts = np.bincount(owners * len(levels) + of_grade[flat], minlength=shape[0] * shape[1])
+        counts = np.bincount(owners * len(levels) + flat, minlength=shape[0] * shape[1])
         return Pools(levels[::-1].astype(np.float64), counts.reshape(shape)[:, ::-1])
 
     def pools(self, queries: Sequence[str]) -> tuple[Pools, Int64]:
@@ -230,7 +228,8 @@ class Judgements(ReadMapping[Mapping[str, int]]):
             map(self.entries.get(query, nothing).get, documents, repeat(-1))
             for query, documents in zip(queries, names, strict=True)
         )
-        return np.fromiter(chain.from_iterable(of_each), dtype=self._dtype)
+        listed, kind = list(chain.from_iterable(of_each)), np.dtype(self._dtype)
+        return np.frombuffer(struct.pack(f"{len(listed)}{kind.char}", *listed), dtype=kind)
 
 
 class Gains(Judgements):
@@ -414,6 +413,15 @@ def _row(file: str, line: int, raw: bytes, words: _Grades) -> tuple[str, str, in
             advice="--grades DR=2,PR=1,NR=0 gives other words their grades." if _WORD.fullmatch(grade) else None,
         )  # fmt: skip
     return query, document, value
+
+
+def _whole_numbers(listed: list[int]) -> npt.NDArray[np.integer] | None:
+    """The numbers as an array; ``None`` if one does not fit into 64 bits."""
+    with contextlib.suppress(ValueError):
+        return np.frombuffer(bytes(listed), dtype=np.uint8)  # of most, and far sooner
+    with contextlib.suppress(OverflowError):
+        return np.array(listed, dtype=np.int64)
+    return None
 
 
 def _check_grades(judgements: Mapping[str, Mapping[str, int]]) -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from cuihop.collection.image_rows import cause_of_strange_name
 from cuihop.errors import InputError, first_few
 from cuihop.files.text_lines import quoted
-from cuihop.rankings.ranking import Ranking, Ties, first_of_each
+from cuihop.rankings.ranking import Ranking, Ties
 from cuihop.resources.arrays import Bool, Float64, Int32, Int64
 
 
@@ -52,31 +52,6 @@ class DocumentRanking(Ranking):
         }  # fmt: skip
         for name, value in fields.items():
             object.__setattr__(self, name, value)
-
-    @classmethod
-    def best_first(
-        cls,
-        owners: Int64,
-        documents: npt.NDArray[np.int32 | np.int64],
-        queries: tuple[str, ...],
-        names: Sequence[str],
-        *,
-        listed: Bool | None = None,
-        depth: int | None = None,
-        source: str = "memory",
-        other_queries: tuple[str, ...] = (),
-        ties: Ties | None = None,
-    ) -> DocumentRanking:
-        """From one entry for each query and document, queries ascending, best first within each.
-
-        Args:
-            owners: indices in ``queries``; documents: in ``names``. Same shape.
-            listed: as in `Ranking`; the queries with an entry without it.
-        """
-        lengths = np.bincount(owners, minlength=len(queries))
-        listed = lengths > 0 if listed is None else listed
-        documents, indptr = first_of_each(documents, lengths, depth)
-        return cls(queries, names, documents, indptr, listed, source, other_queries, ties)
 
     _names: Sequence[str]
     _named: npt.NDArray[np.int32 | np.int64]

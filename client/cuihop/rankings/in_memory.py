@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from array import array
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import countOf
 from typing import Any, Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ from cuihop.rankings.ranking import (
     Similarity,
     Ties,
     checked_ties,
+    first_of_each,
     in_single_precision,
     not_a_query,
     not_of_corpus,
@@ -92,25 +94,16 @@ def scored_ranking(
     if names != tuple(scores):
         order, scored = _of_queries(order, scored, list(scores), names)
     listed = np.array([query in scores for query in names], dtype=np.bool_)
-    owners = np.repeat(np.arange(len(names)), scored.lengths)
     if queries is not None:
+        owners = np.repeat(np.arange(len(names)), scored.lengths)
         images = names if corpus is None else tuple(corpus)
         rows = _rows(scored.names, images, scores)[order]
         ranking = Ranking.from_entries(
             owners, rows, names, images, depth=depth, source="scores", query_image=query_image
         )
         return dataclasses.replace(ranking, listed=listed, ties=ties)
-    return DocumentRanking.best_first(
-        owners,
-        order,
-        names,
-        scored.names,
-        listed=listed,
-        depth=depth,
-        source="scores",
-        other_queries=other_queries,
-        ties=ties,
-    )
+    documents, indptr = first_of_each(order, scored.lengths, depth)
+    return DocumentRanking(names, scored.names, documents, indptr, listed, "scores", other_queries, ties)
 
 
 def neighbour_ranking(
@@ -239,14 +232,14 @@ def _checked(scores: Mapping[str, Mapping[str, float]]) -> _Scored:
                 "not scores", column=f"query {quoted(str(query))}", found=quoted(repr(documents)), expected=_SCORES
             )
     names = list(chain.from_iterable(scores.values()))
-    if not {*map(type, scores), *map(type, names)} <= {str}:
+    if countOf(map(type, chain(scores, names)), str) < len(scores) + len(names):
         for name in (*scores, *names):
             if not isinstance(name, str):
                 raise InputError("not a name", found=repr(name), expected="texts as names of queries and documents")
     listed = list(chain.from_iterable(documents.values() for documents in scores.values()))
     try:
-        values = np.frombuffer(array("d", listed), dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
+        values = np.frombuffer(struct.pack(f"{len(listed)}d", *listed), dtype=np.float64)
+    except (TypeError, ValueError, OverflowError, struct.error):
         values = np.array([_number(score) for score in listed], dtype=np.float64)
     lengths = np.fromiter(map(len, scores.values()), dtype=np.int64, count=len(scores))
     if not np.isfinite(values).all():
@@ -273,7 +266,6 @@ def _descending(scored: _Scored, ties: Ties) -> Int64:
     if ties == "trec":
         values = in_single_precision(values)
     starts = np.cumsum(lengths) - lengths
-    owners = np.repeat(np.arange(len(lengths)), lengths)
     width = int(lengths.max(initial=0))
     if width * len(lengths) == len(values):
         order = (np.argsort(-values.reshape(len(lengths), width), axis=1) + starts[:, np.newaxis]).ravel()
@@ -285,10 +277,12 @@ def _descending(scored: _Scored, ties: Ties) -> Int64:
         kind: Literal["quicksort", "stable"] = "quicksort" if np.isfinite(values).all() else "stable"
         order = (np.argsort(table, axis=1, kind=kind) + starts[:, np.newaxis])[inside]
     else:
-        order = np.lexsort((-values, owners))
-    equal = np.flatnonzero((values[order[1:]] == values[order[:-1]]) & (owners[1:] == owners[:-1]))
-    if len(equal):
-        _by_name(order, equal, scored.names, ties)
+        order = np.lexsort((-values, np.repeat(np.arange(len(lengths)), lengths)))
+    ordered = values[order]
+    same = np.append(ordered[1:] == ordered[:-1], np.False_)  # as the next one
+    same[starts - 1] = False  # the last of a list
+    if same.any():
+        _by_name(order, np.flatnonzero(same), scored.names, ties)
     return order
 
 
