@@ -13,12 +13,14 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cuihop import SnapshotGraph
 from cuihop.cli import main
 from cuihop.resources.progress import check_interruption
+from cuihop.snapshot.name_index_builder import name_index_sections
 from cuihop_loader import LoadOptions
 from cuihop_loader.loading import load_to
 from cuihop_tools.synthetic_release import SyntheticRelease, write
@@ -211,16 +213,22 @@ def test_an_interrupt_leaves_nothing_behind(umls: Path, tmp_path: Path, moment: 
 def test_what_stops_the_making_of_codes_leaves_nothing_behind(
     umls: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
 ) -> None:
-    threads = []
+    threads, indexing = [], threading.Event()
+
+    def index(*arguments: Any) -> Any:
+        indexing.set()
+        return name_index_sections(*arguments)
 
     def stop(*arguments: object) -> None:
         threads.append(threading.current_thread())
+        indexing.wait(60)  # an interrupt before it may end the load before the thread is waited for
         if error is MemoryError:
             raise error
         signal.raise_signal(signal.SIGINT)  # which the main thread gets
         while True:
             check_interruption()
 
+    monkeypatch.setattr("cuihop.snapshot.writer.name_index_sections", index)
     monkeypatch.setattr("cuihop._kernels.codes.hashes", stop)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -49,7 +49,6 @@ def in_order(call: Callable[[P], T], items: Iterable[P], threads: int | None = N
         count = min(len(items), count)
 
     ended = threading.Event()
-
     if count <= 1:
         for item in items:
             check_interruption()
@@ -96,13 +95,13 @@ def meanwhile(call: Callable[[], T]) -> Iterator[Callable[[], T]]:
     """
     left = threading.Event()
     with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(contextvars.copy_context().run, _until, left, call)
-
-        def check_call() -> None:
-            if future.done():
-                future.result()
-
         try:
+            future = pool.submit(contextvars.copy_context().run, _until, left, call)
+
+            def check_call() -> None:
+                if future.done():
+                    future.result()
+
             with interrupted_by(check_call):
                 yield future.result
         finally:
