@@ -17,6 +17,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,8 +56,9 @@ MODULES = (
     Module("How many times as long as cuihop do the usual tools take, at small sizes?", "peers",
            ("--against", "benchmarks/results/peers.json")),
     Module("How long does it take to read is_a rows?", "load", ("--rows", "50000", "--release"), ("--release",)),
-    Module("How do the time and memory of a load grow, up to ten times UMLS?", "growth_release",
-           ("--sizes", "2000", "--index-up-to", "2000")),
+    Module("How do the time and memory of a load grow with the release?", "growth_release",
+           ("--sizes", "2000", "--index-up-to", "2000"),
+           ("--sizes", "1000000", "3000000", "--index-up-to", "0")),
     Module("How long does it take to load a million real terms?", "ontologies", ("--ontology", "PATO")),
     Module("How long does a new process take?", "start", ("--concepts", "2000", "--repeats", "1", "--warm")),
     Module("How long does one exact distance take?", "distances",
@@ -82,14 +84,16 @@ MODULES = (
     Module(
         "How long does it take to rank by vectors, codes, BM and TF-IDF?", "vector_rankings",
         ("--images", "400", "--scales", "test", "--depths", "30", "--kinds", "codes64", "bm"),
+        ("--scales", "test", "train"),
     ),
     Module(
         "How does the time of an evaluation grow with the images?", "growth_images", ("--sizes", "300"),
+        ("--sizes", "1000", "3000", "10000", "30000"),
         plot="Seconds and megabytes of a whole evaluation over the images; images and seconds logarithmic",
     ),
     Module(
         "How much faster are two processes, and are their bits the same?", "scale_out",
-        ("--images", "1000", "--kills", "0"),
+        ("--images", "1000", "--kills", "0"), ("--images", "200000", "--kills", "10"),
     ),
     Module("What does a measure take, beside plain Python and the usual tools?", "measures",
         ("--most", "100", "--queries", "100", "--tools", "cuihop", "pytrec_eval")),
@@ -105,6 +109,7 @@ MODULES = (
     Module(
         "How long does a Neo4j server take?", "neo4j_store",
         ("--concepts", "500", "--rows", "5000", "--heap", "1g", "--short-lived", "--only", "online"),
+        ("--concepts", "300000", "--rows", "6000000", "--heap", "2g"),
     ),
 )  # fmt: skip
 
@@ -119,18 +124,24 @@ def main() -> None:
     if options.smoke:
         smoke(chosen)
         return
+    failures = []
     for module in chosen:
         kept = FOLDER / "results" / f"{module.name}.json"
         command = module.command(kept.relative_to(FOLDER.parent), smoke=False)
         print(f"\n== {module.question}\n$ python {' '.join(command)}", flush=True)
         process = subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True, cwd=FOLDER.parent)
-        lines = []
+        lines, begun = [], time.monotonic()
         for line in process.stdout or ():
             print(line, end="", flush=True)
             lines.append(line.rstrip())
-        if process.wait():
-            sys.exit(f"{module.name} ended with {process.returncode}")
-        write(module, section(module, command, lines, json.loads(kept.read_text(encoding="utf-8"))))
+        ended = process.wait()
+        print(f"({(time.monotonic() - begun) / 60:.1f} minutes)", flush=True)
+        if ended:
+            failures.append(f"{module.name} ended with {ended}")
+        else:
+            write(module, section(module, command, lines, json.loads(kept.read_text(encoding="utf-8"))))
+    if failures:
+        sys.exit("\n".join(failures))
 
 
 def smoke(modules: list[Module]) -> None:

@@ -1,4 +1,4 @@
-"""How the time and memory of a load, and of its answers, grow with the release: up to ten times UMLS.
+"""How the time and memory of a load, and of its answers, grow with the release.
 
 ::
 

@@ -197,7 +197,7 @@ STAGES = (
     ("MRREL", "cuihop_loader.release_files", "read_is_a_rows"),
     ("MRCONSO", "cuihop_loader.release_files", "read_names"),
     ("names chosen", "cuihop_loader.release_files", "with_names"),
-    ("codes", "cuihop_loader.release_files", "code_sections"),
+    ("codes", "cuihop_loader.source_codes", "code_sections"),
     ("structure", "cuihop_loader.loading", "structure"),
     ("edges in rows", "cuihop.snapshot.writer", "hierarchy_rows"),
     ("descendants", "cuihop.snapshot.writer", "counted_descendants"),
