@@ -58,7 +58,7 @@ RUN folder=$(/opt/cuihop/bin/python -c "from cuihop._kernels.jit import SHIPPED;
         tables = tables_of_edges(edges, concepts=[], names=names, retired=[], identifiers='cui'); \
         zero = np.zeros(1, dtype=np.int32); \
         rows = CodeRows(zero, zero.astype(np.uint32), zero.astype(np.uint16), ['MSH'], StringTable.of(['1']), StringTable.of([''])); \
-        tables = replace(tables, codes=code_sections(rows, len(tables.cuis))); \
+        tables = replace(tables, codes=lambda: code_sections(rows, len(tables.cuis))); \
         SnapshotGraph(sections_of(tables, name='made', relations=['isa'], identifiers='cui')).save('graph.cuihop')" \
     && for step in plain indexed; do echo "compiling: $step" \
         && python -c "from pathlib import Path; from cuihop._kernels.jit import signed; from cuihop_service.stores import store_at; \
