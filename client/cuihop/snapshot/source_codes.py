@@ -84,7 +84,7 @@ def code_sections(rows: CodeRows, concepts: int) -> tuple[dict[str, npt.NDArray[
     hashes = hashes[firsts]
     check_interruption()
     selected, counts = np.empty(len(sabs), dtype=np.int32), np.zeros(concepts, dtype=np.int32)
-    in_order = (owners[1:] >= owners[:-1]).all()  # as in MRCONSO
+    in_order = (np.diff(owners[owners >= 0]) >= 0).all()  # as in MRCONSO; rows of other concepts stand between
     order = np.arange(len(sabs), dtype=np.int32) if in_order else np.argsort(owners, kind="stable").astype(np.int32)
     size = kernels.arranged(order, owners, row_grades, numbers, sabs, *texts, *others, selected, counts)
     check_interruption()
