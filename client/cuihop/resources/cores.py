@@ -48,12 +48,12 @@ def in_order(call: Callable[[P], T], items: Iterable[P], threads: int | None = N
     if isinstance(items, Sized):
         count = min(len(items), count)
 
-    ended = threading.Event()
     if count <= 1:
         for item in items:
             check_interruption()
             yield call(item)
         return
+    ended = threading.Event()
     with ThreadPoolExecutor(count) as pool:
         futures: deque[Future[T]] = deque()
         try:

@@ -51,7 +51,7 @@ def check_interruption() -> None:
         check()
 
 
-def calls_of(first: int, last: int) -> Iterator[slice]:
+def timed_slices(first: int, last: int) -> Iterator[slice]:
     """The items from ``first`` to ``last`` in slices that take about a tenth of a second each, and a check after each.
 
     For items of which nobody knows before whether one takes a microsecond or ten milliseconds, such as a search.

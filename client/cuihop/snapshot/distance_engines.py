@@ -24,7 +24,7 @@ from cuihop.errors import DamageWarning, ReleaseMismatch, SnapshotError
 from cuihop.graph import Direction
 from cuihop.resources.arrays import Int32
 from cuihop.resources.cores import in_threads
-from cuihop.resources.progress import calls_of
+from cuihop.resources.progress import timed_slices
 from cuihop.snapshot.distance_index import DistanceIndex, Tables
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.scratch import Scratch, ScratchPool
@@ -95,11 +95,11 @@ class DistanceEngines:
                 return
             bfs = compiled_searches()
             with self._scratch.leased() as scratch:
-                for some in calls_of(first, min(first + _PAIRS_A_CALL, len(starts))):
-                    epoch = scratch.stamps(bfs.DISTANCE_EPOCHS * len(starts[some]))
+                for pairs in timed_slices(first, min(first + _PAIRS_A_CALL, len(starts))):
+                    epoch = scratch.stamps(bfs.DISTANCE_EPOCHS * len(starts[pairs]))
                     bfs.distances(
-                        *self.both_rows(direction), starts[some], ends[some], most,
-                        scratch.mark, scratch.queue, epoch, hops[some],
+                        *self.both_rows(direction), starts[pairs], ends[pairs], most,
+                        scratch.mark, scratch.queue, epoch, hops[pairs],
                     )  # fmt: skip
 
         in_threads(answer, range(0, len(starts), _PAIRS_A_CALL))

@@ -12,7 +12,7 @@ import numpy as np
 from cuihop.errors import InputError
 from cuihop.resources.arrays import Float64, Int32
 from cuihop.resources.cores import in_threads
-from cuihop.resources.progress import calls_of, check_interruption
+from cuihop.resources.progress import check_interruption, timed_slices
 from cuihop.similarity.hierarchy import (
     CommonSubsumer,
     Hierarchy,
@@ -188,10 +188,10 @@ class SnapshotHierarchy(Hierarchy):
         def answer(begin: int) -> None:
             with self._built.scratch.leased() as scratch:
                 arrays = scratch.marks, scratch.hops, scratch.queue
-                for some in calls_of(begin, min(begin + _PAIRS_A_CALL, len(starts))):
-                    stamp = scratch.stamps(len(starts[some]))
+                for pairs in timed_slices(begin, min(begin + _PAIRS_A_CALL, len(starts))):
+                    stamp = scratch.stamps(len(starts[pairs]))
                     kernel.similarities(
-                        _NUMBERS[options.measure], tables, starts[some], ends[some], arrays, stamp, values[some]
+                        _NUMBERS[options.measure], tables, starts[pairs], ends[pairs], arrays, stamp, values[pairs]
                     )
 
         in_threads(answer, range(0, len(starts), _PAIRS_A_CALL))

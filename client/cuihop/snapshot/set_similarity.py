@@ -9,7 +9,7 @@ import numpy as np
 
 from cuihop.resources.arrays import Float64, Int32, Int64
 from cuihop.resources.cores import in_threads
-from cuihop.resources.progress import calls_of
+from cuihop.resources.progress import timed_slices
 
 _PAIRS_A_CALL = 1024  # of a thread
 _CELLS_A_BLOCK = 1 << 20  # bounds the memory of best-match averages: 30 MB
@@ -73,10 +73,10 @@ def ancestor_overlaps(
     members = members[np.lexsort((members, inner))]
 
     def answer(begin: int) -> None:
-        for some in calls_of(begin, min(begin + _PAIRS_A_CALL, len(sets))):
+        for pairs in timed_slices(begin, min(begin + _PAIRS_A_CALL, len(sets))):
             kernel.ancestor_overlaps(
-                up_indptr, up_indices, weight, sets.bounds[2 * some.start : 2 * some.stop + 1], members,
-                np.zeros((2, nodes), dtype=np.int32), np.empty(nodes, dtype=np.int32), values[some],
+                up_indptr, up_indices, weight, sets.bounds[2 * pairs.start : 2 * pairs.stop + 1], members,
+                np.zeros((2, nodes), dtype=np.int32), np.empty(nodes, dtype=np.int32), values[pairs],
             )  # fmt: skip
 
     in_threads(answer, range(0, len(sets), _PAIRS_A_CALL))
