@@ -78,6 +78,7 @@ def configure_logs(style: LogStyle = "auto", stream: TextIO | None = None, limit
             ],
         )
     )
+    handler.addFilter(_is_news)
     handler.addFilter(_BoundedLines(limits))
     root = logging.getLogger()
     root.handlers[:] = [handler]
@@ -129,6 +130,16 @@ class RequestLog(Observer):
         fields[UNBOUNDED] = self.every
         level = logging.ERROR if is_fault else logging.WARNING if slow else logging.INFO
         _requests_log.log(level, "request", extra=fields)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """False for a failure of gRPC to send an answer to a caller whose deadline had just passed, or who had gone.
+
+    gRPC leaves these out itself, but for those that fail before it has noticed that the call is over. An operation that
+    could not begin is a fault of the service, and stays.
+    """
+    error = record.exc_info[1] if record.exc_info else None
+    return type(error).__name__ != "ExecuteBatchError" or str(error).startswith("Failed grpc_call_start_batch")
 
 
 class _BoundedLines(logging.Filter):

@@ -9,13 +9,17 @@ import subprocess
 import sys
 import threading
 import warnings
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import grpc
+import numpy as np
 import pytest
 import urllib3
+from grpc._cython.cygrpc import ExecuteBatchError  # type: ignore[import-not-found,unused-ignore]
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -248,6 +252,39 @@ def test_warnings_and_the_loggers_of_the_servers_come_through(log: Log) -> None:
         "opentelemetry.sdk",
         "py.warnings",
     ]
+
+
+def test_an_answer_that_came_too_late_for_its_caller_is_no_fault(log: Log) -> None:
+    for message in ('Failed "execute_batch": (...)', "Failed grpc_call_start_batch: 8 with grpc_call_error value"):
+        try:
+            raise ExecuteBatchError(message)
+        except ExecuteBatchError:
+            logging.getLogger("grpc._cython.cygrpc").exception("raised in core")
+    (line,) = log.events  # the call could not begin to be answered
+    assert line["logger"] == "grpc._cython.cygrpc"
+
+
+def test_deadlines_that_pass_while_an_answer_is_sent_leave_no_line(log: Log) -> None:
+    graph = example_graph()
+    outcomes = Counter[grpc.StatusCode]()
+    with (
+        running_service(ServedGraph(graph.release, index=graph)) as service,
+        grpc.insecure_channel(f"127.0.0.1:{service.grpc_port}") as channel,
+        ThreadPoolExecutor(8) as callers,
+    ):
+        ask = pb_grpc.ConceptGraphServiceStub(channel).Distance  # type: ignore[no-untyped-call,unused-ignore]
+        question = pb.DistanceRequest(a=CONCEPTS[0], b=CONCEPTS[1])
+
+        def ask_within(seconds: float) -> grpc.StatusCode:
+            try:
+                ask(question, timeout=seconds)
+            except grpc.RpcError as error:
+                return error.code()  # type: ignore[no-any-return,attr-defined,unused-ignore]
+            return grpc.StatusCode.OK
+
+        outcomes.update(callers.map(ask_within, np.linspace(0.0002, 0.006, 1_500).tolist()))
+    assert set(outcomes) <= {grpc.StatusCode.OK, grpc.StatusCode.DEADLINE_EXCEEDED}
+    assert log.lines == []
 
 
 class Faulty:
