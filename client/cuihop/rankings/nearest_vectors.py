@@ -28,7 +28,9 @@ _LISTS = 1 << 25  # bytes of the lists of a block
 _OPERATIONS = 1 << 34  # products of a block: a product cannot be interrupted, some tenths of a second
 _DIGITS = 30  # of a product, after the point
 _SHARE = 24  # if more than one image in this number is requested, all are ordered
-_PAIRS = 1 << 15  # values computed at once, unless one query has more
+_ROWS_PARTITIONED = 16  # at once: the copies stay in the caches of the processor
+_PAIRS = 1 << 20  # values computed at once, at most, unless one query has more; for each such group the corpus is read
+_SHARE_OF_PAIRS = 16  # their memory: at most one part in this number of what is allowed, unless one query needs more
 _BYTES_A_PAIR = 72  # of a candidate: indices, value, and their sorting
 _PAIRS_A_BLOCK = 1 << 22  # some hundredths of a second, which is how long an interrupt waits
 _CODES_AT_ONCE = 4096
@@ -193,10 +195,11 @@ class NearestVectors:
         self._rows_at_once = self.step
         # Of a query: products and their order, or their partition; of a thread: a tile and the pairs of one query.
         a_row = (
-            (26 if self._complete else 9) * images + 16 * dimensions + _BYTES_A_PAIR * (0 if self._complete else count)
+            (26 if self._complete else 5) * images + 16 * dimensions + _BYTES_A_PAIR * (0 if self._complete else count)
         )
-        fixed = 16 * min(_TILE, images) * dimensions + _BYTES_A_PAIR * max(_PAIRS, images)
-        fixed += self.step * count * BYTES_OF_A_BLOCK
+        self._pairs = max(images, min(_PAIRS, memory.left // (_SHARE_OF_PAIRS * _BYTES_A_PAIR)))
+        fixed = 16 * min(_TILE, images) * dimensions + _BYTES_A_PAIR * self._pairs
+        fixed += self.step * count * BYTES_OF_A_BLOCK + (0 if self._complete else 6 * _ROWS_PARTITIONED * images)
         memory.take("products of one query", fixed + a_row)
         self._rows_at_once = min(self.step, 1 + memory.left // a_row)
         a_thread = fixed + self._rows_at_once * a_row
@@ -229,10 +232,13 @@ class NearestVectors:
         """Order the images that may be among the first: those no more than the room below the last of them."""
         products = self._products(chunk)
         last = len(self._corpus) - self._count
-        floors = np.partition(products, last, axis=1)[:, last] - self._room
-        candidates = (products >= floors[:, np.newaxis]) & (products > -np.inf)
+        candidates = np.empty(products.shape, dtype=np.bool_)
+        for first in range(0, len(products), _ROWS_PARTITIONED):
+            part = products[first : first + _ROWS_PARTITIONED]
+            floors = np.partition(part, last, axis=1)[:, last] - self._room
+            candidates[first : first + _ROWS_PARTITIONED] = (part >= floors[:, np.newaxis]) & (part > -np.inf)
         del products
-        for group in starmap(slice, blocks(candidates.sum(axis=1), _PAIRS)):
+        for group in starmap(slice, blocks(candidates.sum(axis=1), self._pairs)):
             which, images = np.divmod(np.flatnonzero(candidates[group]), len(self._corpus))
             values = self._values(chunk, group, which, images)
             order = np.lexsort((self._by_name[images], -values, which))
@@ -263,7 +269,7 @@ class NearestVectors:
         del keys
         members = close.copy()
         members[:, :-1] |= close[:, 1:]
-        for group in starmap(slice, blocks(members.sum(axis=1), _PAIRS)):
+        for group in starmap(slice, blocks(members.sum(axis=1), self._pairs)):
             which, ranks = np.divmod(np.flatnonzero(members[group]), len(self._corpus))
             images = order[group][which, ranks]
             run = np.cumsum(~close[group][which, ranks])
