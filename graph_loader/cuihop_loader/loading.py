@@ -94,6 +94,7 @@ def load_to(
         protected_inputs(part.path for file in inputs for part in file.parts),
         rejected_rows(options) as rejected,
         _no_collection(),
+        contextlib.ExitStack() as running,
     ):
         if path is not None:
             check_output(path)  # reading takes minutes
@@ -110,7 +111,7 @@ def load_to(
             from cuihop_loader.release_files import read_release  # compiles
 
             one_each = {role: of_role[0] for role, of_role in files.items()}
-            graph = read_release(one_each, options, identifiers, rejected, overall)
+            graph = read_release(one_each, options, identifiers, rejected, overall, running)
         elif OMOP_RELATIONSHIP in files:
             from cuihop_loader.omop_release import read_omop  # compiles
 

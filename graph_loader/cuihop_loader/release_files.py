@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from cuihop.errors import InputError
 from cuihop.identifiers import Identifiers
+from cuihop.resources.cores import meanwhile
 from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.writer import GraphTables
 from cuihop_loader.code_maps import ReadMaps, read_code_maps, unknown_sources
@@ -35,8 +37,12 @@ def read_release(
     identifiers: Identifiers,
     rejected: RejectedRows,
     progress: StepProgress,
+    running: ExitStack,
 ) -> ReadGraph:
     """Read the files of a release, by role.
+
+    Args:
+        running: gets the thread that puts the codes in order, which goes on after this function has returned.
 
     Raises:
         InputError: a file or a row of it is malformed, or there is no is_a relation.
@@ -69,8 +75,13 @@ def read_release(
     numbers = ConceptNumbers(concepts, identifier_codes)
     del concepts
     none = np.empty(0, dtype=np.int32)
+    codes = None
+    if name_rows is not None and (read_codes := name_rows.source_codes) is not None:
+        without_code = read_codes.without
+        codes = running.enter_context(meanwhile(partial(read_codes.sections, numbers)))
+        del read_codes
     retired = retired_concepts(history, numbers, identifier_codes)
-    tables = GraphTables(numbers.identifiers, none, none, code_maps=code_maps, retired=retired)
+    tables = GraphTables(numbers.identifiers, none, none, codes=codes, code_maps=code_maps, retired=retired)
     if type_rows is not None:
         tables = with_types(tables, type_rows, numbers)
         del type_rows
@@ -78,9 +89,6 @@ def read_release(
         tables = with_definitions(tables, definition_rows, numbers)
         del definition_rows
     if name_rows is not None:
-        if (codes := name_rows.source_codes) is not None:
-            without_code = codes.without
-            tables = replace(tables, codes=partial(codes.sections, numbers))
         tables = with_names(tables, name_rows, numbers, options)
         del name_rows
     return ReadGraph(

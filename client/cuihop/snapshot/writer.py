@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +16,7 @@ from cuihop.errors import InputError, LimitExceeded, SnapshotError
 from cuihop.graph import Release
 from cuihop.identifiers import EXPECTED, Identifiers, is_identifier
 from cuihop.resources.arrays import Int32, UInt8, UInt32, bounds_of
-from cuihop.resources.cores import in_order, meanwhile
+from cuihop.resources.cores import in_order
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import LARGEST_POSITION, NAME_SOURCES
 from cuihop.snapshot.name_index_builder import counted_descendants, name_index_sections
@@ -82,7 +81,7 @@ class GraphTables:
         type_indptr, type_indices: int32, as `name_indptr`, into `semantic_types`.
         definitions: every definition, concept by concept in their order: its vocabulary (SAB), a bar, and its text.
         definition_indptr: int32, as `name_indptr`, into `definitions`.
-        codes: makes the sections of the codes of vocabularies, and lists these: see
+        codes: gives the sections of the codes of vocabularies, and lists these: see
             `cuihop.snapshot.source_codes.code_sections`. None if unknown.
         code_maps: the sections of the published mappings, and their sets: see `cuihop.snapshot.code_maps`.
         retired: the retired concepts.
@@ -290,15 +289,14 @@ def sections_of(
         arrays |= dict(zip(NAME_SOURCES, (tables.name_grades, tables.name_sab_sets, indptr, in_sets), strict=True))
     indexes: list[dict[str, npt.NDArray[Any]]] = []
     descendants = counted_descendants(arrays) if len(tables.names) else none
-    with nullcontext() if tables.codes is None else meanwhile(tables.codes) as codes:
-        if len(tables.names):
-            threads = 1 if len(tables.names) > _NAMES_FOR_ONE_BY_ONE else None
-            builders = (name_index_sections, term_table_sections)
-            indexes += in_order(lambda build: build(arrays, descendants), builders, threads)
-        if codes is not None:
-            sections, sabs = codes()
-            arrays |= sections
-            meta["code_sabs"] = list(sabs)
+    if len(tables.names):
+        threads = 1 if len(tables.names) > _NAMES_FOR_ONE_BY_ONE else None
+        builders = (name_index_sections, term_table_sections)
+        indexes += in_order(lambda build: build(arrays, descendants), builders, threads)
+    if tables.codes is not None:
+        sections, sabs = tables.codes()
+        arrays |= sections
+        meta["code_sabs"] = list(sabs)
     if tables.code_maps is not None:
         arrays |= tables.code_maps[0]
         meta["map_sets"] = [list(of_set) for of_set in tables.code_maps[1]]
