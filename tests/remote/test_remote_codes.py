@@ -119,6 +119,7 @@ ASKED: list[tuple[str, str, dict[str, object], list[dict[str, object]]]] = [
     ("GET /neighbourhood", "", {"cui": "MSH:D001933"}, BRAIN),
     ("POST /neighbourhoods", "Neighbourhood", {"cuis": ["C9000901", "C0006104"], "hops": 1}, BRAIN + STEM),
     ("POST /resolutions", "Resolve", {"cuis": ["MSH:D001933", "C9999999", "C0006121", "C9000901"]}, STEM),
+    ("POST /annotate", "Annotate", {"texts": ["no brain stem", "a tree", "brain stem"]}, STEM),
     ("GET /path", "Path", {"a": "C0006121", "b": "C0018670"}, []),
 ]
 
@@ -135,12 +136,14 @@ def test_answers_have_codes_on_request_only(
             kind = message_class(rpc)
             bounded = {k: v for k, v in request_fields.items() if k in {f.name for f in kind.DESCRIPTOR.fields}}
             with stub(running) as client:
-                answer = getattr(client, rpc)(kind(**bounded, code_sabs=SABS))
+                requests = [kind(**bounded, code_sabs=SABS), kind(**bounded)]
+                ask = getattr(client, rpc)
+                answer, without = ask(iter(requests)) if rpc == "Annotate" else map(ask, requests)
                 assert [fields_of(value_of_message(SourceCode, each)) for each in answer.codes] == codes
-                assert not getattr(client, rpc)(kind(**bounded)).codes
+                assert not without.codes
 
 
-@pytest.mark.parametrize(("route", "rpc", "request_fields", "codes"), ASKED[:6])
+@pytest.mark.parametrize(("route", "rpc", "request_fields", "codes"), ASKED[:7])
 def test_codes_of_answers_are_as_guarded_as_names(
     graph: SnapshotGraph, route: str, rpc: str, request_fields: dict[str, object], codes: list[dict[str, object]]
 ) -> None:
@@ -167,6 +170,7 @@ def test_agents_get_codes_of_the_concepts_in_an_answer(graph: SnapshotGraph) -> 
         ("search", {"text": "brain stem"}, STEM),
         ("path", {"a": "C0006121", "b": "C0006104"}, STEM + BRAIN),
         ("neighbourhood", {"cui": "C0006121"}, BRAIN),
+        ("annotate", {"text": "no brain stem"}, STEM),
         ("common_ancestors", {"a": "C0006121", "b": "C0006104"}, BRAIN),
     ):
         kind = TOOLS[tool].arguments

@@ -272,7 +272,11 @@ def test_no_log_audit_trace_metric_or_error_repeats_a_text(
     printed = capfd.readouterr()
     lines = [json.loads(line) for line in (tmp_path / "audit").read_text().splitlines()]
     written = [line["request"] for line in lines if line["operation"] == "annotate" and line["outcome"] == "OK"]
-    assert [sorted(content) for content in written] == [["options"], ["options"], ["leave_out", "semantic_types"]]
+    assert [sorted(content) for content in written] == [
+        ["options"],
+        ["options"],
+        ["code_sabs", "leave_out", "semantic_types"],
+    ]
     assert {line["transport"] for line in lines if line["operation"] == "annotate"} == {"http", "grpc", "mcp"}
     everything = [
         *errors, log.getvalue().encode(), printed.out.encode(), printed.err.encode(),

@@ -116,6 +116,7 @@ class AnnotateArguments(Arguments):
         FailFast(),
         Field(max_length=len(CONTEXTS), description="Contexts of mentions that are left out."),
     ] = ()
+    code_sabs: CodeSabs = ()
 
 
 class ConceptArguments(Arguments):

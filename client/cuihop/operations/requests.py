@@ -293,6 +293,7 @@ class AnnotateRequest:
 
     texts: Annotated[Sequence[str], About("The texts.", (["Lesion in the brain stem.", "No fracture."],))]
     options: AnnotationOptions = field(default_factory=AnnotationOptions)
+    code_sabs: CodeSabs = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ class Operation(Generic[Q, A]):
         recorded_as: its name in the audit and in metrics; empty for `name`.
         size: fields of the request whose items count; none for one item.
         rows: field of the answer with one row for each of these items.
-        coded: field of the answer with a row for each concept, whose codes may be requested by ``code_sabs``.
+        coded: attribute of that value with a row for each concept, whose codes may be requested by ``code_sabs``.
         scope: that the caller needs.
         quick: true if its answer may take less time than to hand it to a thread.
     """
@@ -168,7 +168,7 @@ ANNOTATE = Operation(
     "annotate", "POST /annotate", "concepts",
     "Concepts of texts, found by their names. The texts are never logged, and no error repeats them.",
     requests.AnnotateRequest, answers.AnnotationsAnswer,
-    rpc="Annotate", size=("texts",), scope="names",
+    rpc="Annotate", size=("texts",), coded="vocabulary", scope="names",
 )  # fmt: skip
 CONCEPT = Operation(
     "concept", "GET /concept", "concepts", "One concept as the release describes it.",

@@ -2807,6 +2807,7 @@ class AnnotateRequest(_message.Message):
     SEQUENCE_FIELD_NUMBER: _builtins.int
     TEXTS_FIELD_NUMBER: _builtins.int
     OPTIONS_FIELD_NUMBER: _builtins.int
+    CODE_SABS_FIELD_NUMBER: _builtins.int
     sequence: _builtins.int
     """Number chosen by the caller; repeated in the answer."""
     @_builtins.property
@@ -2817,16 +2818,21 @@ class AnnotateRequest(_message.Message):
     def options(self) -> Global___AnnotationOptions:
         """The options, for all texts."""
 
+    @_builtins.property
+    def code_sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Source vocabularies whose codes the answer has for its concepts; they need the scope names. None: no codes."""
+
     def __init__(
         self,
         *,
         sequence: _builtins.int = ...,
         texts: _abc.Iterable[_builtins.str] | None = ...,
         options: Global___AnnotationOptions | None = ...,
+        code_sabs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["options", b"options"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["options", b"options", "sequence", b"sequence", "texts", b"texts"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code_sabs", b"code_sabs", "options", b"options", "sequence", b"sequence", "texts", b"texts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2887,6 +2893,7 @@ class AnnotateResponse(_message.Message):
     CANDIDATE_COUNTS_FIELD_NUMBER: _builtins.int
     CANDIDATES_FIELD_NUMBER: _builtins.int
     PROVENANCE_FIELD_NUMBER: _builtins.int
+    CODES_FIELD_NUMBER: _builtins.int
     sequence: _builtins.int
     """Number of the request."""
     @_builtins.property
@@ -2929,6 +2936,10 @@ class AnnotateResponse(_message.Message):
     def provenance(self) -> Global___Provenance:
         """Source of the answer."""
 
+    @_builtins.property
+    def codes(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourceCode]:
+        """Codes of its concepts in the vocabularies of code_sabs, in the order of the concepts, best first."""
+
     def __init__(
         self,
         *,
@@ -2943,10 +2954,11 @@ class AnnotateResponse(_message.Message):
         candidate_counts: _abc.Iterable[_builtins.int] | None = ...,
         candidates: _abc.Iterable[_builtins.int] | None = ...,
         provenance: Global___Provenance | None = ...,
+        codes: _abc.Iterable[Global___SourceCode] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["provenance", b"provenance"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["candidate_counts", b"candidate_counts", "candidates", b"candidates", "contexts", b"contexts", "counts", b"counts", "ends", b"ends", "provenance", b"provenance", "rules", b"rules", "sequence", b"sequence", "starts", b"starts", "terms", b"terms", "vocabulary", b"vocabulary"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["candidate_counts", b"candidate_counts", "candidates", b"candidates", "codes", b"codes", "contexts", b"contexts", "counts", b"counts", "ends", b"ends", "provenance", b"provenance", "rules", b"rules", "sequence", b"sequence", "starts", b"starts", "terms", b"terms", "vocabulary", b"vocabulary"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

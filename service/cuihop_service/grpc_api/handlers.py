@@ -169,10 +169,13 @@ class ConceptGraphHandlers:
             answer = context.answer = self._core.answer(ANNOTATE, question, context)
             message = columns_message(answer.value)
             message.sequence = request.sequence
+            message.codes.extend(messages.codes_of(answer))
             message.provenance.CopyFrom(messages.provenance(answer))
             return message
 
-        without_texts = pb.AnnotateRequest(sequence=request.sequence, options=request.options)
+        without_texts = pb.AnnotateRequest(
+            sequence=request.sequence, options=request.options, code_sabs=request.code_sabs
+        )
         return await self._answer(rpc, request, job, size=len(request.texts), scope="names", audited=without_texts)
 
     async def GetDistancePack(

@@ -71,8 +71,13 @@ def answer_message(kind: type[M], answer: Answer[Any]) -> M:
     if "merged" in kind.DESCRIPTOR.fields_by_name:
         others["merged"] = answer.merged or None
     if answer.codes:
-        others["codes"] = [message_of(pb.SourceCode, code) for code in answer.codes]
+        others["codes"] = codes_of(answer)
     return message_of(kind, answer.value, provenance=provenance(answer), **others)
+
+
+def codes_of(answer: Answer[Any]) -> list[pb.SourceCode]:
+    """The codes of its concepts, if they were requested."""
+    return [message_of(pb.SourceCode, code) for code in answer.codes or ()]
 
 
 def pack_messages(answer: Answer[PackAnswer]) -> Iterator[pb.GetDistancePackResponse]:
