@@ -18,6 +18,7 @@ from cuihop.graph import (
     ConceptGraph,
     Direction,
     DistancePack,
+    MapLookup,
     Path,
     Release,
     Resolution,
@@ -115,7 +116,7 @@ def absent_resolution(
     return Resolution(requested, "retired", candidates=tuple(s for s in statements if s[0] != "DEL"))
 
 
-def replaced(resolutions: Iterable[Resolution | CodeLookup]) -> dict[str, str]:
+def replaced(resolutions: Iterable[Resolution | CodeLookup | MapLookup]) -> dict[str, str]:
     """Retired identifier → the successor used in its place; code → its concept."""
     return {r.requested: r.cui for r in resolutions if r.status in ("merged", "code") and r.cui is not None}
 

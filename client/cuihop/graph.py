@@ -62,8 +62,8 @@ _LARGEST_PACK = 255
 CODES_NEED = "A snapshot that cuihop load made of a release with MRCONSO, without --no-codes, holds them."
 
 MAPS_NEED = (
-    "A snapshot that cuihop load made of a release with MRCONSO and MRMAP, without --no-codes, holds them; a service "
-    "and Neo4j do not."
+    "A snapshot that cuihop load made of a release with MRCONSO and MRMAP, without --no-codes, holds them, as does a "
+    "service over it; Neo4j does not."
 )
 
 CODES_ARE_HIDDEN = "codes of vocabularies stand for concepts only where names may be read"
@@ -483,7 +483,8 @@ class CodeMap:
     Attributes:
         map_set, map_set_sab: the concept of its set (MAPSETCUI), and the vocabulary that gives the set (MAPSETSAB).
         map_set_name: the preferred name of that concept; ``None`` without one.
-        subset: its group within the set (MAPSUBSETID). rank: its place within the group (MAPRANK).
+        subset: its group within the set (MAPSUBSETID).
+        rank: its place within the group (MAPRANK).
         from_sab, to_sab: vocabularies that the set maps from and to (MRSAT); ``None`` where the release names none.
         from_text, from_type: the code or concept mapped from, and its kind: CODE, SCUI, SDUI or CUI.
         from_rule, from_restriction: FROMRULE and FROMRES.

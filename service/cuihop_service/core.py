@@ -35,6 +35,7 @@ from cuihop.graph import (
     Direction,
     DistancePack,
     Distances,
+    MapLookup,
     Neighbourhood,
     Path,
     Resolution,
@@ -446,18 +447,33 @@ class ConceptService:
     ) -> Answer[list[CodeLookup]]:
         """Codes of source vocabularies for concepts, and the concepts of codes: see `ConceptGraph.codes`."""
         self.check_names(context)
-        self.limits.check_identifiers(identifiers, "concepts")
         self.limits.check("concepts", len(sabs))
         for sab in sabs:
             self.limits.check_text(sab, "sabs")
+        return self._lookups(identifiers, lambda graph, chunk: graph.codes(chunk, sabs=sabs), "codes", context)
+
+    def code_maps(self, identifiers: Sequence[str], *, context: RequestContext) -> Answer[list[MapLookup]]:
+        """Published mappings of codes: see `ConceptGraph.code_maps`."""
+        self.check_names(context)
+        return self._lookups(identifiers, lambda graph, chunk: graph.code_maps(chunk), "maps", context)
+
+    def _lookups(
+        self,
+        identifiers: Sequence[str],
+        look_up: Callable[[ConceptGraph, Sequence[str]], Sequence[Any]],
+        rows: str,
+        context: RequestContext,
+    ) -> Answer[list[Any]]:
+        """Look up each identifier. The answers have at most as many items of their attribute ``rows`` as is allowed."""
+        self.limits.check_identifiers(identifiers, "concepts")
         with self._checked(context) as (served, graph, tier):
-            lookups = [] if identifiers else graph.codes([], sabs=sabs)  # which may be an error
-            codes = 0
+            lookups = list[Any](() if identifiers else look_up(graph, []))  # which may be an error
+            number = 0
             for chunk in context.chunks(identifiers, _CONCEPTS):
-                lookups += graph.codes(chunk, sabs=sabs)
-                codes += sum(len(lookup.codes) for lookup in lookups[-len(chunk) :])
-                if codes > (allowed := self.limits.neighbours):
-                    raise LimitExceeded(f"too many codes: found {codes:,} or more; this service allows {allowed:,}")
+                lookups += look_up(graph, chunk)
+                number += sum(len(getattr(lookup, rows)) for lookup in lookups[-len(chunk) :])
+                if number > (allowed := self.limits.neighbours):
+                    raise LimitExceeded(f"too many {rows}: found {number:,} or more; this service allows {allowed:,}")
             return Answer(lookups, served.digest, tier, replaced(lookups))
 
     def resolutions(self, cuis: Sequence[str], *, context: RequestContext) -> Answer[list[Resolution]]:

@@ -73,5 +73,5 @@ def test_every_error_is_in_the_contract_s_words() -> None:
     assert {method.name for method in service.methods} == {
         "Distance", "Distances", "StreamDistances", "Path", "Paths", "Neighbourhood", "SetRelevance", "Relevances",
         "Similarities", "PairSimilarities", "GetSimilarityScale", "Placements", "GetHierarchy", "Search", "Annotate",
-        "GetConcept", "Codes", "Resolve", "GetDistancePack", "GetRelease",
+        "GetConcept", "Codes", "CodeMaps", "Resolve", "GetDistancePack", "GetRelease",
     }  # fmt: skip

@@ -69,6 +69,10 @@ def vocabulary(sab: str, version: str, imeta: str, current: str = "Y", *, lat: s
     return "|".join(fields) + "|"
 
 
+def coded(cui: str, sab: str, code: str, scui: str = "") -> str:
+    return f"{cui}|ENG|P|L1|PF|S1|Y|A1||{scui}||{sab}|PT|{code}|text|0|N||"
+
+
 def mapping(cui: str = "C0000009", sab: str = "SNOMEDCT_US", **fields: str) -> str:
     """A row of MRMAP; fields by the names of their columns."""
     row = dict.fromkeys(LAYOUTS["MRMAP"], "") | {"MAPSETCUI": cui, "MAPSETSAB": sab, "MAPID": "AT1", "REL": "RO"}

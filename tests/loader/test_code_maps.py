@@ -19,7 +19,7 @@ from cuihop.graph_wrapper import GraphOfCodes
 from cuihop.snapshot.file import Sections
 from cuihop_loader import Loaded, LoadOptions, load, row_scanner
 from cuihop_loader.sources import LAYOUTS
-from loader.rrf_made import attribute, isa, mapping, name, written
+from loader.rrf_made import attribute, coded, isa, mapping, name, written
 
 COLUMNS = LAYOUTS["MRMAP"]
 KEPT = (*COLUMNS[2:4], *COLUMNS[8:14], *COLUMNS[16:25])
@@ -32,10 +32,6 @@ STATED = [
     if sab
 ]
 ATTRIBUTES = sorted(STATED + [attribute(f"C{i:07d}", "LANGUAGE", "v" * i) for i in range(40)])
-
-
-def coded(cui: str, sab: str, code: str, scui: str = "") -> str:
-    return f"{cui}|ENG|P|L1|PF|S1|Y|A1||{scui}||{sab}|PT|{code}|text|0|N||"
 
 
 NAMES = [

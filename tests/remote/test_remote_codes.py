@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -16,10 +17,12 @@ from cuihop.errors import CuihopError, InputError, LimitExceeded, NotAllowed
 from cuihop.graph import SourceCode
 from cuihop.remote.graph import RemoteGraph
 from cuihop.remote.wire import message_class, value_of_message
+from cuihop_loader import load
 from cuihop_server import RunningService, running_service
 from cuihop_service.limits import Limits
 from example_graph import coded_graph, example_graph
 from guarded_service import Reply, http, stub
+from loader.rrf_made import coded, isa, mapping, written
 
 IDENTIFIERS = [
     "C0006121", "C0006104", "C0018670", "C9000901", "C9000903", "C9999999", "MSH:D001933", "LOCAL:x", "LOCAL:old",
@@ -37,6 +40,16 @@ def remote(request: pytest.FixtureRequest, graph: SnapshotGraph) -> Iterator[Rem
     limits = Limits(concepts=5, neighbours=4)  # so small that blocks of identifiers are sent again in parts
     with running_service(graph, limits=limits) as running:
         yield RemoteGraph.open(getattr(running, request.param))
+
+
+def mapped_graph(folder: Path) -> SnapshotGraph:
+    """Three mappings from a code of MeSH, and one from its concept."""
+    source, targets = {"FROMEXPR": "I21", "FROMTYPE": "CODE"}, ("", "I21.9", "100051 &#x7C; x")
+    rows = [mapping("C0000009", "MSH", **source, TOEXPR=text, MAPRANK=str(3 - k)) for k, text in enumerate(targets)]
+    rows.append(mapping("C0000009", "MSH", FROMEXPR="C0000001", FROMTYPE="CUI", TOEXPR="é", MAPRULE="TRUE"))
+    names = [coded("C0000001", "MSH", "I21"), coded("C0000002", "MSH", "x")]
+    files = {"MRREL": [isa("C0000001", "C0000002")], "MRCONSO": names, "MRMAP": rows}
+    return SnapshotGraph(load([written(folder, files)]).sections)
 
 
 @pytest.mark.core
@@ -76,9 +89,28 @@ def test_codes_need_the_scope_for_names_and_a_release_with_codes(graph: Snapshot
                 RemoteGraph.open(address).codes(["C0006121"])
 
 
-def test_published_mappings_are_refused(remote: RemoteGraph) -> None:
-    with pytest.raises(InputError, match=r"no published mappings.*a service and Neo4j do not"):
-        remote.code_maps(["C0006121"])
+def test_published_mappings_of_a_release_without_them(remote: RemoteGraph) -> None:
+    for identifiers in (["C0006121"], []):
+        with pytest.raises(InputError, match=r"no published mappings.*as does a service over it; Neo4j does not"):
+            remote.code_maps(identifiers)
+
+
+def test_published_mappings_are_those_of_the_snapshot(tmp_path: Path) -> None:
+    graph = mapped_graph(tmp_path)
+    identifiers = ["MSH:I21", "C0000001", "mesh:I21", "C0000002", "NONE:1", "C9999999", "é"]
+    expected = graph.code_maps(identifiers)
+    assert [len(lookup.maps) for lookup in expected] == [3, 4, 3, 0, 0, 0, 0]
+    with running_service(graph) as running, running_service(graph, limits=Limits(neighbours=3)) as narrow:
+        for address in (running.grpc, running.http):
+            assert RemoteGraph.open(address).code_maps(identifiers) == expected
+        for address in (narrow.grpc, narrow.http):
+            assert RemoteGraph.open(address).code_maps(["MSH:I21"] * 3) == expected[:1] * 3
+            with pytest.raises(LimitExceeded, match="too many maps: found 4"):
+                RemoteGraph.open(address).code_maps(["C0000001"])
+    with running_service(graph, names=False) as running:
+        for address in (running.grpc, running.http):
+            with pytest.raises(NotAllowed):
+                RemoteGraph.open(address).code_maps(["C0000001"])
 
 
 def test_more_codes_than_an_answer_may_have(graph: SnapshotGraph) -> None:

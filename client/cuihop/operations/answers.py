@@ -17,6 +17,7 @@ from cuihop.graph import (
     DistancePack,
     Distances,
     IsAEdge,
+    MapLookup,
     Neighbour,
     Neighbourhood,
     Path,
@@ -419,6 +420,13 @@ class CodesAnswer:
     """Codes of source vocabularies, and their concepts, in the order of the request."""
 
     lookups: tuple[CodeLookup, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CodeMapsAnswer:
+    """Published mappings, in the order of the request."""
+
+    lookups: tuple[MapLookup, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,9 @@ CodeSabs: TypeAlias = Annotated[
         most=MOST_SABS,
     ),
 ]
+CodesOrConcepts: TypeAlias = Annotated[
+    Sequence[str], About("Identifiers of concepts, or codes as SAB:CODE.", (["C0006121", "SNOMEDCT_US:15926001"],))
+]
 GraphContent: TypeAlias = Annotated[
     IntrinsicContent,
     About("Information content, computed from the graph. That of a corpus is in POST /pair-similarities."),
@@ -314,12 +317,17 @@ class ConceptsRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class CodeMapsRequest:
+    """Concepts, or codes of source vocabularies, whose published mappings are looked up."""
+
+    identifiers: CodesOrConcepts
+
+
+@dataclass(frozen=True, slots=True)
 class CodesRequest:
     """Concepts, or codes of source vocabularies, to look up."""
 
-    identifiers: Annotated[
-        Sequence[str], About("Identifiers of concepts, or codes as SAB:CODE.", (["C0006121", "SNOMEDCT_US:15926001"],))
-    ]
+    identifiers: CodesOrConcepts
     sabs: Annotated[
         tuple[str, ...],
         About(

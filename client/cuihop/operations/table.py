@@ -185,6 +185,12 @@ CODES = Operation(
     requests.CodesRequest, answers.CodesAnswer, _listed(answers.CodesAnswer),
     rpc="Codes", size=("identifiers",), rows="lookups", scope="names",
 )  # fmt: skip
+CODE_MAPS = Operation(
+    "code_maps", "POST /code-maps", "concepts",
+    "Mappings that vocabularies have published (MRMAP) from codes, as they are. Never fails because of one identifier.",
+    requests.CodeMapsRequest, answers.CodeMapsAnswer, _listed(answers.CodeMapsAnswer),
+    rpc="CodeMaps", size=("identifiers",), rows="lookups", scope="names",
+)  # fmt: skip
 RESOLUTIONS = Operation(
     "resolutions", "POST /resolutions", "concepts",
     "Resolution of each identifier. Never fails because of one.",
@@ -200,6 +206,6 @@ RELEASE = Operation(
 OPERATIONS: Sequence[Operation[Any, Any]] = (
     DISTANCE, DISTANCES, PATH, PATHS, NEIGHBOURHOOD, NEIGHBOURHOODS, PACK, RELEVANCE, RELEVANCES, SIMILARITY,
     SIMILARITIES, PAIR_SIMILARITIES, SIMILARITY_SCALE, PLACEMENTS, HIERARCHY, SEARCH, ANNOTATE, CONCEPT, CONCEPTS,
-    CODES, RESOLUTIONS, RELEASE,
+    CODES, CODE_MAPS, RESOLUTIONS, RELEASE,
 )  # fmt: skip
 """All of them, but for the stream of batches."""

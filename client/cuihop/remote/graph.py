@@ -24,6 +24,7 @@ from cuihop.graph import (
     Direction,
     DistancePack,
     Distances,
+    MapLookup,
     Neighbourhood,
     Path,
     Release,
@@ -33,9 +34,10 @@ from cuihop.graph import (
     resolved,
 )
 from cuihop.identifiers import EXPECTED, is_identifier, written_as_code
-from cuihop.operations.answers import CodesAnswer, PathsAnswer, SearchAnswer
+from cuihop.operations.answers import PathsAnswer, SearchAnswer
 from cuihop.operations.requests import (
     AnnotateRequest,
+    CodeMapsRequest,
     CodesRequest,
     ConceptsRequest,
     DistancesRequest,
@@ -49,6 +51,7 @@ from cuihop.operations.requests import (
 )
 from cuihop.operations.table import (
     ANNOTATE,
+    CODE_MAPS,
     CODES,
     CONCEPTS,
     DISTANCES,
@@ -407,12 +410,20 @@ class RemoteGraph(ConceptGraph):
         return [concept for block in blocks for concept in block.concepts]
 
     def _codes(self, identifiers: Sequence[str], sabs: Sequence[str]) -> list[CodeLookup]:
+        return self._lookups(CODES, lambda block: CodesRequest(block, tuple(sabs)), identifiers)
+
+    def _code_maps(self, identifiers: Sequence[str]) -> list[MapLookup]:
+        return self._lookups(CODE_MAPS, CodeMapsRequest, identifiers)
+
+    def _lookups(
+        self, operation: Operation[Q, Any], request: Callable[[Sequence[str]], Q], identifiers: Sequence[str]
+    ) -> list[Any]:
         service = self._service
         sendable = [text.encode("utf-8", "replace").decode() for text in identifiers]
 
-        def send(block: slice) -> Sequence[CodeLookup]:
-            answer: CodesAnswer = self.send(service, CODES, CodesRequest(sendable[block], tuple(sabs))).value
-            return answer.lookups
+        def send(block: slice) -> Sequence[Any]:
+            answer: Any = self.send(service, operation, request(sendable[block])).value
+            return answer.lookups  # type: ignore[no-any-return]
 
         size = within_limit(_CONCEPTS_A_BLOCK, service.limits.concepts)
         blocks = [slice(first, min(first + size, len(sendable))) for first in range(0, max(1, len(sendable)), size)]

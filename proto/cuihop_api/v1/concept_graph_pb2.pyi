@@ -3349,6 +3349,247 @@ class CodesResponse(_message.Message):
 Global___CodesResponse: _TypeAlias = CodesResponse  # noqa: Y015
 
 @_typing.final
+class CodeMapsRequest(_message.Message):
+    """Request of CodeMaps."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    IDENTIFIERS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def identifiers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Identifiers of concepts, or codes as SAB:CODE."""
+
+    def __init__(
+        self,
+        *,
+        identifiers: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["identifiers", b"identifiers"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CodeMapsRequest: _TypeAlias = CodeMapsRequest  # noqa: Y015
+
+@_typing.final
+class CodeMap(_message.Message):
+    """A mapping that a vocabulary has published (MRMAP). Texts are as published, and empty for an empty field."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MAP_SET_FIELD_NUMBER: _builtins.int
+    MAP_SET_SAB_FIELD_NUMBER: _builtins.int
+    MAP_SET_NAME_FIELD_NUMBER: _builtins.int
+    FROM_SAB_FIELD_NUMBER: _builtins.int
+    TO_SAB_FIELD_NUMBER: _builtins.int
+    SUBSET_FIELD_NUMBER: _builtins.int
+    RANK_FIELD_NUMBER: _builtins.int
+    FROM_TEXT_FIELD_NUMBER: _builtins.int
+    FROM_TYPE_FIELD_NUMBER: _builtins.int
+    FROM_RULE_FIELD_NUMBER: _builtins.int
+    FROM_RESTRICTION_FIELD_NUMBER: _builtins.int
+    REL_FIELD_NUMBER: _builtins.int
+    RELA_FIELD_NUMBER: _builtins.int
+    TO_TEXT_FIELD_NUMBER: _builtins.int
+    TO_TYPE_FIELD_NUMBER: _builtins.int
+    TO_RULE_FIELD_NUMBER: _builtins.int
+    TO_RESTRICTION_FIELD_NUMBER: _builtins.int
+    RULE_FIELD_NUMBER: _builtins.int
+    RESTRICTION_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    ATTRIBUTE_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    map_set: _builtins.str
+    """The concept of the set (MAPSETCUI)."""
+    map_set_sab: _builtins.str
+    """The vocabulary that gives the set (MAPSETSAB)."""
+    map_set_name: _builtins.str
+    """The preferred name of the set. Unset: none."""
+    from_sab: _builtins.str
+    """The vocabulary that the set maps from. Unset: the release names none."""
+    to_sab: _builtins.str
+    """The vocabulary that the set maps to. Unset: the release names none."""
+    subset: _builtins.str
+    """Its group within the set (MAPSUBSETID)."""
+    rank: _builtins.str
+    """Its place within the group (MAPRANK)."""
+    from_text: _builtins.str
+    """The code or concept mapped from (FROMEXPR)."""
+    from_type: _builtins.str
+    """FROMTYPE: CODE, SCUI, SDUI or CUI."""
+    from_rule: _builtins.str
+    """FROMRULE."""
+    from_restriction: _builtins.str
+    """FROMRES."""
+    rel: _builtins.str
+    """REL."""
+    rela: _builtins.str
+    """RELA."""
+    to_text: _builtins.str
+    """The target (TOEXPR)."""
+    to_type: _builtins.str
+    """TOTYPE."""
+    to_rule: _builtins.str
+    """TORULE."""
+    to_restriction: _builtins.str
+    """TORES."""
+    rule: _builtins.str
+    """MAPRULE."""
+    restriction: _builtins.str
+    """MAPRES."""
+    kind: _builtins.str
+    """MAPTYPE."""
+    attribute: _builtins.str
+    """MAPATN."""
+    value: _builtins.str
+    """MAPATV."""
+    def __init__(
+        self,
+        *,
+        map_set: _builtins.str = ...,
+        map_set_sab: _builtins.str = ...,
+        map_set_name: _builtins.str | None = ...,
+        from_sab: _builtins.str | None = ...,
+        to_sab: _builtins.str | None = ...,
+        subset: _builtins.str = ...,
+        rank: _builtins.str = ...,
+        from_text: _builtins.str = ...,
+        from_type: _builtins.str = ...,
+        from_rule: _builtins.str = ...,
+        from_restriction: _builtins.str = ...,
+        rel: _builtins.str = ...,
+        rela: _builtins.str = ...,
+        to_text: _builtins.str = ...,
+        to_type: _builtins.str = ...,
+        to_rule: _builtins.str = ...,
+        to_restriction: _builtins.str = ...,
+        rule: _builtins.str = ...,
+        restriction: _builtins.str = ...,
+        kind: _builtins.str = ...,
+        attribute: _builtins.str = ...,
+        value: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_from_sab", b"_from_sab", "_map_set_name", b"_map_set_name", "_to_sab", b"_to_sab", "from_sab", b"from_sab", "map_set_name", b"map_set_name", "to_sab", b"to_sab"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_from_sab", b"_from_sab", "_map_set_name", b"_map_set_name", "_to_sab", b"_to_sab", "attribute", b"attribute", "from_restriction", b"from_restriction", "from_rule", b"from_rule", "from_sab", b"from_sab", "from_text", b"from_text", "from_type", b"from_type", "kind", b"kind", "map_set", b"map_set", "map_set_name", b"map_set_name", "map_set_sab", b"map_set_sab", "rank", b"rank", "rel", b"rel", "rela", b"rela", "restriction", b"restriction", "rule", b"rule", "subset", b"subset", "to_restriction", b"to_restriction", "to_rule", b"to_rule", "to_sab", b"to_sab", "to_text", b"to_text", "to_type", b"to_type", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__from_sab: _TypeAlias = _typing.Literal["from_sab"]  # noqa: Y015
+    _WhichOneofArgType__from_sab: _TypeAlias = _typing.Literal["_from_sab", b"_from_sab"]  # noqa: Y015
+    _WhichOneofReturnType__map_set_name: _TypeAlias = _typing.Literal["map_set_name"]  # noqa: Y015
+    _WhichOneofArgType__map_set_name: _TypeAlias = _typing.Literal["_map_set_name", b"_map_set_name"]  # noqa: Y015
+    _WhichOneofReturnType__to_sab: _TypeAlias = _typing.Literal["to_sab"]  # noqa: Y015
+    _WhichOneofArgType__to_sab: _TypeAlias = _typing.Literal["_to_sab", b"_to_sab"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__from_sab) -> _WhichOneofReturnType__from_sab | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__map_set_name) -> _WhichOneofReturnType__map_set_name | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__to_sab) -> _WhichOneofReturnType__to_sab | None: ...
+
+Global___CodeMap: _TypeAlias = CodeMap  # noqa: Y015
+
+@_typing.final
+class MapLookup(_message.Message):
+    """The published mappings of one identifier."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUESTED_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    CUI_FIELD_NUMBER: _builtins.int
+    MAPS_FIELD_NUMBER: _builtins.int
+    ALTERNATIVES_FIELD_NUMBER: _builtins.int
+    requested: _builtins.str
+    """The identifier as requested."""
+    status: Global___CodeStatus.ValueType
+    """Its status in the release."""
+    cui: _builtins.str
+    """The concept that is used. Unset: a code, or an identifier without one."""
+    @_builtins.property
+    def maps(self) -> _containers.RepeatedCompositeFieldContainer[Global___CodeMap]:
+        """The mappings: from the concept, then from each code."""
+
+    @_builtins.property
+    def alternatives(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What may be meant by an identifier without codes."""
+
+    def __init__(
+        self,
+        *,
+        requested: _builtins.str = ...,
+        status: Global___CodeStatus.ValueType = ...,
+        cui: _builtins.str | None = ...,
+        maps: _abc.Iterable[Global___CodeMap] | None = ...,
+        alternatives: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cui", b"_cui", "cui", b"cui"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cui", b"_cui", "alternatives", b"alternatives", "cui", b"cui", "maps", b"maps", "requested", b"requested", "status", b"status"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__cui: _TypeAlias = _typing.Literal["cui"]  # noqa: Y015
+    _WhichOneofArgType__cui: _TypeAlias = _typing.Literal["_cui", b"_cui"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__cui) -> _WhichOneofReturnType__cui | None: ...
+
+Global___MapLookup: _TypeAlias = MapLookup  # noqa: Y015
+
+@_typing.final
+class CodeMapsResponse(_message.Message):
+    """Response of CodeMaps."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class MergedEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    LOOKUPS_FIELD_NUMBER: _builtins.int
+    MERGED_FIELD_NUMBER: _builtins.int
+    PROVENANCE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def lookups(self) -> _containers.RepeatedCompositeFieldContainer[Global___MapLookup]:
+        """One for each identifier, in the order of the request."""
+
+    @_builtins.property
+    def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Retired concepts of the request, each with its successor."""
+
+    @_builtins.property
+    def provenance(self) -> Global___Provenance:
+        """Source of the answer."""
+
+    def __init__(
+        self,
+        *,
+        lookups: _abc.Iterable[Global___MapLookup] | None = ...,
+        merged: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        provenance: Global___Provenance | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["provenance", b"provenance"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["lookups", b"lookups", "merged", b"merged", "provenance", b"provenance"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CodeMapsResponse: _TypeAlias = CodeMapsResponse  # noqa: Y015
+
+@_typing.final
 class ResolveRequest(_message.Message):
     """Request of Resolve."""
 

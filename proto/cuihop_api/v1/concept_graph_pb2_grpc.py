@@ -120,6 +120,11 @@ class ConceptGraphServiceStub:
                 request_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.CodesRequest.SerializeToString,
                 response_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.CodesResponse.FromString,
                 _registered_method=True)
+        self.CodeMaps = channel.unary_unary(
+                '/cuihop_api.v1.ConceptGraphService/CodeMaps',
+                request_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.CodeMapsRequest.SerializeToString,
+                response_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.CodeMapsResponse.FromString,
+                _registered_method=True)
         self.Resolve = channel.unary_unary(
                 '/cuihop_api.v1.ConceptGraphService/Resolve',
                 request_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.ResolveRequest.SerializeToString,
@@ -278,6 +283,14 @@ class ConceptGraphServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CodeMaps(self, request, context):
+        """Mappings that vocabularies have published (MRMAP) from codes, as they are. Never fails because of one identifier.
+        PERMISSION_DENIED: the key may not see names. INVALID_ARGUMENT: the release has no published mappings.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Resolve(self, request, context):
         """The resolution of identifiers. Never fails because of one.
         """
@@ -387,6 +400,11 @@ def add_ConceptGraphServiceServicer_to_server(servicer, server):
                     servicer.Codes,
                     request_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.CodesRequest.FromString,
                     response_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.CodesResponse.SerializeToString,
+            ),
+            'CodeMaps': grpc.unary_unary_rpc_method_handler(
+                    servicer.CodeMaps,
+                    request_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.CodeMapsRequest.FromString,
+                    response_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.CodeMapsResponse.SerializeToString,
             ),
             'Resolve': grpc.unary_unary_rpc_method_handler(
                     servicer.Resolve,
@@ -864,6 +882,33 @@ class ConceptGraphService:
             '/cuihop_api.v1.ConceptGraphService/Codes',
             cuihop__api_dot_v1_dot_concept__graph__pb2.CodesRequest.SerializeToString,
             cuihop__api_dot_v1_dot_concept__graph__pb2.CodesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CodeMaps(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cuihop_api.v1.ConceptGraphService/CodeMaps',
+            cuihop__api_dot_v1_dot_concept__graph__pb2.CodeMapsRequest.SerializeToString,
+            cuihop__api_dot_v1_dot_concept__graph__pb2.CodeMapsResponse.FromString,
             options,
             channel_credentials,
             insecure,

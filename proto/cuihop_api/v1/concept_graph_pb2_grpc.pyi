@@ -124,6 +124,10 @@ class ConceptGraphServiceStub:
     PERMISSION_DENIED: the key may not see names. INVALID_ARGUMENT: no code is from a requested vocabulary, or the
     release has no codes.
     """
+    CodeMaps: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.CodeMapsRequest, _concept_graph_pb2.CodeMapsResponse]
+    """Mappings that vocabularies have published (MRMAP) from codes, as they are. Never fails because of one identifier.
+    PERMISSION_DENIED: the key may not see names. INVALID_ARGUMENT: the release has no published mappings.
+    """
     Resolve: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.ResolveRequest, _concept_graph_pb2.ResolveResponse]
     """The resolution of identifiers. Never fails because of one."""
     GetDistancePack: _grpc.UnaryStreamMultiCallable[_concept_graph_pb2.GetDistancePackRequest, _concept_graph_pb2.GetDistancePackResponse]
@@ -203,6 +207,10 @@ class ConceptGraphServiceAsyncStub(ConceptGraphServiceStub):
     """Codes of source vocabularies for concepts, and the concepts of codes. Never fails because of one.
     PERMISSION_DENIED: the key may not see names. INVALID_ARGUMENT: no code is from a requested vocabulary, or the
     release has no codes.
+    """
+    CodeMaps: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.CodeMapsRequest, _concept_graph_pb2.CodeMapsResponse]  # type: ignore[assignment]
+    """Mappings that vocabularies have published (MRMAP) from codes, as they are. Never fails because of one identifier.
+    PERMISSION_DENIED: the key may not see names. INVALID_ARGUMENT: the release has no published mappings.
     """
     Resolve: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.ResolveRequest, _concept_graph_pb2.ResolveResponse]  # type: ignore[assignment]
     """The resolution of identifiers. Never fails because of one."""
@@ -382,6 +390,16 @@ class ConceptGraphServiceServicer(metaclass=_abc_1.ABCMeta):
         """Codes of source vocabularies for concepts, and the concepts of codes. Never fails because of one.
         PERMISSION_DENIED: the key may not see names. INVALID_ARGUMENT: no code is from a requested vocabulary, or the
         release has no codes.
+        """
+
+    @_abc_1.abstractmethod
+    def CodeMaps(
+        self,
+        request: _concept_graph_pb2.CodeMapsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_concept_graph_pb2.CodeMapsResponse, _abc.Awaitable[_concept_graph_pb2.CodeMapsResponse]]:
+        """Mappings that vocabularies have published (MRMAP) from codes, as they are. Never fails because of one identifier.
+        PERMISSION_DENIED: the key may not see names. INVALID_ARGUMENT: the release has no published mappings.
         """
 
     @_abc_1.abstractmethod

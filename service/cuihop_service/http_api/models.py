@@ -239,7 +239,7 @@ def _attributes(kind: Any) -> Iterator[tuple[dataclasses.Field[Any], Any, str | 
     hints = get_type_hints(kind, include_extras=True)
     for field in dataclasses.fields(kind):
         text = texts.get(field.name, "").replace("``None``", "null").replace("``", "`")
-        if field.name in _MEANINGS:
+        if field.name in _MEANINGS and hints[field.name] is not str:
             text = f"{text[:1].upper()}{text[1:]} {described(_MEANINGS[field.name])}"
         yield field, hints[field.name], f"{text[:1].upper()}{text[1:]}" if text else None
 
