@@ -8,11 +8,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
+from cuihop._kernels import codes as kernels
 from cuihop.errors import InputError
 from cuihop.graph import CodeLookup, SourceCode
 from cuihop_loader import LoadOptions, load
@@ -230,3 +232,16 @@ def test_every_code_of_a_real_release(tmp_path: Path) -> None:
     holders = {each.requested: {code.cui for code in each.codes} for each in graph.codes(written)}
     for text, of_code in holders.items():
         assert of_code == {c for c, codes in expected.items() if any(f"{s}:{code}" == text for s, code, _ in codes)}
+
+
+@pytest.mark.parametrize(
+    ("count", "bits"), [(0, 0), (1, 0), (2, 1), (5_000, 3), (5_000, 12), (40_000, 13), (40_000, 15)]
+)
+def test_hashes_are_sorted_by_their_highest_bits_alone(count: int, bits: int) -> None:
+    hashes = np.random.default_rng(count + bits).integers(0, 1 << 64, count, dtype=np.uint64)
+    hashes[::3] &= np.uint64((1 << 62) - 1)  # some buckets have more
+    hashes[: count // 2 : 2] = hashes[: count // 2 : 2] >> np.uint64(50) << np.uint64(50)  # several with the same bits
+    highest = hashes >> np.uint64(64 - bits) if bits else np.zeros(count, dtype=np.uint64)
+    expected, given = np.argsort(highest, kind="stable"), hashes.copy()
+    assert kernels.in_buckets(given, bits).tolist() == expected.tolist()
+    assert given.tolist() == hashes[expected].tolist()

@@ -17,6 +17,7 @@ _START, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x9E3779B97F4A7C15)
 _HALF, _THIRD, _BITS = np.uint64(32), np.uint64(29), np.uint64(64)
 _LOWEST = np.uint64(0xFFFFFFFF)
 _COLON = 58
+_LAST_BITS = 12  # of a hash, by which the hashes that share the others are sorted: a quarter of a cache
 _AHEAD = 12  # rows whose cache lines are fetched meanwhile
 
 
@@ -51,20 +52,38 @@ def _order(one: UInt8, begin: int, end: int, other: UInt8, other_begin: int, oth
 
 
 @compiled
-def in_buckets(values: UInt64, bits: int) -> Int32:
-    """The rows by the highest bits of their hashes; those with the same bits in their order."""
-    shift = np.uint64(63 - bits)  # and one more: a shift by 64 is none
+def _sort(
+    values: UInt64, rows: Int32, first: int, last: int, shift: np.uint64, bits: int, out: UInt64, out_rows: Int32
+) -> Int32:
+    """Sort some values and their rows by the lowest bits after a shift, and return the end of each number's values."""
+    mask = np.uint64((1 << bits) - 1)
     ends = np.zeros((1 << bits) + 1, dtype=np.int32)
-    for row in range(values.size):
-        ends[np.int64(values[row] >> shift >> np.uint64(1)) + 1] += 1
-    for bucket in range(1 << bits):
-        ends[bucket + 1] += ends[bucket]
-    order = np.empty(values.size, dtype=np.int32)
-    for row in range(values.size):
-        of_row = np.int64(values[row] >> shift >> np.uint64(1))
-        order[ends[of_row]] = row
-        ends[of_row] += 1
-    return order
+    ends[0] = first
+    for i in range(first, last):
+        ends[np.int64((values[i] >> shift) & mask) + 1] += 1
+    for number in range(1 << bits):
+        ends[number + 1] += ends[number]
+    for i in range(first, last):
+        of_value = np.int64((values[i] >> shift) & mask)
+        out[ends[of_value]], out_rows[ends[of_value]] = values[i], rows[i]
+        ends[of_value] += 1
+    return ends
+
+
+@compiled
+def in_buckets(values: UInt64, bits: int) -> Int32:
+    """Sort hashes by their highest bits, and return the rows that they had; those with the same bits keep their order.
+
+    First by some of these bits, and then the hashes with the same ones, which the caches of the processor hold.
+    """
+    high = max(0, bits - _LAST_BITS)
+    rows, other_rows = np.arange(values.size, dtype=np.int32), np.empty(values.size, dtype=np.int32)
+    others = np.empty_like(values)
+    first = 0
+    for last in _sort(values, rows, 0, values.size, np.uint64(64 - high if high else 0), high, others, other_rows)[:-1]:
+        _sort(others, other_rows, first, last, np.uint64(64 - bits if bits else 0), bits - high, values, rows)
+        first = last
+    return rows
 
 
 @compiled
@@ -74,32 +93,28 @@ def numbered(
     """Number the distinct codes in the order of the highest bits of their hashes, and return how many there are.
 
     Args:
-        order: the rows in this order: see `in_buckets`. values: the hash of each row.
+        order: the rows in this order: see `in_buckets`. values: their hashes; afterwards those of the distinct codes.
         numbers: out, the number of each row's code. firsts: out, a row of each code.
     """
     shift = np.uint64(63 - bits)
     count = first = 0
     bucket = np.uint64(0)
     for i in range(order.size):
-        if i + 2 * _AHEAD < order.size:
-            prefetch(values, order[i + 2 * _AHEAD])
-            prefetch(offsets, order[i + 2 * _AHEAD])
-            prefetch(blob, offsets[order[i + _AHEAD]])
-        row = order[i]
-        if values[row] >> shift >> np.uint64(1) != bucket:
-            bucket, first = values[row] >> shift >> np.uint64(1), count
+        row, value = order[i], values[i]
+        if value >> shift >> np.uint64(1) != bucket:
+            bucket, first = value >> shift >> np.uint64(1), count
         number = first
         while number < count:
             other = firsts[number]
             if (
-                values[other] == values[row]
+                values[number] == value
                 and sabs[other] == sabs[row]
                 and _order(blob, offsets[row], offsets[row + 1], blob, offsets[other], offsets[other + 1]) == 0
             ):
                 break
             number += 1
         if number == count:
-            firsts[count] = row
+            firsts[count], values[count] = row, value
             count += 1
         numbers[row] = number
     return count
@@ -161,11 +176,20 @@ def arranged(
 
 
 @compiled
-def holders(numbers: Int32, grades: UInt32, bounds: Int32) -> Int32:
-    """The rows of each code, by grade and then by row. ``bounds`` of these are sab."""
-    rows = np.empty(numbers.size, dtype=np.int32)
+def holders(numbers: Int32, grades: UInt32, codes: int) -> tuple[Int32, Int32]:
+    """The rows of each code, by grade and then by row: their bounds, and the rows."""
+    bounds, rows = np.zeros(codes + 1, dtype=np.int32), np.empty(numbers.size, dtype=np.int32)
+    for row in range(numbers.size):
+        if row + _AHEAD < numbers.size:
+            prefetch(bounds, numbers[row + _AHEAD] + 1)
+        bounds[numbers[row] + 1] += 1
+    for code in range(codes):
+        bounds[code + 1] += bounds[code]
     filled = bounds[:-1].copy()
     for row in range(numbers.size):
+        if row + 2 * _AHEAD < numbers.size:
+            prefetch(filled, numbers[row + 2 * _AHEAD])
+            prefetch(rows, filled[numbers[row + _AHEAD]])
         code = numbers[row]
         at = filled[code]
         filled[code] += 1
@@ -173,7 +197,7 @@ def holders(numbers: Int32, grades: UInt32, bounds: Int32) -> Int32:
             rows[at] = rows[at - 1]
             at -= 1
         rows[at] = row
-    return rows
+    return bounds, rows
 
 
 @compiled
@@ -229,16 +253,16 @@ def found(
 @compiled
 def gathered(rows: Int32, offsets: Int64, blob: UInt8) -> tuple[Int64, UInt8]:
     """The texts of some rows, one after the other: their offsets, and their bytes."""
-    bounds = np.zeros(rows.size + 1, dtype=np.int64)
+    bounds, begins = np.zeros(rows.size + 1, dtype=np.int64), np.empty(rows.size, dtype=np.int64)
     for i in range(rows.size):
         if i + _AHEAD < rows.size:
             prefetch(offsets, rows[i + _AHEAD])
-        bounds[i + 1] = bounds[i] + offsets[rows[i] + 1] - offsets[rows[i]]
+        begins[i] = offsets[rows[i]]
+        bounds[i + 1] = bounds[i] + offsets[rows[i] + 1] - begins[i]
     letters = np.empty(bounds[-1], dtype=np.uint8)
     for i in range(rows.size):
-        if i + 2 * _AHEAD < rows.size:
-            prefetch(offsets, rows[i + 2 * _AHEAD])
-            prefetch(blob, offsets[rows[i + _AHEAD]])
+        if i + _AHEAD < rows.size:
+            prefetch(blob, begins[i + _AHEAD])
         for k in range(bounds[i + 1] - bounds[i]):
-            letters[bounds[i] + k] = blob[offsets[rows[i]] + k]
+            letters[bounds[i] + k] = blob[begins[i] + k]
     return bounds, letters

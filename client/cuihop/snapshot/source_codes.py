@@ -80,8 +80,7 @@ def code_sections(rows: CodeRows, concepts: int) -> tuple[dict[str, npt.NDArray[
     numbers, firsts = np.empty(len(sabs), dtype=np.int32), np.empty(len(sabs), dtype=np.int32)
     bits = max(0, len(hashes).bit_length() - 1)
     count = kernels.numbered(kernels.in_buckets(hashes, bits), hashes, bits, sabs, *texts, numbers, firsts)
-    firsts = firsts[:count].copy()
-    hashes = hashes[firsts]
+    firsts, hashes = firsts[:count].copy(), hashes[:count].copy()
     check_interruption()
     selected, counts = np.empty(len(sabs), dtype=np.int32), np.zeros(concepts, dtype=np.int32)
     in_order = (np.diff(owners[owners >= 0]) >= 0).all()  # as in MRCONSO; rows of other concepts stand between
@@ -91,12 +90,11 @@ def code_sections(rows: CodeRows, concepts: int) -> tuple[dict[str, npt.NDArray[
     selected = selected[:size].copy()
     keys, grades = numbers[selected], row_grades[selected]
     del order, owners, numbers, row_grades
-    held = bounds_of(np.bincount(keys, minlength=count), np.int32)
     with_concept = np.flatnonzero(np.diff(others[0])[selected]).astype(np.int32)
     arrays = (
         bounds_of(counts, np.int32), keys, (grades >> MARK_SHIFT).astype(np.uint8), hashes.astype(np.uint32),
         _buckets(hashes), sabs[firsts], *kernels.gathered(firsts, *texts),
-        held, kernels.holders(keys, grades, held), with_concept, *kernels.gathered(selected[with_concept], *others),
+        *kernels.holders(keys, grades, count), with_concept, *kernels.gathered(selected[with_concept], *others),
     )  # fmt: skip
     return dict(zip(SOURCE_CODES, arrays, strict=True)), vocabularies
 
