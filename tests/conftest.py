@@ -8,6 +8,7 @@ a test is placed.
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import signal
 import subprocess
@@ -63,6 +64,10 @@ SERVERS = {"browser", "dask_servers", "killable_neo4j", "killable_redis", "neo4j
 
 GROUPS = {"killable_neo4j": "killable neo4j", "neo4j_server": "neo4j", "redis_server": "redis", "browser": "browser"}
 """Group of the tests that use a server: they run in one process, since each process would start a server of its own."""
+
+LATE_IMPORTS = {"nltk": "nltk", "polars": "polars", "rouge_score": "nltk", "scipy": "scipy", "sklearn": "scipy"}
+"""Group of the tests that use a package whose import takes long. Their functions import it, for modules are read in
+each process."""
 
 LONG_GROUPS = ("neo4j", "killable neo4j", "browser")
 """Begun first, one in each process: none of them is left to one process at the end, while the others have no work."""
@@ -141,13 +146,13 @@ def _reaches(item: pytest.Item, targets: Sequence[object]) -> bool:
 
 @cache
 def _reached(function: object) -> set[object]:
-    """Names of `_DATA` and `_PROCESSES` in a function, and in the functions and classes of the suite that it uses."""
+    """Names in a function and in what it uses of the suite, and the objects of `_DATA` and `_PROCESSES` there."""
     found: set[object] = set()
     seen: set[int] = set()
     left = [function]
     while left:
         one = left.pop()
-        one = getattr(one, "__wrapped__", one)
+        one = getattr(getattr(one, "hypothesis", None), "inner_test", getattr(one, "__wrapped__", one))
         found.update(target for target in (*_DATA, *_PROCESSES) if one is target)
         code = getattr(one, "__code__", None)
         if id(one) in seen or not _is_of_the_suite(one):
@@ -157,8 +162,14 @@ def _reached(function: object) -> set[object]:
             left += [*vars(one).values(), *one.__bases__]
         elif code is not None:
             names = getattr(one, "__globals__", {})
-            left += [names[name] for name in _names(code) if name in names]
+            used = [*_names(code)]
+            left += [names[name] for name in used if name in names]
+            found.update(name.partition(".")[0] for name in used)
     return found
+
+
+def _late_imports(item: pytest.Item) -> set[str]:
+    return LATE_IMPORTS.keys() & {str(each) for each in _reached(getattr(item, "function", None))}
 
 
 def _is_of_the_suite(one: object) -> bool:
@@ -219,6 +230,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         fixtures = set(getattr(item, "fixturenames", ()))
         if server := next((name for name in GROUPS if name in fixtures), None):
             item.add_marker(pytest.mark.xdist_group(GROUPS[server]))
+        elif late := _late_imports(item):
+            item.add_marker(pytest.mark.xdist_group(LATE_IMPORTS[min(late)]))
         elif item.get_closest_marker("xdist_group") is None and _shares_in_its_module(item):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
         group = item.get_closest_marker("xdist_group")
@@ -248,6 +261,8 @@ def _processor_seconds() -> float:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    for package in _late_imports(item):
+        importlib.import_module(package)  # no part of the time of the first test
     begin = _processor_seconds()
     result = yield
     taken = _processor_seconds() - begin
