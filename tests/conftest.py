@@ -69,8 +69,14 @@ LATE_IMPORTS = {"nltk": "nltk", "polars": "polars", "rouge_score": "nltk", "scip
 """Group of the tests that use a package whose import takes long. Their functions import it, for modules are read in
 each process."""
 
-LONG_GROUPS = ("neo4j", "killable neo4j", "browser")
-"""Begun first, one in each process: none of them is left to one process at the end, while the others have no work."""
+LONG_GROUPS = ("neo4j", "killable neo4j", "browser", "demo")
+"""Begun first, one in each process: none of them is left to one process at the end, while the others have no work.
+
+All pages of the documentation wait for the files of "demo".
+"""
+
+LONG_TESTS = "long tests"
+"""Group of single tests that take a minute, most of it alone or waiting: begun next, for the same reason."""
 
 MOST_SECONDS = 2.0
 """Processor time that one test of ``make test`` may take, without compilation: a longer one is to be marked ``slow``.
@@ -131,11 +137,12 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def _belongs_to_all(item: pytest.Item) -> bool:
-    """True if only ``make test-all`` runs it."""
-    if item.get_closest_marker("core") is not None:
+    """True if only ``make test-all`` runs it. Of the marks ``core`` and ``slow``, the one nearer to the test counts."""
+    marks = [mark.name for mark in item.iter_markers() if mark.name in {"core", "slow"}]
+    if marks[:1] == ["core"]:
         return False
     servers = SERVERS & set(getattr(item, "fixturenames", ()))
-    return bool(servers) or item.get_closest_marker("slow") is not None or _reaches(item, _PROCESSES)
+    return bool(servers or marks) or _reaches(item, _PROCESSES)
 
 
 def _reaches(item: pytest.Item, targets: Sequence[object]) -> bool:
@@ -250,7 +257,8 @@ def _turn(item: pytest.Item) -> int:
     if name in LONG_GROUPS:
         return LONG_GROUPS.index(name)
     # Each process gets a second group at once, which waits for the end of its first: short ones.
-    return len(LONG_GROUPS) + (name != "" or item.path.parent != Path(_HERE))
+    short = name == "" and item.path.parent == Path(_HERE)
+    return len(LONG_GROUPS) + (0 if short else 1 if name == LONG_TESTS else 2)
 
 
 def _processor_seconds() -> float:
