@@ -175,8 +175,9 @@ def _reached(function: object) -> set[object]:
     return found
 
 
-def _late_imports(item: pytest.Item) -> set[str]:
-    return LATE_IMPORTS.keys() & {str(each) for each in _reached(getattr(item, "function", None))}
+def _late_imports(item: pytest.Item) -> list[str]:
+    reached = _reached(getattr(item, "function", None))
+    return [package for package in LATE_IMPORTS if package in reached]
 
 
 def _is_of_the_suite(one: object) -> bool:
@@ -238,7 +239,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if server := next((name for name in GROUPS if name in fixtures), None):
             item.add_marker(pytest.mark.xdist_group(GROUPS[server]))
         elif late := _late_imports(item):
-            item.add_marker(pytest.mark.xdist_group(LATE_IMPORTS[min(late)]))
+            item.add_marker(pytest.mark.xdist_group(LATE_IMPORTS[late[0]]))
         elif item.get_closest_marker("xdist_group") is None and _shares_in_its_module(item):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
         group = item.get_closest_marker("xdist_group")
