@@ -94,6 +94,7 @@ def wrong(answers: list[int | None], hops: Int) -> int:
     return int((given != hops).sum())
 
 
+@pytest.mark.slow
 def test_threads_that_share_a_graph(world: World) -> None:
     """500,000 answers in batches and 12,000 singles, with an index and without."""
     plain, indexed = SnapshotGraph.open(world.path), SnapshotGraph.open(world.path)
