@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
-from mcp import StdioServerParameters, stdio_client
-from mcp.client.client import Client
-from mcp.client.streamable_http import streamable_http_client
-from mcp.shared._httpx_utils import create_mcp_http_client
-from mcp_types import CallToolResult
+
+if TYPE_CHECKING:
+    from mcp.client.client import Client
+    from mcp_types import CallToolResult
 
 T = TypeVar("T")
 
@@ -26,6 +25,8 @@ def over_standard_streams(
     arguments: list[str], use: Callable[[Client], Coroutine[Any, Any, T]], *, mode: str = "auto"
 ) -> T:
     """The result of using a process ``cuihop service mcp`` with these arguments."""
+    from mcp import StdioServerParameters, stdio_client
+    from mcp.client.client import Client
 
     async def connected() -> T:
         parameters = StdioServerParameters(command=sys.executable, args=["-m", "cuihop", "service", "mcp", *arguments])
@@ -39,6 +40,9 @@ def over_http(
     address: str, use: Callable[[Client], Coroutine[Any, Any, T]], *, key: str | None = None, mode: str = "auto"
 ) -> T:
     """The result of using ``/mcp`` of a service."""
+    from mcp.client.client import Client
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared._httpx_utils import create_mcp_http_client
 
     async def connected() -> T:
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}

@@ -10,15 +10,23 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
 
-expect.set_options(timeout=60_000)  # the first question may have to wait for a compiler
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
+else:
 
-__all__ = ["Explorer", "browser", "opened"]
+    def expect(shown: Any) -> Any:
+        """Playwright's, which is imported where there is a browser: each process of the tests would import it."""
+        from playwright.sync_api import expect
+
+        return expect(shown)
+
+
+__all__ = ["Explorer", "browser", "expect", "opened"]
 
 PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 """The first of them that is installed. The one without windows takes three fifths of the others' time."""
@@ -56,6 +64,9 @@ def browser() -> Iterator[Browser]:
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if program is None:
         pytest.skip("Chromium not found: install Debian's package chromium")
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=60_000)  # the first question may have to wait for a compiler
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(
             executable_path=program, chromium_sandbox=os.geteuid() != 0, timeout=120_000

@@ -8,6 +8,7 @@ a test is placed.
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import signal
 import subprocess
@@ -64,8 +65,18 @@ SERVERS = {"browser", "dask_servers", "killable_neo4j", "killable_redis", "neo4j
 GROUPS = {"killable_neo4j": "killable neo4j", "neo4j_server": "neo4j", "redis_server": "redis", "browser": "browser"}
 """Group of the tests that use a server: they run in one process, since each process would start a server of its own."""
 
-LONG_GROUPS = ("neo4j", "killable neo4j", "browser")
-"""Begun first, one in each process: none of them is left to one process at the end, while the others have no work."""
+LATE_IMPORTS = {"nltk": "nltk", "polars": "polars", "rouge_score": "nltk", "scipy": "scipy", "sklearn": "scipy"}
+"""Group of the tests that use a package whose import takes long. Their functions import it, for modules are read in
+each process."""
+
+LONG_GROUPS = ("neo4j", "killable neo4j", "browser", "demo")
+"""Begun first, one in each process: none of them is left to one process at the end, while the others have no work.
+
+All pages of the documentation wait for the files of "demo".
+"""
+
+LONG_TESTS = "long tests"
+"""Group of single tests that take a minute, most of it alone or waiting: begun next, for the same reason."""
 
 MOST_SECONDS = 2.0
 """Processor time that one test of ``make test`` may take, without compilation: a longer one is to be marked ``slow``.
@@ -126,11 +137,12 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def _belongs_to_all(item: pytest.Item) -> bool:
-    """True if only ``make test-all`` runs it."""
-    if item.get_closest_marker("core") is not None:
+    """True if only ``make test-all`` runs it. Of the marks ``core`` and ``slow``, the one nearer to the test counts."""
+    marks = [mark.name for mark in item.iter_markers() if mark.name in {"core", "slow"}]
+    if marks[:1] == ["core"]:
         return False
     servers = SERVERS & set(getattr(item, "fixturenames", ()))
-    return bool(servers) or item.get_closest_marker("slow") is not None or _reaches(item, _PROCESSES)
+    return bool(servers or marks) or _reaches(item, _PROCESSES)
 
 
 def _reaches(item: pytest.Item, targets: Sequence[object]) -> bool:
@@ -141,13 +153,13 @@ def _reaches(item: pytest.Item, targets: Sequence[object]) -> bool:
 
 @cache
 def _reached(function: object) -> set[object]:
-    """Names of `_DATA` and `_PROCESSES` in a function, and in the functions and classes of the suite that it uses."""
+    """Names in a function and in what it uses of the suite, and the objects of `_DATA` and `_PROCESSES` there."""
     found: set[object] = set()
     seen: set[int] = set()
     left = [function]
     while left:
         one = left.pop()
-        one = getattr(one, "__wrapped__", one)
+        one = getattr(getattr(one, "hypothesis", None), "inner_test", getattr(one, "__wrapped__", one))
         found.update(target for target in (*_DATA, *_PROCESSES) if one is target)
         code = getattr(one, "__code__", None)
         if id(one) in seen or not _is_of_the_suite(one):
@@ -157,8 +169,15 @@ def _reached(function: object) -> set[object]:
             left += [*vars(one).values(), *one.__bases__]
         elif code is not None:
             names = getattr(one, "__globals__", {})
-            left += [names[name] for name in _names(code) if name in names]
+            used = [*_names(code)]
+            left += [names[name] for name in used if name in names]
+            found.update(name.partition(".")[0] for name in used)
     return found
+
+
+def _late_imports(item: pytest.Item) -> list[str]:
+    reached = _reached(getattr(item, "function", None))
+    return [package for package in LATE_IMPORTS if package in reached]
 
 
 def _is_of_the_suite(one: object) -> bool:
@@ -219,6 +238,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         fixtures = set(getattr(item, "fixturenames", ()))
         if server := next((name for name in GROUPS if name in fixtures), None):
             item.add_marker(pytest.mark.xdist_group(GROUPS[server]))
+        elif late := _late_imports(item):
+            item.add_marker(pytest.mark.xdist_group(LATE_IMPORTS[late[0]]))
         elif item.get_closest_marker("xdist_group") is None and _shares_in_its_module(item):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
         group = item.get_closest_marker("xdist_group")
@@ -237,7 +258,8 @@ def _turn(item: pytest.Item) -> int:
     if name in LONG_GROUPS:
         return LONG_GROUPS.index(name)
     # Each process gets a second group at once, which waits for the end of its first: short ones.
-    return len(LONG_GROUPS) + (name != "" or item.path.parent != Path(_HERE))
+    short = name == "" and item.path.parent == Path(_HERE)
+    return len(LONG_GROUPS) + (0 if short else 1 if name == LONG_TESTS else 2)
 
 
 def _processor_seconds() -> float:
@@ -248,6 +270,8 @@ def _processor_seconds() -> float:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    for package in _late_imports(item):
+        importlib.import_module(package)  # no part of the time of the first test
     begin = _processor_seconds()
     result = yield
     taken = _processor_seconds() - begin

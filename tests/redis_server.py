@@ -13,15 +13,19 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pytest
-import redis
 
 from cuihop_tools.neo4j_server import free_ports
 from waiting import wait_for
 
-__all__ = ["NO_REDIS", "PATIENT", "RedisServer", "killable_redis", "new_redis", "redis_server"]
+if TYPE_CHECKING:
+    import redis
+
+    from cuihop_service.cache.redis_cache import RedisCache
+
+__all__ = ["NO_REDIS", "PATIENT", "RedisServer", "killable_redis", "new_redis", "redis_server", "shared_cache"]
 
 PATIENT = 30.0
 """Seconds that a cache of a test waits for Redis: its own, a tenth of a second, are too few on a busy machine."""
@@ -59,6 +63,8 @@ class RedisServer:
 
     def client(self) -> redis.Redis:
         """A plain client, for what a test wants to see or to spoil."""
+        import redis
+
         return redis.Redis.from_url(self.address)
 
     def start(self) -> None:
@@ -72,6 +78,8 @@ class RedisServer:
             wait_for(lambda: self._answers(client))
 
     def _answers(self, client: redis.Redis) -> bool:
+        import redis
+
         assert self._process is not None
         assert self._process.poll() is None, (self.home / "log").read_text()
         try:
@@ -129,3 +137,10 @@ def killable_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisSe
     """A running server that a test may kill, start again and freeze."""
     with new_redis(tmp_path_factory) as server:
         yield server
+
+
+def shared_cache(address: str, **settings: Any) -> RedisCache:
+    """A cache in Redis, whose client is imported here: most processes of the tests need none."""
+    from cuihop_service.cache.redis_cache import RedisCache
+
+    return RedisCache(address, **settings)

@@ -9,12 +9,14 @@ import os
 import re
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-import nbformat
 from ipykernel.kernelspec import write_kernel_spec
 from nbclient import NotebookClient
+
+if TYPE_CHECKING:
+    import nbformat
 
 NOTEBOOK = Path(__file__).resolve().parents[1] / "docs" / "tutorial.ipynb"
 _KERNEL = "cuihop-tutorial"
@@ -22,6 +24,8 @@ _KERNEL = "cuihop-tutorial"
 
 def executed() -> nbformat.NotebookNode:
     """The tutorial as it is after a run, without what differs from run to run."""
+    import nbformat
+
     return cleaned(run(nbformat.read(NOTEBOOK, as_version=4)))
 
 
@@ -53,6 +57,8 @@ def run(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 def cleaned(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """Without what differs from run to run: times, identifiers, versions, counts of executions."""
+    import nbformat
+
     notebook.metadata = nbformat.from_dict(
         {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
          "language_info": {"name": "python"}}
@@ -72,6 +78,8 @@ def cleaned(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 def written(notebook: nbformat.NotebookNode) -> str:
     """The text of the notebook's file."""
+    import nbformat
+
     return str(nbformat.writes(notebook)) + "\n"
 
 

@@ -9,11 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, cross_val_score
-from sklearn.neighbors import NearestNeighbors
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from cuihop import SnapshotGraph, evaluate
 from cuihop.adapters.sklearn import ConceptScorer
@@ -48,6 +43,8 @@ def images() -> tuple[np.ndarray[Any, Any], list[str]]:
 
 
 def by_hand(model: Any, X: Any, y: list[str], graph: SnapshotGraph, dims: list[int], measure: str) -> list[float]:
+    from sklearn.model_selection import KFold
+
     means = []
     for count in dims:
         scores = []
@@ -60,11 +57,15 @@ def by_hand(model: Any, X: Any, y: list[str], graph: SnapshotGraph, dims: list[i
     return means
 
 
-@pytest.mark.parametrize("model", [PCA(random_state=0), TruncatedSVD(random_state=0)])
+@pytest.mark.parametrize("form", ["PCA", "TruncatedSVD"])
 @pytest.mark.parametrize("measure", ["nn-CUI@10", "CUI@5"])
 def test_a_grid_search_picks_what_trying_by_hand_picks(
-    model: Any, measure: str, graph: SnapshotGraph, images: tuple[Any, list[str]]
+    form: str, measure: str, graph: SnapshotGraph, images: tuple[Any, list[str]]
 ) -> None:
+    from sklearn import decomposition
+    from sklearn.model_selection import GridSearchCV, KFold
+
+    model = getattr(decomposition, form)(random_state=0)
     X, y = images
     search = GridSearchCV(model, {"n_components": DIMS}, scoring=ConceptScorer(graph, measure), cv=KFold(3))
     search.fit(X, y)
@@ -75,8 +76,13 @@ def test_a_grid_search_picks_what_trying_by_hand_picks(
 
 
 def test_it_goes_to_other_processes_and_through_pipelines(graph: SnapshotGraph, images: tuple[Any, list[str]]) -> None:
+    from sklearn import decomposition
+    from sklearn.model_selection import cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
     X, y = images
-    model = make_pipeline(StandardScaler(), PCA(3, random_state=0))
+    model = make_pipeline(StandardScaler(), decomposition.PCA(3, random_state=0))
     scorer = pickle.loads(pickle.dumps(ConceptScorer(graph)))  # noqa: S301 - what n_jobs does
     assert cross_val_score(model, X, pd.Series(y), scoring=scorer, cv=3).tolist() == pytest.approx(
         cross_val_score(model, X, [set(c.split(";")) for c in y], scoring=ConceptScorer(graph), cv=3).tolist()
@@ -84,6 +90,9 @@ def test_it_goes_to_other_processes_and_through_pipelines(graph: SnapshotGraph, 
 
 
 def test_neighbours_in_what_an_estimator_was_fitted_on(graph: SnapshotGraph, images: tuple[Any, list[str]]) -> None:
+    from sklearn.model_selection import GridSearchCV, PredefinedSplit
+    from sklearn.neighbors import NearestNeighbors
+
     X, y = images
     held = PredefinedSplit([-1] * 40 + [0] * 20)
     scorer = ConceptScorer(graph, "nn-CUI@5", by="kneighbors", corpus=y[:40])
@@ -117,6 +126,9 @@ def test_a_perfect_estimator_scores_1_and_greater_is_better(graph: SnapshotGraph
 
 
 def test_what_cannot_be_scored_is_refused(graph: SnapshotGraph, tmp_path: Path) -> None:
+    from sklearn import decomposition
+    from sklearn.neighbors import NearestNeighbors
+
     for measure in ("nn-CUI@5,10", "AP", "nn-IoU"):
         with pytest.raises(InputError, match="not one measure of a ranking by concepts"):
             ConceptScorer(graph, measure)
@@ -132,4 +144,4 @@ def test_what_cannot_be_scored_is_refused(graph: SnapshotGraph, tmp_path: Path) 
     with pytest.raises(InputError, match=r"fitted on other images.*found 2 rows"):
         ConceptScorer(graph, by="kneighbors", corpus=["C0000000"])(fitted, [[1.0]], ["C0000000"])
     with pytest.raises(InputError, match=r"not one row for each image.*\(1, 1\)"):
-        ConceptScorer(graph)(PCA(1).fit([[1.0], [2.0]]), [[1.0]], ["C0000000", "C0000001"])
+        ConceptScorer(graph)(decomposition.PCA(1).fit([[1.0], [2.0]]), [[1.0]], ["C0000000", "C0000001"])

@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pytest
-from scipy.sparse import csr_matrix
 
 from cuihop.errors import InputError
 from cuihop.files.arrays import numpy_array
@@ -74,11 +73,17 @@ def of_pyarrow(values: npt.NDArray[Any]) -> Any:
     return pa.Tensor.from_numpy(values)
 
 
+def of_scipy(values: npt.NDArray[Any]) -> Any:
+    from scipy.sparse import csr_matrix
+
+    return csr_matrix(values)
+
+
 PRODUCERS: dict[str, Callable[[npt.NDArray[Any]], Any]] = {
     "numpy": lambda values: values,
     "lists": lambda values: values.tolist(),
     "pyarrow": of_pyarrow,
-    "sparse": csr_matrix,
+    "sparse": of_scipy,
     "on a device": lambda values: StandIn(values, device="cuda:0"),
     "with gradients": lambda values: StandIn(values, grad=True),
     "with gradients on a device": lambda values: StandIn(values, grad=True, device="cuda:0"),

@@ -5,11 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp.client.client import Client
-from mcp_types import CallToolResult, ListToolsResult
 
 from agent_client import MODES, answer, message, over_standard_streams
 from cuihop import SnapshotGraph
@@ -20,6 +18,10 @@ from cuihop_server import running_service
 from cuihop_service.graph_holder import ServedGraph
 from example_graph import example_graph
 from program_run import Run
+
+if TYPE_CHECKING:
+    from mcp.client.client import Client
+    from mcp_types import CallToolResult, ListToolsResult
 
 BRAIN_STEM, HEAD = "C0006121", "C0018670"
 PATH: tuple[str, dict[str, Any]] = ("path", {"a": BRAIN_STEM, "b": HEAD})

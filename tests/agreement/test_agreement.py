@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
 
 import cuihop_loader
 from cuihop import SnapshotGraph
@@ -84,6 +83,8 @@ SCORED = ScoredPairs(
 
 
 def test_values_are_those_of_the_graph_and_distances_are_negated() -> None:
+    from scipy.stats import spearmanr
+
     found = agreement(SCORED, example_graph(), resamples=50)
     assert [each.measure for each in found.measures] == list(MEASURES)
     assert (found.covered, found.unreached) == (4, 1)

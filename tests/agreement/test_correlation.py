@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import pearsonr, spearmanr
 
 from cuihop.agreement.agreement import correlations
 from cuihop.agreement.result import Correlation
@@ -20,6 +19,8 @@ NUMBERS = st.sampled_from([0.0, 0.25, 1.0, 2.5, 2.5 + 1e-15, 7.0, -3.0, 1600.0])
 
 def expected(scores: np.ndarray, values: np.ndarray) -> list[tuple[float, float]]:
     """Spearman's and Pearson's correlation by SciPy; NaN where a side is constant."""
+    from scipy.stats import pearsonr, spearmanr
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return [(spearmanr(scores, column)[0], pearsonr(scores, column)[0]) for column in values.T]
@@ -40,6 +41,8 @@ def test_every_resample_has_the_correlations_of_its_pairs(rows: list[tuple[float
 
 
 def test_the_interval_is_of_the_percentiles_of_the_resamples() -> None:
+    from scipy.stats import pearsonr, spearmanr
+
     generator = np.random.default_rng(3)
     scores = generator.normal(size=80)
     values = (scores + generator.normal(size=80))[:, np.newaxis]

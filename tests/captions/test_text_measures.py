@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rouge_score.rouge_scorer import RougeScorer
-from sacrebleu import corpus_bleu, sentence_bleu
 
 from captions.drawn_captions import drawn_pairs
 from captions.organisers_rules import mean_of_captions, preprocessed
@@ -21,6 +19,8 @@ REFERENCES, CANDIDATES = ({str(place): pair[side] for place, pair in enumerate(P
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["imageclef", "as-given"])
 def test_rouge_is_that_of_the_package_on_thousands_of_captions(text: CaptionText) -> None:
+    from rouge_score.rouge_scorer import RougeScorer
+
     pairs = PAIRS if text == "imageclef" else PAIRS[:1000]
     references, candidates = ({str(place): pair[side] for place, pair in enumerate(pairs)} for side in (0, 1))
     values = {"f1": "F1", "precision": "precision", "recall": "recall"}
@@ -42,6 +42,8 @@ def test_rouge_is_that_of_the_package_on_thousands_of_captions(text: CaptionText
 @pytest.mark.slow
 def test_bleu_is_that_of_sacrebleu_on_thousands_of_captions() -> None:
     """By the defaults of the functions of that package."""
+    from sacrebleu import corpus_bleu, sentence_bleu
+
     found = score_captions(REFERENCES, CANDIDATES, measures="BLEU@4")
     texts = [(preprocessed(reference), preprocessed(candidate)) for reference, candidate in PAIRS]
     expected = [
@@ -100,6 +102,8 @@ def test_empty_captions(measure: str, reference: str, candidate: str, expected: 
 
 @pytest.mark.slow
 def test_the_mean_of_rouge_is_that_of_the_program() -> None:
+    from rouge_score.rouge_scorer import RougeScorer
+
     scorer = RougeScorer(["rouge1"])
 
     def rouge(reference: str, candidate: str) -> float:

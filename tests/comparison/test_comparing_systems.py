@@ -18,7 +18,6 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from cuihop.cli import main
 from cuihop.comparison import comparison
@@ -58,6 +57,8 @@ def bootstrap(data: Float64, **options: Any) -> PairedBootstrap:
 @settings(max_examples=examples(40))
 @given(st.lists(st.sampled_from([-0.5, -0.25, 0.125, 0.25, 0.5, 1.0]), min_size=2, max_size=9))
 def test_the_exact_randomisation_test_is_scipys(differences: list[float]) -> None:
+    from scipy import stats
+
     data = np.array(differences)
     theirs = stats.permutation_test(
         (data, np.zeros(len(data))), lambda x, y: np.mean(x - y), permutation_type="samples", n_resamples=np.inf
@@ -66,6 +67,8 @@ def test_the_exact_randomisation_test_is_scipys(differences: list[float]) -> Non
 
 
 def test_the_sampled_randomisation_test_is_near_scipys() -> None:
+    from scipy import stats
+
     generator = np.random.default_rng(5)
     data = generator.normal(0.05, 0.2, 60)
     theirs = stats.permutation_test(
@@ -78,6 +81,8 @@ def test_the_sampled_randomisation_test_is_near_scipys() -> None:
 
 
 def test_the_sampled_randomisation_test_is_near_the_exact_one_where_sums_are_equal() -> None:
+    from scipy import stats
+
     data = np.array([0.2, -0.2, 0.4, 0.2, 0.2, -0.4, 0.2, 0.4, 0.2, 0.2, -0.2, 0.2])
     exact = randomisation_p(data)
     theirs = stats.permutation_test(
@@ -89,6 +94,8 @@ def test_the_sampled_randomisation_test_is_near_the_exact_one_where_sums_are_equ
 
 
 def test_the_bootstrap_interval_is_near_scipys() -> None:
+    from scipy import stats
+
     generator = np.random.default_rng(6)
     ours_better, theirs_better = generator.gamma(2.0, 0.1, 200), generator.gamma(1.0, 0.1, 200)
     theirs = stats.bootstrap(
@@ -107,6 +114,8 @@ def test_the_bootstrap_interval_is_near_scipys() -> None:
 @settings(max_examples=examples(60))
 @given(st.lists(st.floats(-1, 1).map(lambda value: round(value, 3)), min_size=2, max_size=40))
 def test_students_test_and_its_effect_size_are_scipys(differences: list[float]) -> None:
+    from scipy import stats
+
     data = np.array(differences)
     (ours,) = student_tests(data[:, np.newaxis])
     if np.ptp(data) == 0.0:
@@ -119,6 +128,8 @@ def test_students_test_and_its_effect_size_are_scipys(differences: list[float]) 
 
 @pytest.mark.parametrize("freedom", [1, 2, 5, 49, 1_000, 9_926, 116_634])
 def test_students_distribution_is_scipys(freedom: int) -> None:
+    from scipy import stats
+
     for t in (0.0, 1e-4, 0.1, 0.7, 1.0, 2.0, 5.0, 12.0, 35.0):
         assert two_sided_p(t, freedom) == two_sided_p(-t, freedom)
         assert two_sided_p(t, freedom) == pytest.approx(2 * stats.t.sf(t, freedom), rel=1e-8, abs=1e-300)

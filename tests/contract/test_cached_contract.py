@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 from concept_graph_contract import Adapt, ConceptGraphContract
 from cuihop_service.cache import CachedGraph
-from cuihop_service.cache.redis_cache import RedisCache
 from example_graph import example_graph
 from redis_server import RedisServer
+
+if TYPE_CHECKING:
+    from cuihop_service.cache.redis_cache import RedisCache
 
 
 class TestCached(ConceptGraphContract):
@@ -38,6 +41,8 @@ class TestCachedInRedis(ConceptGraphContract):
     @pytest.fixture(scope="class")
     @classmethod
     def shared(cls, redis_server: RedisServer) -> Iterator[RedisCache]:
+        from cuihop_service.cache.redis_cache import RedisCache
+
         shared = RedisCache(redis_server.address, timeout=5.0)
         yield shared
         assert shared.statistics.errors == 0

@@ -23,6 +23,14 @@ class TestNeo4j(ConceptGraphContract):
     def adapt(cls, neo4j_server: LocalServer) -> Adapt:
         return lambda snapshot: stored_graph(neo4j_server, snapshot)
 
+    @pytest.mark.slow
+    def test_random_graphs_against_networkx(self, adapt: Adapt) -> None:
+        super().test_random_graphs_against_networkx(adapt)
+
+    @pytest.mark.slow
+    def test_published_distances(self, adapt: Adapt) -> None:
+        super().test_published_distances(adapt)
+
 
 class TestNeo4jCluster(ConceptGraphContract):
     """The same over ``neo4j://``, but for what loads many graphs: loads by the leader, all else by followers."""

@@ -287,6 +287,7 @@ def test_committed_pictures_are_those_that_the_script_draws() -> None:
     assert {path.name for path in (ROOT / "docs" / "pictures").iterdir()} == set(drawn)
 
 
+@pytest.mark.slow  # and make check compares
 def test_the_reference_in_the_repository_is_that_of_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(SITE)
     generated: Callable[[], Iterator[tuple[Path, str]]]

@@ -299,6 +299,7 @@ def isa_concepts() -> set[str]:
     return {concept for edge in isa_edges("rrf_open") for concept in edge}
 
 
+@pytest.mark.slow
 def test_the_numbers_do_not_depend_on_the_threads(open_graph: SnapshotGraph, rocov2: ImageConcepts) -> None:
     images = some(rocov2, 3000)
     nearness = Nearness(unknown="isolated")

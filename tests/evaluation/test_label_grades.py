@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import ndcg_score
 
 from cuihop import ImageConcepts, evaluate
 from cuihop.collection.dataset import Dataset
@@ -134,6 +133,8 @@ def test_more_classes_than_a_word_has_bits_and_too_many() -> None:
 
 
 def test_the_equations_of_the_hashing_paper_literally() -> None:
+    from sklearn.metrics import ndcg_score
+
     generator = np.random.default_rng(11)
     images = [f"i{place}" for place in range(60)]
     labels = {name: dict(zip(images, generator.choice(list("xyz"), 60).tolist(), strict=True)) for name in NAMES[:2]}

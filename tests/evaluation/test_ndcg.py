@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from sklearn.metrics import dcg_score, ndcg_score
 
 from cuihop.errors import InputError
 from cuihop.measures import Measure, dcg, measures_named, ndcg_at_k
@@ -30,6 +29,8 @@ def test_ranks_that_a_list_does_not_fill_gain_nothing() -> None:
 @given(gains, st.integers(1, 25))
 def test_dcg_and_ndcg_are_those_of_scikit_learn(corpus: list[float], k: int) -> None:
     # The order of retrieval as scores, without ties: scikit-learn averages over ties.
+    from sklearn.metrics import dcg_score, ndcg_score
+
     scores = [list(range(len(corpus), 0, -1))]
     assert dcg(corpus, k) == pytest.approx(dcg_score([corpus], scores, k=k), abs=1e-12)
     assume(max(corpus) > 1e-100)

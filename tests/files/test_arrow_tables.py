@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars
 import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
@@ -86,6 +85,8 @@ def test_concepts_are_those_of_the_csv_file(
 
 
 def test_tables_in_memory_are_taken(rocov2: ImageConcepts, tables: dict[str, pa.Table]) -> None:
+    import polars
+
     table, text = tables["lists"], tables["text"]
     for given in (table, text, table.to_reader(), polars.from_arrow(table), polars.from_arrow(text), text.to_pandas()):
         assert ImageConcepts.of(given).digest == rocov2.digest
@@ -121,6 +122,8 @@ def test_rankings_are_those_of_the_csv_file(
 
 
 def test_an_evaluation_from_tables_is_that_from_text(rocov2: ImageConcepts, tmp_path: Path) -> None:
+    import polars
+
     images = {image: rocov2[image] for image in list(rocov2)[:500]}
     ranking = random_ranking(images, 10)
     rows = [(query, image, -rank) for query in images for rank, image in enumerate(ranking[query])]
@@ -134,6 +137,8 @@ def test_an_evaluation_from_tables_is_that_from_text(rocov2: ImageConcepts, tmp_
 
 
 def test_judgements_are_those_of_trec(tmp_path: Path) -> None:
+    import polars
+
     qrels = Judgements.read(shared("trec_eval/qrels.test.gz"))
     rows = [(query, document, grade) for query, documents in qrels.items() for document, grade in documents.items()]
     table = pa.table(dict(zip(("query", "document", "grade"), map(list, zip(*rows, strict=True)), strict=True)))

@@ -15,8 +15,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import precision_recall_fscore_support
-from sklearn.preprocessing import MultiLabelBinarizer
 
 from cuihop.annotated_texts import near_misses, type_scores
 from cuihop.errors import ConceptNotFound, InputError, InvalidCui
@@ -73,6 +71,9 @@ def scored(folder: Path, rows: Rows, **options: Any) -> DetectionEvaluation:
 
 def sklearn_averages(rows: Rows) -> dict[Average, list[float]]:
     """Precision, recall and F1 of each average; of images only those with a true concept."""
+    from sklearn.metrics import precision_recall_fscore_support
+    from sklearn.preprocessing import MultiLabelBinarizer
+
     used = sorted({cui for row in rows for side in row for cui in side})
     binarizer = MultiLabelBinarizer(classes=[*used, ""], sparse_output=True)  # one label more: one alone is binary
 
@@ -110,6 +111,8 @@ def test_the_averages_are_those_of_scikit_learn(folder: Path, rows: Rows) -> Non
 @small
 @given(rows_of(CONCEPTS))
 def test_the_scores_of_each_concept_are_those_of_scikit_learn(folder: Path, rows: Rows) -> None:
+    from sklearn.metrics import precision_recall_fscore_support
+
     found = concept_scores(scored(folder, rows))
     assert {score.concept for score in found} == {cui for row in rows for side in row for cui in side}
     assert [score.true for score in found] == sorted((score.true for score in found), reverse=True)
@@ -122,6 +125,8 @@ def test_the_scores_of_each_concept_are_those_of_scikit_learn(folder: Path, rows
 @small
 @given(rows_of(CONCEPTS), st.dictionaries(st.sampled_from(CONCEPTS), st.integers(0, 1_000_000)))
 def test_frequencies_split_the_concepts_by_powers_of_ten(folder: Path, rows: Rows, training: dict[str, int]) -> None:
+    from sklearn.metrics import precision_recall_fscore_support
+
     found = scored(folder, rows)
     concepts = {cui for row in rows for side in row for cui in side}
     if concepts and training and concepts.isdisjoint(training):

@@ -184,6 +184,7 @@ def test_wordnet_has_the_edges_of_its_files_and_distances_of_networkx(real: Mapp
         assert [graph.distance(start, to, direction="up") for to in sorted(above)] == [up[to] for to in sorted(above)]
 
 
+@pytest.mark.slow
 def test_published_values_of_wordnet_hold(real: Mapping[str, object]) -> None:
     """NLTK's how-to on WordNet: path similarity of dog and cat 0.2, so 4 hops through their lowest common hypernym."""
     graph = real["graph"]

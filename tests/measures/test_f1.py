@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import f1_score, precision_score, recall_score
 
 import literal_algorithms
 from collections_made import Case, cases
@@ -108,6 +107,8 @@ def test_more_hops_and_a_larger_weight_never_lower_the_value(case: Case) -> None
 @small
 @given(st.frozensets(st.sampled_from("abcdef")), st.frozensets(st.sampled_from("abcdef")))
 def test_without_hops_they_are_those_of_scikit_learn(true: frozenset[str], predicted: frozenset[str]) -> None:
+    from sklearn.metrics import f1_score, precision_score, recall_score
+
     graph = SnapshotGraph.of([("a", "b"), ("b", "c")], concepts=list("def"), identifiers="any")
     labels = sorted(true | predicted)
     truth, guess = [c in true for c in labels], [c in predicted for c in labels]

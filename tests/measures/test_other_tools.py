@@ -16,8 +16,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import linear_sum_assignment
-from sklearn.metrics import average_precision_score, ndcg_score
 
 from cuihop import SnapshotGraph
 from cuihop.collection.dataset import Dataset
@@ -99,6 +97,8 @@ def test_ranx_cuts_real_gains_to_whole_numbers(ranx: Any) -> None:
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=12), st.integers(1, 14))
 def test_scikit_learn(grades: list[int], k: int) -> None:
     # Every document retrieved and judged, no ties: there all three have one definition.
+    from sklearn.metrics import average_precision_score, ndcg_score
+
     order = [list(range(len(grades), 0, -1))]
     ranking = JudgedRanking.of(grades, grades)
     assert graded_ndcg(ranking, k) == pytest.approx(ndcg_score([grades], order, k=k), abs=1e-12)
@@ -111,6 +111,8 @@ def test_scikit_learn(grades: list[int], k: int) -> None:
 
 def test_where_scikit_learn_differs() -> None:
     # It averages over the orders of ties; here, as in trec_eval, ties have an order.
+    from sklearn.metrics import ndcg_score
+
     assert ndcg_score([[1, 0]], [[0.5, 0.5]]) == pytest.approx((1 + 1 / math.log2(3)) / 2)
     assert graded_ndcg(JudgedRanking.of([1, 0], [1, 0])) == 1.0
     # Its ideal is that of what was retrieved; here, that of all that was judged.
@@ -125,6 +127,8 @@ matrices = st.integers(1, 6).flatmap(
 
 @given(matrices)
 def test_the_best_matching_weighs_as_much_as_scipys(weights: list[list[float]]) -> None:
+    from scipy.optimize import linear_sum_assignment
+
     table = np.array(weights)
     found = best_matching(weights)
     rows, columns = zip(*found, strict=True)
@@ -134,6 +138,8 @@ def test_the_best_matching_weighs_as_much_as_scipys(weights: list[list[float]]) 
 
 
 def test_bipartite_matching_by_scipy_on_random_graphs() -> None:
+    from scipy.optimize import linear_sum_assignment
+
     generator = np.random.default_rng(3)
     concepts = [f"C{i:07}" for i in range(30)]
     for _ in range(30):

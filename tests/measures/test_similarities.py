@@ -13,7 +13,6 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import pairwise_distances
 
 from cuihop import ImageConcepts
 from cuihop.cli import main
@@ -35,6 +34,8 @@ def literal_order(distances: npt.NDArray[np.float64], names: list[str], own: int
 def test_codes_are_ordered_by_scikit_learns_hamming_distance(
     images: int, bits: int, k: int, seed: int, signed: bool
 ) -> None:
+    from sklearn.metrics import pairwise_distances
+
     generator = np.random.default_rng(seed)
     codes = generator.integers(0, 2, (images, bits))
     names = [f"i{n}" for n in generator.permutation(images)]

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from neo4j import Driver, GraphDatabase
-from playwright.sync_api import Browser, expect
 
-from browser import Explorer, opened
+from browser import Explorer, expect, opened
 from cuihop import SnapshotGraph
 from cuihop_server import running_service
 from cuihop_service.explorer import explorer_routes
 from cuihop_tools.neo4j_server import LocalServer
 from explorer_graph import HOSTILE, explorer_graph
 from neo4j_server import stored_graph
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 STEM, HEAD, VEINS = "C0006121", "C0018670", "C0042449"
 PARAMETER = re.compile(r"^:param (\w+) => (.*);$", re.MULTILINE)

@@ -7,13 +7,12 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path as File
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-import nbformat
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from playwright.sync_api import Browser
 
 from browser import browser, keep_picture
 from cuihop import SnapshotGraph
@@ -21,6 +20,9 @@ from cuihop.graph import Concept, Neighbour, Neighbourhood, Path, Step
 from cuihop.notebooks.graph_html import boxes_svg, path_grid
 from example_graph import example_graph
 from tutorial_notebook import run
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 __all__ = ["browser"]
 
@@ -68,6 +70,8 @@ def words(html: str) -> str:
 @pytest.fixture(scope="module")
 def answers() -> list[dict[str, str]]:
     """Output of a kernel for each value, by media type."""
+    import nbformat
+
     first, *rest = CELLS.split("# next\n")
     first = f"import sys; sys.path.insert(0, {str(File(__file__).parents[1])!r})\n" + first
     cells = [nbformat.v4.new_code_cell(source) for source in (first, *rest)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import jaccard_score
 
 import literal_algorithms
 from collections_made import Case, cases
@@ -104,6 +103,8 @@ concept_numbers = st.frozensets(st.integers(0, 12), min_size=1)
 @small
 @given(concept_numbers, concept_numbers)
 def test_iou_is_the_jaccard_score_of_scikit_learn(A: frozenset[int], B: frozenset[int]) -> None:
+    from sklearn.metrics import jaccard_score
+
     truth, guess = ([int(i in numbers) for i in range(13)] for numbers in (A, B))
     expected = jaccard_score(truth, guess)
     assert iou([f"C{i:07d}" for i in A], [f"C{i:07d}" for i in B]) == pytest.approx(expected, abs=1e-15)

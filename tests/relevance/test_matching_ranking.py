@@ -10,8 +10,6 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linear_sum_assignment
-from sklearn.feature_extraction.text import TfidfTransformer
 
 from collections_made import Case, cases, networkx_distance
 from cuihop import SnapshotGraph
@@ -35,6 +33,8 @@ from shared_data import shared
 
 def exact_bm(A: frozenset[str], B: frozenset[str], dist: Distance, by: DividedBy = "min") -> Fraction:
     """BM by SciPy's assignment, summed without rounding."""
+    from scipy.optimize import linear_sum_assignment
+
     if not A or not B:
         return Fraction(0)
     hops = [[dist(a, b) for b in sorted(B)] for a in sorted(A)]
@@ -55,6 +55,8 @@ def exact_bm(A: frozenset[str], B: frozenset[str], dist: Distance, by: DividedBy
     )
 )
 def test_the_largest_total_is_that_of_scipy(table: list[list[int]]) -> None:
+    from scipy.optimize import linear_sum_assignment
+
     weights = np.array(table, dtype=np.int64)
     rows, columns = linear_sum_assignment(weights, maximize=True)
     scratch = np.full((6, weights.shape[1] + 1), 99, dtype=np.int64)  # whatever another search left there
@@ -62,6 +64,8 @@ def test_the_largest_total_is_that_of_scipy(table: list[list[int]]) -> None:
 
 
 def test_many_concepts_are_matched_as_by_scipy() -> None:
+    from scipy.optimize import linear_sum_assignment
+
     weights = np.random.default_rng(0).integers(0, 2**40, (40, 70))
     rows, columns = linear_sum_assignment(weights, maximize=True)
     scratch = np.empty((6, 71), dtype=np.int64)
@@ -157,6 +161,8 @@ def test_bm_needs_a_graph() -> None:
 
 def by_scikit_learn(case: Case) -> npt.NDArray[np.float64]:
     """Cosines of queries with the corpus."""
+    from sklearn.feature_extraction.text import TfidfTransformer
+
     concepts = sorted({c for images in (case.queries, case.held) for one in images.values() for c in one})
 
     def table(sets: list[frozenset[str]]) -> npt.NDArray[np.float64]:
@@ -182,6 +188,8 @@ def test_the_ranking_by_tfidf_has_the_cosines_of_scikit_learn(case: Case) -> Non
 
 
 def test_rare_concepts_weigh_more_in_a_larger_collection() -> None:
+    from sklearn.feature_extraction.text import TfidfTransformer
+
     draw = np.random.default_rng(4)
     common = 1 / np.arange(1, 41)
     sets = [

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser
 
 import cuihop
 from browser import LIGHT_AND_DARK, browser
@@ -16,6 +15,9 @@ from cuihop import Dataset, Nearness, Ranking, ScoreCard, SnapshotGraph, compare
 from cuihop.evaluation.result import Evaluation
 from example_graph import UNKNOWN, example_graph
 from program_run import Run
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 __all__ = ["browser"]
 
@@ -224,6 +226,8 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_work_begins(run: Ru
 def test_axe_finds_nothing_and_a_page_fits_phone_and_paper(
     page: str, compared: str, browser: Browser, tmp_path: Path
 ) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
     for name, text in (("evaluation", page), ("comparison", compared)):
         file = tmp_path / f"{name}.html"
         file.write_text(text, encoding="utf-8")

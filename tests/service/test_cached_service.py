@@ -13,7 +13,6 @@ from cuihop.cli.application import application
 from cuihop.errors import InputError
 from cuihop_server import RunningService, running_service
 from cuihop_service.cache import CachedGraph
-from cuihop_service.cache.redis_cache import RedisCache
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.warm_command import concepts_of_file
 from cuihop_tools.neo4j_server import LocalServer
@@ -26,6 +25,8 @@ PAIR = ("C0006121", "C0018670")
 
 
 def cached_service(server: LocalServer, graph: SnapshotGraph, redis: RedisServer | None) -> ServedGraph:
+    from cuihop_service.cache.redis_cache import RedisCache
+
     stored = stored_graph(server, graph, switch=True)
     shared = None if redis is None else RedisCache(redis.address, timeout=PATIENT)
     return ServedGraph(stored.release, database=stored, cached=CachedGraph(stored, shared=shared))

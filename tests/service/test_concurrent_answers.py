@@ -18,8 +18,6 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 import pytest
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import dijkstra
 
 from cuihop import SnapshotGraph
 from cuihop.snapshot.index_builder import build_index
@@ -69,6 +67,9 @@ def cui(concept: int) -> str:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import dijkstra
+
     random = np.random.default_rng(7)
     # Trees of several parents, with hubs; the last concepts have no edge, or only each other.
     children = np.arange(1, CONCEPTS - 60)
@@ -93,6 +94,7 @@ def wrong(answers: list[int | None], hops: Int) -> int:
     return int((given != hops).sum())
 
 
+@pytest.mark.slow
 def test_threads_that_share_a_graph(world: World) -> None:
     """500,000 answers in batches and 12,000 singles, with an index and without."""
     plain, indexed = SnapshotGraph.open(world.path), SnapshotGraph.open(world.path)

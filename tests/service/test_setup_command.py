@@ -11,7 +11,6 @@ import textwrap
 from pathlib import Path
 
 import pytest
-import redis
 import urllib3
 from cryptography import x509
 
@@ -127,6 +126,8 @@ def test_the_service_of_the_folder_answers_over_tls_to_its_keys(
 
 
 def test_the_lines_for_a_department_without_docker_start_redis_with_its_password(tmp_path: Path) -> None:
+    import redis
+
     if shutil.which("redis-server") is None:
         pytest.skip(NO_REDIS)
     page = (ROOT / "docs" / "department.md").read_text()

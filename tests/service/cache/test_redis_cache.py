@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import trustme
@@ -22,11 +23,13 @@ from cuihop import SnapshotGraph
 from cuihop.errors import ConceptNotFound, InputError, InvalidCui
 from cuihop_service.cache import CachedGraph
 from cuihop_service.cache.local_cache import NO_PATH, entry_beyond
-from cuihop_service.cache.redis_cache import RedisCache
 from cuihop_tools.neo4j_server import free_ports
 from examples import examples
-from redis_server import PATIENT, RedisServer, new_redis
+from redis_server import PATIENT, RedisServer, new_redis, shared_cache
 from waiting import wait_for
+
+if TYPE_CHECKING:
+    from cuihop_service.cache.redis_cache import RedisCache
 
 CHAIN = [f"C{i:07d}" for i in range(20)]
 PAIRS = [(a, b) for i, a in enumerate(CHAIN) for b in CHAIN[i + 1 :]]
@@ -49,7 +52,7 @@ def emptied(redis_server: RedisServer) -> RedisServer:
 
 
 def opened(server: RedisServer, **others: object) -> RedisCache:
-    return RedisCache(server.address, **{"timeout": PATIENT, **others})  # type: ignore[arg-type]
+    return shared_cache(server.address, **{"timeout": PATIENT, **others})
 
 
 class Clock:
@@ -252,7 +255,7 @@ def test_a_wrong_password_fails_no_request_and_is_never_logged(
 ) -> None:
     address = redis_server.address.replace(redis_server.password, "a-wrong-pass-word")
     with (
-        contextlib.closing(RedisCache(address, timeout=PATIENT)) as shared,
+        contextlib.closing(shared_cache(address, timeout=PATIENT)) as shared,
         caplog.at_level(logging.DEBUG),
     ):
         graph = CachedGraph(chain(), shared=shared)
@@ -306,7 +309,7 @@ def test_a_server_that_is_no_redis_fails_no_request(reply: bytes) -> None:
     clock = Clock()
     with (
         impostor(lambda peer: peer.sendall(reply)) as address,
-        contextlib.closing(RedisCache(address, timeout=0.5, clock=clock)) as shared,
+        contextlib.closing(shared_cache(address, timeout=0.5, clock=clock)) as shared,
     ):
         for cut in (19, 3):
             graph = CachedGraph(chain(cut=cut), shared=shared)
@@ -321,7 +324,7 @@ def test_a_server_that_answers_in_small_pieces_is_left_alone() -> None:
             peer.sendall(piece)
             time.sleep(0.01)
 
-    with impostor(dribble) as address, contextlib.closing(RedisCache(address, timeout=0.2)) as shared:
+    with impostor(dribble) as address, contextlib.closing(shared_cache(address, timeout=0.2)) as shared:
         for _ in range(5):
             assert CachedGraph(chain(), shared=shared).distances(PAIRS[:50]) == EXPECTED[:50]
         numbers = shared.statistics
@@ -329,7 +332,7 @@ def test_a_server_that_answers_in_small_pieces_is_left_alone() -> None:
 
 
 def test_nothing_listens() -> None:
-    with contextlib.closing(RedisCache("redis://127.0.0.1:1", timeout=PATIENT)) as shared:
+    with contextlib.closing(shared_cache("redis://127.0.0.1:1", timeout=PATIENT)) as shared:
         for _ in range(100):
             assert CachedGraph(chain(), shared=shared).distances(PAIRS[:5]) == EXPECTED[:5]
         assert shared.statistics.errors < 10
@@ -340,7 +343,7 @@ def test_nothing_listens() -> None:
 
 def test_a_unix_socket(redis_server: RedisServer) -> None:
     path = redis_server.home / "redis.sock"
-    with contextlib.closing(RedisCache(f"unix://:{redis_server.password}@{path}", timeout=PATIENT)) as shared:
+    with contextlib.closing(shared_cache(f"unix://:{redis_server.password}@{path}", timeout=PATIENT)) as shared:
         shared.store("e" * 64, {"C0000001|C0000002": 4})
         assert shared.entries("e" * 64, ["C0000001|C0000002"]) == [4]
         assert repr(shared) == f"<RedisCache unix://{path}>"
@@ -366,7 +369,7 @@ def test_tls_with_the_right_and_the_wrong_authority(tmp_path_factory: pytest.Tem
     with server:
         for name, works in [("authority.pem", True), ("stranger.pem", False)]:
             address = f"rediss://:{server.password}@127.0.0.1:{port}/0?ssl_ca_certs={folder / name}"
-            with contextlib.closing(RedisCache(address, timeout=PATIENT)) as shared:
+            with contextlib.closing(shared_cache(address, timeout=PATIENT)) as shared:
                 shared.store("d" * 64, {"C0000001|C0000002": 4})
                 assert shared.entries("d" * 64, ["C0000001|C0000002"]) == [4 if works else None]
 
@@ -377,5 +380,5 @@ def test_tls_with_the_right_and_the_wrong_authority(tmp_path_factory: pytest.Tem
 )
 def test_what_is_no_address_is_refused_without_telling_its_password(address: str) -> None:
     with pytest.raises(InputError, match="not the address of a Redis server") as raised:
-        RedisCache(address)
+        shared_cache(address)
     assert "hid" not in str(raised.value)

@@ -7,19 +7,21 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from google.protobuf import json_format
-from playwright.sync_api import Browser, expect
 
-from browser import LIGHT_AND_DARK, Explorer, opened
+from browser import LIGHT_AND_DARK, Explorer, expect, opened
 from cuihop.operations.table import OPERATIONS
 from cuihop.remote.wire import message_class, value_of_request
 from cuihop_server import RunningService, running_service
 from cuihop_service.explorer import explorer_routes
 from example_graph import example_graph
 from guarded_service import guard_of, http, new_key_in
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 SIZES = {"wide": (1400, 900), "middle": (1024, 800), "phone": (390, 800)}
 
@@ -124,6 +126,8 @@ def test_the_messages_of_grpc_are_those_of_the_contract(page: Explorer) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_axe_finds_nothing_and_nothing_is_cut(browser: Browser, service: RunningService, size: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
     width, height = SIZES[size]
     viewport = {"width": width, "height": height}
     with opened(browser, service.http + "/", viewport=viewport, reduced_motion="reduce") as page:

@@ -6,15 +6,17 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Route, expect
 
-from browser import LIGHT_AND_DARK, Explorer, opened
+from browser import LIGHT_AND_DARK, Explorer, expect, opened
 from cuihop_server import RunningService, running_service
 from cuihop_service.explorer import explorer_routes
 from explorer_graph import HUB, explorer_graph
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Route
 
 STEM, HEAD = "C0006121", "C0018670"
 VIEWS = {
@@ -58,6 +60,8 @@ def view_text(explorer: Explorer, view: str) -> None:
 
 def violations(explorer: Explorer, name: str) -> dict[str, list[str]]:
     """Violations that axe finds in the page, in either scheme."""
+    from axe_playwright_python.sync_playwright import Axe
+
     if not explorer.page.evaluate("'axe' in window"):
         explorer.page.evaluate(Axe().axe_script)
     found: dict[str, list[str]] = {}

@@ -7,13 +7,12 @@ import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from playwright.sync_api import Browser, expect
 
 import cuihop
-from browser import Explorer, opened
+from browser import Explorer, expect, opened
 from cuihop import SnapshotGraph
 from cuihop.annotation.mentions import RULES
 from cuihop.annotation.options import CONTEXTS
@@ -24,6 +23,9 @@ from cuihop_service.limits import Limits
 from example_graph import example_graph
 from explorer_graph import explorer_graph
 from guarded_service import guard_of, new_key_in
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 A = "Lesion of the brain stem, and aorta. The head is normal."
 B = "The brain and the head; veins."

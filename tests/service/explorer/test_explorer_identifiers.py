@@ -7,18 +7,21 @@ import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, expect
 
-from browser import Explorer, opened
+from browser import Explorer, expect, opened
 from cuihop import SnapshotGraph
 from cuihop_loader import load
 from cuihop_server import RunningService, running_service
 from cuihop_service.explorer import explorer_routes
 from opaque_identifiers import IDENTIFIERS, NAMES, opaque_graph
 from shared_data import wordnet
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 ROOT = IDENTIFIERS[0]
 

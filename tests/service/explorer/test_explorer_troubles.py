@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, Route, expect
 
-from browser import Explorer, opened
+from browser import Explorer, expect, opened
 from cuihop.remote.statuses import STATUSES
 from cuihop_server import RunningService, running_service
 from cuihop_service.callers import Rate
@@ -18,6 +18,9 @@ from cuihop_service.guard.key_file import changed_keys
 from example_graph import UNKNOWN, example_graph
 from guarded_service import guard_of, http, new_key_in
 from waiting import wait_for
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Route
 
 STEM, HEAD = "C0006121", "C0018670"
 

@@ -9,12 +9,12 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, Route, expect
 
 import cuihop
-from browser import Explorer, opened
+from browser import Explorer, expect, opened
 from cuihop import SnapshotGraph
 from cuihop.measures.nn_iou import concept_overlap
 from cuihop.similarity.options import SIMILARITY_MEASURES, SimilarityOptions
@@ -24,6 +24,9 @@ from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.limits import Limits
 from explorer_graph import BY_NCI, CHILDREN, FORMULA, FORMULA_NAME, HOSTILE, HOSTILE_NAME, HUB, explorer_graph
 from waiting import wait_for
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Route
 
 LINE_OF_TEXT = 17
 STEM, HEAD, VEINS, VESSELS = "C0006121", "C0018670", "C0042449", "C0005847"

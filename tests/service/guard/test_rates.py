@@ -11,9 +11,9 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-import redis
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +28,9 @@ from cuihop_tools.neo4j_server import free_ports
 from redis_server import NO_REDIS
 from waiting import wait_for
 
+if TYPE_CHECKING:
+    import redis
+
 READ = frozenset({"read"})
 
 
@@ -39,6 +42,8 @@ class Clock:
 
 
 def _answers(client: redis.Redis) -> bool:
+    import redis
+
     try:
         client.ping()
     except redis.ConnectionError:
@@ -57,6 +62,8 @@ class Counter:
         self.start()
 
     def start(self) -> None:
+        import redis
+
         self.process = subprocess.Popen(["redis-server", "-"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
         assert self.process.stdin is not None
         with self.process.stdin as configuration:
@@ -216,6 +223,8 @@ def test_redis_in_trouble_fails_no_question(counter: Counter, caplog: pytest.Log
 
 
 def test_a_redis_that_is_busy_for_a_moment_counts(counter: Counter, caplog: pytest.LogCaptureFixture) -> None:
+    import redis
+
     async def ask() -> None:
         rates = Rates(Rate(requests=0.01, burst=2), SharedRates(counter.address))
         caller = Caller("atlas", READ)
@@ -233,6 +242,8 @@ def test_a_redis_that_is_busy_for_a_moment_counts(counter: Counter, caplog: pyte
 
 
 def test_a_call_without_an_answer_is_made_once_more(counter: Counter, caplog: pytest.LogCaptureFixture) -> None:
+    import redis
+
     async def ask() -> None:
         shared, caller = SharedRates(counter.address), Caller("atlas", READ)
         with redis.Redis.from_url(counter.address) as client:

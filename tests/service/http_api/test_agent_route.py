@@ -7,11 +7,9 @@ import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp.client.client import Client
-from mcp_types import CallToolResult
 
 from agent_client import MODES, answer, calls, message, over_http
 from cuihop.agents.arguments import MOST_ROWS
@@ -36,6 +34,10 @@ from example_graph import example_graph
 from guarded_service import A, B, Reply, http, new_key_in
 from served_program import program
 from waiting import wait_for
+
+if TYPE_CHECKING:
+    from mcp.client.client import Client
+    from mcp_types import CallToolResult
 
 PATH: tuple[str, dict[str, Any]] = ("path", {"a": A, "b": B})
 SEARCH: tuple[str, dict[str, Any]] = ("search", {"text": "brain"})

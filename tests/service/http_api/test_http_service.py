@@ -416,6 +416,7 @@ def test_ends_of_streams(call: Caller, lines: bytes, answered: int, detail: str 
         assert detail in found[-1]["detail"]
 
 
+@pytest.mark.slow
 def test_the_openapi_document_is_valid_and_tells_every_operation(call: Caller) -> None:
     document = json.loads(call.get("/openapi.json").data)
     OpenAPIV31SpecValidator(document).validate()

@@ -59,6 +59,10 @@ def root() -> Iterator[None]:
     logger = logging.getLogger()
     handlers, level = list(logger.handlers), logger.level
     yield
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):  # else it would report the lines left out in the log of the next test
+            thread.cancel()
+            thread.join()
     logger.handlers[:], logger.level = handlers, level
     logging.captureWarnings(False)
 
