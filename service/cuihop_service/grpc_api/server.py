@@ -102,6 +102,7 @@ class GrpcServer:
                 ("grpc.max_connection_idle_ms", _IDLE_SECONDS * 1000),
                 ("grpc.keepalive_time_ms", _PING_SECONDS * 1000),
                 ("grpc.keepalive_timeout_ms", _PONG_SECONDS * 1000),
+                ("grpc.http2.ping_timeout_ms", _PONG_SECONDS * 1000),  # without it, a minute
             ]
         )
         self._limits = limits

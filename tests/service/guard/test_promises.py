@@ -130,7 +130,6 @@ def begun_call() -> bytes:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("long tests")  # gRPC waits for an answer for a minute
 @pytest.mark.parametrize("bound", ["_IDLE_SECONDS", "_PING_SECONDS"])
 def test_a_grpc_connection_without_a_call_or_an_answer_to_a_ping_is_ended(
     monkeypatch: pytest.MonkeyPatch, bound: str
@@ -138,6 +137,7 @@ def test_a_grpc_connection_without_a_call_or_an_answer_to_a_ping_is_ended(
     monkeypatch.setattr(f"cuihop_service.grpc_api.server.{bound}", 1)
     monkeypatch.setattr("cuihop_service.grpc_api.server._PONG_SECONDS", 1)
     with running_service(example_graph()) as service, greeted(service) as connection:
+        connection.settimeout(30)
         if bound == "_PING_SECONDS":
             connection.sendall(frame(SETTINGS_FRAME, b"", flags=1) + begun_call())
         while connection.recv(65536):
