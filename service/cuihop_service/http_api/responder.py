@@ -212,23 +212,24 @@ async def until_gone(request: Request, answer: Awaitable[T], *, quick: bool = Fa
     """
     if quick:
         return await answer
-    task = asyncio.ensure_future(answer)
-    gone = asyncio.ensure_future(_hung_up(request))
+    task, gone = asyncio.current_task(), asyncio.ensure_future(_hung_up(request))
+    answered = False
+
+    def stop(_: object) -> None:
+        if task is not None and not answered:
+            task.cancel()
+
+    gone.add_done_callback(stop)
     try:
-        try:
-            await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:  # the time to drain is over
+        return await answer
+    except asyncio.CancelledError:
+        if task is None or not gone.done():  # the time to drain is over
             raise GraphUnavailable("the service stops: ask again") from None
-        if task.done():
-            return await task
-        task.cancel()
-        try:
-            return await task
-        except asyncio.CancelledError:
-            raise Cancelled("the caller hung up") from None  # no fault: nothing for the server to log
+        task.uncancel()
+        raise Cancelled("the caller hung up") from None  # no fault: nothing for the server to log
     finally:
+        answered = True
         gone.cancel()
-        task.cancel()
 
 
 async def _hung_up(request: Request) -> None:
