@@ -124,9 +124,9 @@ class Observers(Observer):
     """Several observers as one, the outermost first. The failure of one is logged, and has no other effect."""
 
     def __init__(self, *observers: Observer) -> None:
-        self._observers = observers
         self._started = [None if type(o).started is Observer.started else o.started for o in observers]
         self._finished = [observer.finished for observer in reversed(observers)]
+        self._waiting = [o.waiting for o in observers if type(o).waiting is not Observer.waiting]
 
     def started(self, info: RequestInfo) -> Sequence[Any]:
         """Call each that notes it, and collect their tokens."""
@@ -138,9 +138,9 @@ class Observers(Observer):
             _logged(finished, outcome, own)
 
     def waiting(self, running: int, waiting: int) -> None:
-        """Call each."""
-        for observer in self._observers:
-            _logged(observer.waiting, running, waiting)
+        """Call each that notes it."""
+        for note in self._waiting:
+            _logged(note, running, waiting)
 
 
 def _logged(call: Callable[..., T], *arguments: Any) -> T | None:
@@ -270,14 +270,14 @@ class Admission:
         turn = asyncio.get_running_loop().create_future()
         waiting = context.ends - seconds / 2, turn
         self._turns.append(waiting)
-        self.observer.waiting(self.running, self._waiting + len(self._turns))
+        self._report_waiting()
         try:
             async with asyncio.timeout(context.remaining):
                 await turn
         except BaseException as error:
             with suppress(ValueError):
                 self._turns.remove(waiting)
-            self.observer.waiting(self.running, self._waiting + len(self._turns))
+            self._report_waiting()
             if turn.done() and not turn.cancelled():  # it came at the same moment
                 self.end_turn()
             with _ObservedRequest(self.observer, info, begun) as observed:
@@ -358,46 +358,58 @@ class Admission:
                 f"{self.running:,} requests are being answered and {self._waiting:,} wait; ask again in a moment",
                 retry_after=1.0,
             )
-        self._waiting += 1
         if self._room.locked():
-            self.observer.waiting(self.running, self._waiting + len(self._turns))
-        try:
-            if self._room.locked():
+            self._waiting += 1
+            self._report_waiting()
+            try:
                 await asyncio.wait_for(self._room.acquire(), context.remaining)
-            else:
-                await self._room.acquire()  # at once
-        except TimeoutError:
-            raise QueryTimedOut("the service was too busy to begin in time") from None
-        finally:
-            self._waiting -= 1
+            except TimeoutError:
+                raise QueryTimedOut("the service was too busy to begin in time") from None
+            finally:
+                self._waiting -= 1
+        else:
+            await self._room.acquire()  # at once
         self.running += 1
         self._under_way.add(context)
-        self.observer.waiting(self.running, self._waiting + len(self._turns))
-        variables = contextvars.copy_context()
-        future = asyncio.get_running_loop().run_in_executor(self._pool, variables.run, _interruptible, task, context)
-        # Not earlier: an abandoned thread still takes room.
-        future.add_done_callback(lambda ended: self._leave(context, ended))
+        self._report_waiting()
+        loop = asyncio.get_running_loop()
+        answer = loop.create_future()  # `run_in_executor`, `shield` and `timeout` would take twice as long
+
+        def leave(value: T | None, error: BaseException | None) -> None:
+            loop.call_soon_threadsafe(self._leave, context, answer, value, error)
+
+        self._pool.submit(contextvars.copy_context().run, _interruptible, task, context, leave)
+        overdue = loop.call_later(context.remaining, _end_late, answer)
         try:
-            async with asyncio.timeout(context.remaining):
-                return await asyncio.shield(future)
-        except TimeoutError:
-            raise QueryTimedOut("the answer took longer than allowed") from None
+            value: T = await answer
+            return value
         finally:
+            overdue.cancel()
             context.cancelled = True
 
-    def _leave(self, context: RequestContext, future: asyncio.Future[Any]) -> None:
-        if not future.cancelled():
-            future.exception()  # an abandoned answer may fail in silence
+    def _leave(
+        self, context: RequestContext, answer: asyncio.Future[Any], value: Any, error: BaseException | None
+    ) -> None:
+        """Note the end of work in a thread, in the event loop. Not earlier: an abandoned thread still takes room."""
+        if answer.done():  # abandoned: it may fail in silence
+            pass
+        elif error is None:
+            answer.set_result(value)
+        else:
+            answer.set_exception(error)
         self._under_way.discard(context)
         self.running -= 1
         self._room.release()
+        self._report_waiting()
+
+    def _report_waiting(self) -> None:
         self.observer.waiting(self.running, self._waiting + len(self._turns))
 
     def close(self) -> None:
         """Stop the work under way at its next check of the deadline, and end the threads."""
         for context in self._under_way:
             context.cancelled = True
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool.shutdown(wait=False)  # work that has not begun ends at its first check
 
     async def idle(self, seconds: float) -> bool:
         """Wait until all threads are idle, at most for these seconds. True where they are."""
@@ -407,8 +419,25 @@ class Admission:
         return not self.running
 
 
-def _interruptible(task: Callable[[RequestContext], T], context: RequestContext) -> T:
-    """The answer of ``task``, stopped by `cuihop.resources.progress` once it is overdue or the caller has gone."""
-    with interrupted_by(context.check):
-        context.check()
-        return task(context)
+def _interruptible(
+    task: Callable[[RequestContext], T],
+    context: RequestContext,
+    leave: Callable[[T | None, BaseException | None], object],
+) -> None:
+    """Call ``leave`` with the answer of ``task``, or with its error.
+
+    `cuihop.resources.progress` stops the work once it is overdue, or the caller has gone.
+    """
+    try:
+        with interrupted_by(context.check):
+            context.check()
+            value = task(context)
+    except BaseException as error:
+        leave(None, error)
+    else:
+        leave(value, None)
+
+
+def _end_late(answer: asyncio.Future[Any]) -> None:
+    if not answer.done():
+        answer.set_exception(QueryTimedOut("the answer took longer than allowed"))

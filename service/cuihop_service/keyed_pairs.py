@@ -46,9 +46,8 @@ class KeyedPairs(Sequence[tuple[str, str]]):
     def of(cls, pairs: object) -> KeyedPairs | None:
         """The same pairs as keys; None for values other than a list of pairs of texts of eight plain characters.
 
-        >>> KeyedPairs.of([("C0042449", "C0005847")]).keys.tolist() == KeyedPairs.of_cuis(
-        ...     np.array([42449], np.uint32), np.array([5847], np.uint32)
-        ... ).keys.tolist()
+        >>> keyed = KeyedPairs.of_cuis(np.array([[42449, 5847]], np.uint32))
+        >>> KeyedPairs.of([("C0042449", "C0005847")]).keys.tolist() == keyed.keys.tolist()
         True
         >>> KeyedPairs.of([("C0042449", "vein")]) is None
         True
@@ -78,16 +77,15 @@ class KeyedPairs(Sequence[tuple[str, str]]):
         return cls(keys.ravel())
 
     @classmethod
-    def of_cuis(cls, starts: npt.NDArray[np.uint32], ends: npt.NDArray[np.uint32]) -> KeyedPairs:
-        """Pairs of CUIs by their numbers, 0 to 9,999,999; C0042449 is 42449.
+    def of_cuis(cls, numbers: npt.NDArray[np.uint32]) -> KeyedPairs:
+        """Pairs of CUIs by their numbers, shape (pairs, 2), 0 to 9,999,999; C0042449 is 42449.
 
-        >>> list(KeyedPairs.of_cuis(np.array([42449], np.uint32), np.array([5847], np.uint32)))
+        >>> list(KeyedPairs.of_cuis(np.array([[42449, 5847]], np.uint32)))
         [('C0042449', 'C0005847')]
         """
-        numbers = np.column_stack((starts, ends)).ravel()
-        high = numbers // np.uint32(_LOW_DIGITS)
+        high, low = np.divmod(numbers.ravel(), np.uint32(_LOW_DIGITS))
         begins, finishes = _texts()
-        return cls(begins[high] | finishes[numbers - high * np.uint32(_LOW_DIGITS)])
+        return cls(begins[high] | finishes[low])
 
     def __len__(self) -> int:
         return len(self.keys) // 2

@@ -102,4 +102,4 @@ class RequestContext:
         """The items in chunks of this size, with a `check` before each."""
         for first in range(0, len(items), size):
             self.check()
-            yield items[first : first + size]
+            yield items if len(items) <= size else items[first : first + size]

@@ -17,8 +17,7 @@ NUMBERS = st.integers(0, 9_999_999)
 
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), max_size=20))
 def test_numbers_of_cuis_are_those_cuis(numbers: list[tuple[int, int]]) -> None:
-    starts, ends = np.array(numbers, dtype=np.uint32).reshape(-1, 2).T
-    pairs = KeyedPairs.of_cuis(starts, ends)
+    pairs = KeyedPairs.of_cuis(np.array(numbers, dtype=np.uint32).reshape(-1, 2))
     assert list(pairs) == [(f"C{a:07d}", f"C{b:07d}") for a, b in numbers]
     assert len(pairs) == len(numbers)
     assert pairs.keys.tolist() == [IdentifierTable.key(cui) for pair in pairs for cui in pair]
@@ -28,8 +27,7 @@ def test_numbers_of_cuis_are_those_cuis(numbers: list[tuple[int, int]]) -> None:
 
 
 def keyed(*pairs: tuple[str, str]) -> KeyedPairs:
-    starts, ends = (np.array([int(cui[1:]) for cui in column], np.uint32) for column in zip(*pairs, strict=True))
-    return KeyedPairs.of_cuis(starts, ends)
+    return KeyedPairs.of_cuis(np.array([[int(cui[1:]) for cui in pair] for pair in pairs], np.uint32))
 
 
 @pytest.mark.parametrize("direction", ["any", "up", "down", "vertical"])

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args,
 import numpy as np
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
+from google.protobuf.wrappers_pb2 import BytesValue
 
 from cuihop.answer_fields import NAMES
 from cuihop.errors import InputError
@@ -27,6 +28,10 @@ from cuihop_api.v1 import concept_graph_pb2 as messages
 T = TypeVar("T")
 M = TypeVar("M", bound=Message)
 
+
+_ENCODED = " "  # stands for the name of a field in `_with_gaps`, and is none
+_BYTE = 128  # smaller numbers are encoded as one byte
+_SHORT_TAG = 16  # fields with a smaller number have a tag of one byte
 
 _Descriptor: TypeAlias = Any
 """Descriptor of a message, a field or an enumeration; each implementation of protobuf has its own classes."""
@@ -51,7 +56,11 @@ def message_of(kind: type[M], value: Any, /, **others: Any) -> M:
         value: its attributes are fields of the message, or of a message in it; the message may lack some of them.
         others: fields that are no attributes, or that have another form, as the message holds them.
     """
-    return kind(**_members(kind.DESCRIPTOR, value) | others)
+    members = _members(kind.DESCRIPTOR, value) | others
+    encoded = members.pop(_ENCODED, b"")
+    message = kind(**members)
+    message.MergeFromString(encoded)
+    return message
 
 
 def value_of_message(kind: Callable[..., T], message: Message, /, **others: Any) -> T:
@@ -111,7 +120,7 @@ def _value_writers(
         if field is None:
             continue
         if gaps := _gaps(hints[name]):
-            forms.append(partial(_with_gaps, name, gaps.indices))
+            forms.append(partial(_with_gaps, field, gaps.indices))
         elif columns := _columns(field, hints[name]):
             forms.append(partial(_in_columns, name, columns))
         else:
@@ -119,11 +128,15 @@ def _value_writers(
     return writers, forms
 
 
-def _with_gaps(name: str, indices: str, value: Any) -> Mapping[str, Any]:
-    """A column with 0 in its gaps, and the indices of these."""
-    column = getattr(value, name)
-    numbers = np.where(column.defined, column.numbers, 0).tolist()
-    return {name: numbers, indices: np.flatnonzero(~column.defined).tolist()}
+def _with_gaps(field: _Descriptor, indices: str, value: Any) -> Mapping[str, Any]:
+    """A column with 0 in its gaps, and the indices of these. Numbers of one byte are encoded all at once."""
+    column = getattr(value, field.name)
+    numbers, gaps = np.where(column.defined, column.numbers, 0), np.flatnonzero(~column.defined).tolist()
+    small = numbers.dtype == np.int32 and len(numbers) and numbers.view(np.uint32).max() < _BYTE
+    if small and field.number < _SHORT_TAG:
+        after_tag = BytesValue(value=numbers.astype(np.uint8).tobytes()).SerializeToString()[1:]
+        return {_ENCODED: bytes([field.number << 3 | 2]) + after_tag, indices: gaps}
+    return {field.name: numbers.tolist(), indices: gaps}
 
 
 def _in_columns(name: str, columns: Sequence[tuple[str, str]], value: Any) -> Mapping[str, Any]:

@@ -56,32 +56,33 @@ def _guarded(name: str, handler: Any, begin: Begin) -> Any:
     parse = handler.request_deserializer
     seconds = PAUSE_SECONDS if handler.request_streaming else MESSAGE_SECONDS
 
-    async def first(pieces: AsyncIterator[bytes], context: Context) -> Any:
+    async def first(context: Context) -> Any:
         try:
-            async for message in _messages(pieces, parse, seconds):
-                return message
-            raise InputError("no message came", column="message", found="nothing", expected="one")
+            message = await _message(context, parse, seconds)
+            if message is None:
+                raise InputError("no message came", column="message", found="nothing", expected="one")
+            return message
         except CuihopError as error:
             await context.abort_with_status(grpc_status_of(error))
             raise
 
-    async def one_for_one(pieces: AsyncIterator[bytes], context: Context) -> Any:
+    async def one_for_one(_: object, context: Context) -> Any:
         begun = await begin(name, context)
-        return await handler.unary_unary(await first(pieces, context), begun)
+        return await handler.unary_unary(await first(context), begun)
 
-    async def many_for_one(pieces: AsyncIterator[bytes], context: Context) -> AsyncIterator[Any]:
+    async def many_for_one(_: object, context: Context) -> AsyncIterator[Any]:
         begun = await begin(name, context)
-        answers = handler.unary_stream(await first(pieces, context), begun)
+        answers = handler.unary_stream(await first(context), begun)
         if inspect.isawaitable(answers):  # the handler writes its answers itself
             await answers
             return
         async for answer in answers:
             yield answer
 
-    async def many_for_many(pieces: AsyncIterator[bytes], context: Context) -> AsyncIterator[Any]:
+    async def many_for_many(_: object, context: Context) -> AsyncIterator[Any]:
         begun = await begin(name, context)
         try:
-            async for answer in handler.stream_stream(_messages(pieces, parse, seconds), begun):
+            async for answer in handler.stream_stream(_messages(context, parse, seconds), begun):
                 yield answer
         except CuihopError as error:
             await context.abort_with_status(grpc_status_of(error))
@@ -92,26 +93,33 @@ def _guarded(name: str, handler: Any, begin: Begin) -> Any:
     return grpc.stream_stream_rpc_method_handler(answers, None, handler.response_serializer)
 
 
-async def _messages(pieces: AsyncIterator[bytes], parse: Callable[[bytes], Any], seconds: float) -> AsyncIterator[Any]:
-    """The messages of a call as they come; `InputError` for other bytes, `QueryTimedOut` for none in time."""
-    while True:
-        try:
-            async with asyncio.timeout(seconds):
-                piece = await anext(pieces, None)
-        except TimeoutError:
-            raise QueryTimedOut(f"no message came for {seconds:g} s") from None
-        if piece is None:
-            return
-        try:
-            message = parse(piece)
-        except DecodeError:
-            raise InputError(
-                "not a message of the contract",
-                column="message",
-                found=f"{len(piece):,} bytes",
-                expected="the message of this call, as the .proto has it",
-            ) from None
+async def _messages(context: Context, parse: Callable[[bytes], Any], seconds: float) -> AsyncIterator[Any]:
+    """The messages of a call as they come: see `_message`."""
+    while (message := await _message(context, parse, seconds)) is not None:
         yield message
+
+
+async def _message(context: Context, parse: Callable[[bytes], Any], seconds: float) -> Any:
+    """The next message of a call, None after the last; `InputError` for other bytes, `QueryTimedOut` for none in time.
+
+    It is read from the context, which takes less than gRPC's iterator.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            piece: Any = await context.read()
+    except TimeoutError:
+        raise QueryTimedOut(f"no message came for {seconds:g} s") from None
+    if piece is grpc.aio.EOF:
+        return None
+    try:
+        return parse(piece)
+    except DecodeError:
+        raise InputError(
+            "not a message of the contract",
+            column="message",
+            found=f"{len(piece):,} bytes",
+            expected="the message of this call, as the .proto has it",
+        ) from None
 
 
 async def _anybody(name: str, context: Context) -> Context:

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import logging
-import uuid
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
@@ -77,10 +77,10 @@ class ConceptGraphHandlers:
             operation=_RECORDED[name],
             transport="grpc",
             credentials=headers.get("authorization"),
-            request_id=headers.get("x-request-id", "")[:128] or uuid.uuid4().hex,
+            request_id=headers.get("x-request-id", "")[:128] or os.urandom(16).hex(),
             trace=headers.get("traceparent"),
             subject=_subject(context),
-            peer=_peer(context),
+            peer=_address(context.peer()),
         )
         rpc = Rpc(context, head)
         try:
@@ -224,7 +224,8 @@ def _subject(context: Context) -> str | None:
     return None
 
 
-def _peer(context: Context) -> str | None:
-    """The address that the call came from, without its port."""
-    kind, _, address = unquote(context.peer()).partition(":")
+@lru_cache(1_000)
+def _address(peer: str) -> str | None:
+    """The address that a call came from, without its port, of gRPC's text for its connection."""
+    kind, _, address = unquote(peer).partition(":")
     return address.rpartition(":")[0].strip("[]") if kind in ("ipv4", "ipv6") else None

@@ -50,11 +50,12 @@ def pairs_of(request: pb.DistancesRequest, limits: Limits, identifiers: str) -> 
     limits.check("pairs", len(packed.a))
     if identifiers != "cui":
         raise InputError("this release holds identifiers that are no CUIs", column="packed", expected="pairs")
-    starts, ends = np.array(packed.a, dtype=np.uint32), np.array(packed.b, dtype=np.uint32)
-    largest = max(int(numbers.max(initial=0)) for numbers in (starts, ends))
+    numbers = np.empty((len(packed.a), 2), dtype=np.uint32)
+    numbers[:, 0], numbers[:, 1] = np.asarray(packed.a), np.asarray(packed.b)
+    largest = numbers.max(initial=0)
     if largest > _LARGEST_CUI:
         raise InputError("no CUI has this number", column="packed", found=str(largest), expected="at most 9999999")
-    return KeyedPairs.of_cuis(starts, ends)
+    return KeyedPairs.of_cuis(numbers)
 
 
 # Answers

@@ -12,7 +12,6 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
@@ -31,6 +30,7 @@ from cuihop_service.http_api.middleware import (
     AuthenticateFirst,
     BodyLimits,
     Turns,
+    compressing,
 )
 from cuihop_service.http_api.openapi import SERVERS, completed
 from cuihop_service.http_api.operation_route import OperationRoute, PlainBatches
@@ -50,8 +50,6 @@ LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]", "testserver")
 
 DOCS_PATH = "/docs"
 """Path of the page about the operations, among the files of the explorer."""
-
-_SMALLEST_COMPRESSED = 2048
 
 _DESCRIPTION = (
     "Exact hop distances between concepts over the is_a graph of one release, and the relevance measures built on "
@@ -82,7 +80,7 @@ def application(
     app.state.responder = responder
     operations = routes()
     batches = next(r for r in operations if isinstance(r, OperationRoute) and r.name == DISTANCES.name)
-    app.router.routes.extend([PlainBatches(batches, app.router), *operations])
+    app.router.routes.extend(operations)
 
     @app.get("/health/live", include_in_schema=False)
     async def live() -> Response:
@@ -133,8 +131,8 @@ def application(
         return fault_response(request_id_of(request))
 
     app.router.routes.extend(more_routes)
-    app.add_middleware(GZipMiddleware, minimum_size=_SMALLEST_COMPRESSED, compresslevel=4)
-    app.add_middleware(Turns, core=core, admission=admission)
+    app.add_middleware(compressing)
+    app.add_middleware(Turns, core=core, admission=admission, batches=PlainBatches(batches))
     app.add_middleware(BodyLimits, most=core.limits.message_bytes)
     app.add_middleware(AuthenticateFirst, admission=admission)
     if "*" not in hosts:

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -17,11 +18,13 @@ from cuihop.remote.activation import ACTIVATION_HEADER
 from cuihop.resources.cores import cores
 from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
+from cuihop_service.http_api.operation_route import PlainBatches
 from cuihop_service.http_api.problems import problem_response
 from cuihop_service.http_api.responder import (
     BEGUN,
     CALLER,
     SESSION,
+    headers_of,
     request_id_of,
     request_info,
     time_limit,
@@ -45,9 +48,16 @@ STREAMS = ("/v1/distances/stream",)
 """Paths whose bodies have no end."""
 
 _LONG_SECONDS = 1.0
+_SMALLEST_COMPRESSED = 2048  # bytes of an answer
+_HOSTS = 100  # with their ports
 _SMALL = 4_096  # bytes of a body that takes no longer to parse than to refuse
 _GUARDED = ("/v1/", AGENTS_PATH, FHIR_PATH)
 _IN_TURN = ("/v1/", FHIR_PATH)
+
+
+def compressing(app: ASGIApp) -> GZipMiddleware:
+    """The application, its answers compressed for callers who accept gzip."""
+    return GZipMiddleware(app, minimum_size=_SMALLEST_COMPRESSED, compresslevel=4)
 
 
 def with_security_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
@@ -87,15 +97,20 @@ class AllowedHosts:
     """Refuses other values of ``Host`` with a problem document.
 
     Pages elsewhere must not make a browser use this service. The check is the framework's, whose own answer is plain
-    text.
+    text; the first values that pass it are remembered.
     """
 
     def __init__(self, app: ASGIApp, hosts: Sequence[str]) -> None:
         self._app = app
+        self._passed: set[bytes | None] = set()
         self._check = TrustedHostMiddleware(_no_application, list(hosts), www_redirect=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See the ASGI specification."""
+        host = headers_of(scope).get(b"host")
+        if host in self._passed:
+            await self._app(scope, receive, send)
+            return
         refused: list[Message] = []
 
         async def refuse(message: Message) -> None:
@@ -103,6 +118,8 @@ class AllowedHosts:
 
         await self._check(scope, receive, refuse)
         if not refused:
+            if len(self._passed) < _HOSTS:
+                self._passed.add(host)
             await self._app(scope, receive, send)
             return
         request = Request(scope)
@@ -143,11 +160,12 @@ class Turns:
     """Lets large bodies wait for their turn before they are parsed: an answer that comes too late is lost work.
 
     One that is read, computed or sent slowly keeps no turn. From an index, answers take the processor alone: few at a
-    time leave the interpreter to those who read.
+    time leave the interpreter to those who read. Plain batches go past the framework.
     """
 
-    def __init__(self, app: ASGIApp, core: ConceptService, admission: Admission) -> None:
+    def __init__(self, app: ASGIApp, core: ConceptService, admission: Admission, batches: PlainBatches) -> None:
         self._app = app
+        self._batches = batches
         self._holder = core.holder
         self._admission = admission
 
@@ -183,8 +201,9 @@ class Turns:
                 messages.append(await receive())
         except CuihopError as error:  # for who asks for the body
             failure = error
+        body = b"".join(message.get("body", b"") for message in messages)
         try:
-            if sum(len(message.get("body", b"")) for message in messages) > _SMALL and failure is None:
+            if len(body) > _SMALL and failure is None:
                 try:
                     await self._turn(Request(scope), began)
                 except CuihopError as error:
@@ -194,7 +213,20 @@ class Turns:
                 asyncio.get_running_loop().call_later(_LONG_SECONDS, leave)
                 if await _has_gone(receive):
                     return
-            await self._app(scope, read_again, sending)
+            response = None
+            if failure is None and messages[-1]["type"] == "http.request":
+                try:
+                    response = await self._batches.response(scope, body, receive)
+                except CuihopError as error:
+                    response = problem_response(error, request_id_of(Request(scope)))
+            if response is None:
+                await self._app(scope, read_again, sending)
+            elif b"gzip" in headers_of(scope).get(b"accept-encoding", b""):
+                await compressing(response)(scope, receive, sending)
+            else:
+                if len(response.body) >= _SMALLEST_COMPRESSED:
+                    response.headers.add_vary_header("Accept-Encoding")
+                await response(scope, receive, sending)
         finally:
             leave()
 

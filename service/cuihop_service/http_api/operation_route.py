@@ -11,17 +11,14 @@ import orjson
 from fastapi import Request
 from fastapi.routing import APIRoute
 from pydantic import ValidationError
-from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Match
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Receive, Scope
 
 from cuihop.errors import InputError
 from cuihop.files.text_lines import shortened
 from cuihop.operations.invalid_values import in_json, meant
 from cuihop_service.keyed_pairs import parsed_batch
 
-_LEFT = "cuihop.left_to_framework"
 _WHOLE_NUMBER = re.compile("-?[0-9]{1,20}", re.ASCII)
 
 
@@ -69,49 +66,35 @@ class OperationRoute(CheckedRoute):
     request_class = _OrjsonRequest
 
 
-class PlainBatches(BaseRoute):
-    """Route of batches of distances in plain form, to the function of the documented route.
+class PlainBatches:
+    """Answers to batches of distances in plain form, by the function of the documented route.
 
     The framework takes longer than a thousand distances. Any other batch is left to it, which also words the errors.
-
-    Args:
-        router: has this route first, then the documented one.
     """
 
-    def __init__(self, documented: APIRoute, router: ASGIApp) -> None:
+    def __init__(self, documented: APIRoute) -> None:
         self._path = documented.path
         self._endpoint = documented.endpoint
         self._model: Any = None if documented.body_field is None else documented.body_field.field_info.annotation
-        self._router = router
 
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """See Starlette."""
-        if scope["path"] != self._path or scope["type"] != "http" or scope["method"] != "POST" or _LEFT in scope:
-            return Match.NONE, {}
-        form = next((value for name, value in scope["headers"] if name == b"content-type"), b"")
-        plain = form == b"application/json" and not scope["query_string"]
-        return Match.FULL if plain else Match.NONE, {}
+    async def response(self, scope: Scope, body: bytes, receive: Receive) -> Response | None:
+        """The response to a request whose body has been read; None for one that is left to the framework.
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See Starlette."""
-        request = _OrjsonRequest(scope, receive)
+        Raises:
+            CuihopError: as the function of the route does.
+        """
+        if scope["path"] != self._path or scope["method"] != "POST" or scope["query_string"]:
+            return None
+        if next((value for name, value in scope["headers"] if name == b"content-type"), b"") != b"application/json":
+            return None
         try:
-            body = await request.body()
-            plain = parsed_batch(body)
-        except Exception as error:  # as the framework has it
-            raise HTTPException(400, "There was an error parsing the body") from error
-        try:
-            batch = self._model.model_validate(plain)  # None is not valid either
+            batch = self._model.model_validate(parsed_batch(body))  # None is not valid either
         except ValidationError:
-            messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-            async def again() -> Message:
-                return messages.pop() if messages else await receive()
-
-            await self._router({**scope, _LEFT: True}, again, send)
-            return
+            return None
+        request = _OrjsonRequest(scope, receive)
+        request._body = body
         response: Response = await self._endpoint(request=request, body=batch)
-        await response(scope, receive, send)
+        return response
 
 
 def _types(annotation: object) -> set[object]:

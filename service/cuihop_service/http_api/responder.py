@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Scope as ASGIScope
 
 import cuihop
 from cuihop.answer_fields import fields_of
@@ -40,8 +41,11 @@ SUBJECT = "cuihop_subject"
 PRIVATE_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Accept-Encoding"}
 """Headers of an answer to ``GET``: a cache revalidates it before each use."""
 
+_HEADERS = "cuihop_headers"
+_ACTIVATION = ACTIVATION_HEADER.encode()
 _JSON = "application/json"
 _TIMEOUT_HEADER = "x-timeout-seconds"
+_TIMEOUT = _TIMEOUT_HEADER.encode()
 _SECONDS = re.compile(r"[0-9]{1,6}(\.[0-9]{0,20})?", re.ASCII)
 
 
@@ -147,21 +151,36 @@ class Responder:
 
 def request_info(request: Request, operation: str, **others: Any) -> RequestInfo:
     """The description of a request by its head; `InputError` for a malformed activation."""
-    session: ReleaseSession = request.scope.setdefault(SESSION, ReleaseSession())
-    session.read(request.headers.get(ACTIVATION_HEADER))
+    scope = request.scope
+    session: ReleaseSession = scope.get(SESSION) or scope.setdefault(SESSION, ReleaseSession())
+    session.read(_header(scope, _ACTIVATION))
+    client = scope.get("client")
     return RequestInfo(
         operation=operation,
         transport="http",
-        credentials=request.headers.get("authorization"),
+        credentials=_header(scope, b"authorization"),
         request_id=request_id_of(request),
-        trace=request.headers.get("traceparent"),
-        subject=request.scope.get(SUBJECT),
-        peer=None if request.client is None else request.client.host,
-        caller=request.scope.get(CALLER),
-        begun=request.scope.get(BEGUN),
+        trace=_header(scope, b"traceparent"),
+        subject=scope.get(SUBJECT),
+        peer=None if client is None else client[0],
+        caller=scope.get(CALLER),
+        begun=scope.get(BEGUN),
         session=session,
         **others,
     )
+
+
+def headers_of(scope: ASGIScope) -> Mapping[bytes, bytes]:
+    """The headers of a request by their names: the first one where several have one name."""
+    headers: Mapping[bytes, bytes] | None = scope.get(_HEADERS)
+    if headers is None:
+        headers = scope[_HEADERS] = dict(reversed([*scope.get("headers", ())]))
+    return headers
+
+
+def _header(scope: ASGIScope, name: bytes) -> str | None:
+    value = headers_of(scope).get(name)
+    return None if value is None else value.decode("latin-1")
 
 
 def _query_parameters(request: Request) -> dict[str, Any]:
@@ -179,7 +198,7 @@ def _check_release(demanded: str | None, served: str) -> None:
 
 def time_limit(request: Request) -> float | None:
     """The seconds that the caller allows; None without the header, `InputError` for what is no number above 0."""
-    text = request.headers.get(_TIMEOUT_HEADER)
+    text = _header(request.scope, _TIMEOUT)
     if text is None:
         return None
     seconds = float(text) if _SECONDS.fullmatch(text) else 0.0
@@ -192,7 +211,9 @@ def request_id_of(request: Request) -> str:
     """The caller's own identifier of the request, or a new one. Always the same for one request."""
     request_id: str | None = request.scope.get("cuihop_request_id")
     if request_id is None:
-        request_id = request.scope["cuihop_request_id"] = usable_request_id(request.headers.get("x-request-id", ""))
+        request_id = request.scope["cuihop_request_id"] = usable_request_id(
+            _header(request.scope, b"x-request-id") or ""
+        )
     return request_id
 
 
@@ -212,23 +233,24 @@ async def until_gone(request: Request, answer: Awaitable[T], *, quick: bool = Fa
     """
     if quick:
         return await answer
-    task = asyncio.ensure_future(answer)
-    gone = asyncio.ensure_future(_hung_up(request))
+    task, gone = asyncio.current_task(), asyncio.ensure_future(_hung_up(request))
+    answered = False
+
+    def stop(_: object) -> None:
+        if task is not None and not answered:
+            task.cancel()
+
+    gone.add_done_callback(stop)
     try:
-        try:
-            await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:  # the time to drain is over
+        return await answer
+    except asyncio.CancelledError:
+        if task is None or not gone.done():  # the time to drain is over
             raise GraphUnavailable("the service stops: ask again") from None
-        if task.done():
-            return await task
-        task.cancel()
-        try:
-            return await task
-        except asyncio.CancelledError:
-            raise Cancelled("the caller hung up") from None  # no fault: nothing for the server to log
+        task.uncancel()
+        raise Cancelled("the caller hung up") from None  # no fault: nothing for the server to log
     finally:
+        answered = True
         gone.cancel()
-        task.cancel()
 
 
 async def _hung_up(request: Request) -> None:

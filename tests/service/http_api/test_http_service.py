@@ -113,14 +113,18 @@ def test_the_short_way_gives_the_answers_of_the_documented_route(call: Caller, q
         assert call.get(f"/v1/distance?{query}", if_none_match=tag).status == 304
 
 
-async def status_by_asgi(app: ASGIApp, query: bytes) -> int:
-    """Status of the answer of an application without its server."""
+async def status_by_asgi(app: ASGIApp, query: bytes = b"", batch: bytes | None = None) -> int:
+    """Status of the answer of an application without its server, to a distance or to a batch."""
     sent: list[MutableMapping[str, Any]] = []
-    scope = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
-             "path": "/v1/distance", "raw_path": b"/v1/distance", "root_path": "", "query_string": query,
-             "headers": [(b"host", b"localhost")], "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2)}  # fmt: skip
+    method, path = ("GET", "/v1/distance") if batch is None else ("POST", "/v1/distances")
+    scope = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
+             "path": path, "raw_path": path.encode(), "root_path": "", "query_string": query,
+             "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
+             "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2)}  # fmt: skip
 
     async def receive() -> Message:
+        if batch is not None and not sent:
+            return {"type": "http.request", "body": batch}
         return {"type": "http.disconnect"}
 
     async def send(message: Message) -> None:
@@ -137,6 +141,16 @@ def test_plain_distances_reach_no_route_on_any_server(service: RunningService) -
     for query in (pair, pair + b"&direction=up", pair + b"&max_hops=3", pair + b"&direction=any&max_hops=1"):
         assert asyncio.run(status_by_asgi(app, query)) == 200
     assert asyncio.run(status_by_asgi(app, b"%61=C0006121&b=C0018670")) == 418
+
+
+def test_plain_batches_reach_no_route_on_any_server(service: RunningService) -> None:
+    app = application(service.core, service.admission)
+    app.router.routes[:] = [Route("/v1/distances", lambda request: Response(status_code=418), methods=["POST"])]
+    plain = b'{"pairs":[["C0006121","C0018670"]],"max_hops":3}'
+    assert asyncio.run(status_by_asgi(app, batch=plain)) == 200
+    for other in (b'{"max_hops":3}', plain.replace(b"C0006121", b"vein"), plain.replace(b":3", b":-3"), b"[]"):
+        assert asyncio.run(status_by_asgi(app, batch=other)) == 418
+    assert asyncio.run(status_by_asgi(app, b"x=1", plain)) == 418
 
 
 @pytest.mark.parametrize(
