@@ -31,6 +31,7 @@ from cuihop.operations import table
 from cuihop.operations.answers import Column, DistancesAnswer, NeighbourhoodRow, PathAnswer, PathConcept
 from cuihop.operations.requests import (
     AnnotateRequest,
+    CodeMapsRequest,
     CodesRequest,
     ConceptsRequest,
     DistanceRequest,
@@ -106,6 +107,7 @@ REQUESTS: list[tuple[Operation[Any, Any], object]] = [
     (table.ANNOTATE, AnnotateRequest(["brain"], AnnotationOptions(longest=False, leave_out=("family",)))),
     (table.CONCEPTS, ConceptsRequest(["C0000001"], names_only=True)),
     (table.CODES, CodesRequest(["C0000001", "MSH:D000001"], ("MSH",))),
+    (table.CODE_MAPS, CodeMapsRequest(["C0000001", "MSH:D000001"])),
     (table.RESOLUTIONS, ResolutionsRequest(["C0000001"])),
     (table.RELEASE, GraphRequest()),
 ]
