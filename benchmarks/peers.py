@@ -368,8 +368,9 @@ def compare(tasks: Iterator[Task], recorded: Mapping[tuple[str, str], float] | N
     for task in tasks:
         before = recorded.get((task.question, task.peer)) if recorded else None
         times.append((task, before, *measured(task, before)))
-    for task, before, ours, own in times:
-        theirs = min([own, *(other for same, _, _, other in times if same.theirs is task.theirs)])
+    for task, before, ours, _ in times:
+        theirs = min(all_of_it * other.share for other, _, _, all_of_it in times if other.theirs is task.theirs)
+        theirs /= task.share
         ratio = theirs / ours
         for who, seconds in (("cuihop", ours), (task.peer, theirs)):
             results.add(task.question, who, 1e3 * seconds, UNIT)
