@@ -16,7 +16,7 @@ import numpy as np
 
 from cuihop import SnapshotGraph
 from cuihop.answer_fields import fields_of
-from cuihop.operations.table import CODES, DISTANCES, OPERATIONS, Operation
+from cuihop.operations.table import CODE_MAPS, CODES, DISTANCES, OPERATIONS, Operation
 from cuihop.remote.wire import message_class, message_of
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from served_program import Program
@@ -57,12 +57,12 @@ class Question:
 
 
 def questions(rng: random.Random, cuis: Sequence[str], size: int) -> Iterator[Question]:
-    """One request of each operation, of this number of items, and those of further routes; none of codes.
+    """One request of each operation, of this number of items, and those of further routes.
 
-    Graphs of drills have no codes.
+    Graphs of drills have no codes: none asks for them, or for their mappings.
     """
     for operation in OPERATIONS:
-        if operation is not CODES:
+        if operation not in (CODES, CODE_MAPS):
             yield _question(operation, rng, cuis, size)
     pairs = [(rng.choice(cuis), rng.choice(cuis)) for _ in range(size)]
     lines = "".join(json.dumps({"sequence": n, "pairs": pairs[n::4]}) + "\n" for n in range(4))
