@@ -10,8 +10,11 @@ from typing import Any, NamedTuple
 import pytest
 import urllib3
 
+from cuihop import SnapshotGraph
+from cuihop_loader import load
 from cuihop_server import RunningService, running_service
 from example_graph import coded_graph, example_graph
+from loader.rrf_made import coded, isa, mapping, written
 from program_run import Run
 
 HTTP_ONLY = {"tier", "names_hidden"}
@@ -151,7 +154,22 @@ def test_codes_have_the_same_fields(program: Run, tmp_path: Path) -> None:
     assert printed == without(over_http, HTTP_ONLY)
 
 
+def test_published_mappings_have_the_same_fields(program: Run, tmp_path: Path) -> None:
+    mapped = mapping("C0000009", "MSH", FROMEXPR="I21", FROMTYPE="CODE", TOEXPR="x")
+    files = {"MRREL": [isa("C0000001", "C0000002")], "MRCONSO": [coded("C0000001", "MSH", "I21")], "MRMAP": [mapped]}
+    graph = SnapshotGraph(load([written(tmp_path / "release", files)]).sections)
+    graph.save(tmp_path / "mapped.cuihop")
+    question = {"identifiers": ["MSH:I21", "C0000001"]}
+    with running_service(graph) as service:
+        over_http = urllib3.request("POST", f"{service.http}/v1/code-maps", json=question, timeout=300).json()
+    assert [len(lookup["maps"]) for lookup in over_http["lookups"]] == [1, 1]
+    command = ["codes", *question["identifiers"], "--maps", "--graph", str(tmp_path / "mapped.cuihop"), "--json"]
+    printed = json.loads(program(*command).out)
+    assert printed.pop("release_name") == graph.release.name
+    assert printed == without(over_http, HTTP_ONLY)
+
+
 def test_every_operation_over_http_is_compared_or_has_no_command(service: RunningService) -> None:
     paths = urllib3.request("GET", f"{service.http}/openapi.json", timeout=300).json()["paths"]
     offered = {path.removeprefix("/v1/") for path in paths if path.startswith("/v1/")}
-    assert offered == {operation.path for operation in OPERATIONS} | {"annotate", "codes"} | HTTP_ALONE
+    assert offered == {operation.path for operation in OPERATIONS} | {"annotate", "codes", "code-maps"} | HTTP_ALONE
