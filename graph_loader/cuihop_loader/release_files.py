@@ -79,7 +79,6 @@ def read_release(
     if name_rows is not None and (read_codes := name_rows.source_codes) is not None:
         without_code = read_codes.without
         codes = running.enter_context(meanwhile(partial(read_codes.sections, numbers)))
-        del read_codes
     retired = retired_concepts(history, numbers, identifier_codes)
     tables = GraphTables(numbers.identifiers, none, none, codes=codes, code_maps=code_maps, retired=retired)
     if type_rows is not None:

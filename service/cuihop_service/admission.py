@@ -391,16 +391,16 @@ class Admission:
         self, context: RequestContext, answer: asyncio.Future[Any], value: Any, error: BaseException | None
     ) -> None:
         """Note the end of work in a thread, in the event loop. Not earlier: an abandoned thread still takes room."""
-        if answer.done():  # abandoned: it may fail in silence
-            pass
-        elif error is None:
-            answer.set_result(value)
-        else:
-            answer.set_exception(error)
         self._under_way.discard(context)
         self.running -= 1
         self._room.release()
         self._report_waiting()
+        if answer.done():
+            return  # abandoned: it may fail in silence
+        if error is None:
+            answer.set_result(value)
+        else:
+            answer.set_exception(error)
 
     def _report_waiting(self) -> None:
         self.observer.waiting(self.running, self._waiting + len(self._turns))
