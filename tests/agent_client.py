@@ -30,7 +30,8 @@ def over_standard_streams(
 
     async def connected() -> T:
         parameters = StdioServerParameters(command=sys.executable, args=["-m", "cuihop", "service", "mcp", *arguments])
-        async with Client(stdio_client(parameters), mode=mode) as client:
+        # Its default is the stream that stood there at its import, which may be that of a command run in this process.
+        async with Client(stdio_client(parameters, errlog=sys.__stderr__ or sys.stderr), mode=mode) as client:
             return await use(client)
 
     return anyio.run(connected)
