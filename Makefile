@@ -4,7 +4,8 @@
 # make check   lint, formatting, types, import rules, plain language, the budget of lines, the reference, figures on pages
 # make bench   the measurements of benchmarks/: an hour or so; `make bench ONLY=evaluation` makes one part anew;
 #              then the figures on the pages are written from the results
-# make drill   the drills of docs/reliability.md at full size: hours; `make drill ONLY=relations SEED=7` one, on other cases
+# make drill   the drills of docs/reliability.md at full size: hours; `make drill ONLY=relations SEED=7 MINUTES=20` one, on other
+#              cases, of which the next run does the rest
 # make drill-small   a few cases of each, as in continuous integration; make drill-replay ID=2-N1 the tests of a found defect
 # make bench-smoke  each of them with little to do, to see that they run, and that cuihop is as fast beside other tools as recorded
 # make docs     the documentation as web pages, in build/docs; works without a network
@@ -80,7 +81,7 @@ bench-smoke: $(READY)
 	$(BIN)/python -m benchmarks --smoke
 
 drill: $(READY)
-	@$(BIN)/python -m drills $(addprefix --only ,$(ONLY)) $(addprefix --seed ,$(SEED))
+	@$(BIN)/python -m drills $(addprefix --only ,$(ONLY)) $(addprefix --seed ,$(SEED)) $(addprefix --minutes ,$(MINUTES))
 
 drill-small: $(READY)
 	@$(BIN)/python -m drills --small

@@ -6,16 +6,19 @@
     python -m drills --only relations --seed 7   one, on other cases
     python -m drills --small                     a few cases of each, as in continuous integration; writes no file
     python -m drills --only relations --case 31  one case again, such as one that failed
+    python -m drills --minutes 20                each for 20 minutes, or what is left of it
     python -m drills --replay 2-N1               the tests of an entry of the track record
 
-Each prints what it tried and what it found. A run of full size keeps that in ``drills/results``, and writes the table
-of docs/reliability.md from it. The exit code is 1 if anything was wrong. A run that is interrupted keeps nothing.
+Each prints what it tried and what it found. A run of full size keeps that in ``drills/results``, each minute and at its
+end, and writes the table of docs/reliability.md from it. After one that was interrupted, or had its ``--minutes``, the
+next goes on with the first case that was not kept. The exit code is 1 if anything was wrong.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -23,7 +26,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from drills.drill import DRILLS, Drill
+from drills.drill import DRILLS, Drill, Found
 from drills.page import defects, write_page
 from drills.processes import Chosen, results
 
@@ -42,6 +45,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="other cases for another seed (1)")
     parser.add_argument("--cases", type=int, help="number of cases of each")
     parser.add_argument("--case", type=int, help="only the case of this number, from 0")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="of each drill, then no other case is begun")
+    parser.add_argument("--from-start", action="store_true", help="from the first case on, whatever was kept")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="the number of processors")
     parser.add_argument("--replay", metavar="ID", help="the tests of an entry of the track record")
     options = parser.parse_args()
@@ -51,50 +56,108 @@ def main() -> None:
     for drill in DRILLS:
         if options.only and drill.name not in options.only:
             continue
-        count = options.cases or (drill.small if options.small else drill.full)
-        numbers = range(count) if options.case is None else range(options.case, options.case + 1)
+        file = None
+        if options.small or options.case is not None or options.cases is not None:
+            count = options.cases or (drill.small if options.small else drill.full)
+            numbers = range(count) if options.case is None else range(options.case, options.case + 1)
+        else:
+            file = ResultFile(drill, options.seed, from_start=options.from_start)
+            numbers = range(file.cases, drill.full)
         chosen = Chosen(drill, options.seed, numbers, options.small)
-        result, wrong = run(chosen, 1 if drill.alone else options.processes)
-        found += wrong
-        if not options.small and options.case is None and options.cases is None:
-            RESULTS.mkdir(exist_ok=True)
-            text = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
-            (RESULTS / f"{drill.name}.json").write_text(text, encoding="utf-8")
-            write_page()
+        found += run(chosen, 1 if drill.alone else options.processes, options.minutes, file)
     sys.exit(1 if found else 0)
 
 
-def run(chosen: Chosen, processes: int) -> tuple[dict[str, object], int]:
-    """All cases of a drill: what is kept of them, and the number of those that found something wrong."""
+def run(chosen: Chosen, processes: int, minutes: float = math.inf, file: ResultFile | None = None) -> int:
+    """Cases of a drill: the number of those that found something wrong."""
     drill, begin = chosen.drill, time.monotonic()
-    count, done, failed, measured = 0, 0, dict[int, list[str]](), dict[str, list[float]]()
-    progress = _Progress(drill, len(chosen.numbers))
-    for number, case in results(chosen, min(processes, len(chosen.numbers))):
-        count, done = count + case.tried, done + 1
-        for name, values in (case.measured or {}).items():
-            measured.setdefault(name, []).extend(values)
-        if case.wrong:
-            failed[number] = case.wrong
-            progress.failed(chosen.seed, number, case.wrong)
-        progress.show(done, count)
-    minutes = (time.monotonic() - begin) / 60
+    this = Run()
+    progress = _Progress(drill, chosen.numbers)
+    waiting = dict[int, Found]()
+    following = iter(chosen.numbers)
+    first = next(following)
+
+    def taken() -> float:
+        return (time.monotonic() - begin) / 60
+
+    try:
+        ended = results(chosen, min(processes, len(chosen.numbers)), lambda: taken() >= minutes)
+        for number, case in ended:
+            if case.wrong:
+                progress.failed(chosen.seed, number, case.wrong)
+            waiting[number] = case
+            while first in waiting:  # what is kept has no gap, and the next run goes on after it
+                this.add(first, waiting.pop(first))
+                first = next(following, -1)
+            if progress.show(this) and file is not None:
+                file.write(this, taken())
+    finally:
+        if file is not None:
+            file.write(this, taken())
+            write_page()
     progress.end(
-        f"{drill.name}: {count:,} {drill.unit} in {done:,} cases, {minutes:.1f} min; {len(failed):,} cases failed"
+        f"{drill.name}: {this.count:,} {drill.unit} in {this.cases:,} cases, {taken():.1f} min; "
+        f"{len(this.wrong):,} cases failed"
     )
-    spread = {name: _spread(values) for name, values in measured.items() if values}
-    for name, found in spread.items():
+    for name, found in this.measured().items():
         print(f"  {name}: {', '.join(f'{which} {value:g}' for which, value in found.items())}")
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
-    return {
-        "command": f"python -m drills --only {drill.name} --seed {chosen.seed}",
-        "date": datetime.now(UTC).date().isoformat(),
-        "commit": commit.stdout.strip()[:8],
-        "count": count,
-        "cases": done,
-        "minutes": round(minutes, 1),
-        **({"measured": spread} if spread else {}),
-        "found": {str(number): wrong for number, wrong in sorted(failed.items())},
-    }, len(failed)
+    return len(this.wrong)
+
+
+class Run:
+    """The findings of a run, by the numbers of its cases."""
+
+    def __init__(self) -> None:
+        self.count, self.cases = 0, 0
+        self.wrong = dict[int, list[str]]()
+        self._values = dict[str, list[float]]()
+
+    def add(self, number: int, case: Found) -> None:
+        """Count one more case."""
+        self.count, self.cases = self.count + case.tried, self.cases + 1
+        if case.wrong:
+            self.wrong[number] = case.wrong
+        for name, values in (case.measured or {}).items():
+            self._values.setdefault(name, []).extend(values)
+
+    def measured(self) -> dict[str, dict[str, float]]:
+        """The spread of the numbers, by what was measured."""
+        return {name: _spread(values) for name, values in self._values.items() if values}
+
+
+class ResultFile:
+    """The runs of a drill in ``drills/results``: those of one seed, of which each goes on where the last one ended.
+
+    Once all cases have been tried, the next run begins with the first; so does one with another seed.
+    """
+
+    def __init__(self, drill: Drill, seed: int, *, from_start: bool) -> None:
+        self._file = RESULTS / f"{drill.name}.json"
+        self._seed = seed
+        before = json.loads(self._file.read_text("utf-8")) if self._file.exists() and not from_start else {}
+        runs = before.get("runs", []) if before.get("seed") == seed else []
+        if sum(run["cases"] for run in runs) >= drill.full:
+            runs = []
+        self._runs: list[dict[str, object]] = runs
+        self.cases: int = sum(run["cases"] for run in runs)
+
+    def write(self, run: Run, minutes: float) -> None:
+        """Keep the runs before and this one, unless it has tried no case."""
+        if not run.cases:
+            return
+        commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+        last = {
+            "date": datetime.now(UTC).date().isoformat(),
+            "commit": commit.stdout.strip()[:8],
+            "count": run.count,
+            "cases": run.cases,
+            "minutes": round(minutes, 1),
+            "measured": run.measured(),
+            "found": {str(number): wrong for number, wrong in run.wrong.items()},
+        }
+        RESULTS.mkdir(exist_ok=True)
+        text = json.dumps({"seed": self._seed, "runs": [*self._runs, last]}, indent=1, ensure_ascii=False) + "\n"
+        self._file.write_text(text, encoding="utf-8")
 
 
 def _spread(values: list[float]) -> dict[str, float]:
@@ -108,17 +171,21 @@ def _spread(values: list[float]) -> dict[str, float]:
 class _Progress:
     """One line on a terminal; elsewhere a line a minute."""
 
-    def __init__(self, drill: Drill, cases: int) -> None:
-        self._drill, self._cases = drill, cases
+    def __init__(self, drill: Drill, numbers: range) -> None:
+        self._drill, self._numbers = drill, numbers
         self._terminal = sys.stderr.isatty()
         self._next = time.monotonic() + (0 if self._terminal else 60)
 
-    def show(self, done: int, count: int) -> None:
-        if time.monotonic() >= self._next:
-            end = "" if self._terminal else "\n"
-            text = f"{self._drill.name}: {done:,} of {self._cases:,} cases, {count:,} {self._drill.unit}"
-            print(f"\r\x1b[K{text}" if self._terminal else text, end=end, file=sys.stderr, flush=True)
-            self._next = time.monotonic() + (0.2 if self._terminal else 60)
+    def show(self, run: Run) -> bool:
+        """Print how far it is if that is due: then true."""
+        if time.monotonic() < self._next:
+            return False
+        end = "" if self._terminal else "\n"
+        case = f"case {self._numbers.start + run.cases:,} of {self._numbers.stop:,}"
+        text = f"{self._drill.name}: {case}, {run.count:,} {self._drill.unit}"
+        print(f"\r\x1b[K{text}" if self._terminal else text, end=end, file=sys.stderr, flush=True)
+        self._next = time.monotonic() + (1 if self._terminal else 60)
+        return True
 
     def failed(self, seed: int, number: int, wrong: list[str]) -> None:
         """Print the faults of a case, and the command that runs it again."""

@@ -40,17 +40,19 @@ def _drills() -> Iterator[str]:
     measured = []
     for drill in DRILLS:
         file = ROOT / "drills" / "results" / f"{drill.name}.json"
+        runs = json.loads(file.read_text("utf-8"))["runs"] if file.exists() else []
+        count, cases, minutes = (sum(run[what] for run in runs) for what in ("count", "cases", "minutes"))
         cells = ["not run at full size yet", "", "", "", ""]
-        if file.exists():
-            result = json.loads(file.read_text("utf-8"))
+        if runs:
             cells = [
-                f"{result['count']:,} {drill.unit}",
-                f"{result['cases']:,}",
-                f"{result['minutes']:g}",
-                f"{result['date']}, {result['commit']}",
-                f"{len(result['found']):,}",
+                f"{count:,} {drill.unit}",
+                f"{cases:,}" if cases >= drill.full else f"{cases:,} of {drill.full:,}",
+                f"{round(minutes, 1):g}",
+                "; ".join(dict.fromkeys(f"{run['date']}, {run['commit']}" for run in runs)),
+                f"{sum(len(run['found']) for run in runs):,}",
             ]
-            for name, values in result.get("measured", {}).items():
+        for run in runs:
+            for name, values in run["measured"].items():
                 spread = ", ".join(f"{which} {value:,}" for which, value in values.items())
                 measured.append(f"- `{drill.name}`, {name}: {spread}")
         yield "| " + " | ".join([f"`{drill.name}`", drill.tries, *cells]) + " |"

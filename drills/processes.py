@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import ExitStack
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +17,8 @@ import pytest
 from drills.drill import Case, Drill, Found, Setting
 
 __all__ = ["Chosen", "results"]
+
+_CASES_AT_ONCE = 10
 
 
 class Chosen(NamedTuple):
@@ -34,21 +37,27 @@ class _Process:
     case: Case
 
 
-def results(chosen: Chosen, processes: int) -> Iterator[tuple[int, Found]]:
-    """Each case as it ends."""
+def results(chosen: Chosen, processes: int, enough: Callable[[], bool] = lambda: False) -> Iterator[tuple[int, Found]]:
+    """Each case as it ends, until there was ``enough``: then those that were begun end, and no other is begun."""
     if processes <= 1:
         _begin(chosen.drill, chosen.small)
         with _Process.stack:
             for number in chosen.numbers:
+                if enough():
+                    break
                 yield from _try(chosen.drill, chosen.seed, [number])
         return
-    size = max(1, min(50, len(chosen.numbers) // (4 * processes)))
-    parts = [chosen.numbers[at : at + size] for at in range(0, len(chosen.numbers), size)]
+    size = max(1, min(_CASES_AT_ONCE, len(chosen.numbers) // (4 * processes)))
+    parts = iter([chosen.numbers[at : at + size] for at in range(0, len(chosen.numbers), size)])
     start = (chosen.drill, chosen.small)
     with ProcessPoolExecutor(processes, get_context("spawn"), initializer=_begin, initargs=start) as pool:
-        futures = [pool.submit(_try, chosen.drill, chosen.seed, part) for part in parts]
-        for future in as_completed(futures):
-            yield from future.result()
+        begun = {pool.submit(_try, chosen.drill, chosen.seed, part) for part in islice(parts, processes)}
+        while begun:
+            ended, begun = wait(begun, return_when=FIRST_COMPLETED)
+            for part in [] if enough() else islice(parts, len(ended)):
+                begun.add(pool.submit(_try, chosen.drill, chosen.seed, part))
+            for future in ended:
+                yield from future.result()
 
 
 def _begin(drill: Drill, small: bool) -> None:

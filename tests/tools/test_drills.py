@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import drills.__main__
 import pytest
 from drills import damaged_files, faults_of_files, one_evaluation, relations
+from drills.__main__ import ResultFile, run
 from drills.drill import DRILLS, Drill, Found, Setting
 from drills.page import defects
 from drills.processes import Chosen, results
@@ -95,6 +99,26 @@ def test_a_case_that_raises_is_a_fault_and_no_end() -> None:
         [(_, first), (_, second)] = results(Chosen(drill, 1, range(2), True), 1)
     assert "ZeroDivisionError" in first.wrong[0]
     assert first == second
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_drill_that_had_its_minutes_goes_on_where_it_ended(
+    processes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drills.__main__, "RESULTS", tmp_path)
+    monkeypatch.setattr(drills.__main__, "write_page", lambda: None)
+    drill = replace(next(drill for drill in DRILLS if drill.name == "relations"), full=3)
+
+    def runs_kept(minutes: float, *, from_start: bool = False) -> list[int]:
+        file = ResultFile(drill, 7, from_start=from_start)
+        run(Chosen(drill, 7, range(file.cases, drill.full), True), processes, minutes, file)
+        return [run["cases"] for run in json.loads((tmp_path / "relations.json").read_text())["runs"]]
+
+    first, *others = runs_kept(0.0001)  # those that have been begun end
+    assert (0 < first <= processes, others) == (True, [])
+    assert runs_kept(9) == [first, 3 - first]
+    assert runs_kept(9) == [3]  # all were tried: from the first on
+    assert len(runs_kept(0.0001, from_start=True)) == 1
 
 
 def test_the_tests_of_the_track_record_exist() -> None:
