@@ -72,6 +72,7 @@ def run(chosen: Chosen, processes: int, minutes: float = math.inf, file: ResultF
     """Cases of a drill: the number of those that found something wrong."""
     drill, begin = chosen.drill, time.monotonic()
     this = Run()
+    processor = _processor_minutes()
     progress = _Progress(drill, chosen.numbers)
     waiting = dict[int, Found]()
     following = iter(chosen.numbers)
@@ -93,7 +94,7 @@ def run(chosen: Chosen, processes: int, minutes: float = math.inf, file: ResultF
                 file.write(this, taken())
     finally:
         if file is not None:
-            file.write(this, taken())
+            file.write(this, taken(), _processor_minutes() - processor)
             write_page()
     progress.end(
         f"{drill.name}: {this.count:,} {drill.unit} in {this.cases:,} cases, {taken():.1f} min; "
@@ -102,6 +103,12 @@ def run(chosen: Chosen, processes: int, minutes: float = math.inf, file: ResultF
     for name, found in this.measured().items():
         print(f"  {name}: {', '.join(f'{which} {value:g}' for which, value in found.items())}")
     return len(this.wrong)
+
+
+def _processor_minutes() -> float:
+    """Time of the processors in this process, and in those that it or they have begun and that have ended."""
+    times = os.times()
+    return (times.user + times.system + times.children_user + times.children_system) / 60
 
 
 class Run:
@@ -141,8 +148,11 @@ class ResultFile:
         self._runs: list[dict[str, object]] = runs
         self.cases: int = sum(run["cases"] for run in runs)
 
-    def write(self, run: Run, minutes: float) -> None:
-        """Keep the runs before and this one, unless it has tried no case."""
+    def write(self, run: Run, minutes: float, processor_minutes: float | None = None) -> None:
+        """Keep the runs before and this one, unless it has tried no case.
+
+        The time of processors is known at the end of its processes, and not on the way.
+        """
         if not run.cases:
             return
         commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -152,6 +162,7 @@ class ResultFile:
             "count": run.count,
             "cases": run.cases,
             "minutes": round(minutes, 1),
+            "processor_minutes": None if processor_minutes is None else round(processor_minutes, 1),
             "measured": run.measured(),
             "found": {str(number): wrong for number, wrong in run.wrong.items()},
         }

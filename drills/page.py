@@ -35,19 +35,21 @@ def defects() -> list[dict[str, Any]]:
 
 
 def _drills() -> Iterator[str]:
-    yield "| drill | what it tries | tried | cases | minutes | date, commit | found |"
-    yield "|---|---|---|---|---|---|---|"
+    yield "| drill | what it tries | tried | cases | minutes | of processors | date, commit | found |"
+    yield "|---|---|---|---|---|---|---|---|"
     measured = []
     for drill in DRILLS:
         file = ROOT / "drills" / "results" / f"{drill.name}.json"
         runs = json.loads(file.read_text("utf-8"))["runs"] if file.exists() else []
         count, cases, minutes = (sum(run[what] for run in runs) for what in ("count", "cases", "minutes"))
-        cells = ["not run at full size yet", "", "", "", ""]
+        processors = [run["processor_minutes"] for run in runs]
+        cells = ["not run at full size yet", "", "", "", "", ""]
         if runs:
             cells = [
                 f"{count:,} {drill.unit}",
                 f"{cases:,}" if cases >= drill.full else f"{cases:,} of {drill.full:,}",
                 f"{round(minutes, 1):g}",
+                "" if None in processors else f"{round(sum(processors), 1):g}",
                 "; ".join(dict.fromkeys(f"{run['date']}, {run['commit']}" for run in runs)),
                 f"{sum(len(run['found']) for run in runs):,}",
             ]
