@@ -5,7 +5,9 @@
     python benchmarks/peers.py [--against benchmarks/results/peers.json] [--only PART …] [--json FILE]
 
 cuihop and a peer do the same task in turn. The figures are processor time, user and system, of all threads: the least
-of 12 rounds, so that other work on the machine matters little. With ``--against`` each ratio is compared with a
+of 12 rounds, so that other work on the machine matters little. Some of it matters: a task that waits for memory takes
+longer beside others. So each is measured twice, on a machine that does nothing else and beside processes that read
+memory, and the ratio that is worse for cuihop is recorded. With ``--against`` each ratio is compared with a
 recorded one, and the run fails if cuihop takes more than 1.5 times as long, compared with its peer, as it did. A task
 that takes less than 1.2 times as long in 3 rounds needs no more. The ratios hold for machines of one kind; the file
 names it.
@@ -30,7 +32,7 @@ import time
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, redirect_stderr, redirect_stdout, suppress
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -86,6 +88,19 @@ def measured(task: Task, recorded: float | None) -> tuple[float, float]:
             break
     gc.enable()
     return ours, theirs / task.share
+
+
+@contextmanager
+def beside_others() -> Iterator[None]:
+    """With a process for each core that reads memory in no order, as other steps of continuous integration do."""
+    reads = "import random\nheld = list(range(1 << 23))\nwhile True: sum(random.choices(held, k=1 << 16))"
+    others = [subprocess.Popen([sys.executable, "-c", reads]) for _ in range(os.cpu_count() or 1)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
 
 
 def slower(ratio: float, recorded: float | None, factor: float = FACTOR) -> bool:
@@ -368,7 +383,11 @@ def compare(tasks: Iterator[Task], recorded: Mapping[tuple[str, str], float] | N
     failures, times = [], list[tuple[Task, float | None, float, float]]()
     for task in tasks:
         before = recorded.get((task.question, task.peer)) if recorded else None
-        times.append((task, before, *measured(task, before)))
+        found = measured(task, before)
+        if recorded is None:
+            with beside_others():
+                found = min(found, measured(task, None), key=lambda each: each[1] / each[0])
+        times.append((task, before, *found))
     for task, before, ours, own in times:
         theirs = min(all_of_it * other.share for other, _, _, all_of_it in times if other.theirs is task.theirs)
         theirs /= task.share
