@@ -6,8 +6,8 @@
 
 cuihop and a peer do the same task in turn. The figures are processor time, user and system, of all threads: the least
 of 12 rounds, so that other work on the machine matters little. Some of it matters: a task that waits for memory takes
-longer beside others. So each is measured twice, on a machine that does nothing else and beside processes that read
-memory, and the ratio that is worse for cuihop is recorded. With ``--against`` each ratio is compared with a
+longer beside others, and any machine has slow minutes. So what is recorded is the ratio that is worst for cuihop, of
+three measurements on a machine that does nothing else and three beside processes that read memory. With ``--against`` each ratio is compared with a
 recorded one, and the run fails if cuihop takes more than 1.5 times as long, compared with its peer, as it did. A task
 that takes less than 1.2 times as long in 3 rounds needs no more. The ratios hold for machines of one kind; the file
 names it.
@@ -45,11 +45,12 @@ Clock = Callable[[], float]
 """Seconds of processor time so far."""
 
 ROUNDS, MOST_ROUNDS = 3, 12
+TIMES_RECORDED = 3
 FACTOR, CLEAR = 1.5, 1.2
 UNIT = "ms of processor"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Task:
     """What cuihop and a peer do.
 
@@ -380,16 +381,20 @@ def compare(tasks: Iterator[Task], recorded: Mapping[tuple[str, str], float] | N
     Of tasks with one and the same call of the peer, each gets the least that it took in any of them: a ratio of a slow
     moment of the peer would be recorded as too good. Whether cuihop takes too long is told by the rounds in turn.
     """
-    failures, times = [], list[tuple[Task, float | None, float, float]]()
-    for task in tasks:
-        before = recorded.get((task.question, task.peer)) if recorded else None
-        found = measured(task, before)
-        if recorded is None:
+    failures, times = [], dict[Task, tuple[float, float]]()
+    if recorded is None:
+        listed = list(tasks)
+        for task in listed * TIMES_RECORDED:
+            alone = measured(task, None)
             with beside_others():
-                found = min(found, measured(task, None), key=lambda each: each[1] / each[0])
-        times.append((task, before, *found))
-    for task, before, ours, own in times:
-        theirs = min(all_of_it * other.share for other, _, _, all_of_it in times if other.theirs is task.theirs)
+                found = alone, measured(task, None), times.get(task, alone)
+            times[task] = min(found, key=lambda each: each[1] / each[0])
+    else:
+        for task in tasks:
+            times[task] = measured(task, recorded.get((task.question, task.peer)))
+    for task, (ours, own) in times.items():
+        before = recorded.get((task.question, task.peer)) if recorded else None
+        theirs = min(all_of_it * other.share for other, (_, all_of_it) in times.items() if other.theirs is task.theirs)
         theirs /= task.share
         ratio = theirs / ours
         for who, seconds in (("cuihop", ours), (task.peer, theirs)):
