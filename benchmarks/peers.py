@@ -7,10 +7,10 @@
 cuihop and a peer do the same task in turn. The figures are processor time, user and system, of all threads: the least
 of 12 rounds, so that other work on the machine matters little. Some of it matters: a task that waits for memory takes
 longer beside others, and any machine has slow minutes. So what is recorded is the ratio that is worst for cuihop, of
-three measurements on a machine that does nothing else and three beside processes that read memory. With ``--against`` each ratio is compared with a
-recorded one, and the run fails if cuihop takes more than 1.5 times as long, compared with its peer, as it did. A task
-that takes less than 1.2 times as long in 3 rounds needs no more. The ratios hold for machines of one kind; the file
-names it.
+three measurements on a machine that does nothing else and three beside processes that read memory. With ``--against``
+each ratio is compared with a recorded one, and the run fails if cuihop takes more than 1.5 times as long, compared with
+its peer, as it did. A task that takes less than 1.2 times as long in 3 rounds needs no more. The ratios hold for
+machines of one kind; the file names it.
 """
 
 from __future__ import annotations
