@@ -246,10 +246,13 @@ class SnapshotGraph(ConceptGraph):
         Raises:
             SnapshotError: names the first section that fails.
         """
-        checked = self._sections.verify()
-        check_digest(self._sections)
-        if TERM_TABLE[0] in self._sections:
-            TermTable(self._sections)
+        from cuihop.resources.cores import meanwhile
+
+        with meanwhile(lambda: check_digest(self._sections)) as end_of_digest:
+            checked = self._sections.verify()
+            if TERM_TABLE[0] in self._sections:
+                TermTable(self._sections)
+            end_of_digest()
         return checked
 
     def set_aside_damage(self) -> None:
