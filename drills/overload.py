@@ -32,8 +32,8 @@ _CLIENTS = 16
 _AT_ONCE = 32  # requests, while the capacity is measured
 _MOST_UNDER_WAY = 2_000
 _REFUSALS = ("RateLimited", "QueryTimedOut", "GraphUnavailable")
-_ENOUGH = 5
-"""Requests of a client that starves if none is answered."""
+_BY_CHANCE = 1e-6
+"""A client starves that gets no answer, where this is less likely than that: each request has the share of all."""
 _LEAKED = 64 << 20  # bytes; less may be left of the buffers of many connections
 _SPARE_THREADS = 40  # those for answers, which are started when they are needed, and some of gRPC
 _BACK_SECONDS = 60.0
@@ -151,10 +151,11 @@ def overloaded(replica: Replica, digest: str, questions: list[Question], rng: ra
     attempts = sum(client.attempts for client in clients)
     requests = tally.answers + len(tally.wrong) + sum(tally.failed[kind] for kind in _REFUSALS)
     problems += usual.wrong + tally.wrong
+    share = tally.answers / requests
     problems += [
         f"{name}: no answer in the second half to {number} requests; of all {tally.answers}, {dict(tally.failed)}"
         for name, number in late.items()
-        if number >= _ENOUGH and not any(moment > half for moment in tally.good[name])
+        if (1 - share) ** number < _BY_CHANCE and not any(moment > half for moment in tally.good[name])
     ]
     problems += _left(replica, before)
     problems += tracebacks(replica.folder.name, (replica.folder / "log").read_text(errors="replace"))

@@ -157,18 +157,18 @@ def test_a_wrong_answer_a_starved_client_and_what_is_not_given_back_are_noticed(
     activate(graph, store)
     replica = Replica(store, tmp_path / "replica", ("--proxies", "127.0.0.1"))
     right, wrong = Question([PAIR], [1]), Question([PAIR], [2])
-    times = Times(0.3, 1.5, 5.0)
+    times = Times(0.3, 3.0, 5.0)
     with running_replicas([replica]):
         found = overloaded(replica, graph.release.digest, [right], random.Random(1), times)
         assert (found.wrong, found.tried > 0) == ([], True)
         asked = overload.Tally.ask
         starved = "client 3, grpc"
         monkeypatch.setattr(overload, "_BACK_SECONDS", 0.2)
-        monkeypatch.setattr(overload, "_ENOUGH", 1)
+        monkeypatch.setattr(overload, "_BY_CHANCE", 1e-4)  # a short overload
         monkeypatch.setattr(
             overload.Tally, "ask", lambda tally, client, one: client.name != starved and asked(tally, client, one)
         )
-        texts = overloaded(replica, graph.release.digest, [right, wrong], random.Random(1), times).wrong
+        texts = overloaded(replica, graph.release.digest, [*[right] * 4, wrong], random.Random(1), times).wrong
         assert any("a wrong answer" in text for text in texts)
         assert [text.split(":")[0] for text in texts if "in the second half" in text] == [starved]
         assert len(list(overload._left(replica, overload._Usage(0, -100, -(1 << 40), 0.0)))) == 3
