@@ -32,7 +32,6 @@ _CALLS = (
     "copy_file_range",
 )
 _FAULTS = ("signal=KILL", "error=ENOSPC", "error=EIO", "error=EMFILE", "error=EROFS")
-_NOT_OF_PYTHON = re.compile(r"Traceback|Segmentation|core dumped")
 _MOST_SECONDS = 120
 _PROGRAM = [sys.executable, "-m", "cuihop"]
 
@@ -124,7 +123,7 @@ def faulty(command: _Command, before: Path, after: dict[str, bytes], folder: Pat
     for name in old.keys() - set(command.written):
         if now.get(name) != old[name]:
             yield f"{what}: {name} was changed"
-    if _NOT_OF_PYTHON.search(done.stderr):
+    if _has_crashed(done.stderr):
         yield f"{what}: {done.stderr[-1500:]}"
     if done.returncode > 0 and not done.stderr.strip() and call != "write":
         yield f"{what}: exit {done.returncode} without a word"
@@ -134,6 +133,14 @@ def faulty(command: _Command, before: Path, after: dict[str, bytes], folder: Pat
     elif (left := _content(where)) != after:
         names = sorted(name for name in left.keys() | after.keys() if left.get(name) != after.get(name))
         yield f"{what}: then the same command leaves other files than a run without a fault: {', '.join(names)}"
+
+
+def _has_crashed(stderr: str) -> bool:
+    """True if there is more than a sentence. What Python says itself, before it runs cuihop, is no fault of cuihop."""
+    if re.search("Segmentation|core dumped", stderr):
+        return True
+    before_cuihop = re.search("<frozen (getpath|runpy)>", stderr) and ", in main" not in stderr
+    return "Traceback" in stderr and not before_cuihop
 
 
 def _run(folder: Path, command: _Command, before: list[str]) -> subprocess.CompletedProcess[str]:

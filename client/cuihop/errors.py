@@ -43,6 +43,7 @@ __all__ = [
     "ConceptRetired",
     "CuihopError",
     "DamageWarning",
+    "FileNotRemoved",
     "GraphError",
     "GraphUnavailable",
     "InputError",
@@ -275,6 +276,10 @@ class SnapshotTooNew(SnapshotError):
 
 class DamageWarning(UserWarning):
     """A part that no answer needs is damaged, and is not used. Answers are the same, and may take longer."""
+
+
+class FileNotRemoved(UserWarning):
+    """A file of work that is finished could not be removed. Nothing needs it any more."""
 
 
 class OlderSnapshot(UserWarning):

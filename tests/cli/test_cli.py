@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import os
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from cuihop import SnapshotGraph
-from cuihop.cli import EXIT_CODES, exit_code
+from cuihop.cli import EXIT_CODES, exit_code, main
 from cuihop.errors import ConceptNotFound, CuihopError, OutputError, SnapshotTooNew
 from example_graph import coded_graph, example_graph, sourced_graph
 from neo4j_server import typed_graph
@@ -102,6 +103,32 @@ def test_every_error_has_a_code() -> None:
     assert exit_code(SnapshotTooNew("x")) == 5
     assert exit_code(OutputError("x")) == 6
     assert exit_code(ConceptNotFound(["x"], release="r")) == 4
+
+
+REFUSED_LIBRARY = "/x/a.so: cannot open shared object file"
+
+
+@pytest.mark.parametrize(("raised", "code", "said"), [
+    (OSError(errno.EMFILE, "Too many open files", "/x/a.py"), 3, "/x/a.py: the system refuses it: Too many open files"),
+    (OSError(errno.EIO, "Input/output error", "/x/blocks"), 6, "/x/blocks: the system refuses it: Input/output error"),
+    (OSError(errno.ENOSPC, "No space left"), 6, "standard output or standard error cannot be written: No space left"),
+    (ImportError(REFUSED_LIBRARY, path="/x/a.so"), 8, f"a package cannot be loaded: {REFUSED_LIBRARY}"),
+])  # fmt: skip
+def test_what_the_system_refuses_is_one_sentence(
+    raised: Exception, code: int, said: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def refused(**_: object) -> None:
+        raise raised
+
+    monkeypatch.setattr("cuihop.cli.application.application", lambda arguments: refused)
+    monkeypatch.setattr(os, "dup2", lambda *_: None)
+    monkeypatch.setattr(sys, "argv", ["cuihop", "info"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == code
+    error = capfd.readouterr().err
+    assert error.startswith(f"cuihop: {said}")
+    assert "Traceback" not in error
 
 
 def test_path_shows_each_hop_and_its_vocabularies(run: Run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -20,13 +21,14 @@ import pytest
 import xxhash
 
 from cuihop import SnapshotGraph
-from cuihop.errors import InputError, OutputError
+from cuihop.errors import FileNotRemoved, InputError, OutputError
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.result import Evaluation
 from cuihop.measures.nearness import Nearness
 from cuihop.relevance.baselines import top_k
 from cuihop.resources.checkpoint import MAGIC, Checkpoint, FinishedBlock
 from cuihop.resources.resources import Resources
+from cuihop.snapshot.index_builder import build_index
 from flat_options import evaluate_flat
 from waiting import wait_for
 
@@ -385,3 +387,25 @@ def test_the_command_goes_on_after_ctrl_c(tmp_path: Path) -> None:
     subprocess.run([*command, "--output", "whole.csv"], cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / "resumed.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
     assert not (tmp_path / "folder").exists()
+
+
+def test_work_is_not_lost_because_its_checkpoint_cannot_be_removed(
+    job: dict[str, Any], whole: Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path, missing_ok: bool = False) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    pairs = [(a, b) for (a, _), (_, b) in zip(job["edges"], job["edges"][::-1], strict=True)]
+    resources, levels = Resources(checkpoint=tmp_path / "blocks"), tmp_path / "levels"
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", refused)
+        with pytest.warns(FileNotRemoved, match=r"blocks: no longer needed, but .* Read-only file system"):
+            found = evaluate(job["images"], job["ranking"], job["graph"], measures=MEASURES, resources=resources)
+        with pytest.warns(FileNotRemoved, match="levels: no longer needed"):
+            index = build_index(graph := SnapshotGraph.of(job["edges"]), checkpoint=levels)
+    assert same(found, whole)
+    graph.use_index(index)
+    assert graph.distances(pairs) == job["graph"].distances(pairs)
+    again = evaluate(job["images"], job["ranking"], job["graph"], measures=MEASURES, resources=resources)
+    assert same(again, whole)
+    assert not resources.checkpoint.exists()  # type: ignore[union-attr]

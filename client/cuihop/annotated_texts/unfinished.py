@@ -15,7 +15,7 @@ import xxhash
 from cuihop.errors import InputError, output_errors
 from cuihop.files.written_files import check_output
 from cuihop.resources.arrays import Float64
-from cuihop.resources.checkpoint import Checkpoint, FinishedBlock
+from cuihop.resources.checkpoint import Checkpoint, FinishedBlock, remove_finished
 
 _ADVICE = "Delete {}, and the same command starts again."
 _CHUNK = 1 << 20
@@ -105,7 +105,7 @@ class UnfinishedFiles:
     def remove(self) -> None:
         """Remove the unfinished files."""
         for part in self.parts:
-            part.unlink(missing_ok=True)
+            remove_finished(part)
         self._checkpoint.remove()
 
     def _last(self, counts: int) -> FinishedPart:

@@ -40,7 +40,7 @@ EXIT_CODES: tuple[tuple[int, type[CuihopError] | None, str], ...] = (
     (5, GraphError, "the graph cannot be used: missing, damaged, too new, out of reach, timed out"),
     (6, OutputError, "a result could not be written"),
     (7, LimitExceeded, "the request is larger than allowed"),
-    (MISSING_PACKAGE, None, "an optional package is not installed"),
+    (MISSING_PACKAGE, None, "an optional package is not installed, or a package cannot be loaded"),
     (9, AccessError, "the service refuses access: no valid key, or a key without the scope"),
     (10, ClusterError, "the cluster of --cluster cannot be reached, or ended before the computation"),
     (INTERRUPTED, None, "interrupted"),
@@ -72,12 +72,13 @@ def _search_hint(error: CuihopError) -> str:
 
 def main() -> None:
     """Run the command line, and turn every expected error into one message and a documented exit code."""
-    from cuihop.cli.application import application
     from cuihop.cli.output import note, noted_warnings, print_error, print_json
-    from cuihop.resources.compilation import announce_compilation
 
-    announce_compilation(note if sys.stderr.isatty() else None)
     try:
+        from cuihop.cli.application import application
+        from cuihop.resources.compilation import announce_compilation
+
+        announce_compilation(note if sys.stderr.isatty() else None)
         with noted_warnings():
             try:
                 application(tuple(sys.argv[1:]))(prog_name="cuihop")
@@ -100,8 +101,17 @@ def main() -> None:
         missing = f"this needs the package {error.name}, which is not installed: {installation('cuihop[all]')}"
         print_error(error.msg if "pip install" in error.msg else missing)  # some messages name the extra that is enough
         sys.exit(MISSING_PACKAGE)
+    except ImportError as error:
+        if not error.path or not error.msg.startswith(error.path):  # a library that the system does not load
+            raise
+        print_error(f"a package cannot be loaded: {error.msg}")
+        sys.exit(MISSING_PACKAGE)
     except OSError as error:
-        if error.filename is not None or error.errno not in _NOT_WRITTEN:  # files have errors of their own
+        if error.filename is not None and error.strerror is not None:  # where no command expects it
+            refused = OutputError if error.errno in _NOT_WRITTEN else InputError
+            print_error(f"{os.fsdecode(error.filename)}: the system refuses it: {error.strerror}")
+            sys.exit(exit_code(refused("")))
+        if error.errno not in _NOT_WRITTEN:
             raise
         failure = OutputError(f"standard output or standard error cannot be written: {error.strerror}")
         print_error(str(failure))

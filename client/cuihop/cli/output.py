@@ -100,13 +100,13 @@ def note(text: str) -> None:
 @contextmanager
 def noted_warnings() -> Iterator[None]:
     """Print cuihop's own warnings as notes, those about unknown concepts once each, at the end."""
-    from cuihop.errors import DamageWarning, ManyUnknownConcepts, OlderSnapshot
+    from cuihop.errors import DamageWarning, FileNotRemoved, ManyUnknownConcepts, OlderSnapshot
 
     with warnings.catch_warnings():
         others, unknown = warnings.showwarning, dict[str, None]()
 
         def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
-            if issubclass(category, DamageWarning | OlderSnapshot):
+            if issubclass(category, DamageWarning | FileNotRemoved | OlderSnapshot):
                 note(f"warning: {message}")
             elif issubclass(category, ManyUnknownConcepts):
                 unknown[str(message)] = None

@@ -162,9 +162,11 @@ class Job:
         """Remove the finished blocks, but not those of shards, and the folder if it is empty then."""
         if self.checkpoint is None:
             return
+        from cuihop.resources.checkpoint import remove_finished
+
         for name in (RANKING, EVALUATION, BY_RANK, f"{CAPTIONS}-"):
             for file in self.checkpoint.glob(f"{name}*"):  # judged blocks have names of their own
-                file.unlink(missing_ok=True)
+                remove_finished(file)
         with contextlib.suppress(OSError):
             self.checkpoint.rmdir()
 

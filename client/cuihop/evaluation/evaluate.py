@@ -29,7 +29,7 @@ from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import QueryImage
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.resources.arrays import Float64
-from cuihop.resources.checkpoint import open_checkpoint
+from cuihop.resources.checkpoint import open_checkpoint, remove_finished
 from cuihop.resources.resources import Resources
 
 __all__ = ["cui_at_k", "evaluate", "evaluate_each", "evaluate_shard", "nn_cui_at_k"]
@@ -361,4 +361,4 @@ def _next_file(resources: Resources, files: list[Path], suffix: str) -> Path | N
 
 def _remove(files: Iterable[Path], resources: Resources) -> None:
     for file in [] if resources.keep_checkpoint else files:
-        file.unlink(missing_ok=True)
+        remove_finished(file)

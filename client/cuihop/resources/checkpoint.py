@@ -25,6 +25,7 @@ import os
 import stat
 import struct
 import threading
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -35,7 +36,7 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from cuihop.errors import InputError, output_errors
+from cuihop.errors import FileNotRemoved, InputError, output_errors
 from cuihop.resources.arrays import Float64, Int64
 from cuihop.resources.shard import ShardRecord, check_fields, locked, neighbours_of, shard_folders
 
@@ -43,6 +44,15 @@ MAGIC = b"cuihop blocks 1\n"
 _RECORD = struct.Struct("<QQ")
 _BLOCK = struct.Struct("<qqq")
 _ADVICE = "Give another file, or delete this one to start again."
+
+
+def remove_finished(path: Path) -> None:
+    """Remove a file of finished work. If it cannot be removed, that is a warning: the work is not lost by it."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        text = f"{path}: no longer needed, but it cannot be removed: {error.strerror}"
+        warnings.warn(text, FileNotRemoved, stacklevel=2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +126,7 @@ class Checkpoint:
 
     def remove(self) -> None:
         """Delete the file of a finished job."""
-        self.path.unlink(missing_ok=True)
+        remove_finished(self.path)
 
     def _take(self, file: FileIO, path: Path, depends: Mapping[str, Any]) -> int:
         """Take the blocks of a file, and return the offset behind the last valid record."""

@@ -16,6 +16,7 @@ from cuihop._kernels.labels import BASE, COMPONENT, LINE, NARROW, RECORD, ROOTS,
 from cuihop._kernels.labels import distances as distances_of_labels
 from cuihop.errors import GraphError, InputError, SnapshotError
 from cuihop.resources.arrays import Bool, Int32, Int64, UInt16, UInt32, bounds_of
+from cuihop.resources.checkpoint import remove_finished
 from cuihop.resources.cores import in_order
 from cuihop.resources.memory_budget import check_memory
 from cuihop.snapshot.distance_index import INDEX_VERSION, DistanceIndex, Tables
@@ -92,7 +93,7 @@ def build_index(
     hubs = len(labels.label)
     tables: Tables = (position, records, _words(labels, records))
     if checkpoint is not None:
-        checkpoint.unlink(missing_ok=True)
+        remove_finished(checkpoint)
     return DistanceIndex.of(
         tables,
         {

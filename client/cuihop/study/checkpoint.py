@@ -16,7 +16,7 @@ import numpy as np
 from cuihop.errors import output_errors
 from cuihop.files.written_files import clear_abandoned, replaced_file
 from cuihop.rankings.ranking import QueryImage, Ranking, checked_ties
-from cuihop.resources.checkpoint import Checkpoint
+from cuihop.resources.checkpoint import Checkpoint, remove_finished
 from cuihop.resources.progress import Progress
 from cuihop.resources.resources import Resources
 from cuihop.study.inputs import StudyInputs
@@ -78,7 +78,7 @@ class StudyCheckpoint:
             return
         for path in self.folder.iterdir():
             if path.suffix in _SUFFIXES and path.name.partition("-")[0] in ("work", _HEADER):
-                path.unlink()
+                remove_finished(path)
         clear_abandoned(self.folder)
         with contextlib.suppress(OSError):
             self.folder.rmdir()
