@@ -227,7 +227,7 @@ class LocalServer:
             raise GraphUnavailable(f"neo4j-admin {' '.join(arguments[:2])} failed:\n{_tail(done.stdout + done.stderr)}")
         return done.stdout
 
-    def start(self, *, patience: float = 120.0) -> Self:
+    def start(self, *, patience: float = 600.0) -> Self:
         """Start the server and wait until Bolt answers.
 
         Args:
