@@ -75,8 +75,6 @@ def run(chosen: Chosen, processes: int, minutes: float = math.inf, file: ResultF
     processor = _processor_minutes()
     progress = _Progress(drill, chosen.numbers)
     waiting = dict[int, Found]()
-    following = iter(chosen.numbers)
-    first = next(following)
 
     def taken() -> float:
         return (time.monotonic() - begin) / 60
@@ -87,9 +85,8 @@ def run(chosen: Chosen, processes: int, minutes: float = math.inf, file: ResultF
             if case.wrong:
                 progress.failed(chosen.seed, number, case.wrong)
             waiting[number] = case
-            while first in waiting:  # what is kept has no gap, and the next run goes on after it
+            while (first := chosen.numbers.start + this.cases) in waiting:  # no gap: the next run goes on after it
                 this.add(first, waiting.pop(first))
-                first = next(following, -1)
             if progress.show(this) and file is not None:
                 file.write(this, taken())
     finally:

@@ -107,15 +107,15 @@ def main() -> None:
         print_error(f"a package cannot be loaded: {error.msg}")
         sys.exit(MISSING_PACKAGE)
     except OSError as error:
-        if error.filename is not None and error.strerror is not None:  # where no command expects it
-            refused = OutputError if error.errno in _NOT_WRITTEN else InputError
-            print_error(f"{os.fsdecode(error.filename)}: the system refuses it: {error.strerror}")
-            sys.exit(exit_code(refused("")))
-        if error.errno not in _NOT_WRITTEN:
+        of_output = error.filename is None
+        if of_output and error.errno not in _NOT_WRITTEN:
             raise
-        failure = OutputError(f"standard output or standard error cannot be written: {error.strerror}")
+        what = "standard output or standard error cannot be written"
+        if not of_output:  # where no command expects it
+            what = f"{error.filename}: the system refuses it"
+        failure = (OutputError if error.errno in _NOT_WRITTEN else InputError)(f"{what}: {error.strerror}")
         print_error(str(failure))
-        for stream in (sys.stdout, sys.stderr):  # what is left in their buffers
+        for stream in (sys.stdout, sys.stderr) if of_output else ():  # what is left in their buffers
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         sys.exit(exit_code(failure))
     except SystemExit as stop:
