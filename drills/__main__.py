@@ -20,6 +20,7 @@ import argparse
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -52,6 +53,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.replay:
         sys.exit(replay(options.replay))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # with all that was started
     found = 0
     for drill in DRILLS:
         if options.only and drill.name not in options.only:

@@ -131,9 +131,9 @@ def _rewrite(path: Path, config: pytest.Config) -> None:
         _write_pyc(config.stash[assertstate_key], code, digest, file)
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Two processes more than processors: two fifths of the time, a test waits for a server or a program."""
-    return (os.cpu_count() or 1) + 2
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """More processes than processors: half of the time, a test of `make test-all` waits for a server or a program."""
+    return (os.cpu_count() or 1) + (1 if config.getoption("--short") else 3)
 
 
 def _belongs_to_all(item: pytest.Item) -> bool:

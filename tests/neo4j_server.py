@@ -56,6 +56,7 @@ _OPEN = (
     "internal.dbms.cypher_ip_blocklist=",
     "dbms.security.procedures.allowlist=*",
     "db.transaction.timeout=8s",
+    "db.checkpoint.interval.time=20s",  # a server that is killed has little to repair
 )
 
 

@@ -27,6 +27,9 @@ T = TypeVar("T")
 
 _log = logging.getLogger("cuihop.service")
 
+_NEARLY = 0.02
+"""Seconds before a deadline that count as late: timers are no more exact."""
+
 
 @dataclass(slots=True)  # one for each request, and a frozen one takes twice as long
 class RequestInfo:
@@ -378,8 +381,16 @@ class Admission:
         def leave(value: T | None, error: BaseException | None) -> None:
             loop.call_soon_threadsafe(self._leave, context, answer, value, error)
 
+        def end_late() -> None:
+            if answer.done():
+                return
+            if (left := context.remaining) > _NEARLY:  # code was compiled meanwhile
+                loop.call_later(left, end_late)
+            else:
+                answer.set_exception(QueryTimedOut("the answer took longer than allowed"))
+
         self._pool.submit(contextvars.copy_context().run, _interruptible, task, context, leave)
-        overdue = loop.call_later(context.remaining, _end_late, answer)
+        overdue = loop.call_later(context.remaining, end_late)
         try:
             value: T = await answer
             return value
@@ -436,8 +447,3 @@ def _interruptible(
         leave(None, error)
     else:
         leave(value, None)
-
-
-def _end_late(answer: asyncio.Future[Any]) -> None:
-    if not answer.done():
-        answer.set_exception(QueryTimedOut("the answer took longer than allowed"))

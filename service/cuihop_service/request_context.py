@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 from cuihop.errors import CuihopError, InputError, QueryTimedOut
 from cuihop.graph import SourceCode
 from cuihop.remote.activation import ACTIVATION_HEADER, Activation
+from cuihop.resources.compilation import seconds_of_compilation
 from cuihop_service.callers import ANONYMOUS, Caller
 
 Tier: TypeAlias = Literal["cache", "index", "cypher"]
@@ -76,7 +77,9 @@ class RequestContext:
     """A request under way.
 
     Attributes:
-        ends: deadline of the answer, on the clock of `time.monotonic`.
+        ends: deadline of the answer, on the clock of `time.monotonic`. What the process compiles meanwhile, once after
+            an install, puts it off.
+        compiled: `seconds_of_compilation` at the beginning.
         answer: the core's answer, where the work returns a transport's message instead; for the observer.
     """
 
@@ -85,17 +88,18 @@ class RequestContext:
     cancelled: bool = False
     answer: Answer[Any] | None = None
     session: ReleaseSession = field(default_factory=ReleaseSession)
+    compiled: float = field(default_factory=seconds_of_compilation)
 
     @property
     def remaining(self) -> float:
         """Seconds until the answer is due; not below 0."""
-        return max(0.0, self.ends - time.monotonic())
+        return max(0.0, self.ends + seconds_of_compilation() - self.compiled - time.monotonic())
 
     def check(self) -> None:
         """Stop work that is in vain: `Cancelled` if the caller has gone, `Overdue` after the deadline."""
         if self.cancelled:
             raise Cancelled("the caller has gone")
-        if time.monotonic() >= self.ends:
+        if time.monotonic() >= self.ends and not self.remaining:
             raise Overdue("the answer took longer than allowed")
 
     def chunks(self, items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

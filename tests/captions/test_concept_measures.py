@@ -34,6 +34,7 @@ def captions(images: Iterable[str]) -> dict[str, str]:
     return dict.fromkeys(images, "a caption")
 
 
+@pytest.mark.slow
 def test_concept_f1_is_that_of_the_organisers_on_ten_thousand_captions() -> None:
     rng = random.Random(2025)
     names = {f"C{number:07}": f"name {number // 2}" for number in range(1, 13)}  # two concepts share a name

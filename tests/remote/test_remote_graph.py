@@ -118,7 +118,10 @@ def test_a_request_beyond_the_limits_is_limit_exceeded(scheme: str) -> None:
             graph.search("b", limit=6)
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 7, 13, 14, 15])
+SLOW = [pytest.param(limit, marks=pytest.mark.slow) for limit in (2, 3)]
+
+
+@pytest.mark.parametrize("limit", [1, *SLOW, 7, 13, 14, 15])
 def test_a_pack_of_more_concepts_than_the_service_packs_at_once_is_the_same(scheme: str, limit: int) -> None:
     offline, guard = example_graph(), RecordingGuard()
     cuis = random.Random(limit).sample([cui for cui in CUIS if cui not in {"C0042449", "C0005847"}] + OLD, 14)

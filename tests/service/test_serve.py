@@ -88,6 +88,7 @@ def test_a_worker_that_dies_is_replaced(store: Path, tmp_path: Path) -> None:
         assert running.stop(signal.SIGINT) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", [program, started])
 def test_workers_end_when_their_supervisor_was_killed(store: Path, tmp_path: Path, run: Any) -> None:
     with run(store, tmp_path, "--workers", "2") as running:

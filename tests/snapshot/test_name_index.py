@@ -23,10 +23,11 @@ from cuihop._kernels import name_index as kernels
 from cuihop.adapters.graph_export import to_networkx
 from cuihop.errors import DamageWarning, OlderSnapshot, SnapshotError
 from cuihop.graph import SearchHit
+from cuihop.resources.arrays import read_only
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import NAME_INDEX
 from cuihop.snapshot.name_index import NameIndex
-from cuihop.snapshot.name_index_builder import concept_weights, ordered_texts, read_only
+from cuihop.snapshot.name_index_builder import concept_weights, ordered_texts
 from cuihop.snapshot.string_table import StringTable, folded
 from cuihop.snapshot.word_forms import STOP_WORDS, form_of, form_prefixes, name_forms, respaced
 from example_graph import example_graph

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from cuihop import AnnotationOptions, SnapshotGraph
 from cuihop._kernels import terms as kernels
 from cuihop.errors import DamageWarning, InputError, OlderSnapshot, SnapshotError
+from cuihop.resources.arrays import read_only
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import TERM_TABLE
-from cuihop.snapshot.name_index_builder import read_only
 from cuihop.snapshot.string_table import StringTable
 from example_graph import example_graph
 

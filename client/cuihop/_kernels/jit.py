@@ -216,21 +216,28 @@ class _Files:
 
     def _lock(self, number: int) -> None:
         """Wait until no other process compiles this, but not for one that is suspended; without locks, do not wait."""
-        deadline = time.monotonic() + _LONGEST_WAIT
         try:
             lock = _lock_file(self._base.parent)
         except OSError:  # the folder is only read
             return
-        while fcntl is not None and time.monotonic() < deadline:
-            try:
-                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
-            except OSError as error:
-                if error.errno not in (errno.EACCES, errno.EAGAIN):
-                    return
+        if fcntl is None or self._taken(lock, number):
+            return
+        compilation_begins()
+        try:
+            deadline = time.monotonic() + _LONGEST_WAIT
+            while time.monotonic() < deadline and not self._taken(lock, number):
                 time.sleep(0.02)
-            else:
-                self._locked.append(number)
-                return
+        finally:
+            compilation_ends()
+
+    def _taken(self, lock: int, number: int) -> bool:
+        """True if the lock of this number was taken, or cannot be; false while another process holds it."""
+        try:
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
+        except OSError as error:
+            return error.errno not in (errno.EACCES, errno.EAGAIN)
+        self._locked.append(number)
+        return True
 
     def _of(self, key: object) -> Path:
         return self._base.with_name(f"{self._base.name}.{hashlib.sha256(repr(key).encode()).hexdigest()[:32]}.nbc")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cuihop.annotation.characters import CharacterClasses, coded, folded_letters
-from cuihop.resources.arrays import Int32, Int64, UInt32, UInt64
+from cuihop.resources.arrays import Int32, Int64, UInt32, UInt64, read_only
 
 _FIRST_WORDS = 1 << 14
 _MOST_WORDS = 1 << 20  # of a table; a fuller one is emptied
@@ -55,7 +55,7 @@ class Tokeniser:
         """Tokens of texts, from the bounds of each among the code points of all."""
         from cuihop._kernels import tokens as kernels
 
-        characters = self.characters
+        characters, text = self.characters, read_only(text)
         unknown = np.ones(1, dtype=np.uint8)
         while unknown[0]:
             unknown[0] = 0

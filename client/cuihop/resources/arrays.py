@@ -54,6 +54,13 @@ def ascending(numbers: npt.NDArray[Integer]) -> npt.NDArray[Integer]:
     return ordered[first]
 
 
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A read-only view of an array: mapped arrays are read-only, and code is compiled for that type alone."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 class NumbersOrNone(Sequence[Number | None]):
     """A sequence of numbers, or ``None`` in place of a missing one, on two arrays."""
 

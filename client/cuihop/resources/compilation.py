@@ -22,8 +22,9 @@ def announce_compilation(listener: Callable[[str], None] | None) -> None:
 
 
 def seconds_of_compilation() -> float:
-    """Seconds that this process has spent on compilation."""
-    return _seconds
+    """Seconds that this process has spent on compilation, or on waiting for another one that compiles the same."""
+    running = _begins[:1]  # another thread may end it meanwhile
+    return _seconds + sum(time.perf_counter() - begin for begin in running)
 
 
 def compilation_begins() -> None:

@@ -23,7 +23,6 @@ from cuihop.resources.arrays import Bool, Int32, Int64, UInt8, UInt32, bounds_of
 from cuihop.resources.progress import check_interruption
 from cuihop.snapshot.concept_records import ConceptRecords
 from cuihop.snapshot.file import Sections
-from cuihop.snapshot.name_index_builder import read_only
 from cuihop.snapshot.string_table import IdentifierTable
 from cuihop.snapshot.term_table import TermTable
 from cuihop.snapshot.word_forms import form_of
@@ -58,9 +57,9 @@ class Annotator:
         self._records = records
         self._cuis = cuis
         self._hops = hops
-        self._indptr: Int32 = read_only(sections["name_indptr"])
-        self._offsets: Int64 = read_only(sections["name_offsets"])
-        self._blob: UInt8 = read_only(sections["name_blob"])
+        self._indptr: Int32 = sections["name_indptr"]
+        self._offsets: Int64 = sections["name_offsets"]
+        self._blob: UInt8 = sections["name_blob"]
         self._tokeniser = Tokeniser(form_of)
         self._correcting = Tokeniser(partial(_corrected_form, nearest))
         self._lock = threading.Lock()

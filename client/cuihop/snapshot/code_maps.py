@@ -14,7 +14,6 @@ from cuihop.errors import SnapshotError
 from cuihop.graph import CodeLookup, CodeMap, MapLookup
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import CODE_MAPS
-from cuihop.snapshot.name_index_builder import read_only
 from cuihop.snapshot.string_table import IdentifierTable, StringTable
 
 FIELDS = (("MAPSUBSETID", "MAPRANK"), ("FROMTYPE", "RELA"), ("TOEXPR", "MAPATV"))
@@ -40,7 +39,7 @@ class CodeMaps:
 
     def __init__(self, sections: Sections, cuis: IdentifierTable, name: Callable[[int], str | None]) -> None:
         from_offsets, from_blob, self._indptr, self._numbers, self._fields, offsets, blob = (
-            read_only(sections[name]) for name in CODE_MAPS
+            sections[name] for name in CODE_MAPS
         )
         self._origin = sections.origin
         self._sets = sections.meta["map_sets"]

@@ -35,6 +35,7 @@ import xxhash
 
 from cuihop.errors import DamageWarning, OlderSnapshot, SnapshotError
 from cuihop.files.written_files import replaced_file
+from cuihop.resources.arrays import read_only
 from cuihop.snapshot.layout import ALIGNMENT, HEAD_BYTES, SNAPSHOT, Layout, packed_head, read_header
 
 Part = TypeVar("Part")
@@ -102,7 +103,7 @@ class Sections:
     ) -> None:
         self.meta = meta
         self.origin = origin
-        self._arrays = arrays
+        self._arrays = {name: read_only(array) for name, array in arrays.items()}
         self._unchecked = dict(checksums or {})
         self._checksums = dict(self._unchecked)
         self._lock = threading.Lock()

@@ -33,7 +33,7 @@ from cuihop.graph import MatchKind
 from cuihop.resources.arrays import Bool, Int32, Int64, ascending
 from cuihop.snapshot.file import Sections, opened_part, with_part
 from cuihop.snapshot.layout import NAME_INDEX
-from cuihop.snapshot.name_index_builder import name_index_sections, read_only, tier_bounds
+from cuihop.snapshot.name_index_builder import name_index_sections, tier_bounds
 from cuihop.snapshot.spelling import Spelling
 from cuihop.snapshot.string_table import StringTable, folded
 from cuihop.snapshot.word_forms import (
@@ -68,7 +68,7 @@ class NameIndex:
         self._words = StringTable(sections["search_word_offsets"], sections["search_word_blob"])
         self._forms: Int32 = sections["search_forms"]
         self._word_indptr: Int64 = sections["search_indptr"]
-        self._word_names: Int32 = read_only(sections["search_names"])
+        self._word_names: Int32 = sections["search_names"]
         self._tiers = list(pairwise(tier_bounds(len(self._merit_rows))))
         names, rows, keys, words, forms = self._names, self._merit_rows, self._keys, self._words, self._forms
         # Texts that bisections compare. Those of the first steps are the same in every search, so they are kept.

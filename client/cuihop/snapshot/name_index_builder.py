@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.resources.arrays import Bool, Int32, Int64, UInt64, bounds_of
+from cuihop.resources.arrays import Bool, Int32, Int64, UInt64, bounds_of, read_only
 from cuihop.resources.cores import cores, in_threads
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.spelling import spelling_sections
@@ -221,10 +221,3 @@ def taken_texts(strings: StringTable, rows: Int32) -> StringTable:
     offsets = bounds_of(lengths)
     positions = np.arange(offsets[-1]) + np.repeat(strings.offsets[:-1][rows] - offsets[:-1], lengths)
     return StringTable(offsets, strings.blob[positions])
-
-
-def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A read-only view of an array: mapped arrays are read-only, and code is compiled for that type alone."""
-    view = array.view()
-    view.flags.writeable = False
-    return view

@@ -19,11 +19,10 @@ from cuihop.adapter_rules import other_forms
 from cuihop.errors import InputError, LimitExceeded, SnapshotError, first_few
 from cuihop.files.text_lines import quoted
 from cuihop.graph import CODE_MARKS, CodeLookup, CodeStatus, Resolution, SourceCode
-from cuihop.resources.arrays import Int32, Int64, UInt8, UInt16, UInt32, UInt64, bounds_of
+from cuihop.resources.arrays import Int32, Int64, UInt8, UInt16, UInt32, UInt64, bounds_of, read_only
 from cuihop.resources.progress import check_interruption
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import LARGEST_POSITION, MARK_SHIFT, SOURCE_CODES
-from cuihop.snapshot.name_index_builder import read_only
 from cuihop.snapshot.string_table import IdentifierTable, StringTable
 
 _LONGEST_SAB = 64
@@ -190,7 +189,7 @@ class SourceCodes:
         (
             self._indptr, self._keys, self._marks, self._hashes, self._buckets, self._sab_of, offsets, blob,
             self._held, self._holders, self._with_concept, concept_offsets, concept_blob,
-        ) = (read_only(sections[name]) for name in SOURCE_CODES)  # fmt: skip
+        ) = (sections[name] for name in SOURCE_CODES)  # fmt: skip
         self.sabs = tuple(sections.meta["code_sabs"])
         self._giving = frozenset(self.sabs)
         self._sab_names = StringTable.of(self.sabs)

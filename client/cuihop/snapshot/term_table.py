@@ -27,11 +27,11 @@ import numpy.typing as npt
 from cuihop.annotation.characters import coded
 from cuihop.annotation.tokens import Tokeniser, word_hashes
 from cuihop.errors import LimitExceeded, SnapshotError
-from cuihop.resources.arrays import Bool, Int32, Int64, UInt8, UInt64, ascending, bounds_of
+from cuihop.resources.arrays import Bool, Int32, Int64, UInt8, UInt64, ascending, bounds_of, read_only
 from cuihop.resources.cores import in_order
 from cuihop.snapshot.file import Sections, opened_part, with_part
 from cuihop.snapshot.layout import SUPPRESSED_NAME, TERM_TABLE
-from cuihop.snapshot.name_index_builder import counted_descendants, read_only
+from cuihop.snapshot.name_index_builder import counted_descendants
 from cuihop.snapshot.word_forms import form_of
 
 Arrays = Mapping[str, npt.NDArray[Any]] | Sections
@@ -299,9 +299,7 @@ class TermTable:
     def __init__(self, sections: Sections) -> None:
         from cuihop._kernels import terms as kernels
 
-        self.hashes, self.buckets, self.rows, self.rules, self.words = (
-            read_only(sections[name]) for name in TERM_TABLE
-        )
+        self.hashes, self.buckets, self.rows, self.rules, self.words = (sections[name] for name in TERM_TABLE)
         if not (count := len(self.words)) or count & (count - 1):
             raise SnapshotError(f"{sections.origin}: section 'term_filter' has {count:,} values, no power of two")
         if not len(self.rules) or not self.rules[-1] & kernels.LAST or not self._in_buckets():

@@ -213,6 +213,7 @@ def test_reflection_tells_the_contract(channel: grpc.Channel, version: str) -> N
     assert {method.name for method in described.service[0].method} >= {"Distance", "StreamDistances", "SetRelevance"}
 
 
+@pytest.mark.slow
 def test_many_callers_get_the_same_answers(asker: GrpcAsker, service: RunningService) -> None:
     wrong: list[Any] = []
 
