@@ -43,9 +43,9 @@ def results(chosen: Chosen, processes: int, enough: Callable[[], bool] = lambda:
         _begin(chosen.drill, chosen.small)
         with _Process.stack:
             for number in chosen.numbers:
+                yield from _try(chosen.drill, chosen.seed, [number])
                 if enough():
                     break
-                yield from _try(chosen.drill, chosen.seed, [number])
         return
     size = max(1, min(_CASES_AT_ONCE, len(chosen.numbers) // (4 * processes)))
     parts = iter([chosen.numbers[at : at + size] for at in range(0, len(chosen.numbers), size)])

@@ -106,6 +106,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of a job in the background; programs would inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.stash[_LEFT_OUT] = {}
+    os.environ["CUIHOP_TIMEOUT"] = "300"  # a first request waits for its code: a minute on a busy machine
     kill_programs_at_the_end()
 
 
