@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import drills.__main__
@@ -121,6 +122,12 @@ def test_a_drill_that_had_its_minutes_goes_on_where_it_ended(
     assert len(runs_kept(0.0, from_start=True)) == 1
 
 
+@cache
+def defined_in(file: str) -> set[str]:
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    return {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+
+
 def test_the_tests_of_the_track_record_exist() -> None:
     entries = defects()
     assert len({entry["id"] for entry in entries}) == len(entries)
@@ -128,9 +135,7 @@ def test_the_tests_of_the_track_record_exist() -> None:
         assert entry.get("open") is True or entry.get("unreplayed") or entry["replay"], entry["id"]
         for test in entry.get("replay", []):
             file, *names = test.split("::")
-            tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
-            defined = {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-            assert set(names) <= defined or file.startswith("tests/contract/"), (entry["id"], test)
+            assert set(names) <= defined_in(file) or file.startswith("tests/contract/"), (entry["id"], test)
 
 
 def test_an_entry_is_replayed_and_an_unknown_one_is_refused() -> None:
