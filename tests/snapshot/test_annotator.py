@@ -116,3 +116,15 @@ def test_long_texts_of_any_kind_keep_their_matches() -> None:
     assert sum(mention.rule == "exact" for mention in found) == 400
     assert len(graph.annotate("aa bb (AB) " + "AB " * 5_000)) == 5_002
     assert len(graph.annotate(f"x{'-y' * 40} aa bb (AB) " + "AB " * 5_000)) == 5_002
+
+
+@pytest.mark.parametrize("longest", [True, False])
+def test_no_match_ends_within_the_long_form_of_an_abbreviation(longest: bool) -> None:
+    """The long form stands for the short one as a whole: a name at its beginning alone is not in the text."""
+    graph = SnapshotGraph.of(
+        [], names={"C0000001": ["chronic obstructive"], "C0000002": ["aa"], "C0000003": ["chronic"]}
+    )
+    text = "chronic obstructive lung disease (COLD). Then COLD aa"
+    found = graph.annotate(text, AnnotationOptions(longest=longest))
+    in_text = ["chronic obstructive", "aa"] if longest else ["chronic", "chronic obstructive", "aa"]
+    assert sorted(text[m.start : m.end] for m in found) == sorted(in_text)
