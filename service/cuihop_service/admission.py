@@ -332,7 +332,7 @@ class Admission:
         except ConceptError as error:
             name_concepts = None if self._room.locked() else self._name_concepts  # the error does not wait for room
             if context is not None and name_concepts is not None and any(map(may_be_name, error.cuis[:MOST_TEXTS])):
-                fresh = RequestContext(context.caller, context.ends, session=context.session)
+                fresh = RequestContext(context.caller, context.ends, session=context.session, compiled=context.compiled)
                 with suppress(CuihopError):  # the error itself is the answer
                     await self._in_thread(partial(name_concepts, error), fresh)
             raise

@@ -23,8 +23,9 @@ def announce_compilation(listener: Callable[[str], None] | None) -> None:
 
 def seconds_of_compilation() -> float:
     """Seconds that this process has spent on compilation, or on waiting for another one that compiles the same."""
-    running = _begins[:1]  # another thread may end it meanwhile
-    return _seconds + sum(time.perf_counter() - begin for begin in running)
+    if not _begins:  # as in nearly every request of a service
+        return _seconds
+    return _seconds + sum(time.perf_counter() - begin for begin in _begins[:1])  # another thread may end it meanwhile
 
 
 def compilation_begins() -> None:
@@ -39,6 +40,6 @@ def compilation_begins() -> None:
 def compilation_ends() -> None:
     """Add the time since the outermost ``compilation_begins``."""
     global _seconds  # noqa: PLW0603
-    begin = _begins.pop()
-    if not _begins:
-        _seconds += time.perf_counter() - begin
+    if len(_begins) == 1:  # added before it ends: a thread that reads meanwhile never loses the time
+        _seconds += time.perf_counter() - _begins[0]
+    _begins.pop()
