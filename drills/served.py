@@ -16,7 +16,7 @@ import numpy as np
 
 from cuihop import SnapshotGraph
 from cuihop.answer_fields import fields_of
-from cuihop.operations.table import CODE_MAPS, CODES, DISTANCES, OPERATIONS, Operation
+from cuihop.operations.table import CODE_MAPS, CODES, DISTANCES, OPERATIONS, PAIR_SIMILARITIES, Operation
 from cuihop.remote.wire import message_class, message_of
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from served_program import Program
@@ -78,9 +78,10 @@ def _question(operation: Operation[Any, Any], rng: random.Random, cuis: Sequence
         return [rng.choice(cuis) for _ in range(number)]
 
     few, many = min(size, 1_000), min(size, 5_000)
+    pairs = many if operation is PAIR_SIMILARITIES else size  # with every measure, a service allows fewer
     values: dict[str, Any] = {
         "a": rng.choice(cuis), "b": rng.choice(cuis), "cui": rng.choice(cuis), "cuis": sorted(set(some(many))),
-        "pairs": [(a, b) for a, b in zip(some(size), some(size), strict=True)], "query": some(few // 50 + 1),
+        "pairs": [(a, b) for a, b in zip(some(pairs), some(pairs), strict=True)], "query": some(few // 50 + 1),
         "corpus": [some(8) for _ in range(few)], "text": "name of", "texts": [f"A name of {cui}." for cui in some(few)],
         "hops": rng.choice((2, 255)), "limit": 50,
     }  # fmt: skip
