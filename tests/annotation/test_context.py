@@ -100,6 +100,7 @@ Sister chromatid [exchange] was measured.
 The daughter cells show [aneuploidy].
 A 2.5 cm [mass] and no n[calcification].
 Seen by Dr. Smith, no n[melanoma].
+n[Ca]. prostate was ruled out
 No E. coli n[infection] was found.
 A cyst vs. u[abscess] of the liver.
 No growth, e.g. n[tumour], was found.

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import drills.__main__
@@ -23,6 +21,7 @@ from drills.processes import Chosen, results
 import cuihop
 from cuihop import Evaluation, SnapshotGraph
 from cuihop.graph import Distances
+from defined_tests import defined_in
 from shared_data import ROOT
 
 pytestmark = pytest.mark.slow
@@ -120,12 +119,6 @@ def test_a_drill_that_had_its_minutes_goes_on_where_it_ended(
     assert runs_kept(9) == [first, 3 - first]
     assert runs_kept(9) == [3]  # all were tried: from the first on
     assert len(runs_kept(0.0, from_start=True)) == 1
-
-
-@cache
-def defined_in(file: str) -> set[str]:
-    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
-    return {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
 
 
 def test_the_tests_of_the_track_record_exist() -> None:

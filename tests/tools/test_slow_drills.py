@@ -8,11 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import urllib3
 from drills import restore, slow_and_stopped, soak
 from drills.drill import Found
-from drills.served import growth, large_graph
+from drills.served import growth, large_graph, questions
 
 from cuihop import ConceptGraph, SnapshotGraph
+from served_program import program
 
 pytestmark = pytest.mark.slow
 
@@ -55,6 +57,16 @@ def test_a_descriptor_left_by_abandoned_calls_is_noticed(graph: SnapshotGraph, t
             graph, path, random.Random(1), rounds=5, calls=40, size=50, memory=False, extra=leaks
         )
     assert any("descriptors are left a call" in text for text in found.wrong)
+
+
+def test_no_question_is_larger_than_a_service_allows(graph: SnapshotGraph, tmp_path: Path) -> None:
+    cuis = [f"C{number:07d}" for number in range(graph.release.concepts)]
+    with saved(graph, tmp_path) as path, program(path, tmp_path) as service:
+        for question in questions(random.Random(1), cuis, 20_000):
+            method, kind = "POST" if question.body else "GET", "application/json"
+            address = f"http://{service.http}{question.path}"
+            answer = urllib3.request(method, address, body=question.body, headers={"Content-Type": kind}, timeout=300)
+            assert answer.status == 200, (question.path, answer.data[:200])
 
 
 def test_a_descriptor_left_by_answers_is_noticed(graph: SnapshotGraph, tmp_path: Path, leaks: str) -> None:
