@@ -31,7 +31,9 @@ _CALLS = (
     "mkdir",
     "copy_file_range",
 )
-_FAULTS = ("signal=KILL", "error=ENOSPC", "error=EIO", "error=EMFILE", "error=EROFS")
+_FAULTS = ("signal=KILL", "error=ENOSPC", "error=EIO", "error=EROFS")
+_OPENED = "error=EMFILE"
+"""A fault of `openat` only: no system refuses another call so."""
 _MOST_SECONDS = 120
 _PROGRAM = [sys.executable, "-m", "cuihop"]
 
@@ -96,7 +98,7 @@ def cases(setting: Setting) -> Iterator[Case]:
         number = rng.randrange(len(COMMANDS))
         after, counts = whole(number)
         call = rng.choice([name for name in _CALLS if counts[name]])
-        fault = rng.choice(_FAULTS)
+        fault = rng.choice((*_FAULTS, _OPENED) if call == "openat" else _FAULTS)
         when = rng.randint(1, counts[call])
         return Found(1, list(faulty(COMMANDS[number], before, after, setting.folder, f"{call}:{fault}:when={when}")))
 
