@@ -43,8 +43,8 @@ _TESTS = (
 _SMALL_MODULES, _SMALL_TESTS = ("client/cuihop/measures/f1.py",), ("measures/test_f1.py",)
 _SMALL_FUNCTIONS = ("precision_recall_f1", "_quotients")
 _MOST_SECONDS = 30.0
-_SLOWER = 20
-"""Factor of the time that tests may take with a mutant, after half a minute for compilation."""
+_SLOWER = 5
+"""Factor of the time that tests may take with a mutant, after a minute for compilation. One without end takes it."""
 
 
 class Test(NamedTuple):
@@ -113,7 +113,7 @@ def cases(setting: Setting) -> Iterator[Case]:
             if (path, mutant.function, mutant.line, mutant.change) in lives:
                 return Found(1, [])
             seconds = sum(tests[name].seconds for each in reach.values() for name in each)
-            limit = 30 + int(_SLOWER * seconds)
+            limit = 60 + int(_SLOWER * seconds)
             answer = server.answer(module=path, number=mutant.number, tests=reach, seconds=limit)
             if answer["outcome"] == "killed":
                 return Found(1, [])
