@@ -164,6 +164,8 @@ def test_another_program_finds_the_same_on_real_abstracts() -> None:
         ("an aneurysm (arrow)", []),
         ("in the year 2003 (2003)", []),
         ("the AML gene product (AML)", []),
+        ("chest DIRECT tomography (CT)", [("CT", "chest DIRECT tomography")]),
+        ("CTs of the thorax (CT)", [("CT", "CTs of the thorax")]),
         ("chest X-ray (CXR", []),
         ("", []),
     ],

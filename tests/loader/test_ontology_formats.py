@@ -579,6 +579,7 @@ _VALUES = st.recursive(
 
 @given(value=st.dictionaries(st.text(max_size=3), _VALUES, max_size=4), ascii_only=st.booleans())
 def test_members_of_a_document_are_those_of_the_standard_library(value: dict[str, object], ascii_only: bool) -> None:
-    text = json.dumps({"first": value, "second": value}, ensure_ascii=ascii_only)
+    whole = {**value, "first": value, 'a "b"\\c': value}
+    text = json.dumps(whole, ensure_ascii=ascii_only)
     document = json_stream.JsonStream(io.BytesIO(text.encode()), "x.json")
-    assert {name: document.value() for name in document.members()} == {"first": value, "second": value}
+    assert {name: document.value() for name in document.members()} == whole

@@ -52,6 +52,15 @@ def refuses(*handed: Any) -> None:
     sys.exit(5)
 
 
+def notes_a_hangup(*handed: Any) -> None:
+    signal.signal(signal.SIGHUP, lambda *_: Path("hung up").touch())
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    with handed[-1] as report:
+        report.send(Addresses(1, 2, False))
+    while True:
+        signal.pause()
+
+
 def answers_with_signals_blocked(*handed: Any) -> None:
     if signal.pthread_sigmask(signal.SIG_BLOCK, []) >= {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}:
         answers(*handed)
@@ -98,6 +107,15 @@ def test_a_signal_waits_until_the_worker_handles_it(run: Run) -> None:
     workers = run(answers_with_signals_blocked)
     wait_for(lambda: ready(workers))
     assert not signal.pthread_sigmask(signal.SIG_BLOCK, []), "the supervisor gets its own signals"
+
+
+def test_a_signal_for_ready_workers_comes_to_one_that_is_ready_and_later_to_another(run: Run) -> None:
+    workers, noted = run(notes_a_hangup), Path("hung up")
+    assert workers.look() is None  # it begins
+    for _ in range(2):
+        workers.send(signal.SIGHUP, ready=True)
+        wait_for(lambda: ready(workers) and noted.exists())
+        noted.unlink()
 
 
 @pytest.mark.slow

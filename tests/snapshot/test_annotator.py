@@ -128,3 +128,13 @@ def test_no_match_ends_within_the_long_form_of_an_abbreviation(longest: bool) ->
     found = graph.annotate(text, AnnotationOptions(longest=longest))
     in_text = ["chronic obstructive", "aa"] if longest else ["chronic", "chronic obstructive", "aa"]
     assert sorted(text[m.start : m.end] for m in found) == sorted(in_text)
+
+
+def test_a_bracket_closed_after_an_abbreviation_does_not_separate() -> None:
+    names = {"C0000001": ["computed tomography angiography"], "C0000002": ["computed tomography"]}
+    text = "Computed tomography (CT) angiography"
+    found = SnapshotGraph.of([], names=names).annotate(text)
+    assert [(text[m.start : m.end], m.cui) for m in found] == [
+        ("Computed tomography", "C0000002"),
+        ("CT) angiography", "C0000001"),
+    ]
