@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
 from cuihop.errors import InputError
-from cuihop_loader import Loaded, LoadOptions, json_stream, load, xml_elements
+from cuihop_loader import Loaded, LoadOptions, json_stream, load, owl_terms, xml_elements
 from cuihop_loader.annotated_terms import OWL
 from cuihop_loader.demo import ontology as human_phenotypes
 from cuihop_loader.xml_elements import DEEPEST, LONGEST_ENTITY
@@ -442,6 +442,14 @@ def test_a_literal_that_no_parser_holds_is_named(tmp_path: Path, text: str) -> N
                 tmp_path, f"toy.{ending}", "<http://a/b> <http://a/c> <http://a/d> .\n" + text.format("x" * (17 << 20))
             )
         assert (Path(str(error.value.file)).name, error.value.line) == (f"toy.{ending}", 2)
+
+
+def test_a_document_that_is_read_whole_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "Ontology(<http://a> SubClassOf(<http://a/b> <http://a/c>))"
+    monkeypatch.setattr(owl_terms, "LARGEST_DOCUMENT", len(text))
+    assert loaded(tmp_path, "toy.ofn", text).report.edges == 1
+    with pytest.raises(InputError, match=f"too large.*{len(text)} bytes at most"):
+        loaded(tmp_path, "toy.ofn", text + "\n")
 
 
 def test_a_text_of_xml_that_no_parser_holds_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,6 +105,8 @@ class Chunks:
 
 
 @given(st.binary(max_size=300), st.integers(1, 50), st.integers(1, 70))
+@example(b"\xef\xbb\xbf", 50, 70)
+@example(b"\xef\xbb\xbfa\n", 1, 70)
 def test_blocks_hold_whole_lines_and_all_bytes(content: bytes, piece: int, capacity: int) -> None:
     reader = BlockReader(Chunks(content, piece), "file")
     blocks = [Block(capacity), Block(capacity)]
