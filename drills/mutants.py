@@ -44,7 +44,7 @@ _SMALL_MODULES, _SMALL_TESTS = ("client/cuihop/measures/f1.py",), ("measures/tes
 _SMALL_FUNCTIONS = ("precision_recall_f1", "_quotients")
 _MOST_SECONDS = 30.0
 _SLOWER = 5
-"""Factor of the time that tests may take with a mutant, after a minute for compilation. One without end takes it."""
+"""Factor of the time that tests may take with a mutant, after a minute for compilation."""
 
 
 class Test(NamedTuple):
