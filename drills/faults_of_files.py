@@ -138,15 +138,12 @@ def faulty(command: _Command, before: Path, after: dict[str, bytes], folder: Pat
 
 
 def _has_crashed(stderr: str) -> bool:
-    """True if there is more than a sentence. What Python says itself is no fault of cuihop.
-
-    That is before it runs cuihop, or where it cannot read the file of a module.
-    """
+    """True if there is more than a sentence. What Python says itself, before cuihop can word it, is no fault."""
     if re.search("Segmentation|core dumped", stderr):
         return True
-    before_cuihop = re.search("<frozen (getpath|runpy)>", stderr) and ", in main" not in stderr
-    in_module = re.search(r'external>", line \d+, in get_data\n\w+Error: .*\s*\Z', stderr)
-    return "Traceback" in stderr and not before_cuihop and not in_module
+    can_word = ", in main" in stderr and ", in main\n    from cuihop.cli.output import" not in stderr
+    before_cuihop = re.search("<frozen (getpath|runpy)>", stderr) and not can_word
+    return "Traceback" in stderr and not before_cuihop
 
 
 def _run(folder: Path, command: _Command, before: list[str]) -> subprocess.CompletedProcess[str]:

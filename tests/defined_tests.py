@@ -12,6 +12,8 @@ __all__ = ["defined_in"]
 
 @cache
 def defined_in(file: str) -> set[str]:
-    """The functions and classes of a file, named from the root of the repository."""
+    """The tests of a file that is named from the root of the repository; ``TestClass::test`` for those of a class."""
     tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
-    return {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    owned = {f"{each.name}::{node.name}" for each in classes for node in each.body if isinstance(node, ast.FunctionDef)}
+    return owned | {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
