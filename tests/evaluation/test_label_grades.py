@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -236,3 +238,22 @@ def test_many_labels_are_counted_as_they_would_be_one_by_one() -> None:
         (relevance,) = found.relevance.values()
         pairs = itertools.permutations(images, 2)
         assert relevance[:, 1].sum() == sum(agreeing(labels, names, one, other) >= rel for one, other in pairs)
+
+
+def test_threads_ask_the_same_labels_for_their_rows_at_once() -> None:
+    """Shards and jobs of one process share labels: a thread once met a list that another had under way."""
+    images = tuple(f"i{place}" for place in range(20))
+    labels = Labels.of({"modality": dict.fromkeys(images, "x")})
+    asked = [images, images[::-1], images[5:]]
+    expected = [[images.index(image) for image in of_one] for of_one in asked]
+
+    def rows(first: int) -> bool:
+        return all(labels.rows(asked[at % 3]).tolist() == expected[at % 3] for at in range(first, first + 5_000))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            assert all(pool.map(rows, range(4)))
+    finally:
+        sys.setswitchinterval(interval)

@@ -97,9 +97,9 @@ class Labels:
         return {}
 
     @cached_property
-    def _last_rows(self) -> list[tuple[tuple[str, ...], Int64]]:
-        """The last results of `rows`. A ranking is judged in chunks, all of one corpus."""
-        return []
+    def _last_rows(self) -> tuple[tuple[tuple[str, ...], Int64], ...]:
+        """The last results of `rows`, replaced whole, since threads share labels. All chunks have one corpus."""
+        return ()
 
     @cached_property
     def digest(self) -> str:
@@ -278,22 +278,22 @@ class Labels:
             InputError: an image has no row.
         """
         images = tuple(images)
-        for earlier in self._last_rows:
-            if earlier[0] is images:
-                self._last_rows.sort(key=lambda entry: entry is earlier)  # the last to be forgotten
-                return earlier[1]
-        at = self._rows
-        rows = np.fromiter((at.get(image, -1) for image in images), dtype=np.int64, count=len(images))
-        if (rows < 0).any():
-            absent = list(dict.fromkeys(images[index] for index in np.flatnonzero(rows < 0).tolist()))
-            raise InputError(
-                "images without a row of labels", file=self.source,
-                found=f"{len(absent):,}: {first_few(absent)}",
-                expected="a row for every query and every image of the corpus",
-                advice=cause_of_strange_name(absent[0], at),
-            )  # fmt: skip
-        self._last_rows[:] = [*self._last_rows[-1:], (images, rows)]
-        return rows
+        last = self._last_rows
+        entry = next((earlier for earlier in last if earlier[0] is images), None)
+        if entry is None:
+            at = self._rows
+            rows = np.fromiter((at.get(image, -1) for image in images), dtype=np.int64, count=len(images))
+            if (rows < 0).any():
+                absent = list(dict.fromkeys(images[index] for index in np.flatnonzero(rows < 0).tolist()))
+                raise InputError(
+                    "images without a row of labels", file=self.source,
+                    found=f"{len(absent):,}: {first_few(absent)}",
+                    expected="a row for every query and every image of the corpus",
+                    advice=cause_of_strange_name(absent[0], at),
+                )  # fmt: skip
+            entry = images, rows
+        self.__dict__["_last_rows"] = (*[earlier for earlier in last if earlier is not entry][-1:], entry)
+        return entry[1]
 
     def codes(self, labels: Sequence[str]) -> Int32:
         """A number for each row, equal where images agree in all labels; `UNLABELLED` where one of them is missing.
