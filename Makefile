@@ -52,15 +52,17 @@ NEO4J_HTTP_PORT ?= 7474
 demo: $(READY)
 	@$(BIN)/cuihop demo --tour
 
+IN_PROCESSES = $(BIN)/python -m pytest --quiet -n auto --dist loadgroup --no-loadscope-reorder
+
 # Several processes share the processors already.
 test test-all: export OPENBLAS_NUM_THREADS = 1
 test test-all: export OMP_NUM_THREADS = 1
 
 test: $(READY)
-	@$(BIN)/python -m pytest --quiet -n auto --dist loadgroup --short $(PYTEST_ARGS)
+	@$(IN_PROCESSES) --short $(PYTEST_ARGS)
 
 test-all: $(READY)
-	@$(BIN)/python -m pytest --quiet -n auto --dist loadgroup --hypothesis-profile=all $(PYTEST_ARGS)
+	@$(IN_PROCESSES) --hypothesis-profile=all $(PYTEST_ARGS)
 
 check: $(READY)
 	$(BIN)/ruff check --quiet .

@@ -14,12 +14,13 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from compileall import compile_file
 from functools import cache
 from pathlib import Path
 from types import CodeType
 from typing import Any
+from zlib import crc32
 
 import pytest
 from _pytest.assertion.rewrite import (
@@ -35,6 +36,7 @@ from _pytest.nodeid import NodeId
 
 from browser import browser
 from command_server import forked_programs
+from cuihop import SnapshotGraph
 from cuihop.resources.compilation import seconds_of_compilation
 from cuihop_tools.neo4j_server import LocalServer
 from dask_servers import dask_servers
@@ -69,10 +71,11 @@ LATE_IMPORTS = {"nltk": "nltk", "polars": "polars", "rouge_score": "nltk", "scip
 """Group of the tests that use a package whose import takes long. Their functions import it, for modules are read in
 each process."""
 
-LONG_GROUPS = ("neo4j", "killable neo4j", "browser", "demo")
+LONG_GROUPS = ("neo4j", "killable neo4j", "test_snapshot_contract", "demo", "browser")
 """Begun first, one in each process: none of them is left to one process at the end, while the others have no work.
 
-All pages of the documentation wait for the files of "demo".
+They compile different code first: each waits for what another compiles. All pages of the documentation wait for the
+files of "demo".
 """
 
 LONG_TESTS = "long tests"
@@ -228,6 +231,18 @@ def pytest_collection() -> Generator[None, Any, Any]:
         gc.freeze()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, Any, Any]:
+    """A module that is imported makes no graph: all processes would wait for the code that one of them compiles."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SnapshotGraph, "__init__", _refused)
+        return (yield)
+
+
+def _refused(*_args: object, **_more: object) -> None:
+    pytest.fail("a graph is made while its module is imported; make it in a function")
+
+
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Choose the tests of the tier. Tests that share a server run in one process: each would start one of its own."""
@@ -249,18 +264,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             path, _, name = f"{item.nodeid}@{group.args[0]}".partition("::")
             item._id = NodeId(path=path, names=tuple(name.split("::")))
     if getattr(config.option, "loadgroup", False):
-        items.sort(key=_turn)
+        sizes = Counter(map(_group, items))
+        items.sort(key=lambda item: _turn(item, _group(item), sizes))
 
 
-def _turn(item: pytest.Item) -> int:
-    """The place of a test's group among the groups that are begun first."""
+def _group(item: pytest.Item) -> str:
     group = item.get_closest_marker("xdist_group")
-    name = "" if group is None else group.args[0]
-    if name in LONG_GROUPS:
-        return LONG_GROUPS.index(name)
-    # Each process gets a second group at once, which waits for the end of its first: short ones.
-    short = name == "" and item.path.parent == Path(_HERE)
-    return len(LONG_GROUPS) + (0 if short else 1 if name == LONG_TESTS else 2)
+    return "" if group is None else str(group.args[0])
+
+
+def _turn(item: pytest.Item, group: str, sizes: Mapping[str, int]) -> tuple[int, int]:
+    """The order of tests: long groups, the other groups, large before small, and single tests, which fill the end.
+
+    Single tests are mixed, always in the same way: those of a folder may all wait, and leave the processors idle. The
+    commands of the Makefile leave this order as it is (``--no-loadscope-reorder``).
+    """
+    long = [*LONG_GROUPS, LONG_TESTS]
+    if group:
+        return (long.index(group) if group in long else len(long), -sizes[group])
+    return len(long) + 1, crc32(item.nodeid.encode())
 
 
 def _processor_seconds() -> float:

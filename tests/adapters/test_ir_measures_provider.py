@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import ir_measures
@@ -20,7 +21,6 @@ from cuihop.measures.nearness import Nearness
 from cuihop.rankings.in_memory import scored_ranking
 from examples import examples
 
-GRAPH = SnapshotGraph.of([("C0042449", "C0005847")], concepts=["C0018670"])
 IMAGES = {"vein": "C0042449", "vessel": "C0005847", "head": "C0018670"}
 RUN = {
     "vein": {"vessel": 0.9, "head": 0.8},
@@ -28,6 +28,11 @@ RUN = {
     "head": {"vein": 0.5, "vessel": 0.5},
 }
 ALL = {query: {"vein": 1} for query in IMAGES}
+
+
+@cache
+def vessels() -> SnapshotGraph:
+    return SnapshotGraph.of([("C0042449", "C0005847")], concepts=["C0018670"])
 
 
 def no_grades(*queries: str) -> dict[str, dict[str, int]]:
@@ -42,7 +47,7 @@ def calculated(found: ir_measures.CalcResults) -> tuple[dict[ir_measures.Measure
 
 @pytest.fixture
 def provider() -> Iterator[ConceptProvider]:
-    with ConceptProvider(IMAGES, GRAPH) as registered:
+    with ConceptProvider(IMAGES, vessels()) as registered:
         yield registered
 
 
@@ -118,7 +123,7 @@ def test_one_evaluator_takes_several_runs(provider: ConceptProvider) -> None:
 def test_ties_and_empty_ideals_follow_the_options() -> None:
     run = {"vein": {"vessel": 0.5, "head": 0.5}}
     found = {
-        ties: ConceptProvider(IMAGES, GRAPH, ties=ties, empty_ideal="skip").calc(
+        ties: ConceptProvider(IMAGES, vessels(), ties=ties, empty_ideal="skip").calc(
             [nnCUI @ 1], no_grades("vein", "head"), run
         )
         for ties in ("name", "trec")
@@ -129,15 +134,18 @@ def test_ties_and_empty_ideals_follow_the_options() -> None:
 
 def test_a_ranking_of_cuihop_measured_there() -> None:
     ranking = scored_ranking(RUN, tuple(IMAGES))
-    mean = evaluate(IMAGES, ranking, GRAPH, measures="nn-CUI@2").mean("nn-CUI@2")
-    assert ConceptProvider(IMAGES, GRAPH).calc_aggregate([nnCUI @ 2], {}, to_run(ranking)) == {nnCUI @ 2: mean}
+    mean = evaluate(IMAGES, ranking, vessels(), measures="nn-CUI@2").mean("nn-CUI@2")
+    assert ConceptProvider(IMAGES, vessels()).calc_aggregate([nnCUI @ 2], {}, to_run(ranking)) == {nnCUI @ 2: mean}
 
 
 def test_the_last_provider_registered_is_the_one_and_leaves_when_asked() -> None:
     before = list(ir_measures.DefaultPipeline.providers)
     with pytest.raises(ValueError, match="Unsupported measures"):
         ir_measures.calc_aggregate([nnCUI @ 1], ALL, RUN)
-    first, second = ConceptProvider({"other": "C0018670"}, GRAPH).register(), ConceptProvider(IMAGES, GRAPH).register()
+    first, second = (
+        ConceptProvider({"other": "C0018670"}, vessels()).register(),
+        ConceptProvider(IMAGES, vessels()).register(),
+    )
     assert ir_measures.calc_aggregate([nnCUI @ 1], ALL, RUN) == {nnCUI @ 1: 1 / 3}
     first.unregister()
     assert second in ir_measures.DefaultPipeline.providers
@@ -146,7 +154,7 @@ def test_the_last_provider_registered_is_the_one_and_leaves_when_asked() -> None
 
 
 def test_what_cannot_be_measured_is_refused() -> None:
-    provider = ConceptProvider(IMAGES, GRAPH)
+    provider = ConceptProvider(IMAGES, vessels())
     with pytest.raises(InputError, match="not an image of the queries; found 'brain'"):
         provider.calc_aggregate([nnCUI @ 1], no_grades("brain"), RUN)
     with pytest.raises(InputError, match="not an image of the corpus; found 'brain'"):
@@ -154,10 +162,10 @@ def test_what_cannot_be_measured_is_refused() -> None:
     with pytest.raises(InputError, match="not a score"):
         provider.calc_aggregate([nnCUI @ 1], ALL, {"vein": {"head": float("nan")}})
     with pytest.raises(ConceptNotFound, match="C9999999"):
-        ConceptProvider({"x": "C9999999"}, GRAPH).calc_aggregate([nnCUI @ 1], {}, {})
+        ConceptProvider({"x": "C9999999"}, vessels()).calc_aggregate([nnCUI @ 1], {}, {})
     with pytest.raises(InputError, match="needs a graph"):
         ConceptProvider(IMAGES, None).calc_aggregate([nnCUI @ 1], {}, RUN)
     with pytest.raises(InputError, match="name or trec"):
-        ConceptProvider(IMAGES, GRAPH, ties="none")  # type: ignore[arg-type]
+        ConceptProvider(IMAGES, vessels(), ties="none")  # type: ignore[arg-type]
     with pytest.raises(AssertionError, match="unsupported params"):
         provider.supports(nnCUI(k=3) @ 1)

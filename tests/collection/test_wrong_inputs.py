@@ -44,7 +44,6 @@ from example_graph import example_graph
 from program_run import built_once
 
 NAMES = tuple(IMAGES)
-GRAPH = example_graph()
 SUFFIXES = {"array": ".npy", "run": ".run", "qrels": ".qrels", "codes": ".txt", "code book": ".txt", "pairs": ".tsv"}
 
 
@@ -143,12 +142,15 @@ BY_CONCEPTS: Mapping[str, Any] = {"measures": "nn-CUI@3", "nearness": Nearness(u
 
 
 def ranked(ranking: Any) -> MeasuredQueries:
-    return cuihop.evaluate(IMAGES, ranking, GRAPH, **BY_CONCEPTS)
+    return cuihop.evaluate(IMAGES, ranking, example_graph(), **BY_CONCEPTS)
 
 
 def of_images(images: Any) -> MeasuredQueries:
     return cuihop.evaluate(
-        images, top_k(images, GRAPH, 3, by="iou", nearness=Nearness(unknown="isolated")), GRAPH, **BY_CONCEPTS
+        images,
+        top_k(images, example_graph(), 3, by="iou", nearness=Nearness(unknown="isolated")),
+        example_graph(),
+        **BY_CONCEPTS,
     )
 
 
@@ -177,7 +179,7 @@ DOORS = [
     command("explain pair {concepts} img1 img2 --corpus {file} --graph {graph} --unknown isolated", "concepts", "some"),
     python("ImageConcepts.read, top_k", "concepts", lambda file: of_images(ImageConcepts.read(file)), "none"),
     python("ImageConcepts.read, evaluate", "concepts",
-           lambda file: cuihop.evaluate(ImageConcepts.read(file), clean_ranking(), GRAPH, **BY_CONCEPTS)),
+           lambda file: cuihop.evaluate(ImageConcepts.read(file), clean_ranking(), example_graph(), **BY_CONCEPTS)),
     # concepts that are labels
     command("evaluate {run} --label-concepts {file} --measure 'P@3(organ)'", "labelling concepts"),
     command("compare --label-concepts {file} a={run} b={CSV_run} --measure 'P@3(organ)' --resamples 10",
@@ -240,7 +242,7 @@ def program_built_once() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     inputs = tmp_path_factory.mktemp("inputs")
-    GRAPH.save(inputs / "graph.cuihop")
+    example_graph().save(inputs / "graph.cuihop")
     for kind, content in CLEAN.items():
         inputs.joinpath(file_name(kind)).write_bytes(content)
     return inputs
@@ -333,12 +335,12 @@ def test_what_a_program_holds_is_read_as_a_file_is(held: str, name: str, tmp_pat
 OF_SETS: dict[str, Callable[[str, Path], Any]] = {
     "explain concepts": lambda text, file: run(
         "explain", "concepts", text, "C0005847", "-g", str(file), "--unknown", "isolated").numbers,
-    "nn_iou": lambda text, _: cuihop.nn_iou(text, "C0005847", GRAPH, unknown="isolated"),
-    "nn_iou of a list": lambda text, _: cuihop.nn_iou(text.split(";"), "C0005847", GRAPH, unknown="isolated"),
+    "nn_iou": lambda text, _: cuihop.nn_iou(text, "C0005847", example_graph(), unknown="isolated"),
+    "nn_iou of a list": lambda text, _: cuihop.nn_iou(text.split(";"), "C0005847", example_graph(), unknown="isolated"),
     "iou": lambda text, _: [cuihop.iou(text, "C0042449")],
-    "bipartite_matching": lambda text, _: bipartite_matching(text, "C0005847", GRAPH, unknown="isolated"),
+    "bipartite_matching": lambda text, _: bipartite_matching(text, "C0005847", example_graph(), unknown="isolated"),
     "explain_pair": lambda text, _: cuihop.explain_pair(
-        text, "C0005847", GRAPH, cuihop.Nearness(unknown="isolated")
+        text, "C0005847", example_graph(), cuihop.Nearness(unknown="isolated")
     ).nn_iou,
 }  # fmt: skip
 SET_CELLS = [
@@ -364,7 +366,7 @@ def test_a_set_of_concepts_is_read_as_a_field_of_a_file_is(door: str, name: str,
 def test_an_identifier_in_a_list_is_taken_as_it_is() -> None:
     for odd in (" C0042449", "C0042449\n", ""):
         with pytest.raises(InvalidCui, match=r"not an identifier.*the letter C and seven digits|printable ASCII"):
-            cuihop.nn_iou([odd], "C0005847", GRAPH, unknown="isolated")
+            cuihop.nn_iou([odd], "C0005847", example_graph(), unknown="isolated")
 
 
 def test_the_table_is_large() -> None:

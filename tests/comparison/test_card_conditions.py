@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import inspect
 from collections.abc import Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +39,19 @@ LABELS = {"kind": {"a": "x", "b": "x", "c": "y", "d": "x"}, "part": {"a": "1", "
 QRELS = {"a": {"b": 1, "d": 0}, "b": {"a": 2}, "c": {"d": 1}}
 MEASURES = ["nn-CUI@2", "CUI@1", "P@1(kind)", "AP"]
 
-BY_CONCEPTS: dict[str, Any] = {
-    "queries": QUERIES, "ranking": {"a": ["b", "d"], "b": ["a", "d"], "c": ["d", "a"]}, "graph": example_graph(),
-    "corpus": CORPUS, "labels": LABELS, "qrels": QRELS, "measures": MEASURES,
-}  # fmt: skip
+
+@cache
+def by_concepts() -> dict[str, Any]:
+    return {
+        "queries": QUERIES, "ranking": {"a": ["b", "d"], "b": ["a", "d"], "c": ["d", "a"]}, "graph": example_graph(),
+        "corpus": CORPUS, "labels": LABELS, "qrels": QRELS, "measures": MEASURES,
+    }  # fmt: skip
+
 
 CHANGES: dict[str, tuple[object, str]] = {
     "queries": ({**QUERIES, "c": "C0003483"}, "content of queries"),
     "corpus": ({**CORPUS, "d": "C0003842"}, "content of corpus"),
-    "graph": (SnapshotGraph.of(EDGES[1:], concepts=["C0006121"]), "release digest"),
+    "graph": (partial(SnapshotGraph.of, EDGES[1:], concepts=["C0006121"]), "release digest"),
     "n": (2, "n"),
     "lam": (0.25, "lambda"),
     "direction": ("up", "direction"),
@@ -90,15 +95,16 @@ def test_every_parameter_of_an_evaluation_is_thought_of() -> None:
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_changed_option_is_refused_by_name(name: str) -> None:
     value, field = CHANGES[name]
-    given = BY_CONCEPTS | ({"weight": "Lin"} if name == "ic" else {})
+    value = value() if isinstance(value, partial) else value
+    given = by_concepts() | ({"weight": "Lin"} if name == "ic" else {})
     found = fields_that_differ(evaluate_flat(**given), evaluate_flat(**{**given, name: value}))
     assert field in found
     assert set(found) <= {field, "release sabs", "release relations"}
 
 
 def test_the_same_is_compared_whatever_threads_and_memory_and_files_are_called() -> None:
-    other = evaluate_flat(**BY_CONCEPTS, threads=1, memory="50MB")
-    found = compare({"ours": ScoreCard.of(evaluate_flat(**BY_CONCEPTS)), "theirs": ScoreCard.of(other)}, resamples=10)
+    other = evaluate_flat(**by_concepts(), threads=1, memory="50MB")
+    found = compare({"ours": ScoreCard.of(evaluate_flat(**by_concepts())), "theirs": ScoreCard.of(other)}, resamples=10)
     assert all((d.wins, d.losses, d.p_randomisation) == (0, 0, 1.0) for d in found.differences)
 
 
@@ -123,11 +129,11 @@ def test_another_rule_for_ties_is_refused_also_between_the_second_and_the_third(
     run.write_text("a Q0 b 1 1 x\na Q0 d 2 1 x\nb Q0 a 1 1 x\nc Q0 d 1 1 x\n")
     by_name, as_trec = (
         ScoreCard.of(
-            evaluate_flat(**{**BY_CONCEPTS, "ranking": read_ranking(run, tuple(QUERIES), tuple(CORPUS), ties=t)})
+            evaluate_flat(**{**by_concepts(), "ranking": read_ranking(run, tuple(QUERIES), tuple(CORPUS), ties=t)})
         )
         for t in ("name", "trec")
     )
-    given = ScoreCard.of(evaluate_flat(**BY_CONCEPTS))  # lists: nobody ordered their ties
+    given = ScoreCard.of(evaluate_flat(**by_concepts()))  # lists: nobody ordered their ties
     for cards in ({"1": by_name, "2": as_trec}, {"0": given, "1": by_name, "2": as_trec}):
         with pytest.raises(InputError, match="of 1 and 2 do not match") as caught:
             compare(cards, resamples=10)
@@ -141,7 +147,7 @@ def test_any_other_content_is_refused_by_name(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(["queries", "corpus", "qrels", "labels"]))
     changed: dict[str, Any] = {}
     if name in ("queries", "corpus"):
-        images: Mapping[str, str] = BY_CONCEPTS[name]
+        images: Mapping[str, str] = by_concepts()[name]
         image = data.draw(st.sampled_from(sorted(images)))
         concepts = data.draw(st.sampled_from(sorted({"C0006104", "C0007226;C0006121", ""} - {images[image]})))
         changed[name] = {**images, image: concepts}
@@ -153,7 +159,7 @@ def test_any_other_content_is_refused_by_name(data: st.DataObject) -> None:
     else:
         label, image = data.draw(st.sampled_from(sorted(LABELS))), data.draw(st.sampled_from(sorted(CORPUS)))
         changed[name] = {**LABELS, label: {**LABELS[label], image: "z"}}
-    assert fields_that_differ(evaluate_flat(**BY_CONCEPTS), evaluate_flat(**{**BY_CONCEPTS, **changed})) == [
+    assert fields_that_differ(evaluate_flat(**by_concepts()), evaluate_flat(**{**by_concepts(), **changed})) == [
         f"content of {name}"
     ]
 
@@ -175,8 +181,8 @@ def test_the_content_counts_and_not_its_order(tmp_path: Path) -> None:
               "queries": dict(reversed(QUERIES.items())), "corpus": dict(reversed(CORPUS.items()))}  # fmt: skip
     found = compare(
         {
-            "ours": ScoreCard.of(evaluate_flat(**BY_CONCEPTS)),
-            "theirs": ScoreCard.of(evaluate_flat(**{**BY_CONCEPTS, **turned})),
+            "ours": ScoreCard.of(evaluate_flat(**by_concepts())),
+            "theirs": ScoreCard.of(evaluate_flat(**{**by_concepts(), **turned})),
         },
         resamples=10,
     )
@@ -186,7 +192,6 @@ def test_the_content_counts_and_not_its_order(tmp_path: Path) -> None:
 # Detected concepts and codes
 
 TRUTH = {"i1": "C0002978;C0006141", "i2": "", "i3": "C0040405"}
-NEAR = SnapshotGraph.of([("C0002978", "C0006141")])
 
 
 def written(path: Path, rows: Mapping[str, str]) -> Path:
@@ -202,7 +207,7 @@ def written(path: Path, rows: Mapping[str, str]) -> Path:
         ({"truth": {**TRUTH, "i3": "C0041618"}}, ["content of truth"]),
         ({"manual_truth": {**TRUTH, "i3": "C0041618"}}, ["content of manual_truth"]),
         ({"manual_truth": None}, ["content of manual_truth"]),
-        ({"graph": SnapshotGraph.of([], concepts=["C0002978"])}, ["release digest"]),
+        ({"graph": partial(SnapshotGraph.of, [], concepts=["C0002978"])}, ["release digest"]),
         ({"nearness": Nearness(2, unknown="isolated")}, ["n"]),
         ({"nearness": Nearness(lam=0.25, unknown="isolated")}, ["lambda"]),
         ({"nearness": Nearness(direction="up", unknown="isolated")}, ["direction"]),
@@ -213,7 +218,8 @@ def test_detected_concepts_are_compared_under_one_ground_truth(
     tmp_path: Path, changed: dict[str, Any], fields: list[str]
 ) -> None:
     given: dict[str, Any] = {
-        "truth": TRUTH, "predictions": {**TRUTH, "i1": "C0002978"}, "manual_truth": TRUTH, "graph": NEAR
+        "truth": TRUTH, "predictions": {**TRUTH, "i1": "C0002978"}, "manual_truth": TRUTH,
+        "graph": partial(SnapshotGraph.of, [("C0002978", "C0006141")]),
     }  # fmt: skip
 
     def scored(number: int, options: dict[str, Any]) -> MeasuredQueries:
@@ -221,6 +227,7 @@ def test_detected_concepts_are_compared_under_one_ground_truth(
             name: written(tmp_path / f"{number}{name}.csv", rows) if isinstance(rows, dict) else rows
             for name, rows in options.items()
         }
+        files["graph"] = files["graph"]()
         return evaluate_detection(**files)
 
     better = scored(1, {**given, "predictions": TRUTH})

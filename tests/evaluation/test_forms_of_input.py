@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +26,22 @@ from cuihop.measures.nearness import Nearness
 from cuihop.rankings.reading import read_ranking, read_ranking_in_blocks
 from cuihop.relevance.baselines import top_k
 
-GRAPH = cuihop.SnapshotGraph.of([("C0042449", "C0005847")], concepts=["C0018670"])
 IMAGES = {"vein": "C0042449", "vessel": "C0005847", "head": "C0018670"}
 LISTS = {"vein": ["vessel", "head"], "vessel": ["head", "vein"], "head": ["vein", "vessel"]}
 ROWS = np.array([[1, 2], [2, 0], [0, 1]])
-MEANS = evaluate(IMAGES, LISTS, GRAPH, measures="nn-CUI@2").means
 QRELS = {"q": {"a": 1, "c": 0, "d": 2}, "r": {"b": 1}}
 RUN = {"r": {"b": 1.0, "a": 0.5}, "q": {"a": 0.5, "b": 0.9, "c": 0.1}}
 JUDGED = {"AP": 0.625, "P@2": 0.5}
+
+
+@cache
+def vessels() -> cuihop.SnapshotGraph:
+    return cuihop.SnapshotGraph.of([("C0042449", "C0005847")], concepts=["C0018670"])
+
+
+@cache
+def means() -> Mapping[str, float | None]:
+    return evaluate(IMAGES, LISTS, vessels(), measures="nn-CUI@2").means
 
 
 def written(folder: Path, text: str, name: str = "made.csv") -> Path:
@@ -70,9 +80,9 @@ def test_measures_are_given_once() -> None:
 
 @pytest.mark.parametrize("rows", [ROWS, ROWS.astype(np.uint8), np.array([[1, 2, 0], [2, 0, -1], [0, 1, -1]])])
 def test_row_numbers_are_a_ranking(rows: Any) -> None:
-    assert evaluate(IMAGES, rows, GRAPH, measures="nn-CUI@2").means == MEANS
-    assert nn_cui_at_k(IMAGES, rows, GRAPH, 2) == MEANS["nn-CUI@2"]
-    assert cuihop.explain_query(IMAGES, "vein", GRAPH, ranking=rows).ranked is not None
+    assert evaluate(IMAGES, rows, vessels(), measures="nn-CUI@2").means == means()
+    assert nn_cui_at_k(IMAGES, rows, vessels(), 2) == means()["nn-CUI@2"]
+    assert cuihop.explain_query(IMAGES, "vein", vessels(), ranking=rows).ranked is not None
 
 
 @pytest.mark.parametrize(
@@ -87,13 +97,13 @@ def test_row_numbers_are_a_ranking(rows: Any) -> None:
 )
 def test_arrays_that_are_no_row_numbers(rows: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        evaluate(IMAGES, rows, GRAPH)
+        evaluate(IMAGES, rows, vessels())
 
 
 def test_the_file_of_a_ranking_with_and_without_queries(tmp_path: Path) -> None:
     np.save(tmp_path / "A.npy", ROWS)
     for path in (tmp_path / "A.npy", str(tmp_path / "A.npy")):
-        assert evaluate(IMAGES, path, GRAPH, measures="nn-CUI@2").means == MEANS
+        assert evaluate(IMAGES, path, vessels(), measures="nn-CUI@2").means == means()
     assert dict(read_ranking(tmp_path / "A.npy", ImageConcepts.of(IMAGES))) == {q: tuple(d) for q, d in LISTS.items()}
     for read in (read_ranking, read_ranking_in_blocks):
         with pytest.raises(InputError, match=r"does not name images.*read_ranking\(path, images\)"):
@@ -102,8 +112,8 @@ def test_the_file_of_a_ranking_with_and_without_queries(tmp_path: Path) -> None:
     path = written(tmp_path, "\n".join(["query,document,rank", *reversed(lines)]))
     run = read_ranking(path)
     assert run.queries == ("head", "vessel", "vein")
-    found = evaluate(IMAGES, run, GRAPH, measures="nn-CUI@2")
-    assert (found.means, found.inputs["ranking"]) == (MEANS, run.account)
+    found = evaluate(IMAGES, run, vessels(), measures="nn-CUI@2")
+    assert (found.means, found.inputs["ranking"]) == (means(), run.account)
     judged = written(
         tmp_path, "".join(f"{q} Q0 {d} 0 {s} x\n" for q, of in RUN.items() for d, s in of.items()), "r.run"
     )
@@ -117,18 +127,19 @@ def test_values_of_the_nearness_are_keywords() -> None:
     near = Nearness(2, 0.2, unknown="isolated", weight="hops")
     images = {**IMAGES, "strange": "C0000001;C0018670"}
     rows = np.array([[1, 2], [2, 0], [3, 1], [2, 0]])
-    by_keyword: Any = evaluate(images, rows, GRAPH, measures="nn-CUI@2", **given)  # type: ignore[arg-type]
+    by_keyword: Any = evaluate(images, rows, vessels(), measures="nn-CUI@2", **given)  # type: ignore[arg-type]
     assert (
-        by_keyword.values.tolist() == evaluate(images, rows, GRAPH, measures="nn-CUI@2", nearness=near).values.tolist()
+        by_keyword.values.tolist()
+        == evaluate(images, rows, vessels(), measures="nn-CUI@2", nearness=near).values.tolist()
     )
-    assert nn_cui_at_k(images, rows, GRAPH, 2, **given) == by_keyword.mean("nn-CUI@2")  # type: ignore[arg-type]
-    assert dict(top_k(images, GRAPH, 2, **given)) == dict(top_k(images, GRAPH, 2, nearness=near))  # type: ignore[arg-type]
-    pair = cuihop.explain_pair("C0042449", "C0005847", GRAPH, lam=0.2)
-    assert pair.nn_iou == cuihop.nn_iou("C0042449", "C0005847", GRAPH, lam=0.2)
-    assert cuihop.explain_query(images, "vein", GRAPH, n=0, unknown="isolated").nn_iou_above.gain == 0.0
+    assert nn_cui_at_k(images, rows, vessels(), 2, **given) == by_keyword.mean("nn-CUI@2")  # type: ignore[arg-type]
+    assert dict(top_k(images, vessels(), 2, **given)) == dict(top_k(images, vessels(), 2, nearness=near))  # type: ignore[arg-type]
+    pair = cuihop.explain_pair("C0042449", "C0005847", vessels(), lam=0.2)
+    assert pair.nn_iou == cuihop.nn_iou("C0042449", "C0005847", vessels(), lam=0.2)
+    assert cuihop.explain_query(images, "vein", vessels(), n=0, unknown="isolated").nn_iou_above.gain == 0.0
     assert Nearness().having({"weight": "Lin"}).lam == 1.0  # as Nearness(weight="Lin")
     with pytest.raises(TypeError, match="lamda"):
-        evaluate(images, rows, GRAPH, lamda=0.2)  # type: ignore[call-arg]
+        evaluate(images, rows, vessels(), lamda=0.2)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(
@@ -223,7 +234,7 @@ def test_rows_of_queries_that_are_none(tmp_path: Path, text: str, words: str) ->
 
 
 def test_evaluations_are_compared_and_become_latex() -> None:
-    a, b = (evaluate(IMAGES, ranking, GRAPH, measures="nn-CUI@1") for ranking in (LISTS, ROWS[:, ::-1]))
+    a, b = (evaluate(IMAGES, ranking, vessels(), measures="nn-CUI@1") for ranking in (LISTS, ROWS[:, ::-1]))
     comparison = cuihop.compare({"a": a, "b": b}, resamples=100)
     cards = [cuihop.ScoreCard.of(a, "a"), cuihop.ScoreCard.of(b, "b")]
     assert comparison.summary() == cuihop.compare(cards, resamples=100).summary()
@@ -239,11 +250,11 @@ def test_unknown_concepts_are_warned_of_once_and_their_share_is_in_the_error() -
     with pytest.raises(
         ConceptNotFound, match=r"C0000001; 25\.0% of the concepts \(1 of 4 .*--unknown isolated.*out\.$"
     ):
-        evaluate(images, rows, GRAPH)
+        evaluate(images, rows, vessels())
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        evaluate(images, rows, GRAPH, unknown="isolated")
-        evaluate(images, rows, GRAPH, unknown="drop")
+        evaluate(images, rows, vessels(), unknown="isolated")
+        evaluate(images, rows, vessels(), unknown="drop")
     assert len(caught) == 1
     assert isinstance(caught[0].message, ManyUnknownConcepts)
     assert str(caught[0].message).startswith("25.0% of the concepts (1 of 4 occurrences) are unknown in release")

@@ -38,7 +38,7 @@ from example_graph import example_graph
 from remote.recording_guard import RecordingGuard
 
 KEY = "chk_0123456789abcdef"
-DIGEST = example_graph().release.digest
+DIGEST = "d1" * 32
 RELEASE = {
     "name": "example", "digest": DIGEST, "relations": ["isa"], "sabs": [], "identifiers": "cui", "concepts": 17,
     "edges": 14, "source": "", "indexed": True, "names": True, "service_version": "9.9",

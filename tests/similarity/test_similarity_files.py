@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +31,12 @@ EDGES = [
     ("C,7", "C6"),
 ]
 MEASURES: list[SimilarityMeasure] = ["simUI", "Resnik", "Jiang-Conrath", "path"]
-GRAPH = SnapshotGraph.of(EDGES, concepts=["C8"])
-CONCEPTS = GRAPH.hierarchy.identifiers()
+CONCEPTS = sorted({concept for edge in EDGES for concept in edge} | {"C8"})
+
+
+@cache
+def graph() -> SnapshotGraph:
+    return SnapshotGraph.of(EDGES, concepts=["C8"])
 
 
 def _expected(
@@ -43,7 +48,7 @@ def _expected(
         row = [
             (-sign * value, j, b, value)
             for j, b in enumerate(every.columns)
-            if (value := GRAPH.hierarchy.similarity(a, b, every.options)) is not None
+            if (value := graph().hierarchy.similarity(a, b, every.options)) is not None
             and not (alone and (i == j or (top is None and j < i)))
             and (at_least is None or sign * value >= sign * at_least)
         ]
@@ -63,7 +68,7 @@ def test_tables_hold_the_nearest_pairs(
     columns = None if alone else ["C5", "C3", "C8"]
     counts = {"C3": 1.0, "C6": 2.0, "C2": 1.0}
     options = SimilarityOptions(measure, "corpus", counts)
-    every = AllSimilarities(GRAPH.hierarchy, CONCEPTS, columns, options)
+    every = AllSimilarities(graph().hierarchy, CONCEPTS, columns, options)
     expected = _expected(every, at_least, top, alone=alone)
     done: list[tuple[int, int]] = []
     work = Resources(progress=lambda *rows: done.append(rows))
@@ -86,11 +91,11 @@ def test_tables_hold_the_nearest_pairs(
 
 
 def test_an_array_is_read_by_numpy_with_its_identifiers_beside_it(tmp_path: Path) -> None:
-    every = AllSimilarities(GRAPH.hierarchy, CONCEPTS, ["C5", "C3"], SimilarityOptions("Lin"))
+    every = AllSimilarities(graph().hierarchy, CONCEPTS, ["C5", "C3"], SimilarityOptions("Lin"))
     write_array(every, tmp_path / "lin.npy", resources=Resources())
     write_array(every, tmp_path / "short.npy", dtype="float32", resources=Resources())
     exact, short = (np.load(tmp_path / name, mmap_mode="r") for name in ("lin.npy", "short.npy"))
-    expected = [[GRAPH.hierarchy.similarity(a, b, every.options) for b in every.columns] for a in every.rows]
+    expected = [[graph().hierarchy.similarity(a, b, every.options) for b in every.columns] for a in every.rows]
     assert exact.tolist() == expected
     assert (short == exact.astype(np.float32)).all()
     assert short.dtype == np.float32
@@ -99,7 +104,7 @@ def test_an_array_is_read_by_numpy_with_its_identifiers_beside_it(tmp_path: Path
 
 
 def test_the_command_writes_tables_and_arrays(tmp_path: Path, program: Run) -> None:  # noqa: F811
-    GRAPH.save(tmp_path / "graph.cuihop")
+    graph().save(tmp_path / "graph.cuihop")
     (tmp_path / "some.txt").write_text("C3\nC4\nC6\n")
     ask = ("similarity", "--all", "--graph", str(tmp_path / "graph.cuihop"))
     pairs = tmp_path / "pairs.csv"
