@@ -8,6 +8,7 @@ import pytest
 
 from bolt_cluster import bolt_cluster
 from concept_graph_contract import Adapt, ConceptGraphContract
+from cuihop.graph import ConceptGraph
 from cuihop_tools.neo4j_server import LocalServer
 from neo4j_server import stored_graph
 
@@ -30,6 +31,14 @@ class TestNeo4j(ConceptGraphContract):
     @pytest.mark.slow
     def test_published_distances(self, adapt: Adapt) -> None:
         super().test_published_distances(adapt)
+
+    @pytest.mark.slow
+    def test_identifiers_of_any_form_stay_as_they_are(self, adapt: Adapt) -> None:
+        super().test_identifiers_of_any_form_stay_as_they_are(adapt)
+
+    @pytest.mark.slow
+    def test_a_pack_holds_every_distance_within_the_bound(self, example: ConceptGraph) -> None:
+        super().test_a_pack_holds_every_distance_within_the_bound(example)
 
 
 class TestNeo4jCluster(ConceptGraphContract):
