@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import ExitStack
-from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +20,8 @@ from drills.drill import Case, Drill, Found, Setting
 __all__ = ["Chosen", "results"]
 
 _CASES_AT_ONCE = 10
+_SECONDS_AT_ONCE = 10.0
+"""A process hands over the cases that it has run for so long: a drill that is ended loses no others."""
 
 
 class Chosen(NamedTuple):
@@ -43,21 +46,30 @@ def results(chosen: Chosen, processes: int, enough: Callable[[], bool] = lambda:
         _begin(chosen.drill, chosen.small)
         with _Process.stack:
             for number in chosen.numbers:
-                yield from _try(chosen.drill, chosen.seed, [number])
+                yield from _try(chosen.drill, chosen.seed, [number], 0.0)
                 if enough():
                     break
         return
     size = max(1, min(_CASES_AT_ONCE, len(chosen.numbers) // (4 * processes)))
-    parts = iter([chosen.numbers[at : at + size] for at in range(0, len(chosen.numbers), size)])
+    parts = deque(chosen.numbers[at : at + size] for at in range(0, len(chosen.numbers), size))
     start = (chosen.drill, chosen.small)
     with ProcessPoolExecutor(processes, get_context("spawn"), initializer=_begin, initargs=start) as pool:
-        begun = {pool.submit(_try, chosen.drill, chosen.seed, part) for part in islice(parts, processes)}
+        begun: dict[Future[list[tuple[int, Found]]], range] = {}
+
+        def begin() -> None:
+            part = parts.popleft()
+            begun[pool.submit(_try, chosen.drill, chosen.seed, part, _SECONDS_AT_ONCE)] = part
+
+        for _ in range(min(processes, len(parts))):
+            begin()
         while begun:
-            ended, begun = wait(begun, return_when=FIRST_COMPLETED)
-            for part in [] if enough() else islice(parts, len(ended)):
-                begun.add(pool.submit(_try, chosen.drill, chosen.seed, part))
-            for future in ended:
-                yield from future.result()
+            for future in wait(begun, return_when=FIRST_COMPLETED).done:
+                part, found = begun.pop(future), future.result()
+                if left := part[len(found) :]:
+                    parts.appendleft(left)
+                if parts and not enough():
+                    begin()
+                yield from found
 
 
 def _begin(drill: Drill, small: bool) -> None:
@@ -66,9 +78,12 @@ def _begin(drill: Drill, small: bool) -> None:
     _Process.case = _Process.stack.enter_context(drill.cases(Setting(folder, small)))
 
 
-def _try(drill: Drill, seed: int, numbers: Sequence[int]) -> list[tuple[int, Found]]:
-    found = []
+def _try(drill: Drill, seed: int, numbers: Sequence[int], seconds: float) -> list[tuple[int, Found]]:
+    """The first cases of these, as many as were begun within some seconds, and one at least."""
+    found, begun = list[tuple[int, Found]](), time.monotonic()
     for number in numbers:
+        if found and time.monotonic() > begun + seconds:
+            break
         try:
             found.append((number, _Process.case(drill.random(seed, number))))
         except (Exception, pytest.fail.Exception):

@@ -101,6 +101,17 @@ def test_a_case_that_raises_is_a_fault_and_no_end() -> None:
     assert first == second
 
 
+def test_a_process_hands_over_long_cases_one_by_one_and_all_are_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drills.processes, "_SECONDS_AT_ONCE", 0.0)
+    drill = next(drill for drill in DRILLS if drill.name == "damaged_files")
+    monkeypatch.setattr(drills.processes._Process, "case", lambda rng: Found(1, []), raising=False)
+    assert [number for number, _ in drills.processes._try(drill, 1, range(4, 9), 0.0)] == [4]
+    assert [number for number, _ in drills.processes._try(drill, 1, range(4, 9), 60.0)] == [4, 5, 6, 7, 8]
+    found = dict(results(Chosen(drill, 1, range(20), True), 2))
+    assert sorted(found) == list(range(20))
+    assert all(each.tried and not each.wrong for each in found.values())
+
+
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_drill_that_had_its_minutes_goes_on_where_it_ended(
     processes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
