@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -73,6 +73,12 @@ UNKNOWN = "C9999999"
 def example_graph() -> SnapshotGraph:
     """The graph above."""
     return SnapshotGraph.of(EDGES, concepts=[ISOLATED], names=NAMES, retired=RETIRED, name="example", identifiers="cui")
+
+
+@cache
+def vessels() -> SnapshotGraph:
+    """Veins below blood vessels, and the head apart from them."""
+    return SnapshotGraph.of([("C0042449", "C0005847")], concepts=["C0018670"])
 
 
 def sourced_graph() -> SnapshotGraph:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import ir_measures
@@ -13,12 +12,13 @@ import pytest
 from hypothesis import given, settings
 
 from collections_made import Case, cases
-from cuihop import SnapshotGraph, evaluate
+from cuihop import evaluate
 from cuihop.adapters.ir_measures import CUI, ConceptProvider, nnCUI, to_run
 from cuihop.collection.dataset import Dataset
 from cuihop.errors import ConceptNotFound, InputError
 from cuihop.measures.nearness import Nearness
 from cuihop.rankings.in_memory import scored_ranking
+from example_graph import vessels
 from examples import examples
 
 IMAGES = {"vein": "C0042449", "vessel": "C0005847", "head": "C0018670"}
@@ -28,11 +28,6 @@ RUN = {
     "head": {"vein": 0.5, "vessel": 0.5},
 }
 ALL = {query: {"vein": 1} for query in IMAGES}
-
-
-@cache
-def vessels() -> SnapshotGraph:
-    return SnapshotGraph.of([("C0042449", "C0005847")], concepts=["C0018670"])
 
 
 def no_grades(*queries: str) -> dict[str, dict[str, int]]:

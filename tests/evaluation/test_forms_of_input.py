@@ -25,6 +25,7 @@ from cuihop.files.input_file import opened_input
 from cuihop.measures.nearness import Nearness
 from cuihop.rankings.reading import read_ranking, read_ranking_in_blocks
 from cuihop.relevance.baselines import top_k
+from example_graph import vessels
 
 IMAGES = {"vein": "C0042449", "vessel": "C0005847", "head": "C0018670"}
 LISTS = {"vein": ["vessel", "head"], "vessel": ["head", "vein"], "head": ["vein", "vessel"]}
@@ -32,11 +33,6 @@ ROWS = np.array([[1, 2], [2, 0], [0, 1]])
 QRELS = {"q": {"a": 1, "c": 0, "d": 2}, "r": {"b": 1}}
 RUN = {"r": {"b": 1.0, "a": 0.5}, "q": {"a": 0.5, "b": 0.9, "c": 0.1}}
 JUDGED = {"AP": 0.625, "P@2": 0.5}
-
-
-@cache
-def vessels() -> cuihop.SnapshotGraph:
-    return cuihop.SnapshotGraph.of([("C0042449", "C0005847")], concepts=["C0018670"])
 
 
 @cache
