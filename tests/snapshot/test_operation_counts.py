@@ -18,6 +18,7 @@ from cuihop.snapshot.index_builder import build_index
 
 PAIRS = 200
 SEARCHED, SEARCHED_WITHIN_2 = 15_595, 1_034  # edges, of all pairs together
+COMPARED_WITHIN_2 = 1_364  # elements of the rows of both ends, of all pairs together
 HUBS, HUBS_COMPARED = 30_812, 9_763  # in all labels, and pairs of hubs of all pairs
 
 
@@ -59,16 +60,27 @@ def pairs(graph: SnapshotGraph) -> list[tuple[int, int]]:
 
 def test_a_search_looks_at_few_edges(graph: SnapshotGraph, pairs: list[tuple[int, int]]) -> None:
     meeting = bfs.meeting.py_func  # type: ignore[attr-defined]
-    indptr, indices = graph.sections["any_indptr"], counted(graph.sections["any_indices"])
-    mark, queue = np.zeros(graph.release.concepts, np.int32), np.empty(graph.release.concepts, np.int32)
+    rows = graph.sections["any_indptr"], graph.sections["any_indices"]
+    mark, queue = counted(np.zeros(graph.release.concepts, np.int32)), np.empty(graph.release.concepts, np.int32)
     for bound, expected in ((99, SEARCHED), (2, SEARCHED_WITHIN_2)):
-        type(indices).reads = 0
+        type(mark).reads = 0
         mark.fill(0)
         for number, (a, b) in enumerate(pairs):
-            meeting(indptr, indices, indptr, indices, a, b, bound, mark, queue, 1 + number * bfs.DISTANCE_EPOCHS)
-        assert type(indices).reads == expected
-    every_edge = len(indices) * PAIRS
+            meeting(*rows, *rows, a, b, bound, mark, queue, 1 + number * bfs.DISTANCE_EPOCHS)
+        assert type(mark).reads == expected
+    every_edge = len(rows[1]) * PAIRS
     assert every_edge > 100 * SEARCHED
+
+
+def test_two_hops_are_found_without_marks(
+    graph: SnapshotGraph, pairs: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    indptr, indices = graph.sections["any_indptr"], counted(graph.sections["any_indices"])
+    monkeypatch.setattr(bfs, "_compared", bfs._compared.py_func)  # type: ignore[attr-defined]
+    nothing = np.empty(0, np.int32)
+    for a, b in pairs:
+        bfs._distance.py_func(indptr, indices, indptr, indices, a, b, 2, nothing, nothing, 1)  # type: ignore[attr-defined]
+    assert type(indices).reads == COMPARED_WITHIN_2
 
 
 def test_an_index_compares_few_hubs(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cuihop._kernels.jit import compiled, signed
+from cuihop._kernels.jit import compiled, prefetch, signed
 from cuihop._kernels.lookup import NOWHERE, two_positions
 from cuihop.resources.arrays import Int32, Int64, UInt8, UInt64
 
@@ -23,7 +23,19 @@ PATH_EPOCHS = 2
 NO_PATH = -1
 UNKNOWN = -2
 
+_FURTHER = 3  # hops, or more, or no path
+_FEW, _SCANNED = 64, 8  # neighbours
+_NODES, _EDGES = 4, 8  # ahead of a search
+_SOON, _LATER = 8, 24  # pairs ahead: neighbours, and where they begin
 _SPARSE = 32  # columns for each distance of a row that is sorted
+
+
+@compiled
+def _fetch_ahead(indptr: Int32, indices: Int32, mark: Int32, edge: int, row_end: int) -> None:
+    """Fetch what a search will read of a neighbour some edges ahead."""
+    ahead = indices[min(edge + _EDGES, row_end - 1)]
+    prefetch(mark, ahead)
+    prefetch(indptr, ahead)
 
 
 @compiled
@@ -69,7 +81,10 @@ def meeting(
             a_work = 0
             for i in range(a_low, a_high):
                 node = queue[i]
-                for edge in range(out_indptr[node], out_indptr[node + 1]):
+                prefetch(out_indices, out_indptr[queue[min(i + _NODES, a_high - 1)]])
+                row_end = out_indptr[node + 1]
+                for edge in range(out_indptr[node], row_end):
+                    _fetch_ahead(out_indptr, out_indices, mark, edge, row_end)
                     other = out_indices[edge]
                     stamp = mark[other]
                     if stamp == near_end:
@@ -85,7 +100,10 @@ def meeting(
             b_work = 0
             for i in range(b_low, b_high, -1):
                 node = queue[i]
-                for edge in range(in_indptr[node], in_indptr[node + 1]):
+                prefetch(in_indices, in_indptr[queue[max(i - _NODES, b_high + 1)]])
+                row_end = in_indptr[node + 1]
+                for edge in range(in_indptr[node], row_end):
+                    _fetch_ahead(in_indptr, in_indices, mark, edge, row_end)
                     other = in_indices[edge]
                     stamp = mark[other]
                     if stamp == near_start:
@@ -97,6 +115,62 @@ def meeting(
                         b_work += in_indptr[other + 1] - in_indptr[other]
             b_low, b_high = b_high, tail
     return NO_PATH
+
+
+@compiled
+def _compared(few: Int32, i: int, i_end: int, many: Int32, j: int, j_end: int, sought: int) -> int:
+    """1 if ``sought`` is in ``few[i:i_end]``; else 2 if ``many[j:j_end]`` has a node of it too, else `_FURTHER`.
+
+    `UNKNOWN` where the row of few neighbours has too many.
+    """
+    if i_end - i > _FEW:
+        return UNKNOWN
+    hops = _FURTHER
+    for position in range(i, i_end):
+        node = few[position]
+        if node == sought:
+            return 1
+        low, high = j, j_end
+        while high - low > _SCANNED:
+            middle = (low + high) >> 1
+            if many[middle] <= node:
+                low = middle
+            else:
+                high = middle
+        for other in range(low, high):
+            if many[other] == node:
+                hops = 2
+    return hops
+
+
+@compiled
+def _distance(
+    out_indptr: Int32,
+    out_indices: Int32,
+    in_indptr: Int32,
+    in_indices: Int32,
+    start: int,
+    end: int,
+    bound: int,
+    mark: Int32,
+    queue: Int32,
+    epoch: int,
+) -> int:
+    """As `meeting`, without blocked nodes. Up to two hops are found by comparing the neighbours of both ends.
+
+    Most pairs that are asked for are near, and marks are where a search waits for memory.
+    """
+    if start == end:
+        return 0
+    i, i_end = out_indptr[start], out_indptr[start + 1]
+    j, j_end = in_indptr[end], in_indptr[end + 1]
+    if i_end - i <= j_end - j:
+        hops = _compared(out_indices, i, i_end, in_indices, j, j_end, end)
+    else:
+        hops = _compared(in_indices, j, j_end, out_indices, i, i_end, start)
+    if hops == UNKNOWN or (hops == _FURTHER and bound > 2):
+        return meeting(out_indptr, out_indices, in_indptr, in_indices, start, end, bound, mark, queue, epoch)
+    return hops if hops <= bound else NO_PATH
 
 
 @compiled
@@ -113,9 +187,15 @@ def distances(
     epoch: int,
     hops: Int32,
 ) -> None:
-    """Write the distance of each (start, end) into ``hops``: see `meeting`."""
+    """Write the distance of each (start, end), or `NO_PATH`, into ``hops``."""
+    last = starts.size - 1
     for pair in range(starts.size):
-        hops[pair] = meeting(
+        soon, later = min(pair + _SOON, last), min(pair + _LATER, last)
+        prefetch(out_indptr, starts[later])
+        prefetch(in_indptr, ends[later])
+        prefetch(out_indices, out_indptr[starts[soon]])
+        prefetch(in_indices, in_indptr[ends[soon]])
+        hops[pair] = _distance(
             out_indptr, out_indices, in_indptr, in_indices, starts[pair], ends[pair], bound, mark, queue, epoch
         )
         epoch += DISTANCE_EPOCHS
@@ -139,7 +219,7 @@ def distance_of_keys(
     a, b = two_positions(keys, start, end)
     if min(a, b) == NOWHERE:
         return UNKNOWN
-    return meeting(out_indptr, out_indices, in_indptr, in_indices, a, b, bound, mark, queue, epoch)
+    return _distance(out_indptr, out_indices, in_indptr, in_indices, a, b, bound, mark, queue, epoch)
 
 
 @compiled

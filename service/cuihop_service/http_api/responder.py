@@ -98,7 +98,7 @@ class Responder:
                         return None, tag
             answer = context.answer = job(context)
             _check_release(release, answer.digest)  # it may have been exchanged meanwhile
-            tag = self._tag(request, answer.digest, context)
+            tag = self._tag(request, answer.digest, context) if request.method == "GET" else ""
             return None if tags == "*" else written(answer, fields(answer.value)), tag
 
         if content is None and request.method != "GET":
