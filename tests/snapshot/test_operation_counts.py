@@ -14,6 +14,7 @@ import pytest
 
 from cuihop import SnapshotGraph
 from cuihop._kernels import bfs, labels, lookup
+from cuihop.snapshot.distance_engines import plain_distances
 from cuihop.snapshot.index_builder import build_index
 
 PAIRS = 200
@@ -75,11 +76,13 @@ def test_a_search_looks_at_few_edges(graph: SnapshotGraph, pairs: list[tuple[int
 def test_two_hops_are_found_without_marks(
     graph: SnapshotGraph, pairs: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    indptr, indices = graph.sections["any_indptr"], counted(graph.sections["any_indices"])
+    near = bfs._near.py_func  # type: ignore[attr-defined]
     monkeypatch.setattr(bfs, "_compared", bfs._compared.py_func)  # type: ignore[attr-defined]
-    nothing = np.empty(0, np.int32)
-    for a, b in pairs:
-        bfs._distance.py_func(indptr, indices, indptr, indices, a, b, 2, nothing, nothing, 1)  # type: ignore[attr-defined]
+    indptr, indices = graph.sections["any_indptr"], counted(graph.sections["any_indices"])
+    plain = np.asarray(indptr), np.asarray(indices)
+    expected = plain_distances((*plain, *plain), np.array(pairs, np.int32), 2)
+    found = [near(indptr, indices, indptr, indices, a, b, 2, bfs.LARGE) for a, b in pairs]
+    assert found == [bfs.NO_PATH if hops is None else hops for hops in expected]
     assert type(indices).reads == COMPARED_WITHIN_2
 
 

@@ -44,9 +44,10 @@ def test_compiled_distances_are_those_of_networkx(bound: int) -> None:
     assert min(np.bincount(np.ravel(hubs))[:2]) > bfs._FEW  # rows that are not compared
     for rows, pairs, expected in _searches(150, ends, bound):
         hops = np.empty(len(pairs) // 2, dtype=np.int32)
-        mark, queue = np.zeros(150, dtype=np.int32), np.empty(150, dtype=np.int32)
-        bfs.distances(*rows, pairs[::2].copy(), pairs[1::2].copy(), bound, mark, queue, 1, hops)
-        assert [None if found == bfs.NO_PATH else found for found in hops.tolist()] == expected
+        for nodes in (150, bfs.LARGE):
+            mark, queue = np.zeros(nodes, dtype=np.int32), np.empty(nodes, dtype=np.int32)
+            bfs.distances(*rows, pairs[::2].copy(), pairs[1::2].copy(), bound, mark, queue, 1, hops)
+            assert [None if found == bfs.NO_PATH else found for found in hops.tolist()] == expected
 
 
 def _searches(

@@ -23,6 +23,9 @@ PATH_EPOCHS = 2
 NO_PATH = -1
 UNKNOWN = -2
 
+LARGE = 1 << 17
+"""Nodes whose marks, and what else a search reads of them, are more than the cache of a core holds."""
+
 _FURTHER = 3  # hops, or more, or no path
 _FEW, _SCANNED = 64, 8  # neighbours
 _NODES, _EDGES = 4, 8  # ahead of a search
@@ -144,22 +147,16 @@ def _compared(few: Int32, i: int, i_end: int, many: Int32, j: int, j_end: int, s
 
 
 @compiled
-def _distance(
-    out_indptr: Int32,
-    out_indices: Int32,
-    in_indptr: Int32,
-    in_indices: Int32,
-    start: int,
-    end: int,
-    bound: int,
-    mark: Int32,
-    queue: Int32,
-    epoch: int,
-) -> int:
-    """As `meeting`, without blocked nodes. Up to two hops are found by comparing the neighbours of both ends.
+def _near(
+    out_indptr: Int32, out_indices: Int32, in_indptr: Int32, in_indices: Int32,
+    start: int, end: int, bound: int, nodes: int,
+) -> int:  # fmt: skip
+    """The distance, or `NO_PATH` within the bound, if the neighbours of both ends tell; `UNKNOWN` for a search to tell.
 
-    Most pairs that are asked for are near, and marks are where a search waits for memory.
+    Most pairs that are asked for are near, and in a large graph a search waits for the memory of its marks.
     """
+    if bound > 2 and nodes < LARGE:
+        return UNKNOWN
     if start == end:
         return 0
     i, i_end = out_indptr[start], out_indptr[start + 1]
@@ -168,8 +165,8 @@ def _distance(
         hops = _compared(out_indices, i, i_end, in_indices, j, j_end, end)
     else:
         hops = _compared(in_indices, j, j_end, out_indices, i, i_end, start)
-    if hops == UNKNOWN or (hops == _FURTHER and bound > 2):
-        return meeting(out_indptr, out_indices, in_indptr, in_indices, start, end, bound, mark, queue, epoch)
+    if hops == _FURTHER and bound > 2:
+        return UNKNOWN
     return hops if hops <= bound else NO_PATH
 
 
@@ -195,9 +192,11 @@ def distances(
         prefetch(in_indptr, ends[later])
         prefetch(out_indices, out_indptr[starts[soon]])
         prefetch(in_indices, in_indptr[ends[soon]])
-        hops[pair] = _distance(
-            out_indptr, out_indices, in_indptr, in_indices, starts[pair], ends[pair], bound, mark, queue, epoch
-        )
+        start, end = starts[pair], ends[pair]
+        distance = _near(out_indptr, out_indices, in_indptr, in_indices, start, end, bound, mark.size)
+        if distance == UNKNOWN:
+            distance = meeting(out_indptr, out_indices, in_indptr, in_indices, start, end, bound, mark, queue, epoch)
+        hops[pair] = distance
         epoch += DISTANCE_EPOCHS
 
 
@@ -219,7 +218,10 @@ def distance_of_keys(
     a, b = two_positions(keys, start, end)
     if min(a, b) == NOWHERE:
         return UNKNOWN
-    return _distance(out_indptr, out_indices, in_indptr, in_indices, a, b, bound, mark, queue, epoch)
+    distance = _near(out_indptr, out_indices, in_indptr, in_indices, a, b, bound, mark.size)
+    if distance == UNKNOWN:
+        distance = meeting(out_indptr, out_indices, in_indptr, in_indices, a, b, bound, mark, queue, epoch)
+    return distance
 
 
 @compiled
