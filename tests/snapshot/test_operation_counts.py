@@ -61,15 +61,15 @@ def pairs(graph: SnapshotGraph) -> list[tuple[int, int]]:
 
 def test_a_search_looks_at_few_edges(graph: SnapshotGraph, pairs: list[tuple[int, int]]) -> None:
     meeting = bfs.meeting.py_func  # type: ignore[attr-defined]
-    rows = graph.sections["any_indptr"], graph.sections["any_indices"]
-    mark, queue = counted(np.zeros(graph.release.concepts, np.int32)), np.empty(graph.release.concepts, np.int32)
+    indptr, indices = graph.sections["any_indptr"], counted(graph.sections["any_indices"])
+    mark, queue = np.zeros(graph.release.concepts, np.int32), np.empty(graph.release.concepts, np.int32)
     for bound, expected in ((99, SEARCHED), (2, SEARCHED_WITHIN_2)):
-        type(mark).reads = 0
+        type(indices).reads = 0
         mark.fill(0)
         for number, (a, b) in enumerate(pairs):
-            meeting(*rows, *rows, a, b, bound, mark, queue, 1 + number * bfs.DISTANCE_EPOCHS)
-        assert type(mark).reads == expected
-    every_edge = len(rows[1]) * PAIRS
+            meeting(indptr, indices, indptr, indices, a, b, bound, mark, queue, 1 + number * bfs.DISTANCE_EPOCHS)
+        assert type(indices).reads == expected
+    every_edge = len(indices) * PAIRS
     assert every_edge > 100 * SEARCHED
 
 

@@ -28,17 +28,8 @@ LARGE = 1 << 17
 
 _FURTHER = 3  # hops, or more, or no path
 _FEW, _SCANNED = 64, 8  # neighbours
-_NODES, _EDGES = 4, 8  # ahead of a search
 _SOON, _LATER = 8, 24  # pairs ahead: neighbours, and where they begin
 _SPARSE = 32  # columns for each distance of a row that is sorted
-
-
-@compiled
-def _fetch_ahead(indptr: Int32, indices: Int32, mark: Int32, edge: int, row_end: int) -> None:
-    """Fetch what a search will read of a neighbour some edges ahead."""
-    ahead = indices[min(edge + _EDGES, row_end - 1)]
-    prefetch(mark, ahead)
-    prefetch(indptr, ahead)
 
 
 @compiled
@@ -84,10 +75,7 @@ def meeting(
             a_work = 0
             for i in range(a_low, a_high):
                 node = queue[i]
-                prefetch(out_indices, out_indptr[queue[min(i + _NODES, a_high - 1)]])
-                row_end = out_indptr[node + 1]
-                for edge in range(out_indptr[node], row_end):
-                    _fetch_ahead(out_indptr, out_indices, mark, edge, row_end)
+                for edge in range(out_indptr[node], out_indptr[node + 1]):
                     other = out_indices[edge]
                     stamp = mark[other]
                     if stamp == near_end:
@@ -103,10 +91,7 @@ def meeting(
             b_work = 0
             for i in range(b_low, b_high, -1):
                 node = queue[i]
-                prefetch(in_indices, in_indptr[queue[max(i - _NODES, b_high + 1)]])
-                row_end = in_indptr[node + 1]
-                for edge in range(in_indptr[node], row_end):
-                    _fetch_ahead(in_indptr, in_indices, mark, edge, row_end)
+                for edge in range(in_indptr[node], in_indptr[node + 1]):
                     other = in_indices[edge]
                     stamp = mark[other]
                     if stamp == near_start:
@@ -218,10 +203,7 @@ def distance_of_keys(
     a, b = two_positions(keys, start, end)
     if min(a, b) == NOWHERE:
         return UNKNOWN
-    distance = _near(out_indptr, out_indices, in_indptr, in_indices, a, b, bound, mark.size)
-    if distance == UNKNOWN:
-        distance = meeting(out_indptr, out_indices, in_indptr, in_indices, a, b, bound, mark, queue, epoch)
-    return distance
+    return meeting(out_indptr, out_indices, in_indptr, in_indices, a, b, bound, mark, queue, epoch)
 
 
 @compiled
