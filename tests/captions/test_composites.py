@@ -132,3 +132,9 @@ def test_intervals_hold_the_mean_and_do_not_depend_on_threads() -> None:
     one, two = (mean_scores(found, resamples=500, threads=threads) for threads in (1, 2))
     assert one == two
     assert all(each.low <= each.mean <= each.high for each in one)
+
+
+@pytest.mark.parametrize("value", ["recall", "precision", "F1"])
+def test_bertscore_has_three_values(value: str) -> None:
+    (measure,) = measures_named(f"BERTScore(value={value})")
+    assert str(measure) == ("BERTScore" if value == "recall" else f"BERTScore(value={value})")

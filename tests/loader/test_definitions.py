@@ -85,6 +85,8 @@ def test_a_release_without_definitions_gives_the_sections_of_one_without_mrdef(t
 def test_a_bad_row_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"MRDEF\.RRF.*line 2.*7 columns"):
         load([release(tmp_path, [ROWS[0], ROWS[1].removesuffix("|")[:-1] + "|"])])
+    with pytest.raises(InputError, match=r"MRDEF\.RRF.*line 2, column CUI: not an identifier"):
+        load([release(tmp_path, [ROWS[0], definition("C 1", "Of nothing.")])])
 
 
 def test_the_command_prints_definitions_as_text_and_as_json(tmp_path: Path, program: Run) -> None:

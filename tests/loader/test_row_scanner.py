@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from cuihop.errors import InputError, LimitExceeded
 from cuihop_loader import identifier_codes
+from cuihop_loader._kernels.splitting import invalid_utf8
 from cuihop_loader.identifier_codes import IdentifierCodes, identifier_column
 from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.row_scanner import Rows, RowScanner
@@ -186,3 +188,19 @@ def test_identifiers_get_one_code_each_however_many_there_are(monkeypatch: pytes
     ordered, places = codes.in_order(np.unique(numbers))
     assert [text.decode() for text in ordered.tolist()] == sorted(set(texts))
     assert [ordered[places[i]].decode() for i in range(len(places))] == list(dict.fromkeys(texts))
+
+
+def test_text_is_utf8_where_python_can_decode_it() -> None:
+    edges = b"A\x7f\x80\x8f\x90\x9f\xa0\xbf\xc0\xc1\xc2\xdf\xe0\xed\xee\xef\xf0\xf4\xf5"
+    lines = [bytes(line) for line in product(edges, repeat=4)]
+    expected, begin = [], 0
+    for line in lines:
+        try:
+            line.decode()
+        except UnicodeDecodeError as error:
+            expected.append(begin + error.start)
+        begin += len(line) + 1
+    buffer = np.frombuffer(b"\n".join([*lines, b""]), dtype=np.uint8)
+    positions = np.empty(len(lines), dtype=np.int64)
+    count = invalid_utf8(buffer, len(buffer), positions)
+    assert positions[:count].tolist() == expected
