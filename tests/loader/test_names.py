@@ -87,6 +87,16 @@ def test_suppressed_names_serve_only_where_there_is_no_other(tmp_path: Path) -> 
     assert names(folder, everything) == ["obsolete but ranked first", "active"]
 
 
+def test_every_name_is_kept_where_suppressed_ones_are(tmp_path: Path) -> None:
+    rows = [name("C0000001", text, **fields) for text, fields in {
+        "best": {}, "not preferred": {"ispref": "N"}, "variant": {"stt": "VO"}, "other term": {"ts": "S"},
+        "obsolete": {"suppress": "O"},
+    }.items()]  # fmt: skip
+    loaded = load([written(tmp_path, {"MRREL": EDGE, "MRCONSO": rows})], LoadOptions(include_suppressed=True))
+    (concept,) = SnapshotGraph(loaded.sections).concepts(["C0000001"])
+    assert {concept.name, *concept.synonyms} == {"best", "not preferred", "variant", "other term", "obsolete"}
+
+
 def test_the_first_language_that_has_a_name_gives_it(tmp_path: Path) -> None:
     rows = [
         name("C0000001", "heart"),

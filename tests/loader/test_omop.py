@@ -94,6 +94,16 @@ def test_concepts_that_are_not_kept_lead_to_those_that_they_map_to(release: Path
     }
 
 
+def test_codes_of_one_letter_are_kept(tmp_path: Path) -> None:
+    rows = [concept(1), concept(2, code="b"), concept(30, "", sab="ATC", code="A")]
+    related = [relationship(2, "Is a", 1), relationship(30, "Maps to", 2)]
+    graph = SnapshotGraph(load([released(tmp_path, CONCEPT=rows, CONCEPT_RELATIONSHIP=related)]).sections)
+    (lookup,) = graph.codes(["2"])
+    assert [(code.sab, code.code, code.source_concept) for code in lookup.codes] == [
+        ("SNOMED", "b", None), ("ATC", "A", "30"),
+    ]  # fmt: skip
+
+
 def test_codes_are_those_of_kept_concepts_and_of_those_that_map_to_them(release: Path) -> None:
     graph = SnapshotGraph(load([release]).sections)
     found = {

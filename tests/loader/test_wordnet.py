@@ -231,6 +231,15 @@ def test_a_hyponym_without_its_hypernym_is_used_and_counted(tmp_path: Path) -> N
     ]
 
 
+@pytest.mark.parametrize("relation", ["hypernym", "hyponym"])
+def test_a_synset_that_only_relations_name_counts_as_not_defined(relation: str, tmp_path: Path) -> None:
+    relations = {"x-1-n": [(relation, "y-9-n")], "x-2-n": [("hypernym", "y-9-n")]}
+    text = lmf(lexicon("x", {"x-1-n": ["word"], "x-2-n": ["other"]}, relations))
+    terms = load([written(tmp_path, text)]).report.terms
+    assert terms is not None
+    assert terms.undefined_parents == 1
+
+
 def test_an_extension_adds_names_and_relations_to_another_lexicon(tmp_path: Path) -> None:
     extension = lexicon("e", {"e-1-n": ["pup"]}, {"e-1-n": [("hypernym", "x-2-n")]})
     extension = extension.replace("Lexicon", "LexiconExtension")

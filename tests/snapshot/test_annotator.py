@@ -100,6 +100,13 @@ def test_any_names_and_any_texts(names: list[list[str]], texts: list[str]) -> No
         assert matches(annotation) == literal.annotate(text)
 
 
+def test_a_letter_that_stands_for_two_is_the_same_in_text_and_name() -> None:
+    names = {"C0000001": "Straße", "C0000002": "Weissglut", "C0000003": "de\ufb01cit", "C0000004": "fibre"}
+    graph = SnapshotGraph.of([], names={cui: [name] for cui, name in names.items()})
+    found = graph.annotate("Straße, STRASSE, Weißglut, weissglut, de\ufb01cit, deficit, \ufb01bre, fibre")
+    assert [(mention.cui, mention.rule) for mention in found] == [(cui, "exact") for cui in names for _ in range(2)]
+
+
 def test_long_texts_of_any_kind_keep_their_matches() -> None:
     """Texts at which a bound of memory or of work would show: many matches a token, many and long definitions."""
     graph = SnapshotGraph.of(

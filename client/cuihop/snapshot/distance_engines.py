@@ -2,7 +2,8 @@
 
 - *Labels* (`cuihop.snapshot.distance_index`) where the graph has an index: distances are read, not searched.
 - *Bidirectional search* for everything else: graphs without an index, upward and downward distances, and small
-  bounds, within which a search visits fewer concepts than two labels hold.
+  bounds, within which a search visits fewer concepts than two labels hold. In a batch on a large graph, the neighbours
+  of both concepts are compared first.
 - *Plain search* with NumPy alone for the first distances of a process, about a millisecond each: importing numba takes
   about a second, and `cuihop distance` needs one answer.
 """
