@@ -37,9 +37,9 @@ _WITH_SERVERS = ("jit.py", "cli.py", "demo", "neo4j_")
 """What names of modules begin with, whose tests are of other processes."""
 _TESTS = (
     "measures", "snapshot", "relevance", "similarity", "evaluation", "rankings", "annotation", "annotated_texts",
-    "captions", "imageclef", "loader", "adapters/test_kgx_and_sssom.py", "neo4j_graph/test_query_text.py",
-    "service/test_supervisor.py", "service/test_releases_served.py", "service/test_own_copy.py",
-    "service/test_restricted_service.py",
+    "captions", "imageclef", "loader", "adapters/test_kgx_and_sssom.py", "remote/test_codes_as_identifiers.py",
+    "neo4j_graph/test_query_text.py", "service/test_supervisor.py", "service/test_releases_served.py",
+    "service/test_own_copy.py", "service/test_restricted_service.py",
 )  # fmt: skip
 _SMALL_MODULES, _SMALL_TESTS = ("client/cuihop/measures/f1.py",), ("measures/test_f1.py",)
 _SMALL_FUNCTIONS = ("precision_recall_f1", "_quotients")

@@ -202,6 +202,13 @@ def test_hyphens_greek_letters_and_inversion() -> None:
     ]  # fmt: skip
 
 
+def test_a_possessive_is_no_word_in_either_case() -> None:
+    annotate = named({"C0000001": ["Crohn disease"]})
+    assert [rule for _, _, rule in annotate("Crohn's disease, CROHN'S DISEASE, Crohn'S disease, Crohn'x disease")] == [
+        "form", "form", "form",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("between", [". ", "; ", ": ", " (", ") ", "? ", "\n\n"])
 def test_no_name_matches_across_the_end_of_a_sentence_or_a_bracket(between: str) -> None:
     annotate = named({"C0000001": ["lung cancer"]})

@@ -62,5 +62,5 @@ def timed_slices(first: int, last: int) -> Iterator[slice]:
         yield slice(first, min(first + items, last))
         spent = time.monotonic() - begun
         first += items
-        items = max(1, min(8 * items, int(items * _SECONDS / max(spent, 1e-9))))
+        items = max(1, min(2 * items, int(items * _SECONDS / max(spent, 1e-9))))
         check_interruption()
