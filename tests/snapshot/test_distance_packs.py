@@ -16,6 +16,7 @@ from cuihop._kernels import bfs, labels
 from cuihop.graph import Direction, DistancePack
 from cuihop.resources.arrays import Int32, UInt8
 from cuihop.snapshot.distance_index import Tables, index_path
+from cuihop.snapshot.distance_packs import TOGETHER
 from cuihop.snapshot.index_builder import build_index
 
 
@@ -101,6 +102,13 @@ def test_a_pack_of_few_hops_among_many_concepts_reads_nothing_of_an_index(
     monkeypatch.setattr(labels, "hops_to_all", counting)
     graph.pack(names, hops=hops)
     assert sum(rows) == read
+
+
+def test_searches_together_go_on_until_all_distances_are_found() -> None:
+    names = [f"C{i:07d}" for i in range(TOGETHER)]
+    pack = SnapshotGraph.of([*pairwise(names)]).pack(names, hops=250)
+    places = np.arange(TOGETHER)
+    assert pack.hops.reshape(TOGETHER, TOGETHER).tolist() == abs(places[:, None] - places).tolist()
 
 
 def test_distances_beyond_what_a_byte_holds_are_beyond_the_bound() -> None:
