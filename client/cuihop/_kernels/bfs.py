@@ -107,9 +107,9 @@ def meeting(
 
 @compiled
 def _compared(few: Int32, i: int, i_end: int, many: Int32, j: int, j_end: int, sought: int) -> int:
-    """1 if ``sought`` is in ``few[i:i_end]``; else 2 if ``many[j:j_end]`` has a node of it too, else `_FURTHER`.
+    """Compare two rows: 1 if ``few[i:i_end]`` holds ``sought``, 2 if both rows hold a common node, else `_FURTHER`.
 
-    `UNKNOWN` where the row of few neighbours has too many.
+    `UNKNOWN` if ``few[i:i_end]`` is too long to compare.
     """
     if i_end - i > _FEW:
         return UNKNOWN
@@ -136,9 +136,10 @@ def _near(
     out_indptr: Int32, out_indices: Int32, in_indptr: Int32, in_indices: Int32,
     start: int, end: int, bound: int, nodes: int,
 ) -> int:  # fmt: skip
-    """The distance, or `NO_PATH` within the bound, if the neighbours of both ends tell; `UNKNOWN` for a search to tell.
+    """The distance of nodes up to 2 hops apart, by comparing their neighbours; `UNKNOWN` if it takes a search.
 
-    Most pairs that are asked for are near, and in a large graph a search waits for the memory of its marks.
+    `NO_PATH` if they are further apart than the bound. Only in a graph of `LARGE` nodes or more, or within 2 hops, is
+    this quicker than a search, which waits for the memory of its marks.
     """
     if bound > 2 and nodes < LARGE:
         return UNKNOWN
