@@ -140,7 +140,7 @@ def test_a_run_goes_on_from_any_point(
 
 
 def has_finished_a_block(checkpoint: Path) -> bool:
-    """Whether a record follows that of the inputs: a block whose text is written may not be recorded yet."""
+    """True where a record follows that of the inputs: a block whose text is written may not be recorded yet."""
     content = checkpoint.read_bytes()
     return len(content) > 32 + int.from_bytes(content[16:24], "little")
 

@@ -39,6 +39,10 @@ def test_cuis_are_found_by_their_numbers(numbers: set[int], others: list[bytes])
     positions = table.positions_of_keys(keys)
     assert positions is not None
     assert positions.tolist() == [position.get(text, -1) for text in requested]
+    for one, other in zip(requested[:MANY], reversed(requested[:MANY]), strict=True):
+        if one.isascii() and other.isascii() and b"\0" not in one + other:
+            both = position.get(one, -1), position.get(other, -1)
+            assert table.two_positions(one.decode(), other.decode()) == (None if -1 in both else both)
 
 
 def test_a_table_of_cuis_and_others_is_searched() -> None:

@@ -188,7 +188,7 @@ def distances(
 
 @compiled
 def distance_of_keys(
-    keys: UInt64,
+    numbers: UInt64,
     start: int,
     end: int,
     out_indptr: Int32,
@@ -200,8 +200,11 @@ def distance_of_keys(
     queue: Int32,
     epoch: int,
 ) -> int:
-    """The distance of one pair, given by its keys in an identifier table; `UNKNOWN` where the table lacks one."""
-    a, b = two_positions(keys, start, end)
+    """The distance of one pair, given by its keys in an identifier table; `UNKNOWN` where the table lacks one.
+
+    ``numbers`` as for `cuihop._kernels.lookup.two_positions`.
+    """
+    a, b = two_positions(numbers, start, end)
     if min(a, b) == NOWHERE:
         return UNKNOWN
     return meeting(out_indptr, out_indices, in_indptr, in_indices, a, b, bound, mark, queue, epoch)

@@ -298,9 +298,12 @@ def distances(
 
 
 @compiled
-def distance_of_keys(keys: UInt64, tables: tuple[Int32, UInt16, UInt16], bound: int, start: int, end: int) -> int:
-    """The distance of one pair, given by its keys in an identifier table; `UNKNOWN` where the table lacks one."""
-    a, b = two_positions(keys, start, end)
+def distance_of_keys(numbers: UInt64, tables: tuple[Int32, UInt16, UInt16], bound: int, start: int, end: int) -> int:
+    """The distance of one pair, given by its keys in an identifier table; `UNKNOWN` where the table lacks one.
+
+    ``numbers`` as for `cuihop._kernels.lookup.two_positions`.
+    """
+    a, b = two_positions(numbers, start, end)
     if min(a, b) == NOWHERE:
         return UNKNOWN
     rank_bits, records, words = tables

@@ -119,8 +119,8 @@ class DistanceEngines:
             distances = [answer[0] for answer in answers if answer is not None]
             reached = [hops for hops in distances if hops is not None]
             return (min(reached, default=None),) if len(distances) == len(answers) else None
-        keys, ends = self._cuis.keys, self._cuis.keys_of_two(a, b)
-        if keys is None or ends is None:
+        ends = self._cuis.keys_of_two(a, b)
+        if self._cuis.numbers is None or ends is None:
             return None
         if self._plain.left and self._plain.take(1):
             positions = self._cuis.positions([a, b])
@@ -130,7 +130,9 @@ class DistanceEngines:
         tables = self.labels(direction, bound)
         bfs = compiled_searches()
         if tables is not None:
-            read = functools.partial(_labels().distance_of_keys, keys, tables, most_hops(bound))
+            if bound is None:
+                self._cuis.use_numbers()
+            read = functools.partial(_labels().distance_of_keys, self._cuis.numbers, tables, most_hops(bound))
             if bound is None:
                 self._read = read
             hops = read(*ends)
@@ -138,8 +140,9 @@ class DistanceEngines:
             scratch = self._scratch.acquire()
             epoch = scratch.stamps(bfs.DISTANCE_EPOCHS)
             hops = bfs.distance_of_keys(
-                keys, *ends, *self.both_rows(direction), most_hops(bound), scratch.mark, scratch.queue, epoch
-            )
+                self._cuis.numbers, *ends, *self.both_rows(direction), most_hops(bound),
+                scratch.mark, scratch.queue, epoch,
+            )  # fmt: skip
             self._scratch.release(scratch)
         return _as_answer(hops)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from cuihop.errors import InputError
 from cuihop.graph import Release, Resolution, resolved
 from cuihop.identifiers import MAX_LENGTH
-from cuihop.resources.arrays import Int32, Int64, UInt8, UInt64, bounds_of
+from cuihop.resources.arrays import Int32, Int64, UInt8, UInt64, bounds_of, read_only
 
 _BLOCK = 1 << 26
 
@@ -125,8 +126,9 @@ class IdentifierTable:
         """The identifiers as ascending numbers, where none is longer than 8 bytes."""
         self._texts: UInt8 | None = None
         self._width = _SHORT if stored.dtype.kind == "u" else stored.dtype.itemsize
-        self._cuis: tuple[UInt64, Int32] | None = None
-        self._until_cuis = _LOOKED_UP_BEFORE
+        self.numbers = None if self.keys is None else self.keys.reshape(-1, 1)
+        """What `cuihop._kernels.lookup.two_positions` reads: `keys`, and since `use_numbers`, the set of CUIs."""
+        self._until_cuis: float = _LOOKED_UP_BEFORE
 
     @classmethod
     def packed(cls, identifiers: npt.NDArray[np.bytes_]) -> IdentifierTable:
@@ -165,9 +167,9 @@ class IdentifierTable:
             return None
         from cuihop._kernels import lookup
 
-        if self.keys is not None:
+        if self.numbers is not None:
             keys = self.keys_of_two(one, other)
-            positions = (lookup.NOWHERE, lookup.NOWHERE) if keys is None else lookup.two_positions(self.keys, *keys)
+            positions = (lookup.NOWHERE, lookup.NOWHERE) if keys is None else lookup.two_positions(self.numbers, *keys)
         else:
             both = one + other
             if not both.isascii() or "\0" in both or max(len(one), len(other)) > self._width:
@@ -213,14 +215,15 @@ class IdentifierTable:
         return positions
 
     def use_numbers(self) -> None:
-        """Look up CUIs by their numbers from now on, in 2 MB more, if the table holds nothing else."""
+        """Look up CUIs by their numbers from now on, in 2.5 MB more, if the table holds nothing else."""
         from cuihop._kernels import lookup
 
-        self._until_cuis = sys.maxsize
-        bits = np.zeros(lookup.CUI_WORDS, dtype=np.uint64)
-        if self.keys is not None and lookup.set_bits(self.keys, bits):
-            counts = np.bitwise_count(bits)
-            self._cuis = bits, np.cumsum(counts, dtype=np.int32) - counts
+        if self._until_cuis == math.inf:
+            return
+        cuis = np.zeros((lookup.CUI_WORDS, 2), dtype=np.uint64)
+        if self.keys is not None and lookup.set_bits(self.keys, cuis):
+            self.numbers = read_only(cuis)
+        self._until_cuis = math.inf
 
     def _positions_of(self, keys: UInt64, requested: UInt64) -> Int32:
         """The position of each number among the keys; -1 for one that is absent."""
@@ -234,10 +237,10 @@ class IdentifierTable:
         if self._until_cuis < 0:
             self.use_numbers()
         positions = np.empty(len(requested), dtype=np.int32)
-        if self._cuis is None:
-            lookup.positions(keys, requested, positions)
+        if self.numbers is not None and self.numbers.shape[1] == 2:
+            lookup.cui_positions(self.numbers, requested, positions)
         else:
-            lookup.cui_positions(*self._cuis, requested, positions)
+            lookup.positions(keys, requested, positions)
         return positions
 
     def resolved_positions(
