@@ -22,7 +22,7 @@ from cuihop.resources.progress import check_interruption
 from cuihop_server import running_service
 from cuihop_service.cache import CachedGraph
 from cuihop_service.graph_holder import GraphHolder, ServedGraph, State
-from cuihop_service.release_watch import HIERARCHY_THREAD, ReleaseWatch
+from cuihop_service.release_watch import HIERARCHY_THREAD, WATCH_THREAD, ReleaseWatch
 from cuihop_service.request_context import ReleaseSession
 from cuihop_service.stores import Neo4jStore, SnapshotStore, store_at
 from cuihop_tools.neo4j_server import LocalServer
@@ -285,6 +285,8 @@ def test_a_half_copied_snapshot_is_not_served(tmp_path: Path) -> None:
     watch = ReleaseWatch(holder, SnapshotStore(path, tmp_path / "own"), 0.02)
     watch.open_first()
     watch.start()
+    # A worker that fails ends, although nobody has stopped its watch.
+    assert {thread.daemon for thread in threading.enumerate() if thread.name == WATCH_THREAD} == {True}
     half = tmp_path / "half"
     half.write_bytes(shorter_bytes(tmp_path)[:-100])
     half.replace(path)

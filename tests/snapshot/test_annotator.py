@@ -137,9 +137,10 @@ def test_no_match_ends_within_the_long_form_of_an_abbreviation(longest: bool) ->
     assert sorted(text[m.start : m.end] for m in found) == sorted(in_text)
 
 
-def test_a_bracket_closed_after_an_abbreviation_does_not_separate() -> None:
+@pytest.mark.parametrize("rest", ["", " was done", " was done again, and again"])
+def test_a_bracket_closed_after_an_abbreviation_does_not_separate(rest: str) -> None:
     names = {"C0000001": ["computed tomography angiography"], "C0000002": ["computed tomography"]}
-    text = "Computed tomography (CT) angiography"
+    text = f"Computed tomography (CT) angiography{rest}"
     found = SnapshotGraph.of([], names=names).annotate(text)
     assert [(text[m.start : m.end], m.cui) for m in found] == [
         ("Computed tomography", "C0000002"),

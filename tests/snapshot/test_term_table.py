@@ -194,6 +194,13 @@ def test_brackets_and_nos_at_the_end_need_not_be_there() -> None:
     ]  # fmt: skip
 
 
+def test_a_name_that_begins_with_a_bracket_is_found_with_it_and_without() -> None:
+    annotate = named({"C0000001": ["[D]Fever of unknown origin"]})
+    assert annotate("D fever of unknown origin; fever of unknown origin") == [
+        ("D fever of unknown origin", "C0000001", "exact"), ("fever of unknown origin", "C0000001", "tail"),
+    ]  # fmt: skip
+
+
 def test_hyphens_greek_letters_and_inversion() -> None:
     annotate = named({"C0000001": ["X-ray"], "C0000002": ["Fracture, hip, left"], "C0000003": ["TNF-alpha"]})
     assert annotate("xray x ray X-Rays; left hip fracture; TNFα") == [
