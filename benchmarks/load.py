@@ -303,8 +303,12 @@ def made(folder: Path, concepts: int, rows: int, names: int | None) -> dict[str,
 
 
 def in_a_process(*arguments: str) -> dict[str, Any]:
-    """Run this file with other arguments, and read what it prints."""
-    done = subprocess.run([sys.executable, __file__, *arguments], stdout=subprocess.PIPE, text=True, check=True)
+    """Run this file with other arguments and no machine code kept, and read what it prints."""
+    with tempfile.TemporaryDirectory() as cache:
+        done = subprocess.run(
+            [sys.executable, __file__, *arguments], env=os.environ | {"NUMBA_CACHE_DIR": cache},
+            stdout=subprocess.PIPE, text=True, check=True,
+        )  # fmt: skip
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
 

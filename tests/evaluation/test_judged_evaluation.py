@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import math
+import random
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,7 @@ from cuihop.collection.labels import Labels
 from cuihop.errors import InputError
 from cuihop.measures import JudgedRanking, hashing_average_precision
 from cuihop.measures.nearness import Nearness
+from cuihop.rankings.in_memory import scored_ranking
 from cuihop.rankings.reading import read_run
 from example_graph import example_graph
 from flat_options import evaluate_flat
@@ -427,6 +429,47 @@ def test_what_a_query_is_worth_to_itself_is_left_out_with_the_query() -> None:
     assert found.counts.judged_elsewhere == 0
     alone = evaluate(Dataset(qrels=qrels), ranking, measures=["AP", "R@1"])  # nothing says what a query is: it stays
     assert alone.values.tolist() == [[1.0, 0.5], [1.0, 1.0], [0.0, 0.0]]
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from("pqr"), st.dictionaries(st.sampled_from("abcdef"), st.integers(-1, 3), min_size=1), min_size=1
+    ),
+    st.randoms(use_true_random=False),
+    st.sampled_from(["the judged ones, in order", "others among them", "some"]),
+)
+def test_documents_scored_in_the_order_of_their_judgements_are_judged_as_in_any_other(
+    grades: dict[str, dict[str, int]], chance: random.Random, which: str
+) -> None:
+    def documents(query: str) -> list[str]:
+        judged = list(grades[query])
+        if which == "the judged ones, in order":
+            return judged
+        return chance.sample("abcdef", 6) if which == "others among them" else chance.sample(judged, len(judged) // 2)
+
+    scores = {
+        query: dict(zip(listed := documents(query), chance.sample(range(100), len(listed)), strict=True))
+        for query in grades
+    }
+    reversed_grades = {query: dict(reversed(of.items())) for query, of in reversed(grades.items())}
+    names = {"ndcg_cut_3": "nDCG@3", "P_2": "P@2", "map": "AP"}
+    found, again = (
+        dict(zip(qrels, evaluate(Dataset(qrels=qrels), ranking, measures=list(names.values())).values, strict=True))
+        for qrels in (grades, reversed_grades)
+        for ranking in [scored_ranking(scores, qrels=qrels)]
+    )
+    assert {query: row.tolist() for query, row in found.items()} == {q: row.tolist() for q, row in again.items()}
+    expected = pytrec_eval.RelevanceEvaluator(grades, {"ndcg_cut.3", "P.2", "map"}).evaluate(scores)
+    for query, of in expected.items():
+        assert found[query].tolist() == pytest.approx([of[name] for name in names])
+
+
+def test_a_document_judged_for_the_next_query_is_not_judged_for_this_one(tmp_path: Path) -> None:
+    """The names of the run are those of the judgements, one after the other, and yet not query by query."""
+    path = written(tmp_path / "run", "p Q0 a 1 9 r\np Q0 b 2 8 r\np Q0 c 3 7 r\nq Q0 d 1 9 r\n")
+    qrels = {"p": {"a": 0, "b": 1}, "q": {"c": 1, "d": 0}}
+    found = evaluate(Dataset(qrels=qrels), read_run(path, tuple(qrels)), measures=["P@3", "R@3"])
+    assert found.values.tolist() == [[1 / 3, 1.0], [0.0, 0.0]]
 
 
 def test_a_query_that_the_corpus_does_not_hold_is_judged_as_it_stands() -> None:

@@ -185,11 +185,14 @@ class Judgements(ReadMapping[Mapping[str, int]]):
         return copied
 
     @cached_property
+    def _flat(self) -> npt.NDArray[np.number] | None:
+        """All grades, one query after the other."""
+        return _whole_numbers([grade for documents in self.entries.values() for grade in documents.values()])
+
+    @cached_property
     def _pools(self) -> Pools:
         """The pool of each query, and in the last row one of nothing."""
-        flat: Any = self.__dict__.get("_flat")
-        if flat is None:
-            flat = _whole_numbers([grade for documents in self.entries.values() for grade in documents.values()])
+        flat: Any = self._flat
         owners = np.repeat(np.arange(len(self.entries)), [len(documents) for documents in self.entries.values()])
         if flat.min(initial=0) < 0:
             flat, owners = flat[flat >= 0], owners[flat >= 0]
@@ -221,6 +224,12 @@ class Judgements(ReadMapping[Mapping[str, int]]):
             for query, documents in self.entries.items()
         )
 
+    def of_same(self, queries: Sequence[str], names: Sequence[str]) -> tuple[Int64, npt.NDArray[np.number]] | None:
+        """All grades, and the bounds of each query's, if the names are the documents judged for these, in order."""
+        if tuple(queries) != tuple(self.entries) or list(chain.from_iterable(self.entries.values())) != list(names):
+            return None
+        return bounds_of(list(map(len, self.entries.values()))), np.asarray(self._flat, dtype=self._dtype)
+
     def found(self, queries: Sequence[str], names: Iterable[Iterable[str]]) -> npt.NDArray[np.number]:
         """Grades of the documents retrieved for these queries, one ranking after the other; -1 without a judgement."""
         nothing: Mapping[str, int] = {}
@@ -241,9 +250,13 @@ class Gains(Judgements):
     _dtype = np.float64
 
     @cached_property
+    def _flat(self) -> npt.NDArray[np.number]:
+        return np.fromiter(chain.from_iterable(of.values() for of in self.entries.values()), dtype=np.float64)
+
+    @cached_property
     def _pools(self) -> GainPools:
         lengths = np.array([*(len(documents) for documents in self.entries.values()), 0])
-        gains = np.fromiter(chain.from_iterable(of.values() for of in self.entries.values()), dtype=np.float64)
+        gains: Any = self._flat
         return GainPools(gains[np.lexsort((-gains, np.repeat(np.arange(len(lengths)), lengths)))], bounds_of(lengths))
 
 

@@ -261,8 +261,13 @@ def _grader(ranking: Ranking, source: tuple[str, ...], truth: Truth) -> _Grader:
             expected="relevance judgements (qrels), or labels in the name of the measure, such as P@5(modality)",
         )
     qrels, (all_names, retrieved) = truth.qrels, ranking.retrieved
+    same = qrels.of_same(ranking.queries, all_names)
 
     def grades(first: int, last: int, documents: Documents, lengths: Int64) -> npt.NDArray[Any]:
+        if same is not None:
+            begin, end = (np.repeat(bounds, lengths) for bounds in (same[0][first:last], same[0][first + 1 : last + 1]))
+            if np.all((begin <= documents) & (documents < end)):  # each was judged for its own query
+                return same[1][documents]
         names = map(all_names.__getitem__, documents.tolist())
         lists = (islice(names, length) for length in lengths.tolist())
         return qrels.found(ranking.queries[first:last], lists)
