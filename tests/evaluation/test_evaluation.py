@@ -449,3 +449,10 @@ def test_release_parameters_and_versions_stand_in_the_result(open_graph: Snapsho
     # Upwards from veins to blood vessels; nothing of the other query is above it.
     assert summary["means"] == {"nn-CUI@1": 0.5}
     assert summary["counts"]["empty_ideal"] == {"nn-IoU": ["b"]}
+
+
+def test_a_concept_that_is_near_to_most_images_while_each_has_another() -> None:
+    graph = SnapshotGraph.of([(f"C{number:07}", "C0000000") for number in range(1, 100)])
+    images = {"twin": "C0000000", **{f"image {number}": f"C{number:07}" for number in range(100)}}
+    found = evaluate(images, {"image 0": ["image 1", "twin"]}, graph, measures="nn-CUI@1", missing="zero")
+    assert found.values[list(images).index("image 0")].tolist() == [0.5]

@@ -268,6 +268,12 @@ def test_fields_of_rows_that_do_not_count_are_not_judged(tmp_path: Path) -> None
     assert load([written(tmp_path, {"MRREL": [*GOOD, relation("", "SIB", "?? ??")]})]).report.edges == 3
 
 
+def test_rows_of_other_relations_are_counted_once_each(tmp_path: Path) -> None:
+    others = [relation("C0000001", rel, "C0000002") for rel in ("PAR", "CHD", "RO")]
+    (report,) = load([written(tmp_path, {"MRREL": [*GOOD, *others, isa("C1", "C2", suppress="O")]})]).report.files
+    assert (report.used, report.skipped) == (len(GOOD), {"other relation": 3, "suppressed": 1})
+
+
 @pytest.mark.parametrize("block", [1, 120, 1 << 20])
 def test_skipped_rows_are_counted_and_written_aside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int

@@ -190,6 +190,17 @@ def test_identifiers_get_one_code_each_however_many_there_are(monkeypatch: pytes
     assert [ordered[places[i]].decode() for i in range(len(places))] == list(dict.fromkeys(texts))
 
 
+def test_the_register_of_identifiers_grows_by_any_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The third batch, of almost as many as there are, has no room in the table of the second."""
+    monkeypatch.setattr(identifier_codes, "_FIRST_OTHERS", 1)
+    codes, numbers, begin = IdentifierCodes(), list[int](), 0
+    for size in (100, 100, 199):
+        rows = rows_of([f"X{number}".encode() for number in range(begin, begin + size)])
+        numbers += codes.codes(identifier_column(rows, 0, "CUI1", rows.all)).tolist()
+        begin += size
+    assert len(set(numbers)) == begin
+
+
 def test_text_is_utf8_where_python_can_decode_it() -> None:
     edges = b"A\x7f\x80\x8f\x90\x9f\xa0\xbf\xc0\xc1\xc2\xdf\xe0\xed\xee\xef\xf0\xf4\xf5"
     lines = [bytes(line) for line in product(edges, repeat=4)]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
@@ -94,6 +94,7 @@ def loaded(folder: Path, rows: list[str], options: LoadOptions | None = None, **
 
 
 @given(ATOMS)
+@example([Atom("C0000001", "MSH", "é", scui, "PT", "P", "PF", "Y", "N") for scui in ("I21", "M1")])
 def test_codes_and_concepts_are_those_of_the_rows_in_the_stated_order(atoms: list[Atom]) -> None:
     of_concepts, of_codes = oracle(atoms)
     with TemporaryDirectory() as folder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -108,3 +109,17 @@ def test_only_c_and_seven_digits_are_a_cui(raws: list[bytes]) -> None:
     ]
     assert codes.tolist() == expected
     assert others == expected.count(0)
+
+
+@pytest.mark.slow
+@given(st.lists(st.tuples(st.integers(0, 400), st.integers(0, 3)), min_size=80, max_size=200))
+def test_sets_keep_their_numbers_when_there_is_room_for_more(made: list[tuple[int, int]]) -> None:
+    sets, table = interning.empty_sets(4)
+    count, expected = 4, dict[tuple[int, int], int]()
+    for some, member in made:
+        if count == len(sets):
+            sets, table = interning.with_room(sets, 1)
+        key = some % count, member
+        number = interning.with_member(*key, sets, count, table)
+        assert number == expected.setdefault(key, count)
+        count += number == count

@@ -186,11 +186,13 @@ def test_an_acronym_written_small_is_no_word_but_a_capitalised_name_is() -> None
 def test_brackets_and_nos_at_the_end_need_not_be_there() -> None:
     annotate = named(
         {"C0000001": ["Cold (disorder)"], "C0000002": ["blood (leukemia)"], "C0000003": ["Hip fracture, NOS"],
-         "C0000004": ["[X]Asthma NEC"], "C0000005": ["Primary tumour (left lung)"]}
+         "C0000004": ["[X]Asthma NEC"], "C0000005": ["Primary tumour (left lung)"],
+         "C0000006": ["Benign tumour (left lung) (disorder)"], "C0000007": ["Chill [symptom]"]}
     )  # fmt: skip
-    assert annotate("cold blood; hip fractures, asthma. primary tumours") == [
+    assert annotate("cold blood; hip fractures, asthma. primary tumours, benign tumour, chill") == [
         ("cold", "C0000001", "tail"), ("hip fractures", "C0000003", "tail"), ("asthma", "C0000004", "tail"),
-        ("primary tumours", "C0000005", "tail"),
+        ("primary tumours", "C0000005", "tail"), ("benign tumour", "C0000006", "tail"),
+        ("chill", "C0000007", "tail"),
     ]  # fmt: skip
 
 
