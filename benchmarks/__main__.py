@@ -54,7 +54,7 @@ class Module:
 
 MODULES = (
     Module("How many times as long as cuihop do the usual tools take, at small sizes?", "peers",
-           ("--against", "benchmarks/results/peers.json")),
+           ("--against", "benchmarks/results/peers.json", "benchmarks/results/peers_of_another_machine.json")),
     Module("How long does it take to read is_a rows?", "load", ("--rows", "50000", "--release"), ("--release",)),
     Module("How do the time and memory of a load grow with the release?", "growth_release",
            ("--sizes", "2000", "--index-up-to", "2000"),

@@ -268,6 +268,12 @@ def test_fields_of_rows_that_do_not_count_are_not_judged(tmp_path: Path) -> None
     assert load([written(tmp_path, {"MRREL": [*GOOD, relation("", "SIB", "?? ??")]})]).report.edges == 3
 
 
+def test_an_identifier_that_is_missing_is_said_to_be_nothing(tmp_path: Path) -> None:
+    folder = written(tmp_path, {"MRREL": [*GOOD, isa("", "C0000001")]})
+    with pytest.raises(InputError, match="CUI1: not an identifier; found nothing"):
+        load([folder], LoadOptions(identifiers="any"))
+
+
 def test_rows_of_other_relations_are_counted_once_each(tmp_path: Path) -> None:
     others = [relation("C0000001", rel, "C0000002") for rel in ("PAR", "CHD", "RO")]
     (report,) = load([written(tmp_path, {"MRREL": [*GOOD, *others, isa("C1", "C2", suppress="O")]})]).report.files

@@ -16,7 +16,7 @@ import wn.taxonomy
 
 from cuihop import SnapshotGraph
 from cuihop.errors import InputError
-from cuihop_loader import LoadOptions, load
+from cuihop_loader import LoadOptions, load, xml_elements
 from loader.rrf_made import concepts, edges, sabs_of_edges
 from loader.wordnet_made import Synset, in_folder, lexicon, lmf, wndb
 from shared_data import wordnet
@@ -215,6 +215,14 @@ def test_lmf_is_read_as_it_says(tmp_path: Path) -> None:
             ("dog", ("domestic dog",)), ("Rex & <Co>", ()),
         ]  # fmt: skip
     assert loaded.report.files[0].line_ends == "CRLF"
+
+
+def test_lmf_with_more_bytes_than_a_text_may_have_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xml_elements, "LONGEST_TEXT", 1_000)
+    monkeypatch.setattr(xml_elements, "BLOCK_BYTES", 500)
+    relations = {f"x-{number}-n": [("hypernym", f"x-{number + 1}-n")] for number in range(1, 100)}
+    text = lmf(lexicon("x", {f"x-{number}-n": ["word"] for number in range(1, 101)}, relations))
+    assert load([written(tmp_path, text)]).report.edges == 99
 
 
 def test_a_hyponym_without_its_hypernym_is_used_and_counted(tmp_path: Path) -> None:

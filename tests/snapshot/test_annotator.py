@@ -137,6 +137,13 @@ def test_no_match_ends_within_the_long_form_of_an_abbreviation(longest: bool) ->
     assert sorted(text[m.start : m.end] for m in found) == sorted(in_text)
 
 
+@pytest.mark.parametrize("short", ["HSF", "H-SF"])
+def test_an_abbreviation_is_found_where_it_stands(short: str) -> None:
+    text = f"Heat shock factor ({short}). Then the {short} again"
+    found = SnapshotGraph.of([], names={"C0000001": ["heat shock factor"]}).annotate(text)
+    assert [text[m.start : m.end] for m in found] == ["Heat shock factor", short, short]
+
+
 @pytest.mark.parametrize("rest", ["", " was done", " was done again, and again"])
 def test_a_bracket_closed_after_an_abbreviation_does_not_separate(rest: str) -> None:
     names = {"C0000001": ["computed tomography angiography"], "C0000002": ["computed tomography"]}

@@ -131,3 +131,6 @@ def test_what_a_run_keeps_is_what_the_next_is_compared_with(
     with pytest.raises(SystemExit, match=r"1\.00 times as long as cuihop, recorded are 2\.00"):
         run(2.0, "--against", str(file))
     assert capsys.readouterr().out.count("a task") == 2 + peers.TIMES_COMPARED
+    elsewhere = tmp_path / "peers_of_another_machine.json"
+    run(1.6, "--json", str(elsewhere))
+    run(2.0, "--against", str(file), str(elsewhere))  # there, cuihop is not that far ahead of its peer
