@@ -332,7 +332,10 @@ def test_blocks_stay_within_the_memory_allowed(
         np.save(tmp_path / f"{name}_hamming.npy", np.load(tmp_path / f"{name}.npy"))
     program = textwrap.dedent("""
         import sys
+        from concurrent.futures import ThreadPoolExecutor
         from pathlib import Path
+        from threading import Barrier
+        import numpy as np
         from cuihop.rankings.blocks import VectorBlocks
         from cuihop.rankings.reading import read_ranking_in_blocks
         from cuihop.resources.block_work import BlockStore
@@ -349,6 +352,12 @@ def test_blocks_stay_within_the_memory_allowed(
         def peak():
             lines = Path("/proc/self/status").read_text().splitlines()
             return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+        def multiply(_):
+            both.wait()
+            np.ones((512, 64), np.float32) @ np.ones((64, 2048), np.float32)
+        both = Barrier(2)
+        with ThreadPoolExecutor(2) as pool:  # BLAS keeps some megabytes for each thread from its first product on
+            list(pool.map(multiply, range(2)))
         work("few", 300)
         names = [f"i{n:05}" for n in range(images)]
         before = peak()
