@@ -464,6 +464,12 @@ def test_documents_scored_in_the_order_of_their_judgements_are_judged_as_in_any_
         assert found[query].tolist() == pytest.approx([of[name] for name in names])
 
 
+def test_grades_that_are_numbers_of_numpy_are_grades() -> None:
+    qrels = {"q": {"a": np.int64(2), "b": np.int64(0)}}
+    ranking = scored_ranking({"q": {"a": 1.0, "b": 2.0}})
+    assert evaluate(Dataset(qrels=qrels), ranking, measures=["P@1", "R@2"]).values.tolist() == [[0.0, 1.0]]  # type: ignore[arg-type]
+
+
 def test_a_document_judged_for_the_next_query_is_not_judged_for_this_one(tmp_path: Path) -> None:
     """The names of the run are those of the judgements, one after the other, and yet not query by query."""
     path = written(tmp_path / "run", "p Q0 a 1 9 r\np Q0 b 2 8 r\np Q0 c 3 7 r\nq Q0 d 1 9 r\n")

@@ -200,7 +200,7 @@ def distance_of_keys(
     queue: Int32,
     epoch: int,
 ) -> int:
-    """The distance of one pair, given by its keys in an identifier table; `UNKNOWN` where the table lacks one.
+    """The distance of a pair of keys of an identifier table; `UNKNOWN` if the table lacks one.
 
     ``numbers`` as for `cuihop._kernels.lookup.two_positions`.
     """

@@ -299,7 +299,7 @@ def distances(
 
 @compiled
 def distance_of_keys(numbers: UInt64, tables: tuple[Int32, UInt16, UInt16], bound: int, start: int, end: int) -> int:
-    """The distance of one pair, given by its keys in an identifier table; `UNKNOWN` where the table lacks one.
+    """The distance of a pair of keys of an identifier table; `UNKNOWN` if the table lacks one.
 
     ``numbers`` as for `cuihop._kernels.lookup.two_positions`.
     """

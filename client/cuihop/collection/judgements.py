@@ -181,18 +181,19 @@ class Judgements(ReadMapping[Mapping[str, int]]):
         if flat is None:
             judgements = {query: {d: int(g) for d, g in documents.items()} for query, documents in judgements.items()}
         copied = cls({query: dict(documents) for query, documents in judgements.items()})
-        copied.__dict__["_flat"] = flat  # the pools need not read them again, one object after the other
+        if flat is not None:  # the pools need not read them again, one object after the other
+            copied.__dict__["_flat"] = flat.astype(cls._dtype)
         return copied
 
     @cached_property
-    def _flat(self) -> npt.NDArray[np.number] | None:
+    def _flat(self) -> npt.NDArray[Any]:
         """All grades, one query after the other."""
-        return _whole_numbers([grade for documents in self.entries.values() for grade in documents.values()])
+        return np.fromiter(chain.from_iterable(of.values() for of in self.entries.values()), dtype=self._dtype)
 
     @cached_property
     def _pools(self) -> Pools:
         """The pool of each query, and in the last row one of nothing."""
-        flat: Any = self._flat
+        flat = self._flat
         owners = np.repeat(np.arange(len(self.entries)), [len(documents) for documents in self.entries.values()])
         if flat.min(initial=0) < 0:
             flat, owners = flat[flat >= 0], owners[flat >= 0]
@@ -226,9 +227,10 @@ class Judgements(ReadMapping[Mapping[str, int]]):
 
     def of_same(self, queries: Sequence[str], names: Sequence[str]) -> tuple[Int64, npt.NDArray[np.number]] | None:
         """All grades, and the bounds of each query's, if the names are the documents judged for these, in order."""
-        if tuple(queries) != tuple(self.entries) or list(chain.from_iterable(self.entries.values())) != list(names):
+        bounds = bounds_of(list(map(len, self.entries.values())))
+        if len(names) != bounds[-1] or tuple(queries) != tuple(self.entries):
             return None
-        return bounds_of(list(map(len, self.entries.values()))), np.asarray(self._flat, dtype=self._dtype)
+        return (bounds, self._flat) if list(chain.from_iterable(self.entries.values())) == list(names) else None
 
     def found(self, queries: Sequence[str], names: Iterable[Iterable[str]]) -> npt.NDArray[np.number]:
         """Grades of the documents retrieved for these queries, one ranking after the other; -1 without a judgement."""
@@ -250,13 +252,9 @@ class Gains(Judgements):
     _dtype = np.float64
 
     @cached_property
-    def _flat(self) -> npt.NDArray[np.number]:
-        return np.fromiter(chain.from_iterable(of.values() for of in self.entries.values()), dtype=np.float64)
-
-    @cached_property
     def _pools(self) -> GainPools:
         lengths = np.array([*(len(documents) for documents in self.entries.values()), 0])
-        gains: Any = self._flat
+        gains = self._flat
         return GainPools(gains[np.lexsort((-gains, np.repeat(np.arange(len(lengths)), lengths)))], bounds_of(lengths))
 
 
