@@ -182,12 +182,12 @@ class Judgements(ReadMapping[Mapping[str, int]]):
             judgements = {query: {d: int(g) for d, g in documents.items()} for query, documents in judgements.items()}
         copied = cls({query: dict(documents) for query, documents in judgements.items()})
         if flat is not None:  # the pools need not read them again, one object after the other
-            copied.__dict__["_flat"] = flat.astype(cls._dtype)
+            copied.__dict__["_flat"] = flat
         return copied
 
     @cached_property
     def _flat(self) -> npt.NDArray[Any]:
-        """All grades, one query after the other."""
+        """All grades, one query after the other; small ones may be of a smaller type."""
         return np.fromiter(chain.from_iterable(of.values() for of in self.entries.values()), dtype=self._dtype)
 
     @cached_property
@@ -230,7 +230,9 @@ class Judgements(ReadMapping[Mapping[str, int]]):
         bounds = bounds_of(list(map(len, self.entries.values())))
         if len(names) != bounds[-1] or tuple(queries) != tuple(self.entries):
             return None
-        return (bounds, self._flat) if list(chain.from_iterable(self.entries.values())) == list(names) else None
+        if list(chain.from_iterable(self.entries.values())) != list(names):
+            return None
+        return bounds, self._flat.astype(self._dtype)
 
     def found(self, queries: Sequence[str], names: Iterable[Iterable[str]]) -> npt.NDArray[np.number]:
         """Grades of the documents retrieved for these queries, one ranking after the other; -1 without a judgement."""
@@ -254,7 +256,7 @@ class Gains(Judgements):
     @cached_property
     def _pools(self) -> GainPools:
         lengths = np.array([*(len(documents) for documents in self.entries.values()), 0])
-        gains = self._flat
+        gains = self._flat.astype(np.float64)
         return GainPools(gains[np.lexsort((-gains, np.repeat(np.arange(len(lengths)), lengths)))], bounds_of(lengths))
 
 
