@@ -71,6 +71,19 @@ def test_standard_concepts_and_their_is_a_rows_make_the_graph(release: Path) -> 
     assert (report.omop.merged, report.omop.several, report.omop.unmapped) == (2, 1, 3)
 
 
+def test_concepts_without_a_mapping_and_names_of_the_first_concept_are_counted(tmp_path: Path) -> None:
+    made = released(
+        tmp_path / "athena", CONCEPT=[concept(1), concept(5), concept(2, ""), concept(3, ""), concept(4, "")],
+        CONCEPT_RELATIONSHIP=[relationship(5, "Is a", 1), relationship(4, "Maps to", 1)],
+        CONCEPT_SYNONYM=[synonym(1, "All"), synonym(4, "Part")],
+    )  # fmt: skip
+    report = load([made]).report
+    assert report.omop is not None
+    assert (report.omop.merged, report.omop.several, report.omop.unmapped) == (1, 0, 2)
+    of_synonyms = next(file for file in report.files if file.role == "OMOP CONCEPT_SYNONYM")
+    assert (of_synonyms.rows, of_synonyms.used, dict(of_synonyms.skipped)) == (2, 1, {"concept is not kept": 1})
+
+
 def test_names_synonyms_and_types(release: Path) -> None:
     infarction, top, stent = SnapshotGraph(load([release]).sections).concepts(["2", "1", "9"])
     assert (infarction.name, set(infarction.synonyms)) == ("Myocardial infarction", {"Heart attack", "Infarto"})

@@ -125,6 +125,15 @@ def test_blocks_hold_whole_lines_and_all_bytes(content: bytes, piece: int, capac
     assert not reader.fill(blocks[0])
 
 
+def test_a_block_has_room_for_more_rows_of_as_many_columns() -> None:
+    block = Block(64)
+    for rows in (1, 4, 4):
+        before = block.spans
+        block.room(rows, 8)
+        assert (block.spans.shape, block.rows.shape) == ((rows, 8), (rows,))
+    assert block.spans is before
+
+
 def rows_of(texts: list[bytes]) -> Rows:
     buffer = np.frombuffer(b"|".join(texts) + b"|", dtype=np.uint8).copy()
     ends = np.flatnonzero(buffer == ord("|"))[: len(texts)]

@@ -44,6 +44,10 @@ def test_a_regular_expression_of_everyday_is_sent(pattern: str) -> None:
     check_text(f"RETURN '{LONG[1:]}' =~ {pattern!r}", {"s": LONG[1:]})
 
 
+def test_a_property_may_be_named_end() -> None:
+    check_text("MATCH (c:Concept) RETURN c.end", {})
+
+
 @pytest.mark.parametrize(
     ("text", "parameters", "problem"),
     [
