@@ -894,6 +894,7 @@ def test_a_comparison_gives_the_values_of_the_library_wherever_the_sliders_stand
     explorer.paste(A, f"ROCO_1,{';'.join(sorted(a))}")
     explorer.paste(B, "\n".join(sorted(b)))
     expect(explorer["#concepts-of-image-a-status"]).to_have_text("3 concepts; 1 not understood")
+    expect(explorer["#why tr"]).to_have_count(1 + len(a | b))  # one set may be compared alone before
     for n, lam in ((1, 0.5), (2, 0.5), (3, 0.5), (3, 0.25), (3, 1.0), (0, 0.5), (1, 0.0)):
         explorer["#n"].fill(str(n))
         explorer["#lambda"].fill(str(lam))
