@@ -157,12 +157,17 @@ def overloaded(replica: Replica, digest: str, questions: list[Question], rng: ra
         for name, number in late.items()
         if (1 - share) ** number < _BY_CHANCE and not any(moment > half for moment in tally.good[name])
     ]
+    over = {
+        scheme: sum(len(good) for name, good in tally.good.items() if name.endswith(scheme))
+        for scheme in ("grpc", "http")
+    }
     problems += _left(replica, before)
     problems += tracebacks(replica.folder.name, (replica.folder / "log").read_text(errors="replace"))
     measured = {
         "answers a second at capacity": rate,
         "good answers in % of capacity": 100 * answers / (ended - begun) / rate,
         "the same for a second of the worker's processor": 100 * answers / max(used, 0.01) / of_processor,
+        "answers over gRPC in % of those over HTTP": 100 * over["grpc"] / max(over["http"], 1),
         "% of requests refused to the end": 100 * tally.failed.total() / requests,
         "attempts for a request": attempts / requests,
         "seconds until as quick as before": back,

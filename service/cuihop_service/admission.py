@@ -18,6 +18,7 @@ from cuihop.errors import ConceptError, CuihopError, QueryTimedOut, RateLimited
 from cuihop.identifiers import may_be_name
 from cuihop.remote.activation import Activation
 from cuihop.remote.statuses import status_of
+from cuihop.resources.cores import cores
 from cuihop.resources.progress import interrupted_by
 from cuihop_service.callers import ANONYMOUS, Caller, Scope
 from cuihop_service.limits import Limits
@@ -27,6 +28,10 @@ T = TypeVar("T")
 
 _log = logging.getLogger("cuihop.service")
 
+SMALL = 4_096
+"""Bytes of a request that takes no longer to parse than to refuse."""
+
+_LONG_SECONDS = 1.0
 _NEARLY = 0.02
 """Seconds before a deadline that count as late: timers are no more exact."""
 
@@ -259,6 +264,31 @@ class Admission:
         free = self._turns_held < most
         self._turns_held += free
         return free
+
+    async def turn_of(self, info: RequestInfo, indexed: bool, *, late: bool = False) -> Callable[[], None]:
+        """Take the turn of a large request before it is parsed: an answer that comes too late is lost work.
+
+        One that is read, computed or sent slowly keeps no turn. From an index, answers take the processor alone: few at
+        a time leave the interpreter to those who read.
+
+        Returns:
+            What ends the turn, if nothing has ended it yet.
+
+        Raises:
+            QueryTimedOut: see `turn`.
+        """
+        running = self.limits.running
+        if late or not self.turn_at_once(min(running, 4 * cores()) if indexed else running):
+            await self.turn(info)
+        held = [True]
+
+        def leave() -> None:
+            if held:
+                held.clear()
+                self.end_turn()
+
+        asyncio.get_running_loop().call_later(_LONG_SECONDS, leave)
+        return leave
 
     async def turn(self, info: RequestInfo) -> None:
         """Wait for the turn of a large request.

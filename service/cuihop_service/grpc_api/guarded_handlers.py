@@ -24,6 +24,9 @@ Begin: TypeAlias = Callable[[str, Context], Awaitable[Any]]
 """Called with the name of an RPC and its context, before its message is read. Its result replaces the context for the
 handler. It ends the call of a caller who is refused."""
 
+Turn: TypeAlias = Callable[[Any, int], Awaitable[Callable[[], None]]]
+"""Called with the result of `Begin` and the size of a message, before that is parsed. Its result ends the turn."""
+
 MESSAGE_SECONDS = 30.0
 """For the message of a call without a stream."""
 
@@ -36,48 +39,62 @@ class GuardedRegistration:
 
     Args:
         begin: called before a message is read; None for services open to strangers.
+        turn: called before a message is parsed that is alone in its call; None for services of small messages.
     """
 
-    def __init__(self, server: grpc.aio.Server, begin: Begin | None = None) -> None:
+    def __init__(self, server: grpc.aio.Server, begin: Begin | None = None, turn: Turn | None = None) -> None:
         self._server = server
-        self._begin = begin or _anybody
+        self._guards = begin or _anybody, turn or no_turn
 
     def add_generic_rpc_handlers(self, handlers: Sequence[grpc.GenericRpcHandler]) -> None:
         """Ignore these: the same handlers come once more by their names."""
 
     def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Any]) -> None:
         """Register these handlers, guarded."""
-        guarded = {name: _guarded(name, handler, self._begin) for name, handler in handlers.items()}
+        guarded = {name: _guarded(name, handler, *self._guards) for name, handler in handlers.items()}
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, guarded),))
 
 
-def _guarded(name: str, handler: Any, begin: Begin) -> Any:
+def _guarded(name: str, handler: Any, begin: Begin, turn: Turn) -> Any:
     """The handler of one RPC. All are registered as taking a stream: one that is not begins with its message unread."""
     parse = handler.request_deserializer
     seconds = PAUSE_SECONDS if handler.request_streaming else MESSAGE_SECONDS
 
-    async def first(context: Context) -> Any:
+    async def first(context: Context, begun: Any) -> tuple[Any, Callable[[], None]]:
+        leave = None
         try:
-            message = await _message(context, parse, seconds)
-            if message is None:
+            piece = await _piece(context, seconds)
+            if piece is None:
                 raise InputError("no message came", column="message", found="nothing", expected="one")
-            return message
+            leave = await turn(begun, len(piece))
+            return _parsed(piece, parse), leave
         except CuihopError as error:
+            if leave is not None:
+                leave()
             await context.abort_with_status(grpc_status_of(error))
             raise
 
     async def one_for_one(_: object, context: Context) -> Any:
         begun = await begin(name, context)
-        return await handler.unary_unary(await first(context), begun)
+        message, leave = await first(context, begun)
+        try:
+            return await handler.unary_unary(message, begun)
+        finally:
+            leave()
 
     async def many_for_one(_: object, context: Context) -> AsyncIterator[Any]:
         begun = await begin(name, context)
-        answers = handler.unary_stream(await first(context), begun)
-        if inspect.isawaitable(answers):  # the handler writes its answers itself
-            await answers
-            return
-        async for answer in answers:
-            yield answer
+        message, leave = await first(context, begun)
+        try:
+            answers = handler.unary_stream(message, begun)
+            if inspect.isawaitable(answers):  # the handler writes its answers itself
+                await answers
+                return
+            async for answer in answers:
+                leave()
+                yield answer
+        finally:
+            leave()
 
     async def many_for_many(_: object, context: Context) -> AsyncIterator[Any]:
         begun = await begin(name, context)
@@ -94,13 +111,13 @@ def _guarded(name: str, handler: Any, begin: Begin) -> Any:
 
 
 async def _messages(context: Context, parse: Callable[[bytes], Any], seconds: float) -> AsyncIterator[Any]:
-    """The messages of a call as they come: see `_message`."""
-    while (message := await _message(context, parse, seconds)) is not None:
-        yield message
+    """The messages of a call as they come: see `_piece` and `_parsed`."""
+    while (piece := await _piece(context, seconds)) is not None:
+        yield _parsed(piece, parse)
 
 
-async def _message(context: Context, parse: Callable[[bytes], Any], seconds: float) -> Any:
-    """The next message of a call, None after the last; `InputError` for other bytes, `QueryTimedOut` for none in time.
+async def _piece(context: Context, seconds: float) -> bytes | None:
+    """The next message of a call, None after the last; `QueryTimedOut` for none in time.
 
     It is read from the context, which takes less than gRPC's iterator.
     """
@@ -109,8 +126,11 @@ async def _message(context: Context, parse: Callable[[bytes], Any], seconds: flo
             piece: Any = await context.read()
     except TimeoutError:
         raise QueryTimedOut(f"no message came for {seconds:g} s") from None
-    if piece is grpc.aio.EOF:
-        return None
+    return None if piece is grpc.aio.EOF else piece
+
+
+def _parsed(piece: bytes, parse: Callable[[bytes], Any]) -> Any:
+    """The message; `InputError` for other bytes."""
     try:
         return parse(piece)
     except DecodeError:
@@ -125,3 +145,8 @@ async def _message(context: Context, parse: Callable[[bytes], Any], seconds: flo
 async def _anybody(name: str, context: Context) -> Context:
     """The context itself."""
     return context
+
+
+async def no_turn(begun: object, size: int) -> Callable[[], None]:
+    """A turn of a call that need not wait: nothing ends it."""
+    return lambda: None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -21,11 +22,11 @@ from cuihop.remote.activation import ACTIVATION_HEADER
 from cuihop.remote.annotation_messages import columns_message
 from cuihop.remote.wire import message_class, message_of, value_of_request
 from cuihop_api.v1 import concept_graph_pb2 as pb
-from cuihop_service.admission import Admission, RequestInfo
+from cuihop_service.admission import SMALL, Admission, RequestInfo
 from cuihop_service.callers import Scope
 from cuihop_service.core import ConceptService
 from cuihop_service.grpc_api import messages
-from cuihop_service.grpc_api.guarded_handlers import Context
+from cuihop_service.grpc_api.guarded_handlers import Context, no_turn
 from cuihop_service.grpc_api.messages import grpc_status_of
 from cuihop_service.request_context import FAULT, RequestContext
 
@@ -90,6 +91,20 @@ class ConceptGraphHandlers:
             await rpc.ended_by(error)
             raise
         return rpc
+
+    async def turn(self, rpc: Rpc, size: int) -> Callable[[], None]:
+        """Let a large message wait for its turn, as over HTTP. A call whose time is over meanwhile ends here."""
+        if size <= SMALL:
+            return await no_turn(rpc, size)
+        head = rpc.head
+        head.seconds = rpc.context.time_remaining()
+        if head.seconds is None:
+            head.begun = time.monotonic()
+        try:
+            return await self._admission.turn_of(head, self._core.holder.indexed)
+        except CuihopError as error:
+            await rpc.ended_by(error)
+            raise
 
     async def _answer(
         self,

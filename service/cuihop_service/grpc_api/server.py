@@ -109,7 +109,7 @@ class GrpcServer:
         self._connections = connections
         self._sweep: _ConnectionSweep | None = None
         handlers: Any = ConceptGraphHandlers(core, admission)
-        guarded: Any = GuardedRegistration(self._server, handlers.begin)
+        guarded: Any = GuardedRegistration(self._server, handlers.begin, handlers.turn)
         concept_graph_pb2_grpc.add_ConceptGraphServiceServicer_to_server(  # type: ignore[no-untyped-call,unused-ignore]
             handlers, guarded
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 from starlette.middleware.gzip import GZipMiddleware
@@ -15,8 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cuihop.errors import CuihopError, InputError, LimitExceeded
 from cuihop.remote.activation import ACTIVATION_HEADER
-from cuihop.resources.cores import cores
-from cuihop_service.admission import Admission
+from cuihop_service.admission import SMALL, Admission
 from cuihop_service.core import ConceptService
 from cuihop_service.http_api.operation_route import PlainBatches
 from cuihop_service.http_api.problems import problem_response
@@ -47,10 +46,8 @@ FHIR_PATH = "/fhir"
 STREAMS = ("/v1/distances/stream",)
 """Paths whose bodies have no end."""
 
-_LONG_SECONDS = 1.0
 _SMALLEST_COMPRESSED = 2048  # bytes of an answer
 _HOSTS = 100  # with their ports
-_SMALL = 4_096  # bytes of a body that takes no longer to parse than to refuse
 _GUARDED = ("/v1/", AGENTS_PATH, FHIR_PATH)
 _IN_TURN = ("/v1/", FHIR_PATH)
 
@@ -157,11 +154,7 @@ class AuthenticateFirst:
 
 
 class Turns:
-    """Lets large bodies wait for their turn before they are parsed: an answer that comes too late is lost work.
-
-    One that is read, computed or sent slowly keeps no turn. From an index, answers take the processor alone: few at a
-    time leave the interpreter to those who read. Plain batches go past the framework.
-    """
+    """Lets large bodies wait for their turn: see `Admission.turn_of`. Plain batches go past the framework."""
 
     def __init__(self, app: ASGIApp, core: ConceptService, admission: Admission, batches: PlainBatches) -> None:
         self._app = app
@@ -177,7 +170,7 @@ class Turns:
             return
         messages: list[Message] = []
         failure: CuihopError | None = None
-        held = False
+        leave: Callable[[], None] | None = None
 
         async def read_again() -> Message:
             if messages:
@@ -187,14 +180,9 @@ class Turns:
             return await receive()
 
         async def sending(message: Message) -> None:
-            leave()
+            if leave is not None:
+                leave()
             await send(message)
-
-        def leave() -> None:
-            nonlocal held
-            if held:
-                held = False
-                self._admission.end_turn()
 
         try:
             while not messages or messages[-1].get("more_body"):
@@ -203,14 +191,12 @@ class Turns:
             failure = error
         body = b"".join(message.get("body", b"") for message in messages)
         try:
-            if len(body) > _SMALL and failure is None:
+            if len(body) > SMALL and failure is None:
                 try:
-                    await self._turn(Request(scope), began)
+                    leave = await self._turn(Request(scope), began)
                 except CuihopError as error:
                     await problem_response(error, request_id_of(Request(scope)))(scope, receive, send)
                     return
-                held = True
-                asyncio.get_running_loop().call_later(_LONG_SECONDS, leave)
                 if await _has_gone(receive):
                     return
             response = None
@@ -228,20 +214,19 @@ class Turns:
                     response.headers.add_vary_header("Accept-Encoding")
                 await response(scope, receive, sending)
         finally:
-            leave()
+            if leave is not None:
+                leave()
 
-    async def _turn(self, request: Request, began: float) -> None:
+    async def _turn(self, request: Request, began: float) -> Callable[[], None]:
         """Wait for the turn of a request that began then, by the limit of the caller; else it begins now."""
         seconds = None
         with suppress(InputError):  # the answer says so
             seconds = time_limit(request)
         now = time.monotonic()
         request.scope[BEGUN] = now if seconds is None else began
-        most = self._admission.limits.running
-        if self._holder.indexed:
-            most = min(most, 4 * cores())
-        if (seconds is not None and now > began + seconds) or not self._admission.turn_at_once(most):
-            await self._admission.turn(request_info(request, "unread", seconds=seconds))
+        late = seconds is not None and now > began + seconds
+        info = request_info(request, "unread", seconds=seconds)
+        return await self._admission.turn_of(info, self._holder.indexed, late=late)
 
 
 async def _has_gone(receive: Receive) -> bool:
