@@ -37,6 +37,11 @@ class FileReport:
     line_ends: str
 
 
+def line_ends(crlf: int, lines: int) -> str:
+    """The ends of the lines of a file, ``crlf`` of which end in CR LF: see `FileReport`."""
+    return "mixed" if 0 < crlf < lines else "CRLF" if crlf else "LF"
+
+
 @dataclass(frozen=True)
 class SabReport:
     """One vocabulary: its version, its rows used, and its distinct edges."""

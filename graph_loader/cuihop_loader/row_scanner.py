@@ -20,7 +20,7 @@ from cuihop.resources.cores import cores
 from cuihop.resources.progress import StepProgress
 from cuihop_loader._kernels import interning, splitting
 from cuihop_loader.rejected_rows import BadRow, RejectedRows
-from cuihop_loader.report import FileReport
+from cuihop_loader.report import FileReport, line_ends
 from cuihop_loader.sources import LAYOUTS, MAY_BE_EMPTY, OMOP_LAYOUTS, SourceFile
 from cuihop_loader.streams import BLOCK_BYTES, Block, BlockReader, BrokenStream, byte_stream
 
@@ -178,7 +178,7 @@ class RowScanner(Generic[Found]):
             skipped=skipped,
             bad=self._bad,
             bytes=self._consumed,
-            line_ends="mixed" if 0 < self._crlf < self._rows else "CRLF" if self._crlf else "LF",
+            line_ends=line_ends(self._crlf, self._rows),
         )
 
     def _has_rows(self, block: Block) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, cast
 from cuihop.errors import InputError
 from cuihop.resources.progress import StepProgress
 from cuihop_loader.rejected_rows import BadRow, RejectedRows, excerpt
-from cuihop_loader.report import FileReport
+from cuihop_loader.report import FileReport, line_ends
 from cuihop_loader.sources import SourceFile
 from cuihop_loader.streams import BLOCK_BYTES, Block, BlockReader, BrokenStream, ByteStream, byte_stream
 
@@ -151,7 +151,7 @@ class TermFile:
     @property
     def line_ends(self) -> str:
         """Ends of the lines read so far: see `cuihop_loader.report.FileReport`."""
-        return "mixed" if 0 < self._crlf < self.lines else "CRLF" if self._crlf else "LF"
+        return line_ends(self._crlf, self.lines)
 
     def text_lines(self) -> Iterator[bytes]:
         """Lines without their ends, counted; a line that is not UTF-8, or holds NUL, is returned empty."""

@@ -120,6 +120,13 @@ def test_crlf_line_ends_are_accepted_and_reported(tmp_path: Path) -> None:
     assert [file.line_ends for file in dos.report.files] == ["CRLF", "CRLF"]
 
 
+def test_line_ends_of_both_kinds_in_one_file_are_reported(tmp_path: Path) -> None:
+    folder = written(tmp_path, {"MRREL": GOOD})
+    file = folder / "MRREL.RRF"
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n", 1))
+    assert [file.line_ends for file in load([folder]).report.files] == ["mixed"]
+
+
 def test_a_byte_order_mark_is_no_part_of_the_first_identifier(tmp_path: Path) -> None:
     folder = written(tmp_path, {"MRREL": GOOD})
     file = folder / "MRREL.RRF"

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import gzip
+import io
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from cuihop import SnapshotGraph
 from cuihop.errors import InputError
 from cuihop_loader import Loaded, LoadOptions, load
+from cuihop_loader.term_files import _CountedBytes
 from loader.rrf_made import concepts, edges, grades_of_names, sabs_of_edges, sabs_of_names
 
 HEADER = "format-version: 1.2\ndata-version: releases/2025-01-01\nontology: toy\n"
@@ -177,6 +183,31 @@ def test_crlf_and_a_byte_order_mark_are_accepted(tmp_path: Path) -> None:
     assert edges(dos) == edges(plain)
     assert dos.report.release == plain.report.release
     assert dos.report.files[0].line_ends == "CRLF"
+
+
+class Pieces:
+    """A stream that comes in these pieces."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self._pieces = [*pieces, b""]
+
+    def readinto(self, view: memoryview) -> int:
+        piece = self._pieces.pop(0)
+        view[: len(piece)] = piece
+        return len(piece)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "lines", "crlf"),
+    [((b"a\r", b"\nb\n"), 2, 1), ((b"a\r", b"b\n"), 1, 0), ((b"a", b"\n"), 1, 0), ((b"\r\n\r", b"\n"), 2, 2)],
+)
+def test_line_ends_are_counted_where_they_lie_in_two_pieces(pieces: Sequence[bytes], lines: int, crlf: int) -> None:
+    counted = np.zeros(2, dtype=int)
+    owner: Any = SimpleNamespace(count=lambda *numbers: np.add(counted, numbers, out=counted))
+    stream: Any = Pieces(*pieces)
+    with io.BufferedReader(_CountedBytes(stream, owner)) as reader:
+        assert reader.read() == b"".join(pieces)
+    assert counted.tolist() == [lines, crlf]
 
 
 def test_faults_in_clauses_that_say_nothing_of_the_graph_do_not_matter(tmp_path: Path) -> None:

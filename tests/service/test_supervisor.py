@@ -48,6 +48,12 @@ def killed_once(*handed: Any) -> None:
         killed()
 
 
+def killed_once_ready(*handed: Any) -> None:
+    with handed[-1] as report:
+        report.send(Addresses(1, 2, False))
+    killed()
+
+
 def refuses(*handed: Any) -> None:
     sys.exit(5)
 
@@ -142,6 +148,13 @@ def test_a_death_before_the_first_worker_is_ready_ends_no_other(run: Run, caplog
     wait_for(lambda: ready(workers))
     assert announced == [Addresses(1, 2, False)]
     assert caplog.text.count("a worker ended with code -9 (SIGKILL); another starts in 0.2 s") == 1
+
+
+def test_a_worker_that_dies_soon_after_it_is_ready_is_started_ever_later(
+    run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    workers = run(killed_once_ready)
+    wait_for(lambda: workers.look() is None and "(SIGKILL); another starts in 0.4 s" in caplog.text)
 
 
 @pytest.mark.parametrize("number", [1, 2])

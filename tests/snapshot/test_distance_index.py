@@ -17,11 +17,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuihop import SnapshotGraph
+from cuihop import Direction, SnapshotGraph
 from cuihop._kernels import labelling, labels
-from cuihop.errors import DamageWarning, GraphError, InputError, ReleaseMismatch, SnapshotError
+from cuihop.errors import ConceptNotFound, DamageWarning, GraphError, InputError, ReleaseMismatch, SnapshotError
 from cuihop.snapshot.distance_index import DistanceIndex, index_path
 from cuihop.snapshot.index_builder import build_index, check_index
+from example_graph import UNKNOWN, example_graph
 from examples import examples
 from waiting import wait_for, wait_until_still
 
@@ -43,6 +44,16 @@ def indexed(graph: SnapshotGraph, index: DistanceIndex) -> SnapshotGraph:
     with_index = SnapshotGraph(graph.sections)
     with_index.use_index(index)
     return with_index
+
+
+@pytest.mark.parametrize("with_index", [False, True])
+@pytest.mark.parametrize("direction", ["any", "up"])
+def test_a_concept_that_is_unknown_has_no_distance(with_index: bool, direction: Direction) -> None:
+    graph = example_graph()
+    graph = indexed(graph, build_index(graph)) if with_index else graph
+    for pair in ((UNKNOWN, "C0018670"), ("C0018670", UNKNOWN)):
+        with pytest.raises(ConceptNotFound, match=UNKNOWN):
+            graph.distance(*pair, direction=direction)
 
 
 @given(
