@@ -14,7 +14,7 @@ NO_VOCABULARY = -2
 """Number of a code whose vocabulary the table lacks, or of a text without a colon."""
 
 _START, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x9E3779B97F4A7C15)
-_HALF, _THIRD, _BITS = np.uint64(32), np.uint64(29), np.uint64(64)
+_HALF, _THIRD = np.uint64(32), np.uint64(29)
 _LOWEST = np.uint64(0xFFFFFFFF)
 _COLON = 58
 _LAST_BITS = 12  # of a hash, by which the hashes that share the others are sorted: a quarter of a cache

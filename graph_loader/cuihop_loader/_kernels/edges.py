@@ -43,9 +43,9 @@ def _word(text: bytes) -> np.uint64:
 
 
 # A field has no bar inside, so with the bar behind it a match of the beginning is a match of the field.
-_ISA, _CHD, _PAR, _RN, _RB, _N = (_word(text) for text in (b"isa|", b"CHD|", b"PAR|", b"RN|", b"RB|", b"N|"))
+_ISA, _CHD, _PAR, _RN, _RB = (_word(text) for text in (b"isa|", b"CHD|", b"PAR|", b"RN|", b"RB|"))
 _INVERSE = _word(b"inverse_")
-_FOUR, _THREE, _TWO = np.uint64(0xFFFFFFFF), np.uint64(0xFFFFFF), np.uint64(0xFFFF)
+_FOUR, _THREE = np.uint64(0xFFFFFFFF), np.uint64(0xFFFFFF)
 
 
 @compiled

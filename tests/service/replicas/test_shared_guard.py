@@ -18,7 +18,6 @@ from replica_callers import PAIR, PAIRS, Department, HttpCaller
 from waiting import wait_for
 
 DISTANCE = f"/v1/distance?a={PAIR[0]}&b={PAIR[1]}"
-_SECONDS = 3.0  # "within seconds": the file of keys is read once a second
 
 
 @pytest.mark.parametrize("name", PROXIES)
