@@ -107,7 +107,8 @@ def small_graphs(draw: st.DrawFn) -> tuple[list[str], list[tuple[str, str]]]:
         f"C{i:07d}" for i in draw(st.lists(st.integers(0, 9_999_999), min_size=count, max_size=count, unique=True))
     ]
     node = st.sampled_from(nodes)
-    return nodes, draw(st.lists(st.tuples(node, node), max_size=3 * count))
+    least = draw(st.sampled_from([2 * count, count, 0]))
+    return nodes, draw(st.lists(st.tuples(node, node), min_size=least, max_size=3 * count))
 
 
 TEXTS = [

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collections_made import Case, cases
-from cuihop import evaluate, nn_iou
+from cuihop import SnapshotGraph, evaluate, nn_iou
 from cuihop.adapters.integer_gains import to_integer_gains
 from cuihop.adapters.pytrec_eval import to_run
 from cuihop.collection.dataset import Dataset
@@ -18,6 +18,16 @@ from cuihop.errors import InputError
 from cuihop.measures.nearness import Nearness
 from cuihop.rankings.ranking import Ranking
 from examples import examples
+
+
+def test_a_gain_that_only_its_own_sum_rounds_is_exact() -> None:
+    a, b = ["C0000001", "C9999991"], ["C0000001", "C0000002"]
+    graph = SnapshotGraph.of([("C0000001", "C0000002")], identifiers="cui")
+    found = to_integer_gains(
+        Dataset({"a": a, "b": b}, None), graph, 100, nearness=Nearness(n=1, lam=0.2, unknown="isolated")
+    )
+    assert nn_iou(a, b, graph, 1, 0.2, unknown="isolated") == (1 + 0.2) / 3 != 0.4
+    assert (found.pairs, found.rounded, found.largest_error) == (2, 0, 0.0)
 
 
 @settings(max_examples=examples(60))

@@ -45,11 +45,12 @@ def test_names_come_by_rank(tmp_path: Path) -> None:
 def test_without_ranks_ts_stt_and_ispref_decide(tmp_path: Path) -> None:
     rows = [
         name("C0000001", "d", ts="S"),
+        name("C0000001", "c and b", stt="VO", ispref="N"),
         name("C0000001", "c", stt="VO"),
         name("C0000001", "b", ispref="N"),
         name("C0000001", "a"),
     ]
-    assert names(written(tmp_path, {"MRREL": EDGE, "MRCONSO": rows})) == ["a", "b", "c", "d"]
+    assert names(written(tmp_path, {"MRREL": EDGE, "MRCONSO": rows})) == ["a", "b", "c", "c and b", "d"]
 
 
 def test_names_of_equal_rank_stay_in_the_order_of_the_file(tmp_path: Path) -> None:

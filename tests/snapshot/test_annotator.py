@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from annotation.test_abbreviations import bounds
 from cuihop import AnnotationOptions, SnapshotGraph
 from cuihop._kernels.mentions import MOST_ABBREVIATIONS
 from cuihop.annotation.mentions import Annotation
@@ -126,15 +127,23 @@ def test_long_texts_of_any_kind_keep_their_matches() -> None:
 
 
 @pytest.mark.parametrize("longest", [True, False])
-def test_no_match_ends_within_the_long_form_of_an_abbreviation(longest: bool) -> None:
-    """The long form stands for the short one as a whole: a name at its beginning alone is not in the text."""
+def test_no_match_begins_or_ends_within_the_long_form_of_an_abbreviation(longest: bool) -> None:
+    """The long form stands for the short one as a whole: a name at its beginning or end alone is not in the text."""
     graph = SnapshotGraph.of(
-        [], names={"C0000001": ["chronic obstructive"], "C0000002": ["aa"], "C0000003": ["chronic"]}
+        [], names={"C0000001": ["chronic obstructive", "lung disease"], "C0000002": ["aa"], "C0000003": ["chronic"]}
     )
     text = "chronic obstructive lung disease (COLD). Then COLD aa"
     found = graph.annotate(text, AnnotationOptions(longest=longest))
-    in_text = ["chronic obstructive", "aa"] if longest else ["chronic", "chronic obstructive", "aa"]
+    in_text = ["chronic obstructive", "lung disease", "aa"] + ([] if longest else ["chronic"])
     assert sorted(text[m.start : m.end] for m in found) == sorted(in_text)
+
+
+def test_an_abbreviation_of_a_very_long_form_is_read_as_it_stands() -> None:
+    text = f"a{'-y' * 40} b (AB). Then AB"
+    ((*_, first, last),) = bounds([text])[0]
+    assert text[first:last] == text.partition(" (")[0]
+    found = SnapshotGraph.of([], names={"C0000001": ["AB"]}).annotate(text)
+    assert [text[m.start : m.end] for m in found] == ["AB", "AB"]
 
 
 @pytest.mark.parametrize("short", ["HSF", "H-SF"])

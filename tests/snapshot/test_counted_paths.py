@@ -68,6 +68,17 @@ def layered(oracle: nx.DiGraph[str], a: str, b: str, which: int) -> tuple[list[s
     return ranked_path(layers, lambda cuis, after: nx.edge_boundary(oracle, cuis, after), which, MOST_PATHS)
 
 
+def test_paths_are_ranked_where_the_search_from_the_end_goes_all_the_way() -> None:
+    start, first, second, of_second, of_first, end = cuis = [f"C000000{place}" for place in range(6)]
+    leaves = [(start, f"C00001{place:02d}") for place in range(20)]  # so that the start is passed on last
+    ways = [(start, first), (first, of_first), (of_first, end), (start, second), (second, of_second), (of_second, end)]
+    graph = SnapshotGraph.of(leaves + ways)
+    paths = [graph.path(cuis[0], end, which=which) for which in (1, 2)]
+    assert [list(path.cuis) for path in paths if path is not None] == [
+        [start, first, of_first, end], [start, second, of_second, end],
+    ]  # fmt: skip
+
+
 def test_a_count_is_exact_up_to_its_bound() -> None:
     graph, ends = diamonds(60)
     for count in (1, 10, 49):  # 2 ** 49 is the last below the bound

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -37,7 +38,7 @@ class IntegerGains:
             is relevant.
         scale: the grade of two equal sets.
         pairs: number of pairs of images with an nn-IoU above 0.
-        rounded: number of pairs whose grade is not exactly nn-IoU · scale; 0 means that nDCG@K, where
+        rounded: number of pairs whose grade is not nn-IoU · scale to 12 digits; 0 means that nDCG@K, where
             the tool defines it equally, is nn-CUI@K up to the rounding of sums.
         lost: number of pairs with the grade 0.
         largest_error: the largest |grade / scale − nn-IoU|; at most 1 / (2 · scale).
@@ -157,8 +158,8 @@ class _Rounding:
         grade = round(exact)
         self.pairs += 1
         self.lost += grade == 0
-        # 1/3 · 3 is 1, though no double is 1/3: a gain that rounds to grade / scale counts as exact.
-        if float(Fraction(grade, scale)) != gain:
+        # 1/3 · 3 is 1, though no double is 1/3, and (1 + 0.2) / 3 is 0.4, though its doubles give the one below.
+        if not math.isclose(grade / scale, gain, rel_tol=1e-12):
             self.rounded += 1
             self.largest_error = max(self.largest_error, float(abs(exact - grade) / scale))
         return grade
