@@ -1,5 +1,5 @@
 # make demo    set everything up, write the example files, and tour the main job with them
-# make test    set everything up and run the tests of every package, and of the servers a core: five to eight minutes
+# make test    set everything up and run the tests of every package, and of the servers a core: three to six minutes
 # make test-all  every test, on more examples: 12 to 32 minutes, by the machine
 # make check   lint, formatting, types, import rules, plain language, the budget of lines, the reference, figures on pages
 # make bench   the measurements of benchmarks/: an hour or so; `make bench ONLY=evaluation` makes one part anew;

@@ -44,7 +44,7 @@ _TESTS = (
 _SMALL_MODULES, _SMALL_TESTS = ("client/cuihop/measures/f1.py",), ("measures/test_f1.py",)
 _SMALL_FUNCTIONS = ("precision_recall_f1", "_quotients")
 _MOST_SECONDS = 30.0
-_FEW = 3
+_FEW = 3  # tests
 _SLOWER = 5
 """Factor of the time that tests may take with a mutant, after a minute for compilation."""
 
@@ -136,8 +136,7 @@ def reaching(tests: dict[str, Test], path: str, mutant: Mutant) -> dict[str, lis
     target = f"{path}:{mutant.function}"
     reach = [name for name, test in tests.items() if target in test.functions]
     if not mutant.function or 0 < len(reach) < _FEW:
-        of_module = (any(each.startswith(f"{path}:") for each in test.functions) for test in tests.values())
-        reach = [name for name, reaches in zip(tests, of_module, strict=True) if reaches]
+        reach = [name for name, test in tests.items() if any(each.startswith(f"{path}:") for each in test.functions)]
     reach.sort(key=lambda name: tests[name].seconds)
     until = accumulate(tests[name].seconds for name in reach)
     files: dict[str, list[str]] = {}

@@ -13,7 +13,7 @@ from cuihop.graph import DIRECTIONS
 from literal_algorithms import Distance
 
 LEAST = st.sampled_from([3, 2, 1, 0])
-"""Concepts of an image: Hypothesis draws short lists more often than a property of near concepts is worth."""
+"""Lengths that a list has at least: by itself, Hypothesis draws lists that are too short for near concepts."""
 
 STRANGERS = ["C9999991", "C9999992"]
 """Concepts that no graph here holds."""

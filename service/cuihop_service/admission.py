@@ -36,6 +36,10 @@ _NEARLY = 0.02
 """Seconds before a deadline that count as late: timers are no more exact."""
 
 
+def no_turn() -> None:
+    """End the turn of a request that takes none."""
+
+
 @dataclass(slots=True)  # one for each request, and a frozen one takes twice as long
 class RequestInfo:
     """A request as its transport describes it. Constant while the request is answered.
@@ -265,7 +269,7 @@ class Admission:
         self._turns_held += free
         return free
 
-    async def turn_of(self, info: RequestInfo, indexed: bool, *, late: bool = False) -> Callable[[], None]:
+    async def turn_of(self, info: RequestInfo, indexed: bool) -> Callable[[], None]:
         """Take the turn of a large request before it is parsed: an answer that comes too late is lost work.
 
         One that is read, computed or sent slowly keeps no turn. From an index, answers take the processor alone: few at
@@ -278,6 +282,8 @@ class Admission:
             QueryTimedOut: see `turn`.
         """
         running = self.limits.running
+        seconds, begun = info.seconds, info.begun
+        late = seconds is not None and begun is not None and time.monotonic() > begun + seconds
         if late or not self.turn_at_once(min(running, 4 * cores()) if indexed else running):
             await self.turn(info)
         held = [True]

@@ -63,11 +63,12 @@ def test_every_gain_of_a_collection_is_that_of_the_pair_to_the_last_bit(case: Ca
         images = ImageCollection.of(Dataset(case.queries, case.corpus), graph, "isolated")
         everything = len(images.corpus_names)
         all_images = np.tile(np.arange(everything, dtype=np.int32), (len(images.query_names), 1))
-        for kinds in (concept_sets._kinds, no_rows):
+        usual = concept_sets._kinds
+        for memory, kinds in (("4 GiB", usual), ("1 MiB", usual), ("1 MiB", no_rows)):
             found: dict[tuple[str, str], float] = {}
             nearness = Nearness(case.n, direction=case.direction, weight="hops")
             with mock.patch.object(concept_sets, "_kinds", kinds):
-                index = images.index(graph, nearness, MemoryBudget.of("1 MiB"))
+                index = images.index(graph, nearness, MemoryBudget.of(memory))
                 for scores in index.scores([case.lam], everything, all_images):
                     gains = scores.retrieved_gains[0]
                     for place, row in enumerate(scores.queries.tolist()):

@@ -69,11 +69,11 @@ def layered(oracle: nx.DiGraph[str], a: str, b: str, which: int) -> tuple[list[s
 
 
 def test_paths_are_ranked_where_the_search_from_the_end_goes_all_the_way() -> None:
-    start, first, second, of_second, of_first, end = cuis = [f"C000000{place}" for place in range(6)]
+    start, first, second, of_second, of_first, end = [f"C000000{place}" for place in range(6)]
     leaves = [(start, f"C00001{place:02d}") for place in range(20)]  # so that the start is passed on last
     ways = [(start, first), (first, of_first), (of_first, end), (start, second), (second, of_second), (of_second, end)]
     graph = SnapshotGraph.of(leaves + ways)
-    paths = [graph.path(cuis[0], end, which=which) for which in (1, 2)]
+    paths = [graph.path(start, end, which=which) for which in (1, 2)]
     assert [list(path.cuis) for path in paths if path is not None] == [
         [start, first, of_first, end], [start, second, of_second, end],
     ]  # fmt: skip

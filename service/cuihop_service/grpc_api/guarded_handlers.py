@@ -16,6 +16,7 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 
 from cuihop.errors import CuihopError, InputError, QueryTimedOut
+from cuihop_service.admission import no_turn
 from cuihop_service.grpc_api.messages import grpc_status_of
 
 Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
@@ -44,7 +45,7 @@ class GuardedRegistration:
 
     def __init__(self, server: grpc.aio.Server, begin: Begin | None = None, turn: Turn | None = None) -> None:
         self._server = server
-        self._guards = begin or _anybody, turn or no_turn
+        self._guards = begin or _anybody, turn or _at_once
 
     def add_generic_rpc_handlers(self, handlers: Sequence[grpc.GenericRpcHandler]) -> None:
         """Ignore these: the same handlers come once more by their names."""
@@ -61,7 +62,7 @@ def _guarded(name: str, handler: Any, begin: Begin, turn: Turn) -> Any:
     seconds = PAUSE_SECONDS if handler.request_streaming else MESSAGE_SECONDS
 
     async def first(context: Context, begun: Any) -> tuple[Any, Callable[[], None]]:
-        leave = None
+        leave = no_turn
         try:
             piece = await _piece(context, seconds)
             if piece is None:
@@ -69,8 +70,7 @@ def _guarded(name: str, handler: Any, begin: Begin, turn: Turn) -> Any:
             leave = await turn(begun, len(piece))
             return _parsed(piece, parse), leave
         except CuihopError as error:
-            if leave is not None:
-                leave()
+            leave()
             await context.abort_with_status(grpc_status_of(error))
             raise
 
@@ -147,6 +147,6 @@ async def _anybody(name: str, context: Context) -> Context:
     return context
 
 
-async def no_turn(begun: object, size: int) -> Callable[[], None]:
-    """A turn of a call that need not wait: nothing ends it."""
-    return lambda: None
+async def _at_once(begun: object, size: int) -> Callable[[], None]:
+    """No turn, and no wait."""
+    return no_turn

@@ -22,11 +22,11 @@ from cuihop.remote.activation import ACTIVATION_HEADER
 from cuihop.remote.annotation_messages import columns_message
 from cuihop.remote.wire import message_class, message_of, value_of_request
 from cuihop_api.v1 import concept_graph_pb2 as pb
-from cuihop_service.admission import SMALL, Admission, RequestInfo
+from cuihop_service.admission import SMALL, Admission, RequestInfo, no_turn
 from cuihop_service.callers import Scope
 from cuihop_service.core import ConceptService
 from cuihop_service.grpc_api import messages
-from cuihop_service.grpc_api.guarded_handlers import Context, no_turn
+from cuihop_service.grpc_api.guarded_handlers import Context
 from cuihop_service.grpc_api.messages import grpc_status_of
 from cuihop_service.request_context import FAULT, RequestContext
 
@@ -95,7 +95,7 @@ class ConceptGraphHandlers:
     async def turn(self, rpc: Rpc, size: int) -> Callable[[], None]:
         """Let a large message wait for its turn, as over HTTP. A call whose time is over meanwhile ends here."""
         if size <= SMALL:
-            return await no_turn(rpc, size)
+            return no_turn
         head = rpc.head
         head.seconds = rpc.context.time_remaining()
         if head.seconds is None:

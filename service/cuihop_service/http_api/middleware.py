@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cuihop.errors import CuihopError, InputError, LimitExceeded
 from cuihop.remote.activation import ACTIVATION_HEADER
-from cuihop_service.admission import SMALL, Admission
+from cuihop_service.admission import SMALL, Admission, no_turn
 from cuihop_service.core import ConceptService
 from cuihop_service.http_api.operation_route import PlainBatches
 from cuihop_service.http_api.problems import problem_response
@@ -170,7 +170,7 @@ class Turns:
             return
         messages: list[Message] = []
         failure: CuihopError | None = None
-        leave: Callable[[], None] | None = None
+        leave: Callable[[], None] = no_turn
 
         async def read_again() -> Message:
             if messages:
@@ -180,8 +180,7 @@ class Turns:
             return await receive()
 
         async def sending(message: Message) -> None:
-            if leave is not None:
-                leave()
+            leave()
             await send(message)
 
         try:
@@ -214,19 +213,15 @@ class Turns:
                     response.headers.add_vary_header("Accept-Encoding")
                 await response(scope, receive, sending)
         finally:
-            if leave is not None:
-                leave()
+            leave()
 
     async def _turn(self, request: Request, began: float) -> Callable[[], None]:
         """Wait for the turn of a request that began then, by the limit of the caller; else it begins now."""
         seconds = None
         with suppress(InputError):  # the answer says so
             seconds = time_limit(request)
-        now = time.monotonic()
-        request.scope[BEGUN] = now if seconds is None else began
-        late = seconds is not None and now > began + seconds
-        info = request_info(request, "unread", seconds=seconds)
-        return await self._admission.turn_of(info, self._holder.indexed, late=late)
+        request.scope[BEGUN] = time.monotonic() if seconds is None else began
+        return await self._admission.turn_of(request_info(request, "unread", seconds=seconds), self._holder.indexed)
 
 
 async def _has_gone(receive: Receive) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -33,9 +33,8 @@ def service() -> Iterator[RunningService]:
 
 @pytest.fixture
 def asker(service: RunningService) -> Iterator[GrpcAsker]:
-    opened = GrpcAsker(service)
-    yield opened
-    opened.close()
+    with closing(GrpcAsker(service)) as opened:
+        yield opened
 
 
 @contextmanager
