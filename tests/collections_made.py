@@ -82,3 +82,16 @@ def cases(draw: st.DrawFn) -> Case:
         lam=draw(st.sampled_from([0.0, 0.2, 0.5, 1 / 3, 1.0])),
         direction=draw(st.sampled_from(DIRECTIONS)),
     )
+
+
+def collection_of_rare_concepts() -> Case:
+    """Twenty images, each with another concept: the one with the only near concept is better than the one that shares.
+
+    The concept after the near one is not near.
+    """
+    nodes = [f"C{number:07d}" for number in range(1, 21)]
+    edges = [(nodes[0], nodes[1]), *((node, nodes[-1]) for node in nodes[1:-1])]
+    images = {f"image {number:02d}": frozenset([node]) for number, node in enumerate(nodes)}
+    images["image 00"] |= {nodes[3]}
+    ranking = {"query": list(images)}
+    return Case(nodes, edges, {"query": frozenset(nodes[:1])}, images, ranking, n=1, lam=1.0, direction="any")

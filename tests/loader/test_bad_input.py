@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import shutil
 import zipfile
@@ -199,6 +200,19 @@ def test_a_damaged_gzip_file(tmp_path: Path) -> None:
     assert refused(tmp_path).problem == "the gzip file is damaged"
     path.write_bytes(b"CUI1|this is no gzip")
     assert refused(tmp_path).problem == "not a gzip file"
+    path = gzipped(tmp_path, GOOD)
+    path.write_bytes(path.read_bytes() + b"CUI1|another file")
+    assert (refused(tmp_path).problem, refused(tmp_path).line) == ("the gzip file is damaged", 4)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_garbage_collector_is_as_before_after_a_load_that_failed(tmp_path: Path, enabled: bool) -> None:
+    (gc.enable if enabled else gc.disable)()
+    try:
+        refused(written(tmp_path, {"MRREL": [GOOD[0], "no row"]}))
+        assert gc.isenabled() is enabled
+    finally:
+        gc.enable()
 
 
 def test_an_empty_gzip_file(tmp_path: Path) -> None:

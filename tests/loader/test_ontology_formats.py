@@ -324,6 +324,9 @@ def test_a_wrong_node_of_obo_graph_is_named_and_can_be_left_out(tmp_path: Path) 
     found = loaded(tmp_path, "toy.json", json.dumps(document), LoadOptions(on_bad_row="skip"))
     assert found.report.files[0].bad == 3
     assert edges(found) == {("C0018787", "T:1"), ("T:3", "C0018787")}
+    document["graphs"][0]["nodes"] = [{"id": OBO + "T_8", "meta": 7}]
+    with pytest.raises(InputError, match="wrong value of meta; found 7"):
+        loaded(tmp_path, "toy.json", json.dumps(document))
 
 
 # RDF: SKOS, and OWL
@@ -424,6 +427,13 @@ def test_asserted_subclasses_between_named_classes(tmp_path: Path) -> None:
         ("toy.owl", RDF_XML[: RDF_XML.index("UMLS")], 10, None),
         ("toy.ofn", "Prefix(:=<http://a/>)\nOntology(<http://a>\n  SubClassOf(:A\n", 3, None),
         ("toy.owx", '<?xml version="1.0"?>\n<Ontology xmlns="http://www.w3.org/2002/07/owl#">\n<Class>\n', 4, 1),
+        (
+            "toy.owx",
+            '<Ontology xmlns="http://www.w3.org/2002/07/owl#">\n<Declaration>\n<Klass IRI="http://a/b"/>'
+            "</Declaration></Ontology>",
+            3,
+            26,
+        ),
     ],
 )
 def test_a_syntax_error_is_named(tmp_path: Path, name: str, text: str, line: int, column: int | None) -> None:

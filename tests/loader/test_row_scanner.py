@@ -125,6 +125,15 @@ def test_blocks_hold_whole_lines_and_all_bytes(content: bytes, piece: int, capac
     assert not reader.fill(blocks[0])
 
 
+def test_a_long_file_of_short_lines_has_many_small_blocks() -> None:
+    reader, block = BlockReader(Chunks(b"a row\n" * 1000, 50), "file"), Block(64)
+    capacity, blocks = block.capacity, 0
+    while reader.fill(block):
+        blocks += 1
+    assert block.capacity == capacity
+    assert blocks >= 6000 // capacity
+
+
 def test_a_block_has_room_for_more_rows_of_as_many_columns() -> None:
     block = Block(64)
     for rows in (1, 4, 4):

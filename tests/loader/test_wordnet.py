@@ -225,6 +225,13 @@ def test_lmf_with_more_bytes_than_a_text_may_have_is_read(tmp_path: Path, monkey
     assert load([written(tmp_path, text)]).report.edges == 99
 
 
+def test_the_members_of_a_synset_may_be_senses(tmp_path: Path) -> None:
+    text = lmf(lexicon("x", LEMMAS, PARENTS)).replace('members="x-2-n-e0 x-2-n-e1"', 'members="x-2-n-e0-s x-2-n-e1-s"')
+    assert "-s x-2" in text
+    (concept,) = SnapshotGraph(load([written(tmp_path, text)]).sections).concepts(["x-2-n"])
+    assert [concept.name, *concept.synonyms] == LEMMAS["x-2-n"]
+
+
 def test_a_hyponym_without_its_hypernym_is_used_and_counted(tmp_path: Path) -> None:
     relations = {
         "x-1-n": [("hyponym", "x-2-n"), ("hyponym", "x-3-n"), ("instance_hyponym", "x-4-n")],

@@ -8,9 +8,9 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
-from collections_made import Case, cases
+from collections_made import Case, cases, collection_of_rare_concepts
 from cuihop import Nearness, SnapshotGraph, evaluate
 from cuihop._kernels.relevance import NOT_KEPT, ROW
 from cuihop.collection.dataset import Dataset
@@ -57,6 +57,7 @@ def no_rows(first: Int64, lengths: Int64, sets: int, room: int, bytes_of_set: in
 
 @small
 @given(cases())
+@example(collection_of_rare_concepts())
 def test_every_gain_of_a_collection_is_that_of_the_pair_to_the_last_bit(case: Case) -> None:
     with case.graph as graph:
         expected = of_pairs(case, graph)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collections_made import Case, cases
+from collections_made import Case, cases, collection_of_rare_concepts
 from cuihop import Nearness, SnapshotGraph, evaluate
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
@@ -117,6 +117,16 @@ def test_every_gain_of_a_collection_is_that_of_the_pair_to_the_last_bit(
             for query, listed in best.items():
                 gains = [(expected[query, image], image) for image in case.held]
                 assert listed == sorted(gains, key=lambda each: (-each[0], each[1]))
+
+
+def test_the_best_image_may_share_no_concept_with_the_query() -> None:
+    case = collection_of_rare_concepts()
+    with case.graph as graph:
+        result = evaluate_flat(
+            case.queries, case.ranking, graph, corpus=case.corpus, measures=["nn-CUI@1(weight=Wu-Palmer)"], n=case.n,
+            lam=case.lam,
+        )  # fmt: skip
+    assert list(result.means.values()) == pytest.approx([0.5 / 0.8])
 
 
 @small

@@ -189,12 +189,16 @@ def test_a_hierarchy_under_construction_ends_with_the_watch_and_leaves_no_traceb
 
     class OneRelease(Neo4jStore):
         def __init__(self) -> None:
-            self.activation, self._looking = 1, None
+            self.activation, self._looking, self.closed = 1, None, False
 
         def open(self) -> ServedGraph:
             return served(graph)
 
-    watch = ReleaseWatch(holder, OneRelease(), 60.0)
+        def close(self) -> None:
+            self.closed = True
+
+    store = OneRelease()
+    watch = ReleaseWatch(holder, store, 60.0)
     watch.open_first()
     assert graph.begun.wait(30)
     (building,) = [thread for thread in threading.enumerate() if thread.name == HIERARCHY_THREAD]
@@ -203,6 +207,7 @@ def test_a_hierarchy_under_construction_ends_with_the_watch_and_leaves_no_traceb
     graph.proceed.set()
     building.join(30)
     assert not uncaught
+    assert store.closed is stopped
     failed = "the hierarchy was not built: cannot schedule new futures after interpreter shutdown"
     assert (failed in caplog.text) is (outcome is out_of_threads and not stopped)
     assert ("the hierarchy was built" in caplog.text) is (outcome is check_interruption and not stopped)

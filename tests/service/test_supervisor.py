@@ -115,6 +115,16 @@ def test_a_signal_waits_until_the_worker_handles_it(run: Run) -> None:
     assert not signal.pthread_sigmask(signal.SIG_BLOCK, []), "the supervisor gets its own signals"
 
 
+@pytest.mark.parametrize(("work", "orderly"), [(notes_a_hangup, True), (answers, False)])
+def test_a_stop_says_if_a_worker_had_to_be_killed(
+    run: Run, monkeypatch: pytest.MonkeyPatch, work: Callable[..., None], orderly: bool
+) -> None:
+    monkeypatch.setattr(supervisor, "_PATIENCE_SECONDS", 60.0 if orderly else 0.0)
+    workers = run(work)
+    wait_for(lambda: ready(workers))
+    assert workers.stop(0.0, 0.0) is orderly
+
+
 def test_a_signal_for_ready_workers_comes_to_one_that_is_ready_and_later_to_another(run: Run) -> None:
     workers, noted = run(notes_a_hangup), Path("hung up")
     assert workers.look() is None  # it begins

@@ -160,3 +160,9 @@ def test_a_bracket_closed_after_an_abbreviation_does_not_separate(rest: str) -> 
         ("Computed tomography", "C0000002"),
         ("CT) angiography", "C0000001"),
     ]
+
+
+def test_another_bracket_separates_in_a_text_with_abbreviations() -> None:
+    text = "Computed tomography (CT). In CT the (left) lung and a right lung"
+    found = SnapshotGraph.of([], names={"C0000001": ["left lung"], "C0000002": ["right lung"]}).annotate(text)
+    assert [text[m.start : m.end] for m in found] == ["right lung"]

@@ -196,6 +196,13 @@ def test_brackets_and_nos_at_the_end_need_not_be_there() -> None:
     ]  # fmt: skip
 
 
+def test_a_name_that_is_an_ending_has_no_sequence_without_it() -> None:
+    def sequences(name: str) -> int:
+        return len(SnapshotGraph.of([], names={"C0000001": [name]}).sections["term_hashes"])
+
+    assert sequences("nos") == sequences("nas")
+
+
 def test_a_name_that_begins_with_a_bracket_is_found_with_it_and_without() -> None:
     annotate = named({"C0000001": ["[D]Fever of unknown origin"]})
     assert annotate("D fever of unknown origin; fever of unknown origin") == [
@@ -204,10 +211,14 @@ def test_a_name_that_begins_with_a_bracket_is_found_with_it_and_without() -> Non
 
 
 def test_hyphens_greek_letters_and_inversion() -> None:
-    annotate = named({"C0000001": ["X-ray"], "C0000002": ["Fracture, hip, left"], "C0000003": ["TNF-alpha"]})
-    assert annotate("xray x ray X-Rays; left hip fracture; TNFα") == [
+    annotate = named({
+        "C0000001": ["X-ray"], "C0000002": ["Fracture, hip, left"], "C0000003": ["TNF-alpha"],
+        "C0000004": ["postpartum"],
+    })  # fmt: skip
+    assert annotate("xray x ray X-Rays; left hip fracture; TNFα; post-partum") == [
         ("xray", "C0000001", "spacing"), ("x ray", "C0000001", "exact"), ("X-Rays", "C0000001", "form"),
         ("left hip fracture", "C0000002", "inverted"), ("TNFα", "C0000003", "spacing"),
+        ("post-partum", "C0000004", "spacing"),
     ]  # fmt: skip
 
 
