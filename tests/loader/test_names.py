@@ -53,6 +53,14 @@ def test_without_ranks_ts_stt_and_ispref_decide(tmp_path: Path) -> None:
     assert names(written(tmp_path, {"MRREL": EDGE, "MRCONSO": rows})) == ["a", "b", "c", "c and b", "d"]
 
 
+def test_a_term_type_has_a_rank_for_each_value_of_suppress(tmp_path: Path) -> None:
+    values = ("Y", "E", "O")
+    ranks = [f"{rank:04d}|SRC|PT|{value}|" for rank, value in enumerate(values, start=1)]
+    rows = [name("C0000001", value, suppress=value) for value in values]
+    folder = written(tmp_path, {"MRREL": EDGE, "MRCONSO": rows, "MRRANK": ranks})
+    assert names(folder, LoadOptions(include_suppressed=True)) == ["O", "E", "Y"]
+
+
 def test_names_of_equal_rank_stay_in_the_order_of_the_file(tmp_path: Path) -> None:
     rows = [name("C0000001", text) for text in ("m", "z", "a")]
     assert names(written(tmp_path, {"MRREL": EDGE, "MRCONSO": rows, "MRRANK": RANKS})) == ["m", "z", "a"]

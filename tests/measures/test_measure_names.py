@@ -33,6 +33,7 @@ from shared_data import ROOT
         ("F1(of=manual)", "F1(of=manual)"),
         ("IRMA(b=2)", "IRMA(b=2)"),
         ("nnIoU(lam=1)", "nn-IoU(λ=1.0)"),
+        ("BERTScore(value=precision)", "BERTScore(value=precision)"),
     ],
 )
 def test_names_are_read_and_printed(name: str, printed: str) -> None:

@@ -79,6 +79,16 @@ def test_a_release_too_large_for_the_memory_is_refused_before_it_is_read(
     assert [path.name for path in tmp_path.iterdir()] == ["meminfo"]
 
 
+def test_a_release_that_fits_into_the_memory_is_read(
+    release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    relations, names = ((release / f"{role}.RRF").stat().st_size for role in ("MRREL", "MRCONSO"))
+    assert relations > names / 5
+    (tmp_path / "meminfo").write_text(f"MemAvailable: {(relations // 5 + names * 2 // 5) // 1024} kB\n", "ascii")
+    monkeypatch.setattr(memory_budget, "_MEMINFO", tmp_path / "meminfo")
+    assert load([release]).report.edges
+
+
 def test_labels_too_large_for_the_memory_are_refused(
     release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
