@@ -81,7 +81,7 @@ class RedisCache:
                 expected=" or ".join(f"{scheme}://…" for scheme in _SCHEMES),
             ) from None
         self.address = f"{url.scheme}://{server}"
-        self._timeout = timeout
+        self._timeout, self._clock = timeout, clock
         password = self._client.connection_pool.connection_kwargs.get("password") or ""
         self._secret = hashlib.blake2b(password.encode(), person=b"cuihop:1", digest_size=32).digest()
         self._reads = RedisPause(clock=clock)
@@ -156,7 +156,7 @@ class RedisCache:
         if pause.is_on:
             self._count(held_back=1)
             return None
-        began = time.monotonic()
+        began = self._clock()
         try:
             answer = call()
         except redis.exceptions.MaxConnectionsError:  # too many calls at once: the server itself may be well
@@ -165,7 +165,7 @@ class RedisCache:
         except Exception as error:  # whatever a server sends, no request fails of it
             self._failed(pause, type(error).__name__)  # its text may repeat the values sent
             return None
-        if time.monotonic() - began > _SLOW * self._timeout:
+        if self._clock() - began > _SLOW * self._timeout:
             self._failed(pause, "slow answer")
         elif pause.end():
             _logger.info("shared cache %s is in use again", self.address)

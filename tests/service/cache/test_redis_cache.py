@@ -8,7 +8,6 @@ import logging
 import socket
 import struct
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -322,12 +321,17 @@ def test_a_server_that_is_no_redis_fails_no_request(reply: bytes) -> None:
 
 
 def test_a_server_that_answers_in_small_pieces_is_left_alone() -> None:
+    clock = Clock()
+
     def dribble(peer: socket.socket) -> None:
         for piece in [b"*50\r\n", *[b"$-1\r\n"] * 50]:
+            clock.now += PATIENT / 20
             peer.sendall(piece)
-            time.sleep(0.01)
 
-    with impostor(dribble) as address, contextlib.closing(shared_cache(address, timeout=0.2)) as shared:
+    with (
+        impostor(dribble) as address,
+        contextlib.closing(shared_cache(address, timeout=PATIENT, clock=clock)) as shared,
+    ):
         for _ in range(5):
             assert CachedGraph(chain(), shared=shared).distances(PAIRS[:50]) == expected()[:50]
         numbers = shared.statistics
