@@ -147,7 +147,8 @@ def overloaded(replica: Replica, digest: str, questions: list[Question], rng: ra
             due += rng.expovariate(2 * rate)
         ended, used = time.monotonic(), _usage(replica).processor - before.processor
         answers = tally.answers
-        problems, back = _until_quick(replica, Tally(digest), questions[0], 10 * alone + 0.1)
+    retried = time.monotonic() - ended
+    problems, back = _until_quick(replica, Tally(digest), questions[0], 10 * alone + 0.1)
     attempts = sum(client.attempts for client in clients)
     requests = tally.answers + len(tally.wrong) + sum(tally.failed[kind] for kind in _REFUSALS)
     problems += usual.wrong + tally.wrong
@@ -170,7 +171,8 @@ def overloaded(replica: Replica, digest: str, questions: list[Question], rng: ra
         "answers over gRPC in % of those over HTTP": 100 * over["grpc"] / max(over["http"], 1),
         "% of requests refused to the end": 100 * tally.failed.total() / requests,
         "attempts for a request": attempts / requests,
-        "seconds until as quick as before": back,
+        "seconds of retries after the last request": retried,
+        "seconds until as quick as before, after the last retry": back,
     }
     return Found(requests, problems, {name: [value] for name, value in measured.items()})
 

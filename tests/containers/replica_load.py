@@ -16,7 +16,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the helpers of the tests
 
-from replica_callers import RELEASES, GrpcCaller, HttpCaller, LibraryCaller, load_by
+from replica_callers import GrpcCaller, HttpCaller, LibraryCaller, load_by, release_digests, releases
 
 _HTTP, _GRPC = 8080, 50051
 _PAUSE = 0.1  # seconds before each request of a caller, of which there are seven: the tests need the cores meanwhile
@@ -46,7 +46,7 @@ def ask(key: str, order: list[str]) -> int:
 
 if __name__ == "__main__":
     if sys.argv[1] == "write":
-        for number, graph in enumerate(RELEASES):
+        for number, graph in enumerate(releases()):
             graph.save(Path(sys.argv[2]) / f"release{number}.cuihop")
     else:
-        sys.exit(ask(sys.argv[2], [RELEASES[int(number)].release.digest for number in sys.argv[3:]]))
+        sys.exit(ask(sys.argv[2], [release_digests()[int(number)] for number in sys.argv[3:]]))

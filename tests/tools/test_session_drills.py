@@ -20,9 +20,9 @@ from cuihop.remote.settings import RemoteSettings
 from cuihop_server import RunningService, running_service
 from cuihop_service.graph_holder import ServedGraph
 from relay import Relay
-from replica_callers import PAIR, RELEASES, Replica, activate, running_replicas
+from replica_callers import PAIR, Replica, activate, releases, running_replicas
 
-A, B = (graph.release.digest for graph in RELEASES[:2])
+A, B = "a" * 64, "b" * 64
 FIRST, SECOND, THIRD = Activation.of(1, A), Activation.of(2, B), Activation.of(3, A)
 TRUTH: dict[str, Hops] = {A: {("any", *PAIR): 1}, B: {("any", *PAIR): 2}}
 
@@ -72,7 +72,7 @@ def test_few_failures_among_many_answers_are_allowed() -> None:
 
 @pytest.fixture
 def service() -> Iterator[RunningService]:
-    with running_service(RELEASES[0]) as running:
+    with running_service(releases()[0]) as running:
         running.holder.activated(SECOND.number)
         yield running
 
@@ -80,17 +80,18 @@ def service() -> Iterator[RunningService]:
 @pytest.mark.parametrize("scheme", ["http", "grpc"])
 def test_a_client_writes_down_what_it_got(service: RunningService, scheme: str) -> None:
     client = Client(RemoteSettings(getattr(service, scheme), retry_time=0.0), scheme)
-    now = Activation.of(SECOND.number, A)
+    one, two, three = releases()
+    now = Activation.of(SECOND.number, one.release.digest)
 
     def asked() -> tuple[Operation, list[str]]:
         got = client.ask("any", [PAIR])
-        return got, list(broken_rules([got], TRUTH, [now, THIRD]))
+        return got, list(broken_rules([got], {one.release.digest: TRUTH[A]}, [now, THIRD]))
 
     assert asked()[1] == []
     assert client.ask("any", [PAIR], single=True).hops == [1]
-    service.holder.serve(ServedGraph(RELEASES[2].release, index=RELEASES[2]), THIRD)
+    service.holder.serve(ServedGraph(three.release, index=three), THIRD)
     assert any("a release that was never made" in text for text in asked()[1])
-    service.holder.serve(ServedGraph(RELEASES[1].release, index=RELEASES[1]), Activation.of(1, B))
+    service.holder.serve(ServedGraph(two.release, index=two), Activation.of(1, B))
     assert asked()[0].failure.startswith("ReleaseBehind")
     client.close()
     assert asked()[0].failure
@@ -153,7 +154,7 @@ def ended(connection: socket.socket) -> bool:
 def test_a_wrong_answer_a_starved_client_and_what_is_not_given_back_are_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, graph = tmp_path / "graph.cuihop", RELEASES[0]
+    store, graph = tmp_path / "graph.cuihop", releases()[0]
     activate(graph, store)
     replica = Replica(store, tmp_path / "replica", ("--proxies", "127.0.0.1"))
     right, wrong = Question([PAIR], [1]), Question([PAIR], [2])

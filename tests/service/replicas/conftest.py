@@ -8,14 +8,14 @@ import pytest
 
 from guarded_service import new_key_in
 from redis_server import new_redis
-from replica_callers import RELEASES, Department, Replica, activate, running_cluster
+from replica_callers import Department, Replica, activate, releases, running_cluster
 
 
 @pytest.fixture(scope="package")
 def department(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Department]:
     folder = tmp_path_factory.mktemp("replicas")
     store, keys = folder / "graph.cuihop", folder / "keys.json"
-    activate(RELEASES[0], store)
+    activate(releases()[0], store)
     key = new_key_in(keys, "evaluation", "read")
     with new_redis(tmp_path_factory) as redis:
         guarded = ("--keys-file", str(keys), "--proxies", "127.0.0.1", "--rate-pairs", "100000000")

@@ -14,7 +14,6 @@ from guarded_service import bearer, refused, stub
 from replica_callers import (
     PAIR,
     PAIRS,
-    RELEASES,
     Department,
     GrpcCaller,
     HttpCaller,
@@ -24,12 +23,13 @@ from replica_callers import (
     callers_of,
     copied,
     load_by,
+    release_digests,
+    releases,
     running_cluster,
     running_replicas,
 )
 from waiting import wait_for
 
-A, B, C = (graph.release.digest for graph in RELEASES)
 DISTANCE = f"/v1/distance?a={PAIR[0]}&b={PAIR[1]}"
 
 
@@ -45,10 +45,10 @@ def served_by(port: int, key: str | None = None, **headers: str) -> str:
 
 @pytest.mark.slow
 def test_releases_are_switched_under_load_and_nobody_goes_back(department: Department) -> None:
-    activate(RELEASES[0], department.store)
-    order = [A]
+    activate(releases()[0], department.store)
+    order = [release_digests()[0]]
     with load_by(callers_of(department.cluster, department.key)) as load:
-        for graph in (*RELEASES[1:], RELEASES[1], RELEASES[0], RELEASES[2]):  # back as well
+        for graph in (releases()[number] for number in (1, 2, 1, 0, 2)):  # back as well
             load.go_on()
             activate(graph, department.store)
             order.append(graph.release.digest)
@@ -56,34 +56,34 @@ def test_releases_are_switched_under_load_and_nobody_goes_back(department: Depar
     assert load.failures == {}
     assert load.wrong == []
     assert load.out_of_order(order) == []
-    assert {digest for digests in load.digests.values() for digest in digests} == {A, B, C}
+    assert {digest for digests in load.digests.values() for digest in digests} == set(release_digests())
 
 
 def test_a_caller_without_the_header_gets_what_the_replica_has(department: Department) -> None:
     quick, slow = department.cluster.replicas
-    activate(RELEASES[0], department.store)
+    activate(releases()[0], department.store)
     newest = HttpCaller(quick.http_port, department.key)
-    wait_for(lambda: newest.send(DISTANCE)[2]["release"] == A)
+    wait_for(lambda: newest.send(DISTANCE)[2]["release"] == release_digests()[0])
     served_by(slow.http_port, department.key, **{ACTIVATION_HEADER: newest.seen or ""})
-    activate(RELEASES[1], department.store)
-    wait_for(lambda: newest.send(DISTANCE)[2]["release"] == B)
-    assert served_by(slow.http_port, department.key) == A  # for up to a minute
+    activate(releases()[1], department.store)
+    wait_for(lambda: newest.send(DISTANCE)[2]["release"] == release_digests()[1])
+    assert served_by(slow.http_port, department.key) == release_digests()[0]  # for up to a minute
     assert newest.seen is not None
-    assert served_by(slow.http_port, department.key, **{ACTIVATION_HEADER: newest.seen}) == B
+    assert served_by(slow.http_port, department.key, **{ACTIVATION_HEADER: newest.seen}) == release_digests()[1]
     newest.close()
 
 
 @pytest.mark.slow
 def test_a_replica_whose_own_file_is_behind_refuses_and_the_proxy_asks_the_other(tmp_path: Path) -> None:
     stores = [tmp_path / "1.cuihop", tmp_path / "2.cuihop"]
-    activate(RELEASES[0], stores[0])
+    activate(releases()[0], stores[0])
     copied(*stores)
     replicas = [Replica(store, tmp_path / store.stem, ("--watch-seconds", "0.1")) for store in stores]
     with running_cluster(replicas, tmp_path) as cluster:
         ahead, behind = (HttpCaller(replica.http_port) for replica in replicas)
         assert ahead.send(DISTANCE)[1][ACTIVATION_HEADER] == behind.send(DISTANCE)[1][ACTIVATION_HEADER]
-        activate(RELEASES[1], stores[0])
-        wait_for(lambda: ahead.send(DISTANCE)[2]["release"] == B)
+        activate(releases()[1], stores[0])
+        wait_for(lambda: ahead.send(DISTANCE)[2]["release"] == release_digests()[1])
         behind.seen = ahead.seen
         for path, body in ((DISTANCE, None), ("/v1/distances", {"pairs": [PAIR]}), ("/v1/release", None)):
             status, headers, problem = behind.send(path, body)
@@ -98,13 +98,13 @@ def test_a_replica_whose_own_file_is_behind_refuses_and_the_proxy_asks_the_other
         for proxy in cluster.proxies.values():
             through = HttpCaller(proxy.http_port)
             through.seen = ahead.seen
-            assert {through.ask(turn)[0] for turn in range(8)} == {B}
+            assert {through.ask(turn)[0] for turn in range(8)} == {release_digests()[1]}
             through.close()
         copied(*stores)
         wait_for(lambda: behind.send(DISTANCE)[0] == 200)
-        assert behind.send(DISTANCE)[2]["release"] == B
+        assert behind.send(DISTANCE)[2]["release"] == release_digests()[1]
         # The same release once more, under another time: no caller of it is refused by the replica with the older time.
-        activate(RELEASES[1], stores[0])
+        activate(releases()[1], stores[0])
         before = ahead.seen
         wait_for(lambda: ahead.send(DISTANCE)[0] == 200 and ahead.seen != before)
         behind.seen = ahead.seen
@@ -115,21 +115,21 @@ def test_a_replica_whose_own_file_is_behind_refuses_and_the_proxy_asks_the_other
 
 def test_the_workers_of_one_replica_keep_the_order_too(tmp_path: Path) -> None:
     store = tmp_path / "graph.cuihop"
-    activate(RELEASES[0], store)
+    activate(releases()[0], store)
     alone = Replica(store, tmp_path / "own", ("--workers", "3", "--watch-seconds", "60"))
     with running_replicas([alone]):
         assert alone.program is not None
         wait_for(lambda: alone.program is not None and alone.program.ready_workers() == 3)
         callers: list[Any] = [HttpCaller(alone.http_port) for _ in range(12)]
-        assert {caller.ask(0)[0] for caller in callers} == {A}
-        activate(RELEASES[1], store)
+        assert {caller.ask(0)[0] for caller in callers} == {release_digests()[0]}
+        activate(releases()[1], store)
         # One of them has seen the new release, by whichever worker: it asks all the others.
-        activation = f"{store.stat().st_mtime_ns}-{B[:16]}"
+        activation = f"{store.stat().st_mtime_ns}-{release_digests()[1][:16]}"
         for caller in callers:
             caller.seen = activation
-        assert {caller.ask(1)[0] for caller in callers} == {B}
+        assert {caller.ask(1)[0] for caller in callers} == {release_digests()[1]}
         grpc_callers = [GrpcCaller(alone.grpc_port) for _ in range(3)]
-        assert {caller.ask(0)[0] for caller in grpc_callers} == {B}
+        assert {caller.ask(0)[0] for caller in grpc_callers} == {release_digests()[1]}
         for caller in (*callers, *grpc_callers):
             caller.close()
 
@@ -137,19 +137,19 @@ def test_the_workers_of_one_replica_keep_the_order_too(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_library_sends_what_it_has_seen(department: Department) -> None:
     quick, slow = department.cluster.replicas
-    activate(RELEASES[2], department.store)
+    activate(releases()[2], department.store)
     for scheme, of_quick, of_slow in (
         ("http", quick.http_port, slow.http_port),
         ("grpc", quick.grpc_port, slow.grpc_port),
     ):
         caller = LibraryCaller(f"{scheme}://127.0.0.1:{of_quick}", department.key)
-        wait_for(lambda caller=caller: caller.ask(0)[0] == C)  # type: ignore[misc]
+        wait_for(lambda caller=caller: caller.ask(0)[0] == release_digests()[2])  # type: ignore[misc]
         seen = caller._graph._connection.transport.seen
         assert seen.activation is not None
-        assert seen.activation.digest == C[:16]
+        assert seen.activation.digest == release_digests()[2][:16]
         other = LibraryCaller(f"{scheme}://127.0.0.1:{of_slow}", department.key)
         other._graph._connection.transport.seen.note(str(seen.activation))
-        assert other.ask(0)[0] == C
+        assert other.ask(0)[0] == release_digests()[2]
         for one in (caller, other):
             one.close()
 

@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from cuihop_tools.neo4j_server import free_ports
-from replica_callers import RELEASES, Department, HttpCaller, Replica, activate, callers_of, load_by, running_cluster
+from replica_callers import (
+    Department,
+    HttpCaller,
+    Replica,
+    activate,
+    callers_of,
+    load_by,
+    release_digests,
+    releases,
+    running_cluster,
+)
 from waiting import wait_for
 
 
@@ -77,7 +87,7 @@ def test_a_stopped_replica_is_drained_without_a_failed_request(department: Depar
 @pytest.mark.slow
 def test_a_replica_without_a_release_is_passed_over_and_one_that_lost_its_file_goes_on(tmp_path: Path) -> None:
     store = tmp_path / "graph.cuihop"
-    activate(RELEASES[0], store)
+    activate(releases()[0], store)
     nowhere = f"bolt://127.0.0.1:{free_ports(1)[0]}"
     replicas = [
         Replica(store, tmp_path / "1", ("--watch-seconds", "0.1")),
@@ -94,6 +104,6 @@ def test_a_replica_without_a_release_is_passed_over_and_one_that_lost_its_file_g
         wait_for(lambda: ready[0].send("/health/ready")[2]["status"] == "degraded")
         assert ready[0].send("/health/ready")[0] == 200
         through = HttpCaller(cluster.proxies["haproxy"].http_port)
-        assert through.ask(0)[0] == RELEASES[0].release.digest
+        assert through.ask(0)[0] == release_digests()[0]
         for caller in (*ready, through):
             caller.close()
