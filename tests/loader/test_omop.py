@@ -117,6 +117,13 @@ def test_codes_of_one_letter_are_kept(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_concept_without_a_code_has_none(tmp_path: Path) -> None:
+    rows = [concept(1, code=""), concept(2)]
+    related = [relationship(2, "Is a", 1)]
+    graph = SnapshotGraph(load([released(tmp_path, CONCEPT=rows, CONCEPT_RELATIONSHIP=related)]).sections)
+    assert [len(lookup.codes) for lookup in graph.codes(["1", "2"])] == [0, 1]
+
+
 def test_codes_are_those_of_kept_concepts_and_of_those_that_map_to_them(release: Path) -> None:
     graph = SnapshotGraph(load([release]).sections)
     found = {
