@@ -13,7 +13,6 @@ _SLEEPING = {"sleep", "wait_for_timeout", "Timer"}
 _ALLOWED = {
     "cuihop_server.py": "no event says that asyncio has closed the sockets of failed TLS handshakes",
     "remote/test_remote_faults.py": "a server that answers slowly",
-    "service/cache/test_redis_cache.py": "a server that answers slowly",
     "service/guard/test_hostile_input.py": "a caller who pauses",
     "service/test_abandoned_work.py": "a limit for a test that hangs",
     "waiting.py": "the waiting itself",
