@@ -200,19 +200,19 @@ class GrpcCaller:
             f"127.0.0.1:{self.port}", [("grpc.use_local_subchannel_pool", 1), ("grpc.enable_retries", 0)]
         )
         self._stub: Any = pb_grpc.ConceptGraphServiceStub(self._channel)
-        self._seen: str | None = None
+        self.seen: str | None = None
 
     def ask(self, turn: int) -> tuple[str, list[int | None]]:
         metadata = () if self.key is None else bearer(self.key)
-        if self._seen is not None:
-            metadata = (*metadata, (ACTIVATION_HEADER, self._seen))
+        if self.seen is not None:
+            metadata = (*metadata, (ACTIVATION_HEADER, self.seen))
         pairs = [pb.ConceptPair(a=a, b=b) for a, b in PAIRS]
         answer, call = self._stub.Distances.with_call(
             pb.DistancesRequest(pairs=pairs), metadata=metadata, timeout=30, wait_for_ready=turn == 0
         )
         seen = dict(call.trailing_metadata())[ACTIVATION_HEADER]
-        if self._seen is None or int(seen.split("-")[0]) > int(self._seen.split("-")[0]):
-            self._seen = seen
+        if self.seen is None or int(seen.split("-")[0]) > int(self.seen.split("-")[0]):
+            self.seen = seen
         return answer.provenance.release_digest, list(answer.hops)
 
     def close(self) -> None:

@@ -125,12 +125,11 @@ def test_the_workers_of_one_replica_keep_the_order_too(tmp_path: Path) -> None:
         activate(releases()[1], store)
         # One of them has seen the new release, by whichever worker: it asks all the others.
         activation = f"{store.stat().st_mtime_ns}-{release_digests()[1][:16]}"
-        for caller in callers:
+        callers += [GrpcCaller(alone.grpc_port) for _ in range(3)]
+        for caller in callers:  # the 12 connections may have missed a worker
             caller.seen = activation
         assert {caller.ask(1)[0] for caller in callers} == {release_digests()[1]}
-        grpc_callers = [GrpcCaller(alone.grpc_port) for _ in range(3)]
-        assert {caller.ask(0)[0] for caller in grpc_callers} == {release_digests()[1]}
-        for caller in (*callers, *grpc_callers):
+        for caller in callers:
             caller.close()
 
 
