@@ -18,6 +18,7 @@
 # make sbom    the Python packages of the image IMAGE (cuihop), as CycloneDX in build/sbom.cdx.json; needs a container engine
 # make model-environment  torch and transformers in .cache/caption-models, for the tests of measures of captions by models: 6 GB
 # make request-environment  schemathesis in .cache/schemathesis, for the drill hostile_requests, which makes it if need be
+# make fuzzing-environment  Atheris in .cache/atheris, for the drill fuzzed_readers, which makes it if need be
 # make fhir-environment  fhir.resources in .cache/fhir-definitions, for the test of answers in FHIR
 # make neo4j   a real Neo4j server on this machine, until Ctrl-C, on the ports NEO4J_PORT (7687) and NEO4J_HTTP_PORT (7474);
 #              data in NEO4J_DATA, default .cache/neo4j (needs a JDK, Maven)
@@ -41,13 +42,14 @@ MODELS := .cache/caption-models
 MODELS_INSTALL = $(if $(UV),$(UV) pip install --python $(MODELS)/bin/python,$(MODELS)/bin/python -m pip install) --quiet
 
 REQUESTS := .cache/schemathesis
+FUZZING := .cache/atheris
 FHIR := .cache/fhir-definitions
 
 NEO4J_DATA ?= .cache/neo4j
 NEO4J_PORT ?= 7687
 NEO4J_HTTP_PORT ?= 7474
 
-.PHONY: demo test test-all check bench bench-smoke drill drill-small drill-replay docs reference links tutorial stubs vendor model-environment request-environment fhir-environment neo4j containers sbom clean
+.PHONY: demo test test-all check bench bench-smoke drill drill-small drill-replay docs reference links tutorial stubs vendor model-environment request-environment fuzzing-environment fhir-environment neo4j containers sbom clean
 
 demo: $(READY)
 	@$(BIN)/cuihop demo --tour
@@ -138,11 +140,13 @@ $(MODELS)/.ready: tests/adapters/model_packages.txt
 	@touch $@
 
 request-environment: $(REQUESTS)/.ready
+fuzzing-environment: $(FUZZING)/.ready
 fhir-environment: $(FHIR)/.ready
 
 $(REQUESTS)/.ready: drills/schemathesis.txt
+$(FUZZING)/.ready: drills/atheris.txt
 $(FHIR)/.ready: tests/service/http_api/fhir_packages.txt
-$(REQUESTS)/.ready $(FHIR)/.ready:
+$(REQUESTS)/.ready $(FUZZING)/.ready $(FHIR)/.ready:
 	@$(PYTHON) -m venv --clear $(@D)
 	@$(if $(UV),$(UV) pip install --python $(@D)/bin/python,$(@D)/bin/python -m pip install) --quiet --requirement $<
 	@touch $@

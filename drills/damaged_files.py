@@ -35,7 +35,7 @@ class _File(NamedTuple):
 @contextmanager
 def cases(setting: Setting) -> Iterator[Case]:
     """Whole files of each kind, made once a process."""
-    files = list(_whole_files(setting.folder))
+    files = list(whole_files(setting.folder))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what is set aside
         right = [file.answers() for file in files]
@@ -62,7 +62,7 @@ def cases(setting: Setting) -> Iterator[Case]:
         yield case
 
 
-def _whole_files(folder: Path) -> Iterator[_File]:
+def whole_files(folder: Path) -> Iterator[_File]:
     """A snapshot, the index beside one, a dictionary of neighbours, and the checkpoint of an evaluation."""
     graph = sourced_graph()
     plain, indexed = folder / "plain.cuihop", folder / "indexed.cuihop"

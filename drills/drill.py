@@ -111,6 +111,15 @@ DRILLS = (
         100_000,
     ),
     Drill(
+        "fuzzed_readers",
+        "Inputs of each reader of files, Cypher and keys, changed by Atheris, which keeps those that reach new code; "
+        "changed sections of snapshots get right checksums. Each is read, or refused in words, within a second, with "
+        "the bounds of arrays checked",
+        "inputs",
+        1,
+        2_400,
+    ),
+    Drill(
         "faults_of_files",
         "SIGKILL, ENOSPC, EIO, EMFILE or EROFS at one call that opens, writes, syncs, renames, cuts or removes, in "
         "load, index, names, neighbour dictionary, evaluation with a checkpoint, shard; then the command again",

@@ -3,62 +3,20 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
-from io import BytesIO
+from collections.abc import Callable
 from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
 
-from cuihop.adapters.ctakes import from_ctakes_table
-from cuihop.adapters.metamaplite import from_metamaplite
-from cuihop.agreement.scored_pairs import ScoredPairs
 from cuihop.annotated_texts.bioc import LARGEST_COLLECTION
-from cuihop.annotated_texts.mention_identifiers import IdentifierMap
 from cuihop.annotated_texts.reading import open_texts, read_documents
-from cuihop.captions.external_scores import ExternalScores
-from cuihop.captions.reading import Captions
-from cuihop.cli.pairs import PairAnswers, PairColumns, answers_of_file
-from cuihop.collection.concept_rows import IMAGES_AND_CONCEPTS
-from cuihop.collection.concept_tables import ConceptCounts, ConceptNames, ConceptSynonyms, read_concept_file
-from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.judgements import Judgements
-from cuihop.collection.label_classes import LabelClasses
-from cuihop.collection.labels import Labels
 from cuihop.errors import InputError
 from cuihop.files.text_lines import LONGEST_LINE, csv_records, first_line, line_blocks, raw_lines
-from cuihop.imageclef.detected_concepts import DetectedConcepts
-from cuihop.imageclef.irma_codes import IrmaCodes
-from cuihop.imageclef.training_frequency import TrainingFrequencies
-from cuihop.rankings.reading import read_ranking, read_run
-from example_graph import example_graph
+from cuihop.rankings.reading import read_run
+from text_readers import TEXT_READERS
 
 NEVER_ENDS = "has no end"
-
-READERS: Mapping[str, Callable[[Path], object]] = {
-    "captions": Captions.read,
-    "classes of labels": LabelClasses.read,
-    "codes": IrmaCodes.read,
-    "codes in training": TrainingFrequencies.of_codes,
-    "concept list": read_concept_file,
-    "concepts": ImageConcepts.read,
-    "counts": ConceptCounts.read,
-    "detected concepts": lambda path: DetectedConcepts.read(path, IMAGES_AND_CONCEPTS),
-    "external scores": ExternalScores.read,
-    "identifier map": IdentifierMap.read,
-    "labels": Labels.read,
-    "mentions of cTAKES": from_ctakes_table,
-    "mentions of MetaMapLite": from_metamaplite,
-    "names": ConceptNames.read,
-    "pairs": lambda path: answers_of_file(
-        path, example_graph(), BytesIO(), PairColumns((), lambda _: PairAnswers((), 0, {}))
-    ),
-    "qrels": Judgements.read,
-    "ranking": lambda path: read_ranking(path, ["a", "b"]),
-    "run": lambda path: read_run(path, None),
-    "scored pairs": ScoredPairs.read,
-    "synonyms": ConceptSynonyms.read,
-}
 
 
 def bomb(path: Path, size: int, begin: bytes = b"") -> Path:
@@ -79,10 +37,10 @@ def one_line(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return bomb(tmp_path_factory.mktemp("bomb") / "line.gz", LONGEST_LINE + (1 << 20))
 
 
-@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("reader", TEXT_READERS)
 def test_every_reader_refuses_an_endless_line(one_line: Path, reader: str) -> None:
     with pytest.raises(InputError, match=NEVER_ENDS) as caught:
-        READERS[reader](one_line)
+        TEXT_READERS[reader](one_line)
     assert (caught.value.file, caught.value.line) == (str(one_line), 1)
     assert caught.value.expected == "67,108,864 at most"
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collections_made import Case, cases, collection_of_rare_concepts
+from collections_made import Case, cases
 from cuihop import Nearness, SnapshotGraph, evaluate
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
@@ -119,14 +119,16 @@ def test_every_gain_of_a_collection_is_that_of_the_pair_to_the_last_bit(
                 assert listed == sorted(gains, key=lambda each: (-each[0], each[1]))
 
 
-def test_the_best_image_may_share_no_concept_with_the_query() -> None:
-    case = collection_of_rare_concepts()
-    with case.graph as graph:
-        result = evaluate_flat(
-            case.queries, case.ranking, graph, corpus=case.corpus, measures=["nn-CUI@1(weight=Wu-Palmer)"], n=case.n,
-            lam=case.lam,
-        )  # fmt: skip
-    assert list(result.means.values()) == pytest.approx([0.5 / 0.8])
+def test_the_best_image_may_hold_a_rare_concept_where_another_near_one_is_common() -> None:
+    root, common, query, rare = (f"C000000{number}" for number in range(1, 5))
+    graph = SnapshotGraph.of([(common, root), (query, common), (rare, query)])
+    images = {f"common {number:02d}": {common, f"C00001{number:02d}"} for number in range(1, 19)}
+    images |= {"common": {common}, "rare": {rare}}
+    result = evaluate_flat(
+        {"query": {query}}, {"query": ["common"]}, graph, corpus=images, measures=["nn-CUI@1(weight=Wu-Palmer)"],
+        lam=1.0, unknown="isolated",
+    )  # fmt: skip
+    assert list(result.means.values()) == pytest.approx([(4 / 5) / (6 / 7)])
 
 
 @small
