@@ -31,6 +31,7 @@ _CONCEPTS = 20_000
 _CLIENTS = 16
 _AT_ONCE = 32  # requests, while the capacity is measured
 _MOST_UNDER_WAY = 2_000
+_LONGEST_WAIT = 2  # of a request, in times its patience: its last attempt may begin when the first has just failed
 _REFUSALS = ("RateLimited", "QueryTimedOut", "GraphUnavailable")
 _BY_CHANCE = 1e-6
 """A client starves that gets no answer, where this is less likely than that: each request has the share of all."""
@@ -40,7 +41,11 @@ _BACK_SECONDS = 60.0
 
 
 class Times(NamedTuple):
-    """Seconds: of the measurement of the capacity, of the overload, and for one answer and its retries."""
+    """Seconds: of the measurement of the capacity, of the overload, and at most for one attempt, and for retries.
+
+    Clients have less patience if more requests than can be under way would wait for so long: each is sent when it is
+    due, however many wait.
+    """
 
     capacity: float
     overload: float
@@ -136,7 +141,8 @@ def overloaded(replica: Replica, digest: str, questions: list[Question], rng: ra
     usual, tally = Tally(digest), Tally(digest)
     rate, of_processor, alone = _capacity(replica, usual, questions, times.capacity)
     before = _usage(replica)
-    with _clients(replica, times.patience) as clients, ThreadPoolExecutor(_MOST_UNDER_WAY) as pool:
+    patience = min(times.patience, _MOST_UNDER_WAY / (_LONGEST_WAIT * 2 * rate))
+    with _clients(replica, patience) as clients, ThreadPoolExecutor(_MOST_UNDER_WAY) as pool:
         begun = due = time.monotonic()
         half, late = begun + times.overload / 2, Counter[str]()
         while due < begun + times.overload:
@@ -166,6 +172,7 @@ def overloaded(replica: Replica, digest: str, questions: list[Question], rng: ra
     problems += tracebacks(replica.folder.name, (replica.folder / "log").read_text(errors="replace"))
     measured = {
         "answers a second at capacity": rate,
+        "seconds of patience": patience,
         "good answers in % of capacity": 100 * answers / (ended - begun) / rate,
         "the same for a second of the worker's processor": 100 * answers / max(used, 0.01) / of_processor,
         "answers over gRPC in % of those over HTTP": 100 * over["grpc"] / max(over["http"], 1),
