@@ -29,6 +29,7 @@ __all__ = ["Question", "Tally", "Times", "cases", "overloaded"]
 
 _CONCEPTS = 20_000
 _CLIENTS = 16
+_PAIRS_OF_EACH = 800  # of eight concepts in a batch
 _AT_ONCE = 32  # requests, while the capacity is measured
 _MOST_UNDER_WAY = 2_000
 _LONGEST_WAIT = 2  # of a request, in times its patience: its last attempt may begin when the first has just failed
@@ -122,7 +123,7 @@ def cases(setting: Setting) -> Iterator[Case]:
 
     def question(rng: random.Random) -> Question:
         lengths = {a: nx.single_source_shortest_path_length(hops, a) for a in rng.sample(concepts, 8)}
-        pairs = [(a, b) for a in lengths for b in rng.sample(concepts, 100)]
+        pairs = [(a, b) for a in lengths for b in rng.sample(concepts, _PAIRS_OF_EACH)]
         return Question(pairs, [lengths[a].get(b) for a, b in pairs])
 
     replica = Replica(store, setting.folder / "replica", ("--proxies", "127.0.0.1"))
