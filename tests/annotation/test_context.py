@@ -56,6 +56,7 @@ No n[ascites]; however, the [spleen] is enlarged.
 No n[mass] except a [lipoma].
 No increase in [effusion].
 No significant change in the [nodule].
+The rule (out of three) for [sepsis] holds.
 Not only [oedema] but also [erythema].
 Gram negative [bacteraemia] was treated.
 The catheter was removed without difficulty; [haematoma] remains.

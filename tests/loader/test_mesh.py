@@ -229,6 +229,7 @@ def test_nesting_and_text_without_end_are_refused(tmp_path: Path) -> None:
     start = "<DescriptorRecordSet><DescriptorRecord>"
     assert "nested too deeply" in refused(tmp_path, start + "<a>" * 1000).problem
     assert "without end" in refused(tmp_path, start + "x" * (18 << 20)).problem
+    assert "without end" not in refused(tmp_path, start + "x" * (15 << 20)).problem
     assert "without end" in refused(tmp_path, start + '<a b="' + "x" * (18 << 20)).problem
 
 

@@ -253,6 +253,15 @@ def test_a_way_through_a_concept_that_is_not_standard_is_one_hop(tmp_path: Path)
         load([path], LoadOptions(exclude_sabs=("LOINC",)))
 
 
+def test_vocabularies_are_reported_with_those_of_most_edges_first(tmp_path: Path) -> None:
+    path = released(
+        tmp_path, CONCEPT=[concept(1), concept(2, sab="LOINC"), concept(3), concept(4)],
+        CONCEPT_RELATIONSHIP=[relationship(2, "Is a", 1), relationship(3, "Is a", 1), relationship(4, "Is a", 1)],
+    )  # fmt: skip
+    assert {sab: of.edges for sab, of in load([path]).report.sabs.items()} == {"SNOMED": 2, "LOINC": 1}
+    assert list(load([path]).report.sabs) == ["SNOMED", "LOINC"]
+
+
 @pytest.mark.parametrize("form", ["zip", "gz", "files", "CRLF", "capitals"])
 def test_every_form_of_a_download_gives_the_same_graph(release: Path, tmp_path: Path, form: str) -> None:
     expected = load([release]).sections.meta["release"]["digest"]

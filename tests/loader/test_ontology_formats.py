@@ -535,6 +535,19 @@ def test_xml_that_would_expand_without_bound(tmp_path: Path, text: str, problem:
     assert error.value.line is not None
 
 
+def test_the_place_of_a_fault_in_xml_is_that_of_its_element(tmp_path: Path) -> None:
+    text = RDF_XML.replace("</rdf:RDF>", "<rdf:Bag>" * DEEPEST)
+    with pytest.raises(InputError, match="elements within elements") as error:
+        loaded(tmp_path, "toy.owl", text)
+    line, column = error.value.line or 0, error.value.column
+    assert isinstance(column, int)
+    assert text.splitlines()[line - 1][column - 1 :].startswith("<rdf:Bag>")
+
+
+def test_turtle_may_have_a_name_that_rdf_xml_has_too(tmp_path: Path) -> None:
+    assert edges(loaded(tmp_path, "toy.owl", SKOS_TURTLE)) == edges(loaded(tmp_path, "toy.ttl", SKOS_TURTLE))
+
+
 def test_owl_of_deep_expressions(tmp_path: Path) -> None:
     deep = "ObjectComplementOf(" * 100_000 + "<http://a/B>" + ")" * 100_000
     with pytest.raises(InputError, match="expressions within expressions") as error:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import literal_algorithms
 from collections_made import Case, cases
-from cuihop import SnapshotGraph
+from cuihop import Nearness, SnapshotGraph
 from cuihop.errors import ConceptNotFound, InputError
 from cuihop.measures import concept_f1, match_counts, nn_f1, nn_precision, nn_recall, related, span_counts
 from cuihop.measures.f1 import precision_recall_f1
@@ -64,6 +64,11 @@ def test_unknown_concepts_match_only_themselves_or_are_refused(graph: SnapshotGr
 def test_parameters_out_of_range_are_refused(graph: SnapshotGraph, wrong: dict[str, Any], name: str) -> None:
     with pytest.raises(InputError, match=name):
         nn_f1(VEINS, VESSELS, graph, **wrong)
+
+
+def test_nn_f1_has_no_weights_that_depend_on_distance() -> None:
+    with pytest.raises(InputError, match="no such weight"):
+        Nearness(weight="hops").for_nn_f1()
 
 
 @small

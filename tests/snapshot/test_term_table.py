@@ -278,10 +278,10 @@ def test_misspelt_words_are_corrected_on_request() -> None:
 
 def test_general_names_and_concepts_match_on_request() -> None:
     edges = [(f"C{i:07}", "C0000000") for i in range(1, 200)]
-    names = {f"C{i:07}": [f"condition{i} anomaly"] for i in range(1, 1200)}
+    names = {f"C{i:07}": [f"large condition{i} anomaly"] for i in range(1, 1200)}
     names |= {"C0000000": ["everything"], "C0009998": ["anomaly", "oddity"], "C0009999": ["other", "12"]}
     graph = SnapshotGraph.of(edges, names=names)
-    text = "everything, an oddity, the other 12 and condition7 anomaly"
+    text = "everything, an oddity, the other 12 and large condition7 anomaly"
     assert graph.annotate(text).cuis == ("C0000007",)
     everything = graph.annotate(text, AnnotationOptions(general=True))
     assert everything.cuis == ("C0000000", "C0000007", "C0009998", "C0009999")
