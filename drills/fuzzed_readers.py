@@ -72,33 +72,57 @@ def fuzzed(name: str, folder: Path, seed: int, runs: int) -> Found:
 
 def readers(folder: Path) -> dict[str, Reader]:
     """Every reader by its name. The folder is empty."""
+    return {
+        name: reader for group in (_of_users, _of_releases, _of_snapshots) for name, reader in group(folder).items()
+    }
+
+
+def _reader(folder: Path, name: str) -> Reader:
+    """One of them. Those of snapshots, for which much is compiled, are made for themselves alone."""
+    groups = (group(folder) for group in (_of_users, _of_releases, _of_snapshots))
+    return next(group[name] for group in groups if name in group)
+
+
+def _of_users(folder: Path) -> dict[str, Reader]:
     from cuihop.annotated_texts.reading import open_texts, read_documents
     from cuihop.neo4j_graph.query_text import check_text
-    from cuihop_loader import load
     from cuihop_service.guard.key_file import read_keys
-    from drills.damaged_files import whole_files
-    from drills.fuzzing_seeds import QUERIES, TEXTS, releases
+    from drills.fuzzing_seeds import QUERIES, TEXTS
     from guarded_service import new_key_in
     from text_readers import TEXT_READERS
 
-    def of_user(read: Callable[[Path], object], *seeds: str) -> Reader:
-        return Reader(user, [seed.encode() for seed in seeds], partial(read, user))
+    def reader(read: Callable[[Path], object], *seeds: str) -> Reader:
+        return Reader(path, [seed.encode() for seed in seeds], partial(read, path))
 
-    user = folder / "user.txt"
-    new_key_in(user, "x", "read")
-    keys = user.read_text("utf-8")
-    found = {name: of_user(read, *TEXTS) for name, read in TEXT_READERS.items()}
-    found["texts"] = of_user(lambda path: list(open_texts(path).blocks()), *TEXTS)
-    found["annotated documents"] = of_user(read_documents, *TEXTS)
-    found["Cypher"] = of_user(lambda path: check_text(path.read_bytes().decode("utf-8", "replace")), *QUERIES)
-    found["keys"] = of_user(read_keys, keys)
-    for path in releases(folder / "releases"):
-        name = path.relative_to(folder / "releases")
-        found[str(name)] = Reader(path, [path.read_bytes()], partial(load, [folder / "releases" / name.parts[0]]))
-    for file in whole_files(folder):
-        in_sections = file.path.suffix != ".blocks"
-        found[file.path.name] = Reader(file.path, [file.content], file.answers, in_sections)
-    return found
+    path = folder / "user.txt"
+    new_key_in(path, "x", "read")
+    return {name: reader(read, *TEXTS) for name, read in TEXT_READERS.items()} | {
+        "texts": reader(lambda path: list(open_texts(path).blocks()), *TEXTS),
+        "annotated documents": reader(read_documents, *TEXTS),
+        "Cypher": reader(lambda path: check_text(path.read_bytes().decode("utf-8", "replace")), *QUERIES),
+        "keys": reader(read_keys, path.read_text("utf-8")),
+    }
+
+
+def _of_releases(folder: Path) -> dict[str, Reader]:
+    from cuihop_loader import load
+    from drills.fuzzing_seeds import releases
+
+    base = folder / "releases"
+    names = {path.relative_to(base): path for path in releases(base)}
+    return {
+        str(name): Reader(path, [path.read_bytes()], partial(load, [base / name.parts[0]]))
+        for name, path in names.items()
+    }
+
+
+def _of_snapshots(folder: Path) -> dict[str, Reader]:
+    from drills.damaged_files import whole_files
+
+    return {
+        file.path.name: Reader(file.path, [file.content], file.answers, file.path.suffix != ".blocks")
+        for file in whole_files(folder)
+    }
 
 
 def forged(data: bytes, most: int, rng: random.Random, mutate: Callable[[bytes, int], bytes]) -> bytes:
@@ -149,7 +173,7 @@ def _fuzz(name: str, folder: Path, seed: str, runs: str) -> None:
     ]  # compiled from their bytecode
     warnings.simplefilter("ignore")
     with atheris.instrument_imports(include=list(_PACKAGES), exclude=kernels):
-        reader = readers(folder)[name]
+        reader = _reader(folder, name)
         corpus = folder / "corpus"
         corpus.mkdir()
         for number, content in enumerate(reader.seeds):
