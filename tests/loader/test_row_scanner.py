@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from cuihop.errors import InputError, LimitExceeded
 from cuihop_loader import identifier_codes
+from cuihop_loader._kernels import splitting
 from cuihop_loader._kernels.splitting import invalid_utf8
+from cuihop_loader._kernels.words import LANES
 from cuihop_loader.identifier_codes import IdentifierCodes, identifier_column
 from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.row_scanner import Rows, RowScanner
@@ -233,3 +235,26 @@ def test_text_is_utf8_where_python_can_decode_it() -> None:
     positions = np.empty(len(lines), dtype=np.int64)
     count = invalid_utf8(buffer, len(buffer), positions)
     assert positions[:count].tolist() == expected
+
+
+@pytest.mark.parametrize("columns", [1, 18, 5000])
+@pytest.mark.parametrize("bars", [0, 1, 9000])
+def test_positions_of_bars_have_their_room(columns: int, bars: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of bars alone, with fewer, as many and more of them than columns, by the kernel as plain Python.
+
+    Compiled code does not notice a position behind the end of an array.
+    """
+    monkeypatch.setattr(splitting, "first_ones", lambda *_: 0)  # as on a processor without the instruction
+    lines = [b"|" * columns, b"|" * bars] * (20_000 // (columns + bars) + 1)
+    # One letter: the positions of the first 64 bytes are 63 then, and together as many as there is room for.
+    text = np.frombuffer(b"a" + b"\n".join([*lines, b""]), dtype=np.uint8)
+    block = np.concatenate([text, np.zeros(-len(text) % LANES, dtype=np.uint8)])
+    spans, rows = np.empty((len(lines), 2), dtype=np.int32), np.empty(len(lines), dtype=np.int32)
+    bad, counts = np.empty((len(lines), 5), dtype=np.int32), np.zeros(5, dtype=np.int64)
+    with np.errstate(over="ignore"):  # one less than no bits
+        last = np.array([columns - 1])
+        splitting.split.py_func(block, len(text), columns, ord("|"), columns, last, spans, rows, bad, counts)  # type: ignore[attr-defined]
+    sound = [row for row, line in enumerate(lines) if len(line) == columns]
+    assert counts.tolist() == [0, 0, len(lines), len(sound), len(lines) - len(sound)]
+    assert rows[: len(sound)].tolist() == sound
+    assert set(bad[: counts[splitting.BAD], splitting.BAD_COLUMNS].tolist()) == {bars} - {columns}
