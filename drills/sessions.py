@@ -136,7 +136,10 @@ class _Department:
         problems += [f"{fault}: {text}" for text in broken_rules(history, self.truth, self.activations)]
         for replica in self.replicas:
             self._read_log(replica)
-        measured = {"seconds until right again": seconds, "repeated in 10,000": [1e4 * repeated / len(history)]}
+        measured = {
+            f"seconds until right again, {fault}": seconds,
+            "repeated in 10,000": [1e4 * repeated / len(history)],
+        }
         return Found(len(history), list(problems), measured)
 
     def _wait_for_answers(self, sessions: list[_Session]) -> None:
