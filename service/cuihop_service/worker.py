@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import gc
 import logging
 import os
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("cuihop.service")
 
 _LAST_SECONDS = 2.0
+_M_ARENA_MAX = -8  # mallopt(3)
 """For threads to notice, between two blocks of their work, that it has been abandoned."""
 
 _COMPILING_THREADS = (HIERARCHY_THREAD, WATCH_THREAD)
@@ -73,6 +75,7 @@ def prepare(settings: ServiceSettings) -> None:
 
         signed(1)  # with the first function come numba's own parts
     spare_collector()
+    share_free_memory()
 
 
 def _serves_agents(settings: ServiceSettings) -> bool:
@@ -236,6 +239,16 @@ def spare_collector() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+def share_free_memory() -> None:
+    """Let all threads allocate from two heaps, unless ``MALLOC_ARENA_MAX`` says how many.
+
+    glibc makes up to eight for each processor, and what is free in one is of no use to threads of another.
+    """
+    if "MALLOC_ARENA_MAX" not in os.environ:
+        with contextlib.suppress(AttributeError):  # of another C library
+            ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
 
 
 def _curators_routes(settings: ServiceSettings, core: ConceptService, admission: Admission) -> list[BaseRoute]:

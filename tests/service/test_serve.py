@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -215,3 +216,20 @@ def test_workers_are_forks_of_a_supervisor_without_threads(store: Path, tmp_path
     imported = re.findall(r"\| +(\S+)$", running.log.read_text(), re.MULTILINE)
     for package in ("fastapi", "grpc", "numba", "numpy", "uvicorn"):
         assert imported.count(package) == 1
+
+
+@pytest.mark.slow
+def test_threads_of_a_worker_share_what_is_free(store: Path, tmp_path: Path) -> None:
+    """A heap of glibc that is not the first begins at a multiple of its 64 MiB, whose rest cannot be read."""
+    whole = 64 << 20
+    with program(store, tmp_path, "--workers", "1") as running:
+        [worker] = running.workers()
+        assert len(list(Path(f"/proc/{worker}/task").iterdir())) > 4
+        lines = [line.split() for line in Path(f"/proc/{worker}/maps").read_text().splitlines()]
+    places = [(*(int(end, 16) for end in extent.split("-")), mode) for extent, mode, *_ in lines]
+    heaps = [
+        a
+        for (a, b, _), (c, d, mode) in pairwise(places)
+        if a % whole == 0 and b == c and mode == "---p" and d - a == whole
+    ]
+    assert len(heaps) <= 1
