@@ -38,7 +38,7 @@ _BY_CHANCE = 1e-6
 """A client starves that gets no answer, where this is less likely than that: each request has the share of all."""
 _LEAKED = 192 << 20
 """Bytes, 9 kB a request. Free memory between used pieces stays with the process: after each of four loads in a row a
-worker held 189 to 284 MiB, 134 before the first. With all heaps that glibc makes, six left up to 117 more, none growing."""
+worker held 189 to 284 MiB, 134 before the first. The last left least."""
 _SPARE_THREADS = 40  # those for answers, which are started when they are needed, and some of gRPC
 _BACK_SECONDS = 60.0
 
