@@ -225,11 +225,8 @@ def test_threads_of_a_worker_share_what_is_free(store: Path, tmp_path: Path) -> 
     with program(store, tmp_path, "--workers", "1") as running:
         [worker] = running.workers()
         assert len(list(Path(f"/proc/{worker}/task").iterdir())) > 4
-        lines = [line.split() for line in Path(f"/proc/{worker}/maps").read_text().splitlines()]
-    places = [(*(int(end, 16) for end in extent.split("-")), mode) for extent, mode, *_ in lines]
-    heaps = [
-        a
-        for (a, b, _), (c, d, mode) in pairwise(places)
-        if a % whole == 0 and b == c and mode == "---p" and d - a == whole
-    ]
+        text = Path(f"/proc/{worker}/maps").read_text()
+    found = re.findall(r"^(\w+)-(\w+) (\S+)", text, re.MULTILINE)
+    places = [(int(begin, 16), int(end, 16), mode) for begin, end, mode in found]
+    heaps = [a for (a, b, _), (c, d, mode) in pairwise(places) if (b, mode, d - a, a % whole) == (c, "---p", whole, 0)]
     assert len(heaps) <= 1
