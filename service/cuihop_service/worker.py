@@ -58,7 +58,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("cuihop.service")
 
 _LAST_SECONDS = 2.0
-_M_ARENA_MAX = -8  # mallopt(3)
 """For threads to notice, between two blocks of their work, that it has been abandoned."""
 
 _COMPILING_THREADS = (HIERARCHY_THREAD, WATCH_THREAD)
@@ -75,7 +74,7 @@ def prepare(settings: ServiceSettings) -> None:
 
         signed(1)  # with the first function come numba's own parts
     spare_collector()
-    share_free_memory()
+    _share_free_memory()
 
 
 def _serves_agents(settings: ServiceSettings) -> bool:
@@ -241,14 +240,14 @@ def spare_collector() -> None:
     gc.freeze()
 
 
-def share_free_memory() -> None:
+def _share_free_memory() -> None:
     """Let all threads allocate from two heaps, unless ``MALLOC_ARENA_MAX`` says how many.
 
     glibc makes up to eight for each processor, and what is free in one is of no use to threads of another.
     """
     if "MALLOC_ARENA_MAX" not in os.environ:
         with contextlib.suppress(AttributeError):  # of another C library
-            ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
+            ctypes.CDLL(None).mallopt(-8, 2)  # M_ARENA_MAX of malloc.h
 
 
 def _curators_routes(settings: ServiceSettings, core: ConceptService, admission: Admission) -> list[BaseRoute]:
