@@ -72,15 +72,14 @@ def fuzzed(name: str, folder: Path, seed: int, runs: int) -> Found:
 
 def readers(folder: Path) -> dict[str, Reader]:
     """Every reader by its name. The folder is empty."""
-    return {
-        name: reader for group in (_of_users, _of_releases, _of_snapshots) for name, reader in group(folder).items()
-    }
+    return {name: reader for group in _groups(folder) for name, reader in group.items()}
 
 
-def _reader(folder: Path, name: str) -> Reader:
-    """One of them. Those of snapshots, for which much is compiled, are made for themselves alone."""
-    groups = (group(folder) for group in (_of_users, _of_releases, _of_snapshots))
-    return next(group[name] for group in groups if name in group)
+def _groups(folder: Path) -> Iterator[dict[str, Reader]]:
+    """The readers in groups, each made when it is asked for: for those of snapshots, the last, much is compiled."""
+    yield _of_users(folder)
+    yield _of_releases(folder)
+    yield _of_snapshots(folder)
 
 
 def _of_users(folder: Path) -> dict[str, Reader]:
@@ -109,11 +108,11 @@ def _of_releases(folder: Path) -> dict[str, Reader]:
     from drills.fuzzing_seeds import releases
 
     base = folder / "releases"
-    names = {path.relative_to(base): path for path in releases(base)}
-    return {
-        str(name): Reader(path, [path.read_bytes()], partial(load, [base / name.parts[0]]))
-        for name, path in names.items()
-    }
+    found = {}
+    for path in releases(base):
+        name = path.relative_to(base)
+        found[str(name)] = Reader(path, [path.read_bytes()], partial(load, [base / name.parts[0]]))
+    return found
 
 
 def _of_snapshots(folder: Path) -> dict[str, Reader]:
@@ -173,7 +172,7 @@ def _fuzz(name: str, folder: Path, seed: str, runs: str) -> None:
     ]  # compiled from their bytecode
     warnings.simplefilter("ignore")
     with atheris.instrument_imports(include=list(_PACKAGES), exclude=kernels):
-        reader = _reader(folder, name)
+        reader = next(group[name] for group in _groups(folder) if name in group)
         corpus = folder / "corpus"
         corpus.mkdir()
         for number, content in enumerate(reader.seeds):
