@@ -31,6 +31,7 @@ class Relay:
 
     Attributes:
         port: for clients.
+        ended_at_once: connections so far that came while it was cut.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -41,6 +42,7 @@ class Relay:
         self._connections: set[_Ends] = set()
         self._is_cut = self._is_silent = False
         self._seconds = 0.0
+        self.ended_at_once = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
@@ -90,6 +92,7 @@ class Relay:
             while True:
                 client, _ = self._listening.accept()
                 if self._is_cut:
+                    self.ended_at_once += 1
                     client.close()
                     continue
                 try:

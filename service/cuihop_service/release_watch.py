@@ -95,7 +95,7 @@ class ReleaseWatch:
         served = self._holder.current
         if served is None or self._store.changed(served):
             opened = self._store.open()
-            if served is None or opened.digest != served.digest:
+            if served is None or served.index is None or opened.digest != served.digest:
                 self._serve(opened)
             else:
                 opened.close()

@@ -149,6 +149,7 @@ class Neo4jStore:
         self._traces = traces
         self._last = folder / f"{hashlib.sha256(address.encode()).hexdigest()[:16]}.last"
         self._looking: Neo4jConnection | None = None
+        self._silent = False  # a look had no answer: no connection of that time may ever carry one
         self.activation = 0
         self._needed: dict[str, int] = {}
         self._next_index = 0.0
@@ -175,8 +176,12 @@ class Neo4jStore:
         return ServedGraph(graph.release, database=graph, cached=self._caching(graph))
 
     def changed(self, served: ServedGraph) -> bool:
-        """True where another release is active in the database, or none. Two seconds at most, as readiness needs it."""
-        return not self._note(lambda: self._answered_soon(self._active), served.digest)
+        """True where another release is active in the database, or none, or new connections are needed.
+
+        Two seconds at most, as readiness needs it.
+        """
+        same = self._note(lambda: self._answered_soon(self._active), served.digest)
+        return not same or (self._silent and served.index is None)
 
     def _note(self, read: Callable[[], tuple[str, int] | None], digest: str) -> bool:
         """Note the activation of a release. False where another release is active, or none."""
@@ -222,7 +227,7 @@ class Neo4jStore:
         try:
             answer = outcome.get(timeout=_LOOK_SECONDS)
         except Empty:
-            self._looking = None
+            self._looking, self._silent = None, True
             raise GraphUnavailable(f"{self._address}: no answer within {_LOOK_SECONDS:g} s") from None
         if isinstance(answer, BaseException):
             raise answer
@@ -241,13 +246,18 @@ class Neo4jStore:
                 index = self._from_file(served.digest)
                 if index is None:
                     index = self._written(path, served.digest)
+                if index is None:
+                    return None
         except OSError as error:
             raise not_written(self._folder, error, "the setting index_folder") from error
         self._remember(index.release.digest)
         return ServedGraph(index.release, index=index)
 
-    def _written(self, path: Path, digest: str) -> SnapshotGraph:
-        """The index, built from the database. That reads the complete release, so it is not tried if it must fail."""
+    def _written(self, path: Path, digest: str) -> SnapshotGraph | None:
+        """The index, built from the database; `None` where another release is active.
+
+        That reads the complete release, so it is not tried if it must fail.
+        """
         from cuihop.neo4j_graph.projection import snapshot_sections
 
         needed, free = self._needed.get(digest, 0), shutil.disk_usage(self._folder).free
@@ -256,6 +266,8 @@ class Neo4jStore:
         if time.monotonic() < self._next_index:
             raise OutputError(f"{path}: not written; it is tried again within a minute")
         with self._graph() as graph:
+            if graph.release.digest != digest:
+                return None
             sections = snapshot_sections(graph.connection, graph.number)
         try:
             sections.save(path)
@@ -298,6 +310,7 @@ class Neo4jStore:
             graph = self._graph()
             try:
                 if self._note(partial(_active_release, graph.connection), graph.release.digest):
+                    self._silent = False
                     return graph
             except BaseException:
                 graph.close()
@@ -343,8 +356,11 @@ class Neo4jStore:
             return None
 
     def _served_last(self) -> ServedGraph | None:
+        """The release that was noted, unless a newer one is served already."""
         digest, activation = self._noted() or ("", 0)
-        index = self._from_file(digest) if len(digest) == 64 and digest.isalnum() else None
+        if activation < self.activation or len(digest) != 64 or not digest.isalnum():
+            return None
+        index = self._from_file(digest)
         if index is None:
             return None
         self.activation = activation

@@ -12,6 +12,7 @@ from unittest.mock import patch
 import networkx as nx
 import pytest
 
+from bolt_proxy import bolt_proxy
 from cuihop import SnapshotGraph, connect
 from cuihop.adapter_rules import SEARCHES
 from cuihop.adapters.graph_export import to_networkx, to_pandas
@@ -26,6 +27,7 @@ from cuihop_loader.neo4j_online import load_online
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
 from neo4j_server import connected, open_release, stored_graph
+from waiting import wait_for
 
 SLOW = "UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b WITH a * b AS c RETURN max(c) AS most"
 
@@ -59,6 +61,24 @@ def test_no_server_at_the_address() -> None:
     settings = Neo4jSettings("bolt://127.0.0.1:1", password="x", retry_time=0.5)  # noqa: S106
     with Neo4jConnection(settings) as connection, pytest.raises(GraphUnavailable, match="cannot be reached"):
         Neo4jGraph(connection)
+
+
+def test_a_server_that_is_away_is_tried_often(neo4j_server: LocalServer) -> None:
+    with (
+        bolt_proxy(neo4j_server.address) as proxy,
+        connected(neo4j_server, address=proxy.address, retry_time=4.0) as connection,
+        ThreadPoolExecutor(1) as pool,
+    ):
+
+        def one() -> int:
+            return connection.read(lambda tx: int(tx.run("RETURN 1").value()[0]))
+
+        assert one() == 1
+        proxy.cut()
+        answer = pool.submit(one)
+        wait_for(lambda: proxy.ended_at_once >= 6 or answer.done())  # after 1, 2 and 4 s, it would be three times
+        proxy.heal()
+        assert answer.result() == 1
 
 
 def test_an_address_with_a_password_is_refused_unseen(monkeypatch: pytest.MonkeyPatch) -> None:

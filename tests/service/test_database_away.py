@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,27 @@ def test_a_connection_that_is_lost_without_a_word_is_given_up(database: LocalSer
         proxy.half_open()
         proxy.heal()
         assert pool.submit(one).result(100) == 1
+
+
+def test_a_database_that_was_silent_is_asked_over_new_connections(
+    database: LocalServer, proxy: BoltProxy, tmp_path: Path
+) -> None:
+    """The pool may hold as many lost ones as it had; each would cost a question ten seconds."""
+    make_active(database, example_graph())
+    store = Neo4jStore(proxy.address, index=False, folder=tmp_path, caching=lambda graph: None, timeout=30)
+    holder = GraphHolder()
+    watch = ReleaseWatch(holder, store, 0.05)
+    with closing(holder):
+        watch.open_first()
+        watch.start()
+        assert hops(holder) == (3, "cypher")
+        before = holder.current
+        proxy.half_open()
+        wait_for(lambda: holder.state == "unavailable")
+        proxy.heal()
+        wait_for(lambda: holder.current is not before, 60)
+        assert hops(holder) == (3, "cypher")
+        watch.stop()
 
 
 # The password

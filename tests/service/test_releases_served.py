@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -435,6 +435,45 @@ def test_the_number_of_the_next_release_is_not_noted_for_the_one_before(
     monkeypatch.setattr(store, "_active", lambda: next(reads))
     found = [(store.changed(served), store.activation) for _ in range(3)]
     assert found == [(False, 1), (True, 1), (False, 3)]
+
+
+def test_an_index_is_of_the_release_that_it_completes(database: LocalServer, tmp_path: Path) -> None:
+    """The release after it would have the activation of the one before: no such activation was ever made."""
+    make_active(database, example_graph())
+    store = Neo4jStore(database.address, index=True, folder=tmp_path, caching=lambda graph: None, timeout=30)
+    with closing(store.open()) as first:
+        make_active(database, shorter_graph())
+        assert store.completed(first) is None
+        assert not list(tmp_path.glob("*.cuihop"))
+        assert store.changed(first)
+    with closing(store.open()) as second:
+        complete = store.completed(second)
+        assert complete is not None
+        assert complete.digest == shorter_graph().release.digest
+    store.close()
+
+
+def test_an_outage_leads_back_to_no_older_release(
+    database: LocalServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_active(database, example_graph())
+    store = Neo4jStore(database.address, index=True, folder=tmp_path, caching=lambda graph: None, timeout=30)
+
+    def unavailable() -> NoReturn:
+        raise GraphUnavailable("as in an outage")
+
+    with closing(store.open()) as first:
+        store.completed(first)
+        with monkeypatch.context() as outage:
+            outage.setattr(store, "_active_graph", unavailable)
+            assert store.open().digest == first.digest  # the same, by its index
+    make_active(database, shorter_graph())
+    with closing(store.open()) as second:
+        assert second.quickest[1] == "cypher"
+        monkeypatch.setattr(store, "_active_graph", unavailable)
+        with pytest.raises(GraphUnavailable, match="as in an outage"):
+            store.open()
+    store.close()
 
 
 def test_a_damaged_index_file_is_made_anew(database: LocalServer, tmp_path: Path) -> None:

@@ -33,6 +33,8 @@ from cuihop.neo4j_graph.routing import (
 Result = TypeVar("Result")
 
 _RETRY_SECONDS = 0.5
+_FIRST_RETRY_SECONDS = 0.1
+_NEXT_RETRY = 1.3  # of the pause before: after an outage, a request waits a third as long as it lasted at most
 _MEMBERS_TRIED = 3
 _ELECTION_SECONDS = 10.0
 _POSITION_PAUSE_SECONDS = 30.0
@@ -143,6 +145,8 @@ class Neo4jConnection:
             connection_timeout=min(10.0, settings.acquisition_timeout / self._members_tried),
             liveness_check_timeout=settings.idle_time,
             max_transaction_retry_time=settings.retry_time,
+            initial_retry_delay=_FIRST_RETRY_SECONDS,
+            retry_delay_multiplier=_NEXT_RETRY,
             notifications_min_severity="OFF",
             user_agent="cuihop",
         )
