@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
+import signal
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,11 +22,14 @@ from cuihop.operations.table import CODE_MAPS, CODES, DISTANCES, OPERATIONS, PAI
 from cuihop.remote.wire import message_class, message_of
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from served_program import Program
+from waiting import wait_for
 
 __all__ = [
-    "Footprint", "Growth", "Question", "footprint", "growth", "kilobytes", "large_graph", "questions", "tracebacks",
+    "IN_USE", "Footprint", "Growth", "Question", "footprint", "footprint_in_use", "growth", "kilobytes",
+    "large_graph", "questions", "tracebacks",
 ]  # fmt: skip
 
+IN_USE = Path(__file__).with_name("memory_in_use")
 _CERTAIN = 4.0  # standard errors
 _FIRST = 1 / 3  # of what is measured: caches and pools fill
 
@@ -112,11 +117,12 @@ def large_graph(concepts: int) -> SnapshotGraph:
 
 
 class Footprint(NamedTuple):
-    """Totals over the processes of a service; ``kilobytes`` counts shared pages once."""
+    """Totals over the processes of a service; ``kilobytes`` counts shared pages once, ``blocks`` are Python's."""
 
     threads: int
     descriptors: int
     kilobytes: int
+    blocks: int = 0
 
 
 def footprint(service: Program) -> Footprint:
@@ -130,6 +136,20 @@ def footprint(service: Program) -> Footprint:
         counts.append((count("task"), count("fd")))
         time.sleep(0.02)
     return Footprint(min(tasks for tasks, _ in counts), min(files for _, files in counts), kilobytes(service))
+
+
+def footprint_in_use(service: Program, folder: Path) -> Footprint:
+    """Like `footprint`, with the memory in use alone.
+
+    The service was started with `IN_USE` in ``PYTHONPATH`` and this folder as ``MEMORY_IN_USE``.
+    """
+    files = [folder / process.name for process in _processes(service)]
+    for file in files:
+        file.unlink(missing_ok=True)
+        os.kill(int(file.name), signal.SIGRTMIN)
+    wait_for(lambda: all(file.exists() for file in files))
+    used, blocks = np.sum([np.loadtxt(file, int) for file in files], axis=0)
+    return footprint(service)._replace(kilobytes=int(used) // 1000, blocks=int(blocks))
 
 
 def kilobytes(service: Program) -> int:

@@ -86,6 +86,10 @@ class _Session:
         self.history[-1] = self.client.ask(direction, pairs, single=len(pairs) == 1 and rng.random() < 0.7)
         return self.history[-1]
 
+    def answered_after(self, moment: float) -> bool:
+        """True where an answer came after this moment."""
+        return any(each.ended is not None and each.ended > moment and not each.failure for each in self.history[-3:])
+
 
 @dataclass
 class _Department:
@@ -104,7 +108,7 @@ class _Department:
     def history(self, fault: str, operations: int, rng: random.Random) -> Found:
         """Clients ask while faults come and go and releases are switched."""
         sessions = [_Session(self.addresses[number % 2], self.key, number) for number in range(_CLIENTS)]
-        over, problems, seconds = threading.Event(), self.problems, list[float]()
+        over, problems, right, answered = threading.Event(), self.problems, list[float](), list[float]()
         problems.clear()
 
         def ask(session: _Session, own: random.Random) -> None:
@@ -119,9 +123,12 @@ class _Department:
             thread.start()
         try:
             self._wait_for_answers(sessions)
-            while not seconds or sum(len(session.history) for session in sessions) < operations:
+            while not right or sum(len(session.history) for session in sessions) < operations:
                 self._step(fault, rng)
-                seconds.append(self._seconds_until_right())
+                healed = time.monotonic()
+                right.append(self._seconds_until_right())
+                wait_for(lambda: all(session.answered_after(healed) for session in sessions), _BACK_SECONDS)  # noqa: B023 - waited for here
+                answered.append(time.monotonic() - healed)
             self.switch(rng)
             self._wait_for_answers(sessions)
         except pytest.fail.Exception as error:  # what was waited for never came
@@ -137,7 +144,8 @@ class _Department:
         for replica in self.replicas:
             self._read_log(replica)
         measured = {
-            f"seconds until right again, {fault}": seconds,
+            f"seconds until right again, {fault}": right,
+            f"seconds until each client is answered, {fault}": answered,
             "repeated in 10,000": [1e4 * repeated / len(history)],
         }
         return Found(len(history), list(problems), measured)

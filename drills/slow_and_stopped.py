@@ -30,7 +30,7 @@ from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1.concept_graph_pb2_grpc import ConceptGraphServiceStub
 from cuihop_service.guard.address_limits import HEAD_SECONDS
 from drills.drill import Case, Found, Setting
-from drills.served import Footprint, Question, footprint, growth, large_graph, questions
+from drills.served import IN_USE, Footprint, Question, footprint_in_use, growth, large_graph, questions
 from served_program import Program, program
 from waiting import wait_for
 
@@ -40,7 +40,7 @@ _MEANWHILE = 10.0  # seconds for an answer to another caller
 _PATIENCE = 60.0
 _CALLERS = 8
 _SLOW = 8  # of each kind
-_LEFT = {"threads": 0.001, "descriptors": 0.001, "kilobytes": 0.5}  # a call
+_LEFT = {"threads": 0.001, "descriptors": 0.001, "kilobytes": 0.1, "blocks": 0.5}  # a call
 _REFUSALS = {200, 429, 503, 504}
 _ENDED = {
     grpc.StatusCode.OK, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -112,13 +112,14 @@ def tried(
     """Rounds of abandoned calls of this size, and what the service holds after each.
 
     The threads of the service have filled their memory after some thousands of calls: with fewer, it is not judged.
-    ``extra`` is a folder of modules that the processes of the service read.
+    ``extra`` is a folder of modules that the processes of the service read, in place of `IN_USE`.
     """
     cuis = [f"C{number:07d}" for number in range(graph.release.concepts)]
     requests = list(questions(rng, cuis, size))
     watch, held, calls_made, busy = _Watch(), list[Footprint](), list[int](), _busy()
+    folder, flags = path.parent, ("--workers", "2", "--limit-seconds", "3")
     with (
-        program(path, path.parent, "--workers", "2", "--limit-seconds", "3", PYTHONPATH=extra) as service,
+        program(path, folder, *flags, PYTHONPATH=extra or str(IN_USE), MEMORY_IN_USE=str(folder)) as service,
         ExitStack() as stack,
     ):
         wait_for(lambda: service.ready_workers() == 2)
@@ -132,7 +133,7 @@ def tried(
             _stop_worker(service, watch, rng)
             _stop_caller(service, requests, watch, rng)
             wait_for(lambda: _running(service) == 0, _PATIENCE)
-            held.append(footprint(service))
+            held.append(footprint_in_use(service, folder))
             calls_made.append((number + 1) * calls)
         watch.ended.set()
         if service.stop() != 0 or "Traceback" in service.log.read_text():
@@ -145,7 +146,7 @@ def tried(
     for name, most in _LEFT.items():
         values = [getattr(each, name) for each in held]
         found = growth(calls_made, values)
-        if found.above(most) and (memory or name != "kilobytes"):
+        if found.above(most) and (memory or name in ("threads", "descriptors")):
             wrong.append(f"{found.slope:.3f} {name} are left a call (error {found.error:.3f}): {values}")
     measured = {"s after a deadline": late, "s for another caller": watch.waited}
     return Found(watch.abandoned, wrong, measured)

@@ -11,7 +11,7 @@ import pytest
 import urllib3
 from drills import restore, slow_and_stopped, soak
 from drills.drill import Found
-from drills.served import growth, large_graph, questions
+from drills.served import IN_USE, growth, large_graph, questions
 
 from cuihop import ConceptGraph, SnapshotGraph
 from served_program import program
@@ -19,13 +19,13 @@ from served_program import program
 pytestmark = pytest.mark.slow
 
 LEAKS = """
-import os
 from cuihop_service.admission import Admission
 
-context = Admission._context
+context, kept = Admission._context, []
 
 def leaking(self, caller, info):
     os.dup(2)
+    kept.append([bytes(2_000_000), *(str(number) for number in range(1_000))])
     return context(self, caller, info)
 
 Admission._context = leaking
@@ -40,7 +40,7 @@ def graph() -> SnapshotGraph:
 @pytest.fixture
 def leaks(tmp_path: Path) -> str:
     """A folder whose module is read by every process of a service, workers included."""
-    (tmp_path / "sitecustomize.py").write_text(LEAKS)
+    (tmp_path / "sitecustomize.py").write_text((IN_USE / "sitecustomize.py").read_text() + LEAKS)
     return str(tmp_path)
 
 
@@ -51,12 +51,13 @@ def saved(graph: SnapshotGraph, folder: Path) -> Iterator[Path]:
     yield path
 
 
-def test_a_descriptor_left_by_abandoned_calls_is_noticed(graph: SnapshotGraph, tmp_path: Path, leaks: str) -> None:
+def test_what_is_left_by_abandoned_calls_is_noticed(graph: SnapshotGraph, tmp_path: Path, leaks: str) -> None:
     with saved(graph, tmp_path) as path:
         found = slow_and_stopped.tried(
-            graph, path, random.Random(1), rounds=5, calls=40, size=50, memory=False, extra=leaks
+            graph, path, random.Random(1), rounds=5, calls=40, size=50, memory=True, extra=leaks
         )
-    assert any("descriptors are left a call" in text for text in found.wrong)
+    for left in ("descriptors", "kilobytes", "blocks"):
+        assert any(f"{left} are left a call" in text for text in found.wrong), left
 
 
 def test_no_question_is_larger_than_a_service_allows(graph: SnapshotGraph, tmp_path: Path) -> None:
