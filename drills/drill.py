@@ -122,10 +122,18 @@ DRILLS = (
     Drill(
         "faults_of_files",
         "SIGKILL, ENOSPC, EIO, EMFILE or EROFS at one call that opens, writes, syncs, renames, cuts or removes, in "
-        "load, index, names, neighbour dictionary, evaluation with a checkpoint, shard; then the command again",
+        "load, index, names, neighbour dictionary, evaluation with a checkpoint, shard, keys; then the command again",
         "points",
         4,
-        2_000,
+        3_000,
+    ),
+    Drill(
+        "faults_of_switches",
+        "SIGKILL, or a connection that fails, at one call that connects, sends, receives or closes, in a switch of "
+        "releases in Neo4j; readers get the old release or the new, and then the switch is made again",
+        "points",
+        1,
+        1_000,
     ),
     Drill(
         "bounds_checked",

@@ -6,14 +6,19 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 import urllib3
-from drills import restore, slow_and_stopped, soak
+from drills import faults_of_switches, restore, slow_and_stopped, soak
 from drills.drill import Found
-from drills.served import IN_USE, growth, large_graph, questions
+from drills.served import IN_USE, growth, large_graph, questions, tracebacks
 
 from cuihop import ConceptGraph, SnapshotGraph
+from cuihop.neo4j_graph.releases import switch_to
+from cuihop_loader.neo4j_online import load_online
+from cuihop_tools.neo4j_server import LocalServer
+from neo4j_server import connected
 from served_program import program
 
 pytestmark = pytest.mark.slow
@@ -60,6 +65,17 @@ def test_what_is_left_by_abandoned_calls_is_noticed(graph: SnapshotGraph, tmp_pa
         assert any(f"{left} are left a call" in text for text in found.wrong), left
 
 
+def test_a_traceback_is_noticed_unless_it_is_of_a_driver_that_removes_a_connection() -> None:
+    of_the_driver = (
+        "Exception ignored in: <function Bolt.__del__ at 0x7f>\nTraceback (most recent call last):\n"
+        '  File "_base.py", line 211, in __del__\n    self.close()\n'
+        "AttributeError: 'Bolt5x8' object has no attribute 'hydration_handler'\n"
+    )
+    assert tracebacks("replica", "ready\n" + of_the_driver + "ready\n") == []
+    ours = "Traceback (most recent call last):\n  File x\nAttributeError: y\n"
+    assert tracebacks("replica", of_the_driver + ours + of_the_driver) == ["replica: \n" + ours + "\n"]
+
+
 def test_no_question_is_larger_than_a_service_allows(graph: SnapshotGraph, tmp_path: Path) -> None:
     cuis = [f"C{number:07d}" for number in range(graph.release.concepts)]
     with saved(graph, tmp_path) as path, program(path, tmp_path) as service:
@@ -74,6 +90,23 @@ def test_a_descriptor_left_by_answers_is_noticed(graph: SnapshotGraph, tmp_path:
     with saved(graph, tmp_path) as path:
         found = soak.tried(graph, path, random.Random(1), 1.0, extra=leaks)
     assert any("descriptors before the load" in text for text in found.wrong)
+
+
+def test_a_switch_that_says_more_than_it_did_is_noticed(
+    neo4j_server: LocalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with connected(neo4j_server) as connection:
+        graphs = {load_online(each.sections, connection).number: each for each in (large_graph(200), large_graph(300))}
+    old, new = graphs
+    done = CompletedProcess([], 0, "", "Traceback")
+    monkeypatch.setattr(faults_of_switches, "_switch", lambda *_: done)
+    with connected(neo4j_server) as connection:
+        switch_to(connection, old)
+    found = list(
+        faults_of_switches.faulty(neo4j_server, graphs, old, new, "sendto:error=EPIPE:when=1", random.Random(1))
+    )
+    readers = f"readers get release {old}, none of [{new}]"
+    assert found == ["Traceback", readers, readers, f"then the label is at {{{old}: 200}}"]
 
 
 def test_a_wrong_answer_under_load_is_noticed(
