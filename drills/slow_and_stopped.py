@@ -143,12 +143,13 @@ def tried(
     bound = _TOO_LATE * busy + 10 * watch.own
     wrong = watch.wrong + [f"answered {value:.1f} s after its deadline" for value in late if value > bound]
     wrong += [f"another caller waited {value:.1f} s" for value in watch.waited if value > _MEANWHILE * busy]
+    measured = {"s after a deadline": late, "s for another caller": watch.waited}
     for name, most in _LEFT.items():
         values = [getattr(each, name) for each in held]
         found = growth(calls_made, values)
         if found.above(most) and (memory or name in ("threads", "descriptors")):
             wrong.append(f"{found.slope:.3f} {name} are left a call (error {found.error:.3f}): {values}")
-    measured = {"s after a deadline": late, "s for another caller": watch.waited}
+        measured[f"{name} left a call"] = [found.slope]
     return Found(watch.abandoned, wrong, measured)
 
 
