@@ -26,7 +26,7 @@ from drills.faults_of_files import has_crashed
 from drills.served import large_graph
 from neo4j_server import connected
 
-_CALLS = ("connect", "sendto", "recvfrom", "close")
+_CALLS = ("connect", "sendto", "recvfrom")
 _FAULTS = ("signal=KILL", "error=ECONNRESET", "error=ETIMEDOUT", "error=EPIPE")
 _MOST_SECONDS = 120
 _LABELLED = "MATCH (c:Concept) RETURN c.release AS release, count(c) AS concepts"
