@@ -145,7 +145,7 @@ def has_crashed(stderr: str) -> bool:
     if re.search("Segmentation|core dumped", stderr):
         return True
     can_word = ", in main" in stderr and ", in main\n    from cuihop.cli.output import" not in stderr
-    before_cuihop = re.search("<frozen (getpath|runpy|site)>", stderr) and not can_word
+    before_cuihop = re.search("<frozen (getpath|runpy|site)>|Fatal Python error: init", stderr) and not can_word
     return "Traceback" in stderr and not before_cuihop
 
 
