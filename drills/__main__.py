@@ -163,11 +163,16 @@ class ResultFile:
             "minutes": round(minutes, 1),
             "processor_minutes": None if processor_minutes is None else round(processor_minutes, 1),
             "measured": run.measured(),
-            "found": {str(number): wrong for number, wrong in run.wrong.items()},
+            "found": {str(number): list(map(_without_folders, wrong)) for number, wrong in run.wrong.items()},
         }
         RESULTS.mkdir(exist_ok=True)
         text = json.dumps({"seed": self._seed, "runs": [*self._runs, last]}, indent=1, ensure_ascii=False) + "\n"
         self._file.write_text(text, encoding="utf-8")
+
+
+def _without_folders(text: str) -> str:
+    """The text without the folders of this machine: the file is published."""
+    return text.replace(str(ROOT), "…").replace(sys.base_prefix, "…")
 
 
 def _spread(values: list[float]) -> dict[str, float]:

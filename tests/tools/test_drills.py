@@ -13,7 +13,7 @@ from pathlib import Path
 import drills.__main__
 import pytest
 from drills import damaged_files, faults_of_files, one_evaluation, relations
-from drills.__main__ import ResultFile, run
+from drills.__main__ import ResultFile, Run, run
 from drills.drill import DRILLS, Drill, Found, Setting
 from drills.page import defects
 from drills.processes import Chosen, results
@@ -130,6 +130,15 @@ def test_a_drill_that_had_its_minutes_goes_on_where_it_ended(
     assert runs_kept(9) == [first, 3 - first]
     assert runs_kept(9) == [3]  # all were tried: from the first on
     assert len(runs_kept(0.0, from_start=True)) == 1
+
+
+def test_findings_are_kept_without_folders_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drills.__main__, "RESULTS", tmp_path)
+    this = Run()
+    this.add(3, Found(1, [f"in {ROOT}/client and {sys.base_prefix}/lib"]))
+    ResultFile(DRILLS[0], 1, from_start=True).write(this, 0.0)
+    [kept] = json.loads((tmp_path / f"{DRILLS[0].name}.json").read_text("utf-8"))["runs"]
+    assert kept["found"] == {"3": ["in …/client and …/lib"]}
 
 
 def test_the_tests_of_the_track_record_exist() -> None:
