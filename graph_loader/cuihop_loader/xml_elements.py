@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 from xml.parsers import expat
 
@@ -21,6 +22,23 @@ LONGEST_TEXT = 16 << 20
 """Bytes of a tag, or of the text up to the next: a parser holds it in memory."""
 
 _SIMPLE = "entities of the file's own with plain text"
+
+
+@contextmanager
+def _worded(file: str, parser: expat.XMLParserType, expected: str, advice: str) -> Iterator[None]:
+    """Errors of the parser, and of Python's codec for a declared encoding, as an `InputError`."""
+    try:
+        yield
+    except expat.ExpatError as error:
+        raise InputError(
+            "not well-formed XML", file=file, line=error.lineno, column=error.offset + 1,
+            found=expat.errors.messages[error.code], expected=expected, advice=advice,
+        ) from None  # fmt: skip
+    except (LookupError, ValueError) as error:
+        raise InputError(
+            "an encoding that cannot be read", file=file, line=parser.CurrentLineNumber,
+            column=parser.CurrentColumnNumber + 1, found=str(error), expected="UTF-8",
+        ) from None  # fmt: skip
 
 
 class CheckedXml(io.RawIOBase):
@@ -51,13 +69,8 @@ class CheckedXml(io.RawIOBase):
         data = self._source.read(len(into))
         if not self._ended:
             self._ended = not data
-            try:
+            with _worded(self._name, self._parser, "a whole XML file", "Download it again"):
                 self._parser.Parse(data, self._ended)
-            except expat.ExpatError as error:
-                raise InputError(
-                    "not well-formed XML", file=self._name, line=error.lineno, column=error.offset + 1,
-                    found=expat.errors.messages[error.code], expected="a whole XML file", advice="Download it again",
-                ) from None  # fmt: skip
             self._fed += len(data)
             if self._fed - self._last_tag > LONGEST_TEXT:
                 raise self._refused("a tag or text without end", f"more than {LONGEST_TEXT:,} bytes", "shorter ones")
@@ -172,18 +185,13 @@ class XmlTermFile(TermFile):
             while True:
                 try:
                     size = stream.readinto(view)
-                    parser.Parse(bytes(view[:size]), size == 0)
+                    with _worded(str(self.file), parser, f"XML of {self.role}", "Is the file complete?"):
+                        parser.Parse(bytes(view[:size]), size == 0)
                     fed += size
                     if fed - parser.CurrentByteIndex > LONGEST_TEXT or sum(map(len, texts)) > LONGEST_TEXT:
                         refuse("a tag or text without end", f"more than {LONGEST_TEXT:,} bytes", f"XML of {self.role}")
                 except BrokenStream as broken:
                     raise broken.at_line(parser.CurrentLineNumber) from None
-                except expat.ExpatError as error:
-                    raise InputError(
-                        "not well-formed XML", file=str(self.file), line=error.lineno, column=error.offset + 1,
-                        found=expat.errors.messages[error.code], expected=f"XML of {self.role}",
-                        advice="Is the file complete?",
-                    ) from None  # fmt: skip
                 self._crlf = self._crlf or int(b"\r\n" in view[:size].tobytes())
                 self.lines = self._crlf  # the ends of lines are those of the file as a whole
                 self._show_progress(stream.consumed)

@@ -614,3 +614,13 @@ def test_members_of_a_document_are_those_of_the_standard_library(value: dict[str
     text = json.dumps(whole, ensure_ascii=ascii_only)
     document = json_stream.JsonStream(io.BytesIO(text.encode()), "x.json")
     assert {name: document.value() for name in document.members()} == whole
+
+
+@pytest.mark.parametrize("encoding", ["UTF-08", "base64", "shift_jis"])
+def test_an_encoding_of_owl_that_cannot_be_read_is_named(tmp_path: Path, encoding: str) -> None:
+    file = tmp_path / "terms.owl"
+    file.write_text(
+        f'<?xml version="1.0" encoding="{encoding}"?><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>'
+    )
+    with pytest.raises(InputError, match="line 1, column 31: an encoding that cannot be read"):
+        load([file])

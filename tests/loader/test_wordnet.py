@@ -304,6 +304,8 @@ def test_names_and_common_hypernyms_are_those_of_the_package_wn(
         (' target="x-1-n"', "", "an attribute is missing"),
         ('<Synset id="x-3-n"', '<Synset id="x-1-n"', "the identifier of another synset again"),
         ('synset="x-3-n"', 'synset="x-9-n"', "a sense of a synset that is not in the lexicon"),
+        ('encoding="UTF-8"', 'encoding="UTF-08"', "an encoding that cannot be read"),
+        ('encoding="UTF-8"', 'encoding="shift_jis"', "an encoding that cannot be read"),
         ("</Synset>", "</Synonym>", "not well-formed XML"),
         ("\n</LexicalResource>\n", "", "not well-formed XML"),
         ('SYSTEM "http://globalwordnet.github.io/schemas/WN-LMF-1.1.dtd"', '[<!ENTITY a "aaa">]', "an entity"),
