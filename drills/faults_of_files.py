@@ -10,7 +10,8 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -74,8 +75,7 @@ COMMANDS = (
 @contextmanager
 def cases(setting: Setting) -> Iterator[Case]:
     """The files before each command, and what a run without a fault leaves."""
-    if shutil.which("strace") is None:
-        raise SystemExit("faults_of_files needs strace: install Debian's package strace")
+    check_strace()
     before = setting.folder / "before"
     before.mkdir()
     write_example_files(before)
@@ -83,19 +83,14 @@ def cases(setting: Setting) -> Iterator[Case]:
         _run(before, _Command("key", ("service", "keys", "create", name, "--keys-file", "keys.json"), ()), [])
 
     @cache
-    def whole(number: int) -> tuple[dict[str, bytes], dict[str, int]]:
+    def whole(number: int) -> tuple[dict[str, bytes], Counter[str]]:
         """The files after a whole run, and the number of calls of each kind that it made."""
         folder = _copied(before, setting.folder / f"whole-{number}")
-        counts = dict.fromkeys(_CALLS, 0)
         log = setting.folder / "calls"
-        done = _run(
-            folder, COMMANDS[number], ["strace", "-f", "-qq", "-o", str(log), "-e", f"trace={','.join(_CALLS)}"]
-        )
+        done = _run(folder, COMMANDS[number], noting(_CALLS, log))
         if done.returncode:
             raise SystemExit(f"{COMMANDS[number].name} fails without a fault: {done.stderr}")
-        for call in re.findall(r"^\d+ +(\w+)\(", log.read_text(errors="replace"), re.MULTILINE):
-            counts[call] += 1
-        return _content(folder), counts
+        return _content(folder), noted(log)
 
     def case(rng: random.Random) -> Found:
         number = rng.randrange(len(COMMANDS))
@@ -113,8 +108,7 @@ def faulty(command: _Command, before: Path, after: dict[str, bytes], folder: Pat
     where = _copied(before, folder / "faulty")
     old = _content(where)
     call = fault.partition(":")[0]
-    tracing = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={fault}"]
-    done = _run(where, command, tracing)
+    done = _run(where, command, injecting(fault))
     now = _content(where)
     what = f"{command.name}, {fault}"
     for name in command.written:
@@ -138,6 +132,28 @@ def faulty(command: _Command, before: Path, after: dict[str, bytes], folder: Pat
     elif (left := _content(where)) != after:
         names = sorted(name for name in left.keys() | after.keys() if left.get(name) != after.get(name))
         yield f"{what}: then the same command leaves other files than a run without a fault: {', '.join(names)}"
+
+
+def check_strace() -> None:
+    """End where strace is missing."""
+    if shutil.which("strace") is None:
+        raise SystemExit("faults at calls of the system need strace: install Debian's package strace")
+
+
+def noting(calls: Iterable[str], log: Path) -> list[str]:
+    """The beginning of a command line whose calls of these kinds are noted in a file."""
+    return ["strace", "-f", "-qq", "-o", str(log), "-e", f"trace={','.join(calls)}"]
+
+
+def noted(log: Path) -> Counter[str]:
+    """The number of calls of each kind."""
+    return Counter(re.findall(r"^\d+ +(\w+)\(", log.read_text(errors="replace"), re.MULTILINE))
+
+
+def injecting(fault: str) -> list[str]:
+    """The beginning of a command line in which one call fails, such as ``write:error=EIO:when=3``."""
+    call = fault.partition(":")[0]
+    return ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={fault}"]
 
 
 def has_crashed(stderr: str) -> bool:

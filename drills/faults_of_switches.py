@@ -7,22 +7,19 @@ from __future__ import annotations
 
 import os
 import random
-import re
-import shutil
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 
 from cuihop import SnapshotGraph
 from cuihop.neo4j_graph.graph import Neo4jGraph
 from cuihop_loader.neo4j_online import load_online
 from cuihop_tools.neo4j_server import SHORT_LIVED, LocalServer
 from drills.drill import Case, Found, Setting
-from drills.faults_of_files import has_crashed
+from drills.faults_of_files import check_strace, has_crashed, injecting, noted, noting
 from drills.served import large_graph
 from neo4j_server import connected
 
@@ -35,8 +32,7 @@ _LABELLED = "MATCH (c:Concept) RETURN c.release AS release, count(c) AS concepts
 @contextmanager
 def cases(setting: Setting) -> Iterator[Case]:
     """A database with two releases; each case switches to the one that is not active."""
-    if shutil.which("strace") is None:
-        raise SystemExit("faults_of_switches needs strace: install Debian's package strace")
+    check_strace()
     with LocalServer(setting.folder / "neo4j", java_options=SHORT_LIVED) as server:
         with connected(server) as connection:
             graphs = {
@@ -48,10 +44,10 @@ def cases(setting: Setting) -> Iterator[Case]:
         @cache
         def calls(number: int) -> Counter[str]:
             """The calls of a switch without a fault."""
-            done = _switch(server, number, ["-o", str(log), "-e", f"trace={','.join(_CALLS)}"])
+            done = _switch(server, number, noting(_CALLS, log))
             if done.returncode:
                 raise SystemExit(f"a switch fails without a fault: {done.stderr}")
-            return Counter(re.findall(r"^\d+ +(\w+)\(", log.read_text(errors="replace"), re.MULTILINE))
+            return noted(log)
 
         def case(rng: random.Random) -> Found:
             old, new = rng.sample((one, other), 2)
@@ -68,8 +64,7 @@ def faulty(
 ) -> Iterator[str]:
     """The faults after a switch with this fault, and after the same switch without it."""
     _switch(server, old)
-    call = fault.partition(":")[0]
-    done = _switch(server, new, ["-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={fault}"])
+    done = _switch(server, new, injecting(fault))
     if has_crashed(done.stderr):
         yield done.stderr[-1500:]
     if done.returncode > 0 and not done.stderr.strip():
@@ -102,7 +97,7 @@ def _read(
 def _switch(server: LocalServer, number: int, tracing: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "cuihop", "neo4j", "releases", "switch", str(number), "--graph", server.address]
     return subprocess.run(
-        [*(["strace", "-f", "-qq", *tracing] if tracing else []), *command],
-        env=os.environ | {"NEO4J_PASSWORD_FILE": str(Path(server.home) / "password")},
+        [*tracing, *command],
+        env=os.environ | {"NEO4J_PASSWORD_FILE": str(server.home / "password")},
         capture_output=True, text=True, check=False, timeout=_MOST_SECONDS,
     )  # fmt: skip

@@ -122,11 +122,11 @@ def large_graph(concepts: int) -> SnapshotGraph:
 
 
 class Footprint(NamedTuple):
-    """Totals over the processes of a service; ``kilobytes`` counts shared pages once, ``blocks`` are Python's."""
+    """Totals over the processes of a service; of `footprint_in_use` with the memory and Python's blocks in use."""
 
     threads: int
     descriptors: int
-    kilobytes: int
+    kilobytes: int = 0
     blocks: int = 0
 
 
@@ -140,7 +140,7 @@ def footprint(service: Program) -> Footprint:
     for _ in range(25):
         counts.append((count("task"), count("fd")))
         time.sleep(0.02)
-    return Footprint(min(tasks for tasks, _ in counts), min(files for _, files in counts), kilobytes(service))
+    return Footprint(min(tasks for tasks, _ in counts), min(files for _, files in counts))
 
 
 def footprint_in_use(service: Program, folder: Path) -> Footprint:

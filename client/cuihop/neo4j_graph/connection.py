@@ -34,7 +34,7 @@ Result = TypeVar("Result")
 
 _RETRY_SECONDS = 0.5
 _FIRST_RETRY_SECONDS = 0.1
-_NEXT_RETRY = 1.3  # of the pause before: after an outage, a request waits a third as long as it lasted at most
+_NEXT_RETRY = 1.3  # of the pause before: after an outage, a request waits for a third of its length at most
 _MEMBERS_TRIED = 3
 _ELECTION_SECONDS = 10.0
 _POSITION_PAUSE_SECONDS = 30.0
