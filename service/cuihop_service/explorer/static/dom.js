@@ -28,10 +28,12 @@ export function add(parent, children) {
   }
 }
 
-/** Replaces all children. */
+/** Replaces all children. The focus stays: the element that has the same id gets it. */
 export function fill(parent, ...children) {
+  const focused = parent.contains(document.activeElement) && document.activeElement?.id;
   parent.replaceChildren();
   add(parent, children);
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
 }
 
 /** Has screen readers say a text. */

@@ -66,8 +66,8 @@ export function mentionTable(app, side, mentions, { isIncluded, onchange, order,
       } }, "Other …")];
   }
 
-  function idOf(mention) {
-    return `mention-${side}-${mentions.indexOf(mention)}`;
+  function idOf({ found }) {
+    return `mention-${side}-${found.start}-${found.end}`; // the same in the next answer, so that the focus stays on it
   }
 
   const table = ownTable(label, columns, () => mentions, { order, onorder, page: ROWS, attributes: (mention) => ({ id: idOf(mention), tabindex: "-1" }) });

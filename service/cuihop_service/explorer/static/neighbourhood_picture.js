@@ -117,11 +117,9 @@ export async function neighbourhoodPicture(app, { requested, around: centre, nam
     const focused = chosen.contains(document.activeElement);
     if (node) describe(node);
     if (focused && !chosen.contains(document.activeElement)) picture.canvas.focus();
-    const boxed = document.activeElement?.id === "all";
     fill(others, aside.length > 0 && el("label", { class: "inline" },
       el("input", { type: "checkbox", id: "all", checked: requested.all === "yes",
         onchange: (event) => go(to({ all: event.target.checked ? "yes" : "" })) }), ` Also draw the other ${aside.length === 1 ? "is_a edge" : counted(aside.length, "is_a edge")}`));
-    if (boxed) document.getElementById("all")?.focus();
     fill(full, around.full > 0 && `No more than ${grouped(around.full)} concepts are drawn. Choose fewer hops, or a narrower centre.`);
     full.className = around.full > 0 ? "notice" : "";
     families.show(folds, around.nodes);

@@ -80,13 +80,11 @@ export function ownTable(label, columns, rows, { order, onorder = () => {}, attr
     const all = sorted(rows(), columns, order);
     if (row === null) most = page;
     else if (row) while (all.indexOf(row) >= most) most += page;
-    const focused = place.contains(document.activeElement) ? document.activeElement?.id : "";
     const visible = all.slice(0, most);
     fill(place, sortableTable(label, columns, visible, { order, attributes, onorder: () => {
       show(null);
       onorder();
     } }, given));
-    if (focused) document.getElementById(focused)?.focus();
     fill(rest, all.length > most && el("button", { type: "button", class: "quiet small", id, onclick: () => {
       most += page;
       show();
