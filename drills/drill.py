@@ -148,10 +148,10 @@ DRILLS = (
         "16 clients over HTTP and gRPC, which retry as documented, of two replicas behind HAProxy, while releases are "
         "switched and one part fails: workers killed at any age, a replica killed, Neo4j or Redis cut off, slow or "
         "half open. Each answer is right for the release that it names, and no client gets an older release after a "
-        "newer one",
+        "newer one. A case is at least 10,000 operations of each fault",
         "operations",
-        3,
-        440,
+        1,
+        10,
         alone=True,
     ),
     Drill(

@@ -53,20 +53,27 @@ _BACK_SECONDS = 60.0
 
 @contextmanager
 def cases(setting: Setting) -> Iterator[Case]:
-    """Replicas of a snapshot, and of a database, started with the first case that needs them."""
+    """A case is a history for each fault, of replicas of a snapshot and of a database that are started once."""
     stores = ("snapshot",) if setting.small else tuple(_FAULTS)
     faults = [(store, fault) for store in stores for fault in _FAULTS[store]]
     departments: dict[str, _Department] = {}
-    operations = 300 if setting.small else 2_500
+    number, operations = (3, 300) if setting.small else (len(faults), 10_000)
     with ExitStack() as stack:
 
-        def case(rng: random.Random) -> Found:
-            store, fault = rng.choice(faults)
+        def history(store: str, fault: str, rng: random.Random) -> Found:
             if store not in departments:
                 folder = setting.folder / store
                 folder.mkdir()
                 departments[store] = stack.enter_context(_department(folder, store == "Neo4j", rng))
             return departments[store].history(fault, operations, rng)
+
+        def case(rng: random.Random) -> Found:
+            found = [history(store, fault, rng) for store, fault in rng.sample(faults, number)]
+            measured: dict[str, list[float]] = {}
+            for one in found:
+                for name, values in (one.measured or {}).items():
+                    measured.setdefault(name, []).extend(values)
+            return Found(sum(one.tried for one in found), [text for one in found for text in one.wrong], measured)
 
         yield case
 
