@@ -197,7 +197,7 @@ class _Department:
             _kill(rng.choice(_workers(replica)))
             yield
             for _ in range(rng.randrange(3)):
-                _kill_newborn(replica, 10 ** rng.uniform(-3.3, 0.3))
+                _kill_with_successor(replica, 10 ** rng.uniform(-3.3, 0.3), rng)
             wait_for(lambda: self._all_ready(replica), _BACK_SECONDS)
         elif part == "replica":
             replica.kill()
@@ -337,11 +337,13 @@ def _kill(process: int) -> None:
         os.kill(process, signal.SIGKILL)
 
 
-def _kill_newborn(replica: Replica, age: float) -> None:
-    """Kill the next worker that is started, at this age in seconds."""
-    before, ends = set(_workers(replica)), time.monotonic() + _BACK_SECONDS
-    while not (born := set(_workers(replica)) - before) and time.monotonic() < ends:
-        time.sleep(0.0005)
+def _kill_with_successor(replica: Replica, age: float, rng: random.Random) -> None:
+    """Kill a worker, and the next one that is started, at this age in seconds."""
+    before, ends = _workers(replica), time.monotonic() + _BACK_SECONDS
+    for process in rng.sample(before, min(1, len(before))):
+        _kill(process)
+    while not (born := set(_workers(replica)) - set(before)) and time.monotonic() < ends:
+        time.sleep(0.0005)  # an age may be shorter than what other tests wait
     time.sleep(age)
     for process in born:
         _kill(process)
