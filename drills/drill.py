@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["DRILLS", "Case", "Drill", "Found", "Setting", "Step"]
+__all__ = ["DRILLS", "Case", "Drill", "Found", "NumberedRandom", "Setting", "Step"]
 
 
 class Found(NamedTuple):
@@ -40,7 +40,13 @@ class Setting:
     small: bool = False
 
 
-Case = Callable[[random.Random], Found]
+class NumberedRandom(random.Random):
+    """The random numbers of a case, with its number: for a drill that tries all points of a list first."""
+
+    number = 0
+
+
+Case = Callable[[NumberedRandom], Found]
 """Makes and tries one case. Everything random comes from its argument."""
 
 Step = Callable[[Setting], AbstractContextManager[Case]]
@@ -72,9 +78,11 @@ class Drill:
         with step(setting) as case:
             yield case
 
-    def random(self, seed: int, number: int) -> random.Random:
+    def random(self, seed: int, number: int) -> NumberedRandom:
         """The random numbers of a case: the same wherever and whenever it runs."""
-        return random.Random(f"{self.name} {seed} {number}")
+        drawn = NumberedRandom(f"{self.name} {seed} {number}")
+        drawn.number = number
+        return drawn
 
 
 DRILLS = (
@@ -122,14 +130,15 @@ DRILLS = (
     Drill(
         "faults_of_files",
         "SIGKILL, ENOSPC, EIO, EMFILE or EROFS at one call that opens, writes, syncs, renames, cuts or removes, in "
-        "load, index, names, neighbour dictionary, evaluation with a checkpoint, shard, keys; then the command again",
+        "load, index, names, neighbour dictionary, evaluation with a checkpoint, shard, keys; then the command again. "
+        "Each fault at every such call of cuihop, then at calls by which Python opens its own files",
         "points",
         4,
         3_000,
     ),
     Drill(
         "faults_of_switches",
-        "SIGKILL, or a connection that fails, at one call that connects, sends or receives, in a switch of "
+        "SIGKILL, or a connection that fails, at every call that connects, sends or receives, in a switch of "
         "releases in Neo4j; readers get the old release or the new, and then the switch is made again",
         "points",
         1,

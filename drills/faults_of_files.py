@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from drills.drill import Case, Found, Setting
+from drills.drill import Case, Found, NumberedRandom, Setting
 from example_files import write_example_files
 
 _CALLS = (
@@ -50,7 +50,7 @@ class _Command(NamedTuple):
 COMMANDS = (
     _Command("load", ("load", "umls", "--output", "graph.cuihop"), ("graph.cuihop",)),
     _Command("index", ("index", "graph.cuihop"), ("graph.cuihop.index",)),
-    _Command("names", ("index", "graph.cuihop", "--name-search"), ("graph.cuihop",)),
+    _Command("names", ("index", "graph.cuihop", "--name-search", "--force"), ("graph.cuihop",)),
     _Command(
         "neighbours",
         ("neighbours", "-g", "graph.cuihop", "--concepts", "concepts.csv", "--hops", "2", "--output", "near.cuihop"),
@@ -82,23 +82,36 @@ def cases(setting: Setting) -> Iterator[Case]:
     for name in ("one", "other"):
         _run(before, _Command("key", ("service", "keys", "create", name, "--keys-file", "keys.json"), ()), [])
 
+    log = setting.folder / "calls"
+
     @cache
-    def whole(number: int) -> tuple[dict[str, bytes], Counter[str]]:
-        """The files after a whole run, and the number of calls of each kind that it made."""
+    def whole(number: int) -> tuple[dict[str, bytes], list[str], list[str]]:
+        """The files after a whole run, the faults at calls of cuihop, and those where Python opens its own files."""
         folder = _copied(before, setting.folder / f"whole-{number}")
-        log = setting.folder / "calls"
         done = _run(folder, COMMANDS[number], noting(_CALLS, log))
         if done.returncode:
             raise SystemExit(f"{COMMANDS[number].name} fails without a fault: {done.stderr}")
-        return _content(folder), noted(log)
+        own, other = list[str](), list[str]()
+        for call, when, arguments in noted(log):
+            opened = re.match(r'AT_FDCWD, "([^"]*)"', arguments) if call == "openat" else None
+            points = other if opened and folder not in (folder / opened[1]).parents else own
+            points += [f"{call}:{fault}:when={when}" for fault in (*_FAULTS, *[_OPENED] * (call == "openat"))]
+        if not any(point.startswith("fsync") for point in own):
+            raise SystemExit(f"{COMMANDS[number].name} writes no file: nothing would be tried")
+        return _content(folder), own, other
 
-    def case(rng: random.Random) -> Found:
-        number = rng.randrange(len(COMMANDS))
-        after, counts = whole(number)
-        call = rng.choice([name for name in _CALLS if counts[name]])
-        fault = rng.choice((*_FAULTS, _OPENED) if call == "openat" else _FAULTS)
-        when = rng.randint(1, counts[call])
-        return Found(1, list(faulty(COMMANDS[number], before, after, setting.folder, f"{call}:{fault}:when={when}")))
+    @cache
+    def every_point() -> list[tuple[int, str]]:
+        return shuffled([(number, point) for number in range(len(COMMANDS)) for point in whole(number)[1]])
+
+    def case(rng: NumberedRandom) -> Found:
+        if rng.number < len(every_point()):
+            number, point = every_point()[rng.number]
+        else:
+            number = rng.randrange(len(COMMANDS))
+            point = rng.choice(whole(number)[2])
+        wrong = list(faulty(COMMANDS[number], before, whole(number)[0], setting.folder, point))
+        return Found(int(has_failed(log)), wrong)
 
     yield case
 
@@ -108,7 +121,7 @@ def faulty(command: _Command, before: Path, after: dict[str, bytes], folder: Pat
     where = _copied(before, folder / "faulty")
     old = _content(where)
     call = fault.partition(":")[0]
-    done = _run(where, command, injecting(fault))
+    done = _run(where, command, injecting(fault, folder / "calls"))
     now = _content(where)
     what = f"{command.name}, {fault}"
     for name in command.written:
@@ -140,20 +153,35 @@ def check_strace() -> None:
         raise SystemExit("faults at calls of the system need strace: install Debian's package strace")
 
 
+def shuffled(points: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """The points, so that those of a command do not follow each other: any part of them is a fair sample."""
+    return random.Random(0).sample(points, len(points))
+
+
 def noting(calls: Iterable[str], log: Path) -> list[str]:
     """The beginning of a command line whose calls of these kinds are noted in a file."""
     return ["strace", "-f", "-qq", "-o", str(log), "-e", f"trace={','.join(calls)}"]
 
 
-def noted(log: Path) -> Counter[str]:
-    """The number of calls of each kind."""
-    return Counter(re.findall(r"^\d+ +(\w+)\(", log.read_text(errors="replace"), re.MULTILINE))
+def noted(log: Path) -> list[tuple[str, int, str]]:
+    """The calls of the first thread: name, number among those of this name, arguments. strace counts by thread, too."""
+    text = log.read_text(errors="replace")
+    numbers, calls = Counter[str](), list[tuple[str, int, str]]()
+    for name, arguments in re.findall(rf"^{text.partition(' ')[0]} +(\w+)\((.*)", text, re.MULTILINE):
+        numbers[name] += 1
+        calls.append((name, numbers[name], arguments))
+    return calls
 
 
-def injecting(fault: str) -> list[str]:
+def injecting(fault: str, log: Path) -> list[str]:
     """The beginning of a command line in which one call fails, such as ``write:error=EIO:when=3``."""
     call = fault.partition(":")[0]
-    return ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={fault}"]
+    return ["strace", "-f", "-qq", "-o", str(log), "-e", f"trace={call}", "-e", f"inject={fault}"]
+
+
+def has_failed(log: Path) -> bool:
+    """True if there was such a call, and it failed."""
+    return re.search(r"\(INJECTED\)|killed by SIGKILL", log.read_text(errors="replace")) is not None
 
 
 def has_crashed(stderr: str) -> bool:

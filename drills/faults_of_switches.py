@@ -9,7 +9,6 @@ import os
 import random
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -18,8 +17,8 @@ from cuihop import SnapshotGraph
 from cuihop.neo4j_graph.graph import Neo4jGraph
 from cuihop_loader.neo4j_online import load_online
 from cuihop_tools.neo4j_server import SHORT_LIVED, LocalServer
-from drills.drill import Case, Found, Setting
-from drills.faults_of_files import check_strace, has_crashed, injecting, noted, noting
+from drills.drill import Case, Found, NumberedRandom, Setting
+from drills.faults_of_files import check_strace, has_crashed, has_failed, injecting, noted, noting, shuffled
 from drills.served import large_graph
 from neo4j_server import connected
 
@@ -42,19 +41,21 @@ def cases(setting: Setting) -> Iterator[Case]:
         log = setting.folder / "calls"
 
         @cache
-        def calls(number: int) -> Counter[str]:
-            """The calls of a switch without a fault."""
+        def points(number: int) -> list[tuple[int, str]]:
+            """Every fault of a switch to this release."""
             done = _switch(server, number, noting(_CALLS, log))
             if done.returncode:
                 raise SystemExit(f"a switch fails without a fault: {done.stderr}")
-            return noted(log)
+            return [(number, f"{call}:{fault}:when={when}") for call, when, _ in noted(log) for fault in _FAULTS]
 
-        def case(rng: random.Random) -> Found:
-            old, new = rng.sample((one, other), 2)
-            counts = calls(new)
-            call, fault = rng.choice([name for name in _CALLS if counts[name]]), rng.choice(_FAULTS)
-            what = f"{call}:{fault}:when={rng.randint(1, counts[call])}"
-            return Found(1, [f"{what}: {wrong}" for wrong in faulty(server, graphs, old, new, what, rng)])
+        @cache
+        def every_point() -> list[tuple[int, str]]:
+            return shuffled([*points(one), *points(other)])
+
+        def case(rng: NumberedRandom) -> Found:
+            new, point = every_point()[rng.number % len(every_point())]
+            wrong = list(faulty(server, graphs, one + other - new, new, point, rng))
+            return Found(int(has_failed(server.home / "calls")), [f"{point}: {text}" for text in wrong])
 
         yield case
 
@@ -64,7 +65,7 @@ def faulty(
 ) -> Iterator[str]:
     """The faults after a switch with this fault, and after the same switch without it."""
     _switch(server, old)
-    done = _switch(server, new, injecting(fault))
+    done = _switch(server, new, injecting(fault, server.home / "calls"))
     if has_crashed(done.stderr):
         yield done.stderr[-1500:]
     if done.returncode > 0 and not done.stderr.strip():

@@ -85,6 +85,29 @@ def test_a_file_that_is_half_written_is_noticed(tmp_path: Path, monkeypatch: pyt
     assert any("without a word" in text for text in wrong)
 
 
+def test_a_command_that_writes_no_file_ends_the_drill_of_faults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = next(command for command in faults_of_files.COMMANDS if command.name == "names")
+    nothing_to_do = names._replace(arguments=("index", "graph.cuihop", "--name-search"))
+    monkeypatch.setattr(faults_of_files, "COMMANDS", (nothing_to_do,))
+    with pytest.raises(SystemExit, match="names writes no file"):
+        found_by("faults_of_files", 1, tmp_path)
+
+
+def test_calls_are_counted_by_thread(tmp_path: Path) -> None:
+    log = tmp_path / "calls"
+    log.write_text(
+        '7 write(1, "a", 1) = 1\n8 write(1, "b", 1) = 1\n7 fsync(3) = 0\n7 write(1, "c", 1 <unfinished ...>\n'
+    )
+    assert faults_of_files.noted(log) == [
+        ("write", 1, '1, "a", 1) = 1'),
+        ("fsync", 1, "3) = 0"),
+        ("write", 2, '1, "c", 1 <unfinished ...>'),
+    ]
+    assert not faults_of_files.has_failed(log)
+
+
 def test_a_case_that_raises_is_a_fault_and_no_end() -> None:
     @contextmanager
     def cases(setting: Setting) -> Iterator[object]:
