@@ -181,6 +181,8 @@ class Neo4jStore:
         Two seconds at most, as readiness needs it.
         """
         same = self._note(lambda: self._answered_soon(self._active), served.digest)
+        if same and served.index is not None:
+            self._remember(served.digest)  # again: a slower worker may have noted the release before
         return not same or (self._silent and served.index is None)
 
     def _note(self, read: Callable[[], tuple[str, int] | None], digest: str) -> bool:

@@ -476,6 +476,39 @@ def test_an_outage_leads_back_to_no_older_release(
     store.close()
 
 
+def test_the_next_start_without_a_database_continues_from_what_was_served_last(
+    database: LocalServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_active(database, example_graph())
+    store = Neo4jStore(database.address, index=True, folder=tmp_path, caching=lambda graph: None, timeout=30)
+    first = store.open()
+    served = store.completed(first)
+    assert served is not None
+    first.close()
+
+    def started_in_an_outage() -> tuple[str, int]:
+        def unavailable() -> NoReturn:
+            raise GraphUnavailable("as in an outage")
+
+        next_store = Neo4jStore(database.address, index=True, folder=tmp_path, caching=lambda graph: None, timeout=30)
+        monkeypatch.setattr(next_store, "_active_graph", unavailable)
+        with closing(next_store.open()) as found:
+            return found.digest, next_store.activation
+
+    [note] = tmp_path.glob("*.last")
+    note.write_text(f"{'0' * 64} 1")  # of a slower worker, which had the release before
+    assert not store.changed(served)
+    assert started_in_an_outage() == (served.digest, store.activation)
+    before = store.activation
+    for graph in (shorter_graph(), example_graph()):  # and back, between two looks
+        make_active(database, graph)
+    assert not store.changed(served)
+    assert store.activation > before
+    assert started_in_an_outage() == (served.digest, store.activation)
+    served.close()
+    store.close()
+
+
 def test_a_damaged_index_file_is_made_anew(database: LocalServer, tmp_path: Path) -> None:
     make_active(database, example_graph())
     digest = example_graph().release.digest
