@@ -50,14 +50,14 @@ def test_rows_that_are_active_and_in_a_language_asked_for_count_once(tmp_path: P
     assert loaded.report.definitions == 4
     report = next(file for file in loaded.report.files if file.role == "MRDEF")
     assert (report.rows, report.used) == (12, 4)
-    assert report.skipped == {
-        "suppressed": 3,
-        "other language": 1,
-        "no text": 1,
-        "identifier is not a CUI": 1,
-        "concept is in neither MRREL nor MRCONSO": 1,
-        "same definition again": 1,
-    }
+    assert list(report.skipped.items()) == [  # the most frequent first, then by the alphabet
+        ("suppressed", 3),
+        ("concept is in neither MRREL nor MRCONSO", 1),
+        ("identifier is not a CUI", 1),
+        ("no text", 1),
+        ("other language", 1),
+        ("same definition again", 1),
+    ]
 
 
 def test_suppressed_rows_and_other_languages_count_where_they_are_asked_for(tmp_path: Path) -> None:
