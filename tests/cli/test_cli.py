@@ -113,6 +113,7 @@ REFUSED_LIBRARY = "/x/a.so: cannot open shared object file"
     (OSError(errno.EIO, "Input/output error", "/x/blocks"), 6, "/x/blocks: the system refuses it: Input/output error"),
     (OSError(errno.ENOSPC, "No space left"), 6, "standard output or standard error cannot be written: No space left"),
     (ImportError(REFUSED_LIBRARY, path="/x/a.so"), 8, f"a package cannot be loaded: {REFUSED_LIBRARY}"),
+    (OSError(REFUSED_LIBRARY), 8, f"a package cannot be loaded: {REFUSED_LIBRARY}"),  # as ctypes and llvmlite have it
 ])  # fmt: skip
 def test_what_the_system_refuses_is_one_sentence(
     raised: Exception, code: int, said: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

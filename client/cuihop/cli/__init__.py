@@ -107,6 +107,9 @@ def main() -> None:
         print_error(f"a package cannot be loaded: {error.msg}")
         sys.exit(MISSING_PACKAGE)
     except OSError as error:
+        if error.errno is None and "shared object" in str(error):  # such a library, loaded without an import
+            print_error(f"a package cannot be loaded: {error}")
+            sys.exit(MISSING_PACKAGE)
         of_output = error.filename is None
         if of_output and error.errno not in _NOT_WRITTEN:
             raise
