@@ -19,6 +19,8 @@ __all__ = ["defects", "write_page"]
 
 ROOT = Path(__file__).resolve().parents[1]
 _PAGE = ROOT / "docs" / "reliability.md"
+_LEAST_FOR_99 = 100
+"""Of fewer numbers, the table gives no percentile of 99."""
 _KINDS = {
     "number": "wrong number",
     "fault": "fault",
@@ -55,10 +57,12 @@ def _drills() -> Iterator[str]:
             ]
         for run in runs:
             for name, values in run["measured"].items():
-                spread = ", ".join(f"{which} {value:,}" for which, value in values.items())
-                measured.append(f"- `{drill.name}`, {name}: {spread}")
+                few = values["number"] < _LEAST_FOR_99
+                spread = ["" if few and which == "99 %" else f"{value:,}" for which, value in values.items()]
+                measured.append("| " + " | ".join([f"`{drill.name}`", name, *spread]) + " |")
         yield "| " + " | ".join([f"`{drill.name}`", drill.tries, *cells]) + " |"
-    yield from ["", *measured] if measured else []
+    if measured:
+        yield from ["", "| drill | measured | number | median | 99 % | most |", "|---|---|---|---|---|---|", *measured]
 
 
 def _record() -> Iterator[str]:
