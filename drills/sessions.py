@@ -343,7 +343,7 @@ def _kill_with_successor(replica: Replica, age: float, rng: random.Random) -> No
     for process in rng.sample(before, min(1, len(before))):
         _kill(process)
     while not (born := set(_workers(replica)) - set(before)) and time.monotonic() < ends:
-        time.sleep(0.0005)  # an age may be shorter than what other tests wait
+        time.sleep(0.0005)  # ages begin at half a millisecond
     time.sleep(age)
     for process in born:
         _kill(process)
