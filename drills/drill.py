@@ -134,7 +134,7 @@ DRILLS = (
         "Each fault at every such call of cuihop, then at calls by which Python opens its own files",
         "points",
         4,
-        3_000,
+        2_000,
     ),
     Drill(
         "faults_of_switches",

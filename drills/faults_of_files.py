@@ -189,7 +189,7 @@ def has_crashed(stderr: str) -> bool:
     """True if there is more than a sentence. What Python says itself, before cuihop can word it, is no fault."""
     if re.search("Segmentation|core dumped", stderr):
         return True
-    can_word = ", in main" in stderr and ", in main\n    from cuihop.cli.output import" not in stderr
+    can_word = re.search(r"cuihop/cli/.*, in main\n    (?!from cuihop\.cli\.output import)", stderr)
     before_cuihop = re.search("<frozen (getpath|runpy|site)>|Fatal Python error: init", stderr) and not can_word
     return "Traceback" in stderr and not before_cuihop
 

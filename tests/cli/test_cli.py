@@ -108,11 +108,20 @@ def test_every_error_has_a_code() -> None:
 REFUSED_LIBRARY = "/x/a.so: cannot open shared object file"
 
 
+def without_its_library() -> ImportError:
+    """The error of a package that answers the one of its library with advice, as NumPy does."""
+    error = ImportError("Importing the C-extensions failed.\n\nPlease read this advice.")
+    error.__cause__ = ImportError(REFUSED_LIBRARY, path="/x/a.so")
+    return error
+
+
 @pytest.mark.parametrize(("raised", "code", "said"), [
     (OSError(errno.EMFILE, "Too many open files", "/x/a.py"), 3, "/x/a.py: the system refuses it: Too many open files"),
     (OSError(errno.EIO, "Input/output error", "/x/blocks"), 6, "/x/blocks: the system refuses it: Input/output error"),
     (OSError(errno.ENOSPC, "No space left"), 6, "standard output or standard error cannot be written: No space left"),
     (ImportError(REFUSED_LIBRARY, path="/x/a.so"), 8, f"a package cannot be loaded: {REFUSED_LIBRARY}"),
+    (without_its_library(), 8, f"a package cannot be loaded: {REFUSED_LIBRARY}"),
+    (ImportError("numba._devicearray failed to import"), 8, "a package cannot be loaded: numba._devicearray failed to"),
     (OSError(REFUSED_LIBRARY), 8, f"a package cannot be loaded: {REFUSED_LIBRARY}"),  # as ctypes and llvmlite have it
 ])  # fmt: skip
 def test_what_the_system_refuses_is_one_sentence(
@@ -130,6 +139,15 @@ def test_what_the_system_refuses_is_one_sentence(
     error = capfd.readouterr().err
     assert error.startswith(f"cuihop: {said}")
     assert "Traceback" not in error
+
+
+def test_an_error_in_the_imports_of_cuihop_stays_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(**_: object) -> None:
+        from cuihop import no_such_name  # noqa: F401 - what is tested
+
+    monkeypatch.setattr("cuihop.cli.application.application", lambda arguments: broken)
+    with pytest.raises(ImportError, match="no_such_name"):
+        main()
 
 
 def test_path_shows_each_hop_and_its_vocabularies(run: Run) -> None:

@@ -95,6 +95,15 @@ def test_a_command_that_writes_no_file_ends_the_drill_of_faults(
         found_by("faults_of_files", 1, tmp_path)
 
 
+def test_what_python_says_before_cuihop_begins_is_no_crash() -> None:
+    site = 'Fatal Python error: init_import_site\nTraceback\n  File "<frozen site>", line 599, in main\nOSError\n'
+    command = (
+        'Traceback\n  File "<frozen runpy>"\n  File "/x/cuihop/cli/__init__.py", line 81, in main\n    application()\n'
+    )
+    assert not faults_of_files.has_crashed(site)
+    assert faults_of_files.has_crashed(command)
+
+
 def test_calls_are_counted_by_thread(tmp_path: Path) -> None:
     log = tmp_path / "calls"
     log.write_text(

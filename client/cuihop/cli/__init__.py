@@ -70,6 +70,13 @@ def _search_hint(error: CuihopError) -> str:
     return f". Identifiers are found by names: cuihop search {shlex.quote(names[0])}" if names else ""
 
 
+def _first_reason(error: BaseException) -> BaseException:
+    """The error of the system, where a package raises another one about it."""
+    while isinstance(reason := error.__cause__ or error.__context__, (ImportError, OSError)):
+        error = reason
+    return error
+
+
 def main() -> None:
     """Run the command line, and turn every expected error into one message and a documented exit code."""
     from cuihop.cli.output import note, noted_warnings, print_error, print_json
@@ -102,13 +109,13 @@ def main() -> None:
         print_error(error.msg if "pip install" in error.msg else missing)  # some messages name the extra that is enough
         sys.exit(MISSING_PACKAGE)
     except ImportError as error:
-        if not error.path or not error.msg.startswith(error.path):  # a library that the system does not load
+        if (error.name or "").startswith("cuihop"):
             raise
-        print_error(f"a package cannot be loaded: {error.msg}")
+        print_error(f"a package cannot be loaded: {_first_reason(error)}")
         sys.exit(MISSING_PACKAGE)
     except OSError as error:
-        if error.errno is None and "shared object" in str(error):  # such a library, loaded without an import
-            print_error(f"a package cannot be loaded: {error}")
+        if error.errno is None and "shared object" in str(error):  # a library that is loaded without an import
+            print_error(f"a package cannot be loaded: {_first_reason(error)}")
             sys.exit(MISSING_PACKAGE)
         of_output = error.filename is None
         if of_output and error.errno not in _NOT_WRITTEN:
