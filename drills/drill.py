@@ -138,7 +138,7 @@ DRILLS = (
     ),
     Drill(
         "faults_of_switches",
-        "SIGKILL, or a connection that fails, at every call that connects, sends or receives, in a switch of "
+        "SIGKILL, or a connection that fails, at one call that connects, sends or receives, in a switch of "
         "releases in Neo4j; readers get the old release or the new, and then the switch is made again",
         "points",
         1,
