@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import ExitStack
 from multiprocessing import get_context
+from multiprocessing.util import Finalize
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -74,6 +75,7 @@ def results(chosen: Chosen, processes: int, enough: Callable[[], bool] = lambda:
 
 def _begin(drill: Drill, small: bool) -> None:
     _Process.stack = ExitStack()
+    Finalize(None, _Process.stack.close, exitpriority=0)  # in a process of the pool, too: servers end with it
     folder = Path(_Process.stack.enter_context(TemporaryDirectory(prefix="cuihop-drill-")))
     _Process.case = _Process.stack.enter_context(drill.cases(Setting(folder, small)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -131,6 +132,26 @@ def test_a_case_that_raises_is_a_fault_and_no_end() -> None:
         [(_, first), (_, second)] = results(Chosen(drill, 1, range(2), True), 1)
     assert "ZeroDivisionError" in first.wrong[0]
     assert first == second
+
+
+def test_servers_of_a_drill_end_with_each_process_that_runs_its_cases(tmp_path: Path) -> None:
+    script = tmp_path / "ends.py"
+    script.write_text(
+        "from contextlib import contextmanager\n"
+        "from drills import processes, relations\n"
+        "from drills.drill import DRILLS\n"
+        "@contextmanager\n"
+        "def cases(setting):\n"
+        "    yield None\n"
+        "    print('the server has ended')\n"
+        "relations.cases = cases\n"
+        "processes._begin(next(drill for drill in DRILLS if drill.name == 'relations'), True)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, script], env=os.environ | {"PYTHONPATH": f"{ROOT / 'tests'}{os.pathsep}{ROOT}"},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "the server has ended\n"
 
 
 def test_a_process_hands_over_long_cases_one_by_one_and_all_are_run(monkeypatch: pytest.MonkeyPatch) -> None:
