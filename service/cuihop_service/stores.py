@@ -148,6 +148,7 @@ class Neo4jStore:
         self._timeout = timeout
         self._traces = traces
         self._last = folder / f"{hashlib.sha256(address.encode()).hexdigest()[:16]}.last"
+        self._not_noted: tuple[str, int] | None = None  # could not be written: tried once, and not at each look
         self._looking: Neo4jConnection | None = None
         self._silent = False  # a look had no answer: no connection of that time may ever carry one
         self.activation = 0
@@ -338,13 +339,14 @@ class Neo4jStore:
     def _remember(self, digest: str) -> None:
         """Note the release to continue from, should the database be down at the next start."""
         note = digest, self.activation
-        if self._noted() == note:
+        if note in (self._not_noted, self._noted()):
             return
         scratch = self._last.with_suffix(f".{os.getpid()}")
         try:
             scratch.write_text("{} {}".format(*note), encoding="ascii")
             scratch.replace(self._last)
         except OSError as error:
+            self._not_noted = note
             _log.warning("%s: no note of the release that is served: %s", self._last, reason_of(error))
             with suppress(OSError):
                 scratch.unlink(missing_ok=True)

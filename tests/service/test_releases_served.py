@@ -509,6 +509,22 @@ def test_the_next_start_without_a_database_continues_from_what_was_served_last(
     store.close()
 
 
+def test_a_note_that_cannot_be_written_is_reported_once(
+    database: LocalServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    make_active(database, example_graph())
+    store = Neo4jStore(database.address, index=True, folder=tmp_path, caching=lambda graph: None, timeout=30)
+    store._last.mkdir()
+    with closing(store.open()) as first:
+        served = store.completed(first)
+    assert served is not None
+    assert not any(store.changed(served) for _ in range(3))
+    assert caplog.text.count("no note of the release that is served") == 1
+    assert not list(tmp_path.glob(f"*.{os.getpid()}"))
+    served.close()
+    store.close()
+
+
 def test_a_damaged_index_file_is_made_anew(database: LocalServer, tmp_path: Path) -> None:
     make_active(database, example_graph())
     digest = example_graph().release.digest
