@@ -96,7 +96,8 @@ def cases(setting: Setting) -> Iterator[Case]:
         for call, when, arguments in noted(log):
             opened = re.match(r'AT_FDCWD, "([^"]*)"', arguments) if call == "openat" else None
             points = other if opened and folder not in (folder / opened[1]).parents else own
-            points += [f"{call}:{fault}:when={when}" for fault in (*_FAULTS, *[_OPENED] * (call == "openat"))]
+            faults = (*_FAULTS, _OPENED) if call == "openat" else _FAULTS
+            points += [f"{call}:{fault}:when={when}" for fault in faults]
         if not any(point.startswith("fsync") for point in own):
             raise SystemExit(f"{COMMANDS[number].name} writes no file: nothing would be tried")
         return _content(folder), own, other

@@ -38,9 +38,8 @@ def cases(setting: Setting) -> Iterator[Case]:
                 load_online(graph.sections, connection).number: graph for graph in map(large_graph, (2_000, 3_000))
             }
         one, other = graphs
-        log = setting.folder / "calls"
+        log = server.home / "calls"
 
-        @cache
         def points(number: int) -> list[tuple[int, str]]:
             """Every fault of a switch to this release."""
             done = _switch(server, number, noting(_CALLS, log))
@@ -55,7 +54,7 @@ def cases(setting: Setting) -> Iterator[Case]:
         def case(rng: NumberedRandom) -> Found:
             new, point = every_point()[rng.number % len(every_point())]
             wrong = list(faulty(server, graphs, one + other - new, new, point, rng))
-            return Found(int(has_failed(server.home / "calls")), [f"{point}: {text}" for text in wrong])
+            return Found(int(has_failed(log)), [f"{point}: {text}" for text in wrong])
 
         yield case
 
