@@ -25,8 +25,8 @@ from served_program import Program
 from waiting import wait_for
 
 __all__ = [
-    "IN_USE", "Footprint", "Growth", "Question", "footprint", "footprint_in_use", "growth", "kilobytes",
-    "large_graph", "questions", "tracebacks",
+    "IN_USE", "Footprint", "Growth", "Question", "footprint", "footprint_in_use", "growth", "large_graph",
+    "questions", "tracebacks",
 ]  # fmt: skip
 
 IN_USE = Path(__file__).with_name("memory_in_use")
@@ -155,12 +155,6 @@ def footprint_in_use(service: Program, folder: Path) -> Footprint:
     wait_for(lambda: all(file.exists() for file in files))
     used, blocks = np.sum([np.loadtxt(file, int) for file in files], axis=0)
     return footprint(service)._replace(kilobytes=int(used) // 1000, blocks=int(blocks))
-
-
-def kilobytes(service: Program) -> int:
-    """Memory of all processes (PSS)."""
-    texts = [(process / "smaps_rollup").read_text() for process in _processes(service)]
-    return sum(int(size) for text in texts for size in re.findall(r"^Pss:\s+(\d+)", text, re.MULTILINE))
 
 
 def _processes(service: Program) -> list[Path]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from cuihop.errors import CuihopError
 from cuihop.snapshot.distance_index import index_path
 from cuihop.snapshot.index_builder import build_index
 from drills.drill import Case, Found, Setting
-from drills.served import footprint, growth, kilobytes, large_graph
+from drills.served import IN_USE, footprint_in_use, growth, large_graph
 from served_program import program
 from waiting import wait_for
 
@@ -26,7 +25,8 @@ _CALLERS = 8
 _DISTINCT = 200  # requests
 _LEFT = 1_000.0  # kilobytes an hour
 _LEAST_SECONDS = 120.0  # a shorter load says nothing about an hour
-_SAMPLES = 40
+_PART = 45.0  # seconds between two measurements of memory
+_LEAST_PARTS = 6
 _MOST_SHOWN = 20
 _MORE = {"threads": 2 * _CALLERS, "descriptors": 0}  # each worker starts a thread where a caller finds none idle
 
@@ -48,21 +48,25 @@ def cases(setting: Setting) -> Iterator[Case]:
 
 
 def tried(graph: SnapshotGraph, path: Path, rng: random.Random, seconds: float, extra: str = "") -> Found:
-    """A load of this time, after one at full capacity for a sixth of it, which the pools and caches fill in."""
+    """A load of this time, after one at full capacity for a sixth of it, which the pools and caches fill in.
+
+    The memory in use is measured between the parts of the load, when no request is under way. ``extra`` is a folder of
+    modules that the processes of the service read, in place of `IN_USE`.
+    """
     requests = [_drawn(rng, graph) for _ in range(_DISTINCT)]
     right = [repr(ask(graph)) for ask in requests]
     wrong: list[str] = []
-
-    with program(path, path.parent, "--workers", "2", PYTHONPATH=extra) as service:
+    folder, places = path.parent, extra or str(IN_USE)
+    with program(path, folder, "--workers", "2", PYTHONPATH=places, MEMORY_IN_USE=str(folder)) as service:
         wait_for(lambda: service.ready_workers() == 2)
         remotes = [connect(f"{way}://{getattr(service, way)}") for way in ("http", "grpc")]
 
-        def load(length: float, pause: float) -> list[float]:
+        def load(part: int, length: float, pause: float) -> list[float]:
             """The seconds of each answer; each caller begins a call after each pause, or as soon as it can."""
             begin = time.monotonic()
 
             def caller(number: int) -> list[float]:
-                own, taken, due = random.Random(f"{number} {length}"), [], begin + pause * number / _CALLERS
+                own, taken, due = random.Random(f"{number} {part}"), [], begin + pause * number / _CALLERS
                 while due < begin + length and time.monotonic() < begin + 2 * length:
                     never.wait(max(0.0, due - time.monotonic()))
                     which, started = own.randrange(_DISTINCT), time.monotonic()
@@ -81,42 +85,27 @@ def tried(graph: SnapshotGraph, path: Path, rng: random.Random, seconds: float, 
             with ThreadPoolExecutor(_CALLERS) as threads:
                 return [each for taken in threads.map(caller, range(_CALLERS)) for each in taken]
 
-        capacity = len(load(seconds / 6, 0.0)) / (seconds / 6)
-        before = footprint(service)
-        with _sampled(partial(kilobytes, service), seconds / _SAMPLES) as samples:
-            taken = load(seconds, _CALLERS / (_SHARE * capacity))
-        after = footprint(service)
+        capacity = len(load(0, seconds / 6, 0.0)) / (seconds / 6)
+        parts = max(_LEAST_PARTS, round(seconds / _PART))
+        held, taken = [footprint_in_use(service, folder)], list[float]()
+        for part in range(1, parts + 1):
+            taken += load(part, seconds / parts, _CALLERS / (_SHARE * capacity))
+            held.append(footprint_in_use(service, folder))
         for remote in remotes:
             remote.close()
-    slope = growth([hours for hours, _ in samples], [size for _, size in samples])
+    sizes = [each.kilobytes for each in held]
+    slope = growth([number * seconds / parts / 3600 for number in range(parts + 1)], sizes)
     if seconds >= _LEAST_SECONDS and slope.above(_LEFT):
-        wrong.append(f"memory grows by {slope.slope:,.0f} kB an hour (error {slope.error:,.0f}): {samples}")
+        wrong.append(f"memory grows by {slope.slope:,.0f} kB an hour (error {slope.error:,.0f}): {sizes}")
     for name, more in _MORE.items():
-        if getattr(after, name) > getattr(before, name) + more:
-            wrong.append(f"{getattr(before, name)} {name} before the load, {getattr(after, name)} after it")
+        before, after = getattr(held[0], name), getattr(held[-1], name)
+        if after > before + more:
+            wrong.append(f"{before} {name} before the load, {after} after it")
     measured = {
         "answers a second at capacity": [capacity], "answers a second": [len(taken) / seconds],
-        "s for an answer": taken, "kB an hour": [slope.slope], "kB an hour, error of the slope": [slope.error],
+        "s for an answer": taken, "kB in use, more an hour": [slope.slope], "the error of that": [slope.error],
     }  # fmt: skip
     return Found(len(taken), wrong[:_MOST_SHOWN], measured)
-
-
-@contextmanager
-def _sampled(size: Callable[[], int], pause: float) -> Iterator[Sequence[tuple[float, int]]]:
-    """Hours and sizes while the block runs."""
-    found, ended, begin = list[tuple[float, int]](), threading.Event(), time.monotonic()
-
-    def sample() -> None:
-        while not ended.wait(pause):
-            found.append(((time.monotonic() - begin) / 3600, size()))
-
-    thread = threading.Thread(target=sample)
-    thread.start()
-    try:
-        yield found
-    finally:
-        ended.set()
-        thread.join()
 
 
 def _drawn(rng: random.Random, graph: SnapshotGraph) -> Ask:

@@ -86,10 +86,14 @@ def test_no_question_is_larger_than_a_service_allows(graph: SnapshotGraph, tmp_p
             assert answer.status == 200, (question.path, answer.data[:200])
 
 
-def test_a_descriptor_left_by_answers_is_noticed(graph: SnapshotGraph, tmp_path: Path, leaks: str) -> None:
+def test_descriptors_and_memory_left_by_answers_are_noticed(
+    graph: SnapshotGraph, tmp_path: Path, leaks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(soak, "_LEAST_SECONDS", 0.0)
     with saved(graph, tmp_path) as path:
         found = soak.tried(graph, path, random.Random(1), 1.0, extra=leaks)
     assert any("descriptors before the load" in text for text in found.wrong)
+    assert any("memory grows by" in text for text in found.wrong)
 
 
 def test_a_switch_that_says_more_than_it_did_is_noticed(
