@@ -103,6 +103,14 @@ DRILLS = (
         10_000,
     ),
     Drill(
+        "answers_of_neo4j",
+        "The same questions and nn-CUI@K of random releases in Neo4j, by Cypher, alone and through a service over HTTP "
+        "and gRPC, within all vocabularies or some",
+        "answers",
+        1,
+        1_000,
+    ),
+    Drill(
         "relations",
         "What must not matter, or must change an answer in a known way: the order of files and rows, mirrored and "
         "repeated rows, renamed identifiers, a new leaf, the order of images, shards, threads and memory; symmetry and "
@@ -120,12 +128,12 @@ DRILLS = (
     ),
     Drill(
         "fuzzed_readers",
-        "Inputs of each reader of files, Cypher and keys, changed by Atheris, which keeps those that reach new code; "
-        "changed sections of snapshots get right checksums. Each is read, or refused in words, within a second, with "
-        "the bounds of arrays checked",
+        "Each reader of files, Cypher and keys in turn, with 25,000 inputs changed by Atheris, which keeps those that "
+        "reach new code; changed sections of snapshots get right checksums. Each is read, or refused in words, within "
+        "a second, with the bounds of arrays checked",
         "inputs",
         1,
-        2_400,
+        600,
     ),
     Drill(
         "faults_of_files",

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
-from drills.drill import Case, Found, Setting
+from drills.drill import Case, Found, NumberedRandom, Setting
 
 ROOT = Path(__file__).resolve().parents[1]
-_RUNS, _FEW_RUNS = 5_000, 100
+_RUNS, _FEW_RUNS = 25_000, 100
 _LONGEST = 4096  # bytes, of inputs of text
 _MOST_SECONDS = 1.0
 _PACKAGES = {
@@ -42,15 +42,15 @@ class Reader(NamedTuple):
 
 @contextlib.contextmanager
 def cases(setting: Setting) -> Iterator[Case]:
-    """A process of its own for each case: one that fuzzes ends itself."""
+    """The readers in turn, each case in a process of its own: one that fuzzes ends itself."""
     setup = subprocess.run(["make", "--quiet", "fuzzing-environment"], cwd=ROOT, check=False)
     if setup.returncode:
         raise SystemExit("Atheris is not set up: make fuzzing-environment does it, with a package registry")
     names = sorted(readers(setting.folder))
 
-    def case(rng: random.Random) -> Found:
+    def case(rng: NumberedRandom) -> Found:
         runs = _FEW_RUNS if setting.small else _RUNS
-        return fuzzed(rng.choice(names), Path(mkdtemp(dir=setting.folder)), rng.randrange(1 << 31), runs)
+        return fuzzed(names[rng.number % len(names)], Path(mkdtemp(dir=setting.folder)), rng.randrange(1 << 31), runs)
 
     yield case
 

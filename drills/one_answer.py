@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import product
+from pathlib import Path
 
 import networkx as nx
 
@@ -46,17 +47,15 @@ def cases(setting: Setting) -> Iterator[Case]:
         def case(rng: random.Random) -> Found:
             drawn = drawn_release(rng)
             folder = drawn.write(setting.folder / "release", rng)
-            sabs = set(rng.choice(list(drawn.edges.values()))) if rng.random() < 0.4 else set[str]()
-            loaded = load([folder], LoadOptions(include_sabs=tuple(sorted(sabs))))
-            shutil.rmtree(folder)
-            searched = SnapshotGraph(loaded.sections)
+            sabs = some_sabs(drawn, rng)
+            searched = loaded(folder, sabs)
             file = setting.folder / "graph.cuihop"
             searched.save(file)
-            opened, indexed = SnapshotGraph.open(file), SnapshotGraph(loaded.sections)
+            opened, indexed = SnapshotGraph.open(file), SnapshotGraph(searched.sections)
             indexed.use_index(build_index(indexed, roots=rng.choice((0, 1, 16))))
             ways: dict[str, ConceptGraph] = {"search": searched, "file": opened, "index": indexed} | serve(indexed)
             try:
-                return _compared(drawn, sabs or None, ways, rng)
+                return compared(drawn, sabs, ways, rng)
             finally:
                 for way in ways.values():
                     way.close()
@@ -64,7 +63,20 @@ def cases(setting: Setting) -> Iterator[Case]:
         yield case
 
 
-def _compared(drawn: DrawnRelease, sabs: set[str] | None, ways: dict[str, ConceptGraph], rng: random.Random) -> Found:
+def some_sabs(drawn: DrawnRelease, rng: random.Random) -> set[str] | None:
+    """Vocabularies that together assert an edge, or None for all."""
+    return set(rng.choice(list(drawn.edges.values()))) if rng.random() < 0.4 else None
+
+
+def loaded(folder: Path, sabs: Iterable[str] | None = None) -> SnapshotGraph:
+    """The graph that the loader reads from the files of this folder, which is removed."""
+    graph = SnapshotGraph(load([folder], LoadOptions(include_sabs=tuple(sorted(sabs or ())))).sections)
+    shutil.rmtree(folder)
+    return graph
+
+
+def compared(drawn: DrawnRelease, sabs: set[str] | None, ways: dict[str, ConceptGraph], rng: random.Random) -> Found:
+    """Answers of a release within these vocabularies, by all ways, against both oracles."""
     count, wrong = 0, []
     requested = [*drawn.nodes, *drawn.merged]
     pairs = list(product(requested, requested))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -37,6 +37,8 @@ from literal_similarity import LiteralHierarchy
 _STRANGER = "C9999999"
 _CUT_OFFS = (1, 3, 10)
 _TOLERANCE = 1e-12
+OF_HOPS: tuple[Weight, ...] = ("constant", "hops")
+OF_SIMILARITY: tuple[Weight, ...] = ("Lin", "Wu-Palmer")
 _CONTENTS: tuple[InformationContent, ...] = ("Sanchez", "Seco", "corpus")
 
 Sets = dict[str, frozenset[str]]
@@ -68,14 +70,17 @@ def cases(setting: Setting) -> Iterator[Case]:
             with connect(service.http) as http, connect(service.grpc) as grpc:
                 ways: dict[str, ConceptGraph] = {"search": searched, "index": indexed, "HTTP": http, "gRPC": grpc}
                 wrong: list[str] = []
-                count = sum(_evaluated(drawn, ways, rng, wrong) for _ in range(5))
+                count = sum(evaluated(drawn, ways, rng, wrong) for _ in range(5))
                 return Found(count + _similar(drawn, searched, rng, wrong), wrong)
 
         yield case
 
 
-def _evaluated(drawn: DrawnRelease, ways: dict[str, ConceptGraph], rng: random.Random, wrong: list[str]) -> int:
-    weights: tuple[Weight, ...] = ("constant", "hops", "Lin", "Wu-Palmer")
+def evaluated(
+    drawn: DrawnRelease, ways: dict[str, ConceptGraph], rng: random.Random, wrong: list[str],
+    weights: Sequence[Weight] = (*OF_HOPS, *OF_SIMILARITY),
+) -> int:  # fmt: skip
+    """An evaluation and a single nn-IoU of a collection, with one of these weights, by all ways."""
     conditions = Conditions(
         rng.randrange(5), rng.choice((0.0, 0.2, 0.5, 1 / 3, 1.0)), rng.choice(DIRECTIONS), rng.choice(weights)
     )
@@ -97,9 +102,11 @@ def _evaluated(drawn: DrawnRelease, ways: dict[str, ConceptGraph], rng: random.R
         wrong.append(f"the bits of {', '.join(ways)} differ: {conditions}")
     a, b = rng.choice(sorted(images)), rng.choice(sorted(queries))
     A, B = queries[b], images[a]
-    single = nn_iou(A, B, ways["search"], **conditions._asdict(), unknown="isolated")
-    if not math.isclose(single, gain(A, B), abs_tol=_TOLERANCE):
-        wrong.append(f"nn-IoU of {sorted(A)} and {sorted(B)}: {single} in place of {gain(A, B)}: {conditions}")
+    right = gain(A, B)
+    for name, graph in ways.items():
+        single = nn_iou(A, B, graph, **conditions._asdict(), unknown="isolated")
+        if not math.isclose(single, right, abs_tol=_TOLERANCE):
+            wrong.append(f"{name}: nn-IoU of {sorted(A)} and {sorted(B)}: {single} in place of {right}: {conditions}")
     return len(ways)
 
 

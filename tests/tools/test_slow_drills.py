@@ -10,13 +10,16 @@ from subprocess import CompletedProcess
 
 import pytest
 import urllib3
-from drills import faults_of_switches, restore, slow_and_stopped, soak
+from drills import answers_of_neo4j, faults_of_switches, restore, slow_and_stopped, soak
 from drills.drill import Found
 from drills.served import IN_USE, growth, large_graph, questions, tracebacks
 
 from cuihop import ConceptGraph, SnapshotGraph
+from cuihop.graph import Distances
+from cuihop.neo4j_graph.graph import Neo4jGraph
 from cuihop.neo4j_graph.releases import switch_to
 from cuihop_loader.neo4j_online import load_online
+from cuihop_server import running_service
 from cuihop_tools.neo4j_server import LocalServer
 from neo4j_server import connected
 from served_program import program
@@ -111,6 +114,26 @@ def test_a_switch_that_says_more_than_it_did_is_noticed(
     )
     readers = f"readers get release {old}, none of [{new}]"
     assert found == ["Traceback", readers, readers, f"then the label is at {{{old}: 200}}"]
+
+
+def test_a_wrong_distance_of_neo4j_is_noticed_by_every_way(
+    neo4j_server: LocalServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = Neo4jGraph.distances
+
+    def wrong(self: Neo4jGraph, *args: object, **options: object) -> Distances:
+        found = right(self, *args, **options)  # type: ignore[arg-type]
+        found.hops[1:2] += 1
+        return found
+
+    with running_service(SnapshotGraph.of([])) as service:
+
+        def tried() -> Found:
+            return answers_of_neo4j.of_a_release(neo4j_server, service, tmp_path / "release", random.Random(3))
+
+        assert not tried().wrong
+        monkeypatch.setattr(Neo4jGraph, "distances", wrong)
+        assert {text.partition(":")[0] for text in tried().wrong} == {"Neo4j", "HTTP", "gRPC"}
 
 
 def test_a_wrong_answer_under_load_is_noticed(
