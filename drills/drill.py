@@ -104,8 +104,8 @@ DRILLS = (
     ),
     Drill(
         "answers_of_neo4j",
-        "The same questions and nn-CUI@K of random releases in Neo4j, by Cypher, alone and through a service over HTTP "
-        "and gRPC, within all vocabularies or some",
+        "Distances, neighbourhoods, paths and nn-CUI@K of random releases in Neo4j, by Cypher, alone and through a "
+        "service over HTTP and gRPC, within all vocabularies or some, against the oracles of the two drills above",
         "answers",
         1,
         1_000,

@@ -189,7 +189,7 @@ class TermFile:
                 else:
                     self.warnings.append(f"{self.file}: its last line has no line end; is the file complete?")
             if b"\0" in line:
-                self.reject(self.lines, line.index(0) + 1, "not text: a NUL byte", line, "UTF-8 text", "0x00")
+                self.reject(self.lines, line.index(0) + 1, "not text: a NUL byte", line, "UTF-8 text", "byte 0x00")
                 line = b""
             try:
                 line.decode()

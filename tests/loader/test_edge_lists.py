@@ -251,13 +251,17 @@ def test_a_header_alone_is_refused(tmp_path: Path) -> None:
     assert refused(tmp_path, "child,parent\na,\n").problem == "no is_a relation"
 
 
-@pytest.mark.parametrize(("bad", "problem"), [(b"\xff", "not UTF-8"), (b"\0", "not text: a NUL byte")])
-def test_bytes_that_are_no_text(tmp_path: Path, bad: bytes, problem: str) -> None:
+@pytest.mark.parametrize(
+    ("bad", "problem", "found"),
+    [(b"\xff", "not UTF-8", "byte 0xFF"), (b"\0", "not text: a NUL byte", "byte 0x00")],
+)
+def test_bytes_that_are_no_text(tmp_path: Path, bad: bytes, problem: str, found: str) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"child,parent\na,b\nc," + bad + b"\n")
     with pytest.raises(InputError) as error:
         load([path])
     assert (error.value.line, error.value.column, error.value.problem) == (3, 3, problem)
+    assert error.value.found == found
     assert edges(load([path], SKIP)) == {("a", "b")}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import tempfile
 from itertools import product
 from pathlib import Path
@@ -213,12 +214,14 @@ def test_identifiers_get_one_code_each_however_many_there_are(monkeypatch: pytes
 def test_the_register_of_identifiers_grows_by_any_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """The third batch, of almost as many as there are, has no room in the table of the second."""
     monkeypatch.setattr(identifier_codes, "_FIRST_OTHERS", 1)
-    codes, numbers, begin = IdentifierCodes(), list[int](), 0
-    for size in (100, 100, 199):
-        rows = rows_of([f"X{number}".encode() for number in range(begin, begin + size)])
-        numbers += codes.codes(identifier_column(rows, 0, "CUI1", rows.all)).tolist()
-        begin += size
-    assert len(set(numbers)) == begin
+    for seed in range(40):
+        texts = [f"X{number}".encode() for number in random.Random(seed).sample(range(10**9), 399)]
+        codes, numbers = IdentifierCodes(), list[int]()
+        for begin, end in ((0, 100), (100, 200), (200, 399), (0, 399)):
+            rows = rows_of(texts[begin:end])
+            numbers += codes.codes(identifier_column(rows, 0, "CUI1", rows.all)).tolist()
+        assert len(set(numbers)) == len(texts)
+        assert numbers[len(texts) :] == numbers[: len(texts)]
 
 
 def test_text_is_utf8_where_python_can_decode_it() -> None:

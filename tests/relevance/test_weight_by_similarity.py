@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from typing import Any, get_args
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from cuihop.explanation.query import explain_query
 from cuihop.explanation.sensitivity import Grid, sensitivity_of_pair, sensitivity_of_query
 from cuihop.measures.nearness import IntrinsicContent, Weight, credit_of_near
 from cuihop.measures.nn_iou import concept_overlap, nn_iou
+from cuihop.relevance import concept_sets
 from cuihop.relevance.baselines import top_k
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.resources.memory_budget import MemoryBudget
@@ -111,8 +113,9 @@ def test_every_gain_of_a_collection_is_that_of_the_pair_to_the_last_bit(
     with case.graph as graph:
         expected = of_pairs(case, graph, nearness)
         images = ImageCollection.of(Dataset(case.queries, case.corpus), graph, "isolated")
-        for memory in ("4 GiB", "1 MiB"):
-            found, best = gains_of_collection(images, graph, nearness, memory)
+        for memory, sets_of_a_row in (("4 GiB", 16), ("1 MiB", 16), ("4 GiB", 2)):  # the last: more rows beside lines
+            with mock.patch.object(concept_sets, "_SETS_OF_A_ROW", sets_of_a_row):
+                found, best = gains_of_collection(images, graph, nearness, memory)
             assert found == expected
             for query, listed in best.items():
                 gains = [(expected[query, image], image) for image in case.held]

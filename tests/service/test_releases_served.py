@@ -282,7 +282,8 @@ def test_the_activation_of_a_snapshot_is_the_time_of_its_file(tmp_path: Path) ->
     watch.stop()
 
 
-def test_a_half_copied_snapshot_is_not_served(tmp_path: Path) -> None:
+def test_a_half_copied_snapshot_is_not_served(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
     path = tmp_path / "graph.cuihop"
     example_graph().save(path)
     whole = path.read_bytes()
@@ -304,6 +305,11 @@ def test_a_half_copied_snapshot_is_not_served(tmp_path: Path) -> None:
     whole_again.replace(path)
     wait_for(lambda: holder.state == "ready")
     watch.stop()
+    states = [line.partition(": ") for line in caplog.messages if line.startswith(("ready", "degraded"))]
+    assert [(state, trouble.startswith(str(path))) for state, _, trouble in states] == [
+        ("ready", False), ("degraded", True), ("ready", False)
+    ]  # fmt: skip
+    assert {trouble for state, _, trouble in states if state == "ready"} == {""}
 
 
 def shorter_bytes(folder: Path) -> bytes:

@@ -8,9 +8,10 @@ import random
 import sqlite3
 import subprocess
 import sys
-from itertools import pairwise
+from itertools import pairwise, product
 from math import ceil, log2
 from pathlib import Path
+from string import ascii_lowercase, digits
 
 import networkx as nx
 import numpy as np
@@ -215,10 +216,27 @@ def test_the_index_is_no_part_of_the_digest() -> None:
     assert without_index(graph).release.digest == graph.release.digest
 
 
-def test_many_words_and_long_ones_are_numbered_as_by_python() -> None:
+_LONG = [
+    "x" * 40_000,
+    " ".join(f"y{n}" for n in range(9000)),
+    "",
+    "Sjögren word1",
+    "ä" * 9000,
+    "hippocampal Hippocampal",
+]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pytest.param([f"word{n} Common{n % 7}" for n in range(5000)] + _LONG, id="many words, and long ones"),
+        pytest.param(
+            ["".join(three) for three in product("äöüéî", *[ascii_lowercase + digits] * 2)], id="words beyond ASCII"
+        ),
+    ],
+)
+def test_words_are_numbered_as_by_python(texts: list[str]) -> None:
     """More words, letters and words of one name than the tables of words hold at first."""
-    texts = [f"word{n} Common{n % 7}" for n in range(5000)]
-    texts += ["x" * 40_000, " ".join(f"y{n}" for n in range(9000)), "", "Sjögren word1", "ä" * 9000]
     names, beyond = StringTable.of(texts), [n for n, text in enumerate(texts) if not text.isascii()]
     in_letters = StringTable.of([folded(texts[n]) for n in beyond])
     begins, numbers, offsets, blob = kernels.words_of(

@@ -13,7 +13,7 @@ from cuihop.resources import memory_budget
 from cuihop.resources.arrays import bounds_of
 from cuihop.snapshot import index_builder, name_index_builder, writer
 from cuihop.snapshot.string_table import StringTable
-from cuihop_loader import load
+from cuihop_loader import LoadOptions, load
 from cuihop_loader.loading import load_to
 from cuihop_tools.synthetic_release import SyntheticRelease, write
 
@@ -84,9 +84,18 @@ def test_a_release_that_fits_into_the_memory_is_read(
 ) -> None:
     relations, names = ((release / f"{role}.RRF").stat().st_size for role in ("MRREL", "MRCONSO"))
     assert relations > names / 5
-    (tmp_path / "meminfo").write_text(f"MemAvailable: {(relations // 5 + names * 2 // 5) // 1024} kB\n", "ascii")
     monkeypatch.setattr(memory_budget, "_MEMINFO", tmp_path / "meminfo")
+
+    def available(of_relations: float, of_names: float) -> None:
+        size = round((of_relations * relations + of_names * names) / 1024)
+        (tmp_path / "meminfo").write_text(f"MemAvailable: {size} kB\n", "ascii")
+
+    available(0.2, 0.4)
     assert load([release]).report.edges
+    available(0.1, 0.2)
+    with pytest.raises(LimitExceeded, match="not enough memory"):
+        load([release])
+    assert load([release], LoadOptions(synonyms=False)).report.edges
 
 
 def test_labels_too_large_for_the_memory_are_refused(

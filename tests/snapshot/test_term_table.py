@@ -227,6 +227,7 @@ def test_a_possessive_is_no_word_in_either_case() -> None:
     assert [rule for _, _, rule in annotate("Crohn's disease, CROHN'S DISEASE, Crohn'S disease, Crohn'x disease")] == [
         "form", "form", "form",
     ]  # fmt: skip
+    assert named({"C0000001": ["S wave"]})("s wave") == [("s wave", "C0000001", "exact")]
 
 
 @pytest.mark.parametrize("between", [". ", "; ", ": ", " (", ") ", "? ", "\n\n"])

@@ -66,10 +66,10 @@ def code_sections(rows: CodeRows, concepts: int) -> tuple[dict[str, npt.NDArray[
     if (total := len(rows.codes)) > LARGEST_POSITION:
         most = f"a snapshot holds at most {LARGEST_POSITION:,}"
         raise LimitExceeded(f"{total:,} codes, and {most}. Leave them out: --no-codes")
-    used = np.flatnonzero(np.bincount(rows.sabs, minlength=len(rows.sab_names)))
-    vocabularies = sorted(rows.sab_names[number] for number in used.tolist())
+    named = sorted((rows.sab_names[number], number) for number in np.flatnonzero(np.bincount(rows.sabs)).tolist())
+    vocabularies, used = [name for name, _ in named], [number for _, number in named]
     positions = np.zeros(len(rows.sab_names), dtype=np.uint16)
-    positions[used] = [vocabularies.index(rows.sab_names[number]) for number in used.tolist()]
+    positions[used] = np.arange(len(used))
     sabs = positions[rows.sabs]
     texts = rows.codes.offsets, read_only(rows.codes.blob)
     others = rows.source_concepts.offsets, read_only(rows.source_concepts.blob)
