@@ -26,7 +26,7 @@ _DISTINCT = 200  # requests
 _LEFT = 1_000.0  # kilobytes an hour
 _LEAST_SECONDS = 120.0  # a shorter load says nothing about an hour
 _PART = 45.0  # seconds between two measurements of memory
-_LEAST_PARTS = 6
+_LEAST_PARTS = 4
 _MOST_SHOWN = 20
 _MORE = {"threads": 2 * _CALLERS, "descriptors": 0}  # each worker starts a thread where a caller finds none idle
 

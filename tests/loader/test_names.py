@@ -195,6 +195,7 @@ def test_very_many_vocabularies_in_very_many_sets(tmp_path: Path) -> None:
     assert sabs_of_names(load([written(tmp_path, {"MRREL": EDGE, "MRCONSO": rows})])) == given
 
 
+@pytest.mark.slow
 def test_more_vocabularies_than_have_numbers_are_refused(tmp_path: Path) -> None:
     rows = [name("C0000001", f"heart {n}", sab=f"S{n % 65_536}") for n in range(65_537)]
     assert load([written(tmp_path, {"MRREL": EDGE, "MRCONSO": rows})]).report.names == 65_537
