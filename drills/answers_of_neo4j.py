@@ -9,9 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cuihop import ConceptGraph, ManyUnknownConcepts, SnapshotGraph, connect
-from cuihop.neo4j_graph.graph import Neo4jGraph
 from cuihop.neo4j_graph.releases import remove, stored_releases
-from cuihop_loader.neo4j_online import load_online
 from cuihop_server import RunningService, running_service
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_tools.neo4j_server import SHORT_LIVED, LocalServer
@@ -19,7 +17,7 @@ from drills.drawn_release import drawn_release
 from drills.drill import Case, Found, Setting
 from drills.one_answer import compared, loaded, some_sabs
 from drills.one_evaluation import OF_HOPS, OF_SIMILARITY, evaluated
-from neo4j_server import connected
+from neo4j_server import connected, stored_graph
 
 
 @contextmanager
@@ -45,9 +43,7 @@ def of_a_release(server: LocalServer, service: RunningService, folder: Path, rng
     """The answers of a release that this database and this service get."""
     drawn = drawn_release(rng)
     searched = loaded(drawn.write(folder, rng))
-    with connected(server) as connection:
-        load_online(searched.sections, connection)
-    graph = Neo4jGraph(connected(server))
+    graph = stored_graph(server, searched, switch=True)
     service.holder.serve(ServedGraph(graph.release, database=graph))
     with (
         graph, connect(service.http) as http, connect(service.grpc) as grpc,

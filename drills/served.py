@@ -9,6 +9,7 @@ import re
 import signal
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,12 +22,12 @@ from cuihop.answer_fields import fields_of
 from cuihop.operations.table import CODE_MAPS, CODES, DISTANCES, OPERATIONS, PAIR_SIMILARITIES, Operation
 from cuihop.remote.wire import message_class, message_of
 from cuihop_api.v1 import concept_graph_pb2 as pb
-from served_program import Program
+from served_program import Program, program
 from waiting import wait_for
 
 __all__ = [
     "IN_USE", "Footprint", "Growth", "Question", "footprint", "footprint_in_use", "growth", "large_graph",
-    "questions", "tracebacks",
+    "measured_program", "questions", "tracebacks",
 ]  # fmt: skip
 
 IN_USE = Path(__file__).with_name("memory_in_use")
@@ -143,10 +144,15 @@ def footprint(service: Program) -> Footprint:
     return Footprint(min(tasks for tasks, _ in counts), min(files for _, files in counts))
 
 
+def measured_program(path: Path, *flags: str, extra: str = "") -> AbstractContextManager[Program]:
+    """A service in the folder of its snapshot. Its processes read the modules of ``extra``, in place of `IN_USE`."""
+    return program(path, path.parent, *flags, PYTHONPATH=extra or str(IN_USE), MEMORY_IN_USE=str(path.parent))
+
+
 def footprint_in_use(service: Program, folder: Path) -> Footprint:
     """Like `footprint`, with the memory in use alone.
 
-    The service was started with `IN_USE` in ``PYTHONPATH`` and this folder as ``MEMORY_IN_USE``.
+    The service is one of `measured_program`, in this folder.
     """
     files = [folder / process.name for process in _processes(service)]
     for file in files:

@@ -30,8 +30,8 @@ from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1.concept_graph_pb2_grpc import ConceptGraphServiceStub
 from cuihop_service.guard.address_limits import HEAD_SECONDS
 from drills.drill import Case, Found, Setting
-from drills.served import IN_USE, Footprint, Question, footprint_in_use, growth, large_graph, questions
-from served_program import Program, program
+from drills.served import Footprint, Question, footprint_in_use, growth, large_graph, measured_program, questions
+from served_program import Program
 from waiting import wait_for
 
 _LATE = 0.1  # seconds, on an idle machine
@@ -112,14 +112,13 @@ def tried(
     """Rounds of abandoned calls of this size, and what the service holds after each.
 
     The threads of the service have filled their memory after some thousands of calls: with fewer, it is not judged.
-    ``extra`` is a folder of modules that the processes of the service read, in place of `IN_USE`.
+    ``extra``: see `measured_program`.
     """
     cuis = [f"C{number:07d}" for number in range(graph.release.concepts)]
     requests = list(questions(rng, cuis, size))
     watch, held, calls_made, busy = _Watch(), list[Footprint](), list[int](), _busy()
-    folder, flags = path.parent, ("--workers", "2", "--limit-seconds", "3")
     with (
-        program(path, folder, *flags, PYTHONPATH=extra or str(IN_USE), MEMORY_IN_USE=str(folder)) as service,
+        measured_program(path, "--workers", "2", "--limit-seconds", "3", extra=extra) as service,
         ExitStack() as stack,
     ):
         wait_for(lambda: service.ready_workers() == 2)
@@ -133,7 +132,7 @@ def tried(
             _stop_worker(service, watch, rng)
             _stop_caller(service, requests, watch, rng)
             wait_for(lambda: _running(service) == 0, _PATIENCE)
-            held.append(footprint_in_use(service, folder))
+            held.append(footprint_in_use(service, path.parent))
             calls_made.append((number + 1) * calls)
         watch.ended.set()
         if service.stop() != 0 or "Traceback" in service.log.read_text():

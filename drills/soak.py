@@ -16,8 +16,7 @@ from cuihop.errors import CuihopError
 from cuihop.snapshot.distance_index import index_path
 from cuihop.snapshot.index_builder import build_index
 from drills.drill import Case, Found, Setting
-from drills.served import IN_USE, footprint_in_use, growth, large_graph
-from served_program import program
+from drills.served import footprint_in_use, growth, large_graph, measured_program
 from waiting import wait_for
 
 _SHARE = 0.8  # of the measured capacity
@@ -50,14 +49,13 @@ def cases(setting: Setting) -> Iterator[Case]:
 def tried(graph: SnapshotGraph, path: Path, rng: random.Random, seconds: float, extra: str = "") -> Found:
     """A load of this time, after one at full capacity for a sixth of it, which the pools and caches fill in.
 
-    The memory in use is measured between the parts of the load, when no request is under way. ``extra`` is a folder of
-    modules that the processes of the service read, in place of `IN_USE`.
+    The memory in use is measured between the parts of the load, when no request is under way. ``extra``: see
+    `measured_program`.
     """
     requests = [_drawn(rng, graph) for _ in range(_DISTINCT)]
     right = [repr(ask(graph)) for ask in requests]
     wrong: list[str] = []
-    folder, places = path.parent, extra or str(IN_USE)
-    with program(path, folder, "--workers", "2", PYTHONPATH=places, MEMORY_IN_USE=str(folder)) as service:
+    with measured_program(path, "--workers", "2", extra=extra) as service:
         wait_for(lambda: service.ready_workers() == 2)
         remotes = [connect(f"{way}://{getattr(service, way)}") for way in ("http", "grpc")]
 
@@ -87,10 +85,10 @@ def tried(graph: SnapshotGraph, path: Path, rng: random.Random, seconds: float, 
 
         capacity = len(load(0, seconds / 6, 0.0)) / (seconds / 6)
         parts = max(_LEAST_PARTS, round(seconds / _PART))
-        held, taken = [footprint_in_use(service, folder)], list[float]()
+        held, taken = [footprint_in_use(service, path.parent)], list[float]()
         for part in range(1, parts + 1):
             taken += load(part, seconds / parts, _CALLERS / (_SHARE * capacity))
-            held.append(footprint_in_use(service, folder))
+            held.append(footprint_in_use(service, path.parent))
         for remote in remotes:
             remote.close()
     sizes = [each.kilobytes for each in held]
@@ -103,7 +101,8 @@ def tried(graph: SnapshotGraph, path: Path, rng: random.Random, seconds: float, 
             wrong.append(f"{before} {name} before the load, {after} after it")
     measured = {
         "answers a second at capacity": [capacity], "answers a second": [len(taken) / seconds],
-        "s for an answer": taken, "kB in use, more an hour": [slope.slope], "the error of that": [slope.error],
+        "s for an answer": taken, "kB in use, more an hour": [slope.slope],
+        "kB in use, more an hour, error": [slope.error],
     }  # fmt: skip
     return Found(len(taken), wrong[:_MOST_SHOWN], measured)
 

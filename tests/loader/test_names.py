@@ -9,7 +9,7 @@ import pytest
 from cuihop import SnapshotGraph
 from cuihop.errors import LimitExceeded
 from cuihop.snapshot.layout import SUPPRESSED_NAME
-from cuihop_loader import LoadOptions, load
+from cuihop_loader import LoadOptions, concept_names, load
 from loader.rrf_made import (
     concepts,
     grades_of_names,
@@ -195,8 +195,16 @@ def test_very_many_vocabularies_in_very_many_sets(tmp_path: Path) -> None:
     assert sabs_of_names(load([written(tmp_path, {"MRREL": EDGE, "MRCONSO": rows})])) == given
 
 
+def test_more_vocabularies_than_have_numbers_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(concept_names, "_MOST_SABS", 2)
+    rows = [name("C0000001", "heart", sab=sab) for sab in "ABA"]
+    assert load([written(tmp_path, {"MRREL": EDGE, "MRCONSO": rows})]).report.names == 1
+    with pytest.raises(LimitExceeded, match=r"more than 2 vocabularies \(SAB\) in MRCONSO"):
+        load([written(tmp_path, {"MRREL": EDGE, "MRCONSO": [*rows, name("C0000001", "cor", sab="C")]})])
+
+
 @pytest.mark.slow
-def test_more_vocabularies_than_have_numbers_are_refused(tmp_path: Path) -> None:
+def test_65_536_vocabularies_have_numbers_and_no_more(tmp_path: Path) -> None:
     rows = [name("C0000001", f"heart {n}", sab=f"S{n % 65_536}") for n in range(65_537)]
     assert load([written(tmp_path, {"MRREL": EDGE, "MRCONSO": rows})]).report.names == 65_537
     with pytest.raises(LimitExceeded, match=r"more than 65,536 vocabularies \(SAB\) in MRCONSO"):

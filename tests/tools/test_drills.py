@@ -21,9 +21,9 @@ from drills.processes import Chosen, results
 
 import cuihop
 from cuihop import Evaluation, SnapshotGraph
-from cuihop.graph import Distances
 from defined_tests import defined_in
 from shared_data import ROOT
+from wrong_answers import add_a_hop
 
 pytestmark = pytest.mark.slow
 IN_PROCESS = [drill for drill in DRILLS if drill.name in ("one_answer", "one_evaluation", "relations", "damaged_files")]
@@ -45,14 +45,7 @@ def test_a_case_is_the_same_whenever_it_runs_and_finds_nothing(drill: Drill) -> 
 
 
 def test_a_wrong_distance_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = SnapshotGraph.distances
-
-    def wrong(self: SnapshotGraph, *args: object, **options: object) -> Distances:
-        found = right(self, *args, **options)  # type: ignore[arg-type]
-        found.hops[1:2] += 1
-        return found
-
-    monkeypatch.setattr(SnapshotGraph, "distances", wrong)
+    add_a_hop(SnapshotGraph, monkeypatch)
     assert any("in place of" in text for text in found_by("one_answer", 3, tmp_path))
     assert found_by("relations", 3, tmp_path)
 

@@ -15,7 +15,6 @@ from drills.drill import Found
 from drills.served import IN_USE, growth, large_graph, questions, tracebacks
 
 from cuihop import ConceptGraph, SnapshotGraph
-from cuihop.graph import Distances
 from cuihop.neo4j_graph.graph import Neo4jGraph
 from cuihop.neo4j_graph.releases import switch_to
 from cuihop_loader.neo4j_online import load_online
@@ -23,6 +22,7 @@ from cuihop_server import running_service
 from cuihop_tools.neo4j_server import LocalServer
 from neo4j_server import connected
 from served_program import program
+from wrong_answers import add_a_hop
 
 pytestmark = pytest.mark.slow
 
@@ -119,20 +119,13 @@ def test_a_switch_that_says_more_than_it_did_is_noticed(
 def test_a_wrong_distance_of_neo4j_is_noticed_by_every_way(
     neo4j_server: LocalServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    right = Neo4jGraph.distances
-
-    def wrong(self: Neo4jGraph, *args: object, **options: object) -> Distances:
-        found = right(self, *args, **options)  # type: ignore[arg-type]
-        found.hops[1:2] += 1
-        return found
-
     with running_service(SnapshotGraph.of([])) as service:
 
         def tried() -> Found:
             return answers_of_neo4j.of_a_release(neo4j_server, service, tmp_path / "release", random.Random(3))
 
         assert not tried().wrong
-        monkeypatch.setattr(Neo4jGraph, "distances", wrong)
+        add_a_hop(Neo4jGraph, monkeypatch)
         assert {text.partition(":")[0] for text in tried().wrong} == {"Neo4j", "HTTP", "gRPC"}
 
 
