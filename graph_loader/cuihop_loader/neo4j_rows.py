@@ -55,12 +55,8 @@ class ReleaseRows:
         self.sab_set_members = [list(sabs) for sabs in self.meta["sab_sets"]]
         self.types = [(code, name) for code, name in self.meta["semantic_types"]]
         self.name_indptr: Int32 = sections["name_indptr"]
-        self.names = StringTable(sections["name_offsets"], sections["name_blob"])
-        self.definitions = (
-            StringTable(sections["definition_offsets"], sections["definition_blob"])
-            if "definition_indptr" in sections
-            else None
-        )
+        self.names = StringTable.stored(sections, "name")
+        self.definitions = StringTable.stored(sections, "definition") if "definition_indptr" in sections else None
         self.codes = SourceCodes(sections, concepts) if SOURCE_CODES[0] in sections else None
         retired = IdentifierTable(sections["retired_cuis"])
         self.retired_cuis = np.repeat(

@@ -131,7 +131,7 @@ def test_a_note_that_cannot_be_written_is_no_trouble(
 
 
 def test_a_connection_that_is_lost_without_a_word_is_given_up(database: LocalServer, proxy: BoltProxy) -> None:
-    """After ten seconds, by the keep-alive of the server: by default it would be two minutes."""
+    """After three seconds, by the keep-alive of the server: by default it would be two minutes."""
     settings = Neo4jSettings(proxy.address, password=database.password, timeout=600.0)
     with Neo4jConnection(settings) as connection, ThreadPoolExecutor(1) as pool:
 
@@ -148,7 +148,7 @@ def test_a_connection_that_is_lost_without_a_word_is_given_up(database: LocalSer
 def test_a_database_that_was_silent_is_asked_over_new_connections(
     database: LocalServer, proxy: BoltProxy, tmp_path: Path
 ) -> None:
-    """The pool may hold as many lost ones as it had; each would cost a question ten seconds."""
+    """The pool may hold as many lost ones as it had; each would cost a question three seconds."""
     make_active(database, example_graph())
     store = Neo4jStore(proxy.address, index=False, folder=tmp_path, caching=lambda graph: None, timeout=30)
     holder = GraphHolder()

@@ -304,10 +304,12 @@ def rewritten(raw: bytes, name: str, values: Callable[[np.ndarray[Any, Any]], No
         ("name_indptr", -1, 10**6), ("name_offsets", -1, 2**62), ("up_sab_sets", 0, 60_000),
         ("name_sab_sets", 0, 60_000), ("name_sab_set_indptr", 1, 9), ("name_sab_set_members", 0, 60_000),
         ("retired_relations", 0, 200), ("retired_indptr", 1, 10**6), ("cuis", 0, 2**64 - 1), ("folded_rows", 0, 10**6),
+        ("cuis", -1, 0x4339393939393980), ("retired_cuis", -1, 0x43393939393939F9),
+        ("retired_successors", -1, b"C\xf9"),
     ],
 )  # fmt: skip
-def test_values_that_compiled_code_would_follow_out_of_bounds_are_refused(
-    files: Path, tmp_path: Path, name: str, place: int, value: int
+def test_values_that_compiled_code_would_follow_out_of_bounds_or_no_text_can_hold_are_refused(
+    files: Path, tmp_path: Path, name: str, place: int, value: object
 ) -> None:
     path = tmp_path / "x.cuihop"
 
@@ -317,6 +319,22 @@ def test_values_that_compiled_code_would_follow_out_of_bounds_are_refused(
     path.write_bytes(rewritten((files / "graph.cuihop").read_bytes(), name, set_value))
     with pytest.raises(SnapshotError, match=f"'{name}' holds values that it must not"):
         SnapshotGraph.open(path).verify()
+
+
+@pytest.mark.parametrize(
+    ("name", "ask"),
+    [
+        ("name_blob", lambda graph: graph.concepts(["C0006121"])), ("name_blob", lambda graph: graph.search("brain")),
+        ("search_word_blob", lambda graph: graph.search("vesel")),
+    ],
+)  # fmt: skip
+def test_texts_that_are_not_utf_8_are_damage(
+    files: Path, tmp_path: Path, name: str, ask: Callable[[SnapshotGraph], object]
+) -> None:
+    path = tmp_path / "x.cuihop"
+    path.write_bytes(rewritten((files / "graph.cuihop").read_bytes(), name, lambda letters: letters.fill(0xF9)))
+    with pytest.raises(SnapshotError, match=r"x\.cuihop: a text is not UTF-8; the file is damaged"):
+        ask(SnapshotGraph.open(path))
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ def _content(graph: ConceptGraph, cuis: Sequence[str] | None) -> tuple[list[str]
             children, sections["up_indices"].tolist(), sections["up_sab_sets"].tolist(), strict=True
         )
     )
-    strings = StringTable(sections["name_offsets"], sections["name_blob"])
+    strings = StringTable.stored(sections, "name")
     bounds = pairwise(sections["name_indptr"].tolist())
     return concepts, [strings[first] if first < last else None for first, last in bounds], edges
 

@@ -270,7 +270,7 @@ def _other_form(header: Sequence[str]) -> str | None:
         return "The columns look separated by a comma: separate those of a TREC run by blanks."
     try:
         float(header[-1])
-    except ValueError:
+    except (IndexError, ValueError):  # no column, or a name
         return None
     return "The header is missing: add one."
 

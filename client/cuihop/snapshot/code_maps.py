@@ -45,8 +45,8 @@ class CodeMaps:
         self._sets = sections.meta["map_sets"]
         positions = cuis.positions([cui for cui, *_ in self._sets]).tolist()
         self._names = [None if position < 0 else name(position) for position in positions]
-        self._from = StringTable(from_offsets, from_blob)
-        self._texts = StringTable(offsets, blob)
+        self._from = StringTable(from_offsets, from_blob, sections.origin)
+        self._texts = StringTable(offsets, blob, sections.origin)
 
     def lookups(self, codes: Sequence[CodeLookup]) -> list[MapLookup]:
         """The mappings of identifiers whose codes were looked up."""

@@ -30,7 +30,7 @@ class ConceptRecords:
     def strings(self) -> StringTable:
         """All names, by row."""
         if self._strings is None:
-            self._strings = StringTable(self._sections["name_offsets"], self._sections["name_blob"])
+            self._strings = StringTable.stored(self._sections, "name")
         return self._strings
 
     def name(self, position: int) -> str | None:
@@ -117,7 +117,7 @@ class ConceptRecords:
         section = self._sections
         if "definition_indptr" not in section:  # of a release without definitions, or of an earlier cuihop
             return ()
-        texts = StringTable(section["definition_offsets"], section["definition_blob"])
+        texts = StringTable.stored(section, "definition")
         begin, end = section["definition_indptr"][position : position + 2].tolist()
         return tuple(Definition(sab, text) for sab, _, text in (t.partition("|") for t in texts.slice(begin, end)))
 

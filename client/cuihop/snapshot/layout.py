@@ -205,7 +205,8 @@ class Layout:
 
     Args:
         table: a line for each section: its name, its types, its shape in named lengths, and a rule for its values:
-            ``ascending``; ``below LENGTH``; or ``rows of LENGTH``, from 0 to it, never descending.
+            ``ASCII``; ``ascending``, and also ASCII; ``below LENGTH``; or ``rows of LENGTH``, from 0 to it, never
+            descending.
         meta: the form of the JSON part: see `fits`.
         lengths: those given in the JSON part.
         optional: groups of sections that may be missing together.
@@ -282,8 +283,10 @@ class Layout:
             self._check_shapes(self._spare[name], arrays, lengths, origin)
         array, (rule, _, of) = arrays[name], self._rows[name][2].partition(" ")
         right = True
+        if rule in ("ASCII", "ascending"):
+            right = int(array.view(np.int8).min(initial=0)) >= 0
         if rule == "ascending":
-            right = bool((array[1:] > array[:-1]).all())
+            right = right and bool((array[1:] > array[:-1]).all())
         elif rule == "below":
             factor, _, length = of.rpartition("*")
             right = _all_below(array, int(factor or 1) * (int(length) if length.isdecimal() else lengths[length]))
@@ -366,7 +369,7 @@ SNAPSHOT = Layout(
     retired_cuis       | u8 S     | retired    | ascending
     retired_indptr     | i4       | retired+1  | rows of statements
     retired_relations  | u1       | statements | below 5
-    retired_successors | S        | statements |
+    retired_successors | S        | statements | ASCII
     definition_indptr  | i4       | concepts+1 | rows of defined
     definition_offsets | i8       | defined+1  | rows of texts
     definition_blob    | u1       | texts      |

@@ -61,11 +61,11 @@ class NameIndex:
     """Search with the index of a snapshot that holds it."""
 
     def __init__(self, sections: Sections) -> None:
-        self._names = StringTable(sections["name_offsets"], sections["name_blob"])
+        self._names = StringTable.stored(sections, "name")
         self._indptr: Int32 = sections["name_indptr"]
         self._merit_rows: Int32 = sections["search_rows"]
         self._keys: Int32 = sections["search_keys"]
-        self._words = StringTable(sections["search_word_offsets"], sections["search_word_blob"])
+        self._words = StringTable.stored(sections, "search_word")
         self._forms: Int32 = sections["search_forms"]
         self._word_indptr: Int64 = sections["search_indptr"]
         self._word_names: Int32 = sections["search_names"]
@@ -75,7 +75,7 @@ class NameIndex:
         self._key = lru_cache(_KEPT)(lambda at: form_key(folded(names[int(rows[keys[at]])])).encode())
         self._word = lru_cache(_KEPT)(lambda at: words.blob[words.offsets[at] : words.offsets[at + 1]].tobytes())
         self._form = lru_cache(_KEPT)(lambda at: form_of(words[int(forms[at])]).encode())
-        respelt_words = StringTable(sections["spelling_offsets"], sections["spelling_blob"])
+        respelt_words = StringTable.stored(sections, "spelling")
         self.spelling = Spelling(self._words, sections["spelling_words"], sections["spelling_sets"], respelt_words)
         """Candidates of corrections."""
 

@@ -193,8 +193,8 @@ class SourceCodes:
         self.sabs = tuple(sections.meta["code_sabs"])
         self._giving = frozenset(self.sabs)
         self._sab_names = StringTable.of(self.sabs)
-        self._codes = StringTable(offsets, blob)
-        self._source_concepts = StringTable(concept_offsets, concept_blob)
+        self._codes = StringTable(offsets, blob, sections.origin)
+        self._source_concepts = StringTable(concept_offsets, concept_blob, sections.origin)
         self._cuis = cuis
         buckets = len(self._buckets) - 1
         if buckets & (buckets - 1):

@@ -7,15 +7,18 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from struct import Struct
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.errors import InputError
+from cuihop.errors import InputError, SnapshotError
 from cuihop.graph import Release, Resolution, resolved
 from cuihop.identifiers import MAX_LENGTH
 from cuihop.resources.arrays import Int32, Int64, UInt8, UInt64, bounds_of, read_only
+
+if TYPE_CHECKING:
+    from cuihop.snapshot.file import Sections
 
 _BLOCK = 1 << 26
 
@@ -33,11 +36,18 @@ class StringTable:
     Args:
         offsets: int64, shape (strings + 1,); string i is ``blob[offsets[i]:offsets[i + 1]]``.
         blob: uint8, UTF-8.
+        origin: name of the file, for errors.
     """
 
-    def __init__(self, offsets: Int64, blob: UInt8) -> None:
+    def __init__(self, offsets: Int64, blob: UInt8, origin: str = "memory") -> None:
         self.offsets = offsets
         self.blob = blob
+        self._origin = origin
+
+    @classmethod
+    def stored(cls, sections: Sections, name: str) -> StringTable:
+        """The table in two sections of a snapshot, whose names begin with this one."""
+        return cls(sections[f"{name}_offsets"], sections[f"{name}_blob"], sections.origin)
 
     @classmethod
     def of(cls, strings: Sequence[str]) -> StringTable:
@@ -53,7 +63,10 @@ class StringTable:
         return len(self.offsets) - 1
 
     def __getitem__(self, position: int) -> str:
-        return self.blob[self.offsets[position] : self.offsets[position + 1]].tobytes().decode()
+        try:
+            return self.blob[self.offsets[position] : self.offsets[position + 1]].tobytes().decode()
+        except UnicodeDecodeError:
+            raise SnapshotError(f"{self._origin}: a text is not UTF-8; the file is damaged") from None
 
     def slice(self, begin: int, end: int) -> Iterable[str]:
         """The strings from ``begin`` up to ``end``."""
