@@ -166,7 +166,8 @@ class LocalServer:
             "server.http.listen_address": f":{self._http}",
             "server.memory.pagecache.size": page_cache,
             "dbms.usage_report.enabled": "false",
-            "server.bolt.connection_keep_alive": "5s",
+            "server.bolt.connection_keep_alive": "1s",
+            "server.bolt.connection_keep_alive_probes": "3",
             **_CLOSED,
             **{name: value for name, _, value in (line.partition("=") for line in settings)},
         }
