@@ -23,7 +23,7 @@ from xxhash import xxh3_64_intdigest
 from drills.drill import Case, Found, NumberedRandom, Setting
 
 ROOT = Path(__file__).resolve().parents[1]
-_RUNS, _FEW_RUNS = 25_000, 100
+_RUNS, _FEW_RUNS = {"text": 1_000_000, "snapshot": 100_000, "release": 25_000}, 100  # minutes of each
 _LONGEST = 4096  # bytes, of inputs of text
 _MOST_SECONDS = 1.0
 _PACKAGES = {
@@ -32,11 +32,12 @@ _PACKAGES = {
 
 
 class Reader(NamedTuple):
-    """A reader: the file that it reads, whole inputs of it, and a call that reads it."""
+    """A reader: the file that it reads, whole inputs of it, a call that reads it, and what kind of file it is."""
 
     path: Path
     seeds: list[bytes]
     read: Callable[[], object]
+    kind: str
     in_sections: bool = False
 
 
@@ -46,11 +47,13 @@ def cases(setting: Setting) -> Iterator[Case]:
     setup = subprocess.run(["make", "--quiet", "fuzzing-environment"], cwd=ROOT, check=False)
     if setup.returncode:
         raise SystemExit("Atheris is not set up: make fuzzing-environment does it, with a package registry")
-    names = sorted(readers(setting.folder))
+    kinds = {name: reader.kind for name, reader in readers(setting.folder).items()}
+    names = list(kinds)
 
     def case(rng: NumberedRandom) -> Found:
-        runs = _FEW_RUNS if setting.small else _RUNS
-        return fuzzed(names[rng.number % len(names)], Path(mkdtemp(dir=setting.folder)), rng.randrange(1 << 31), runs)
+        name = names[rng.number % len(names)]
+        runs = _FEW_RUNS if setting.small else _RUNS[kinds[name]]
+        return fuzzed(name, Path(mkdtemp(dir=setting.folder)), rng.randrange(1 << 31), runs)
 
     yield case
 
@@ -91,7 +94,7 @@ def _of_users(folder: Path) -> dict[str, Reader]:
     from text_readers import TEXT_READERS
 
     def reader(read: Callable[[Path], object], *seeds: str) -> Reader:
-        return Reader(path, [seed.encode() for seed in seeds], partial(read, path))
+        return Reader(path, [seed.encode() for seed in seeds], partial(read, path), "text")
 
     path = folder / "user.txt"
     new_key_in(path, "x", "read")
@@ -111,7 +114,7 @@ def _of_releases(folder: Path) -> dict[str, Reader]:
     found = {}
     for path in releases(base):
         name = path.relative_to(base)
-        found[str(name)] = Reader(path, [path.read_bytes()], partial(load, [base / name.parts[0]]))
+        found[str(name)] = Reader(path, [path.read_bytes()], partial(load, [base / name.parts[0]]), "release")
     return found
 
 
@@ -119,7 +122,7 @@ def _of_snapshots(folder: Path) -> dict[str, Reader]:
     from drills.damaged_files import whole_files
 
     return {
-        file.path.name: Reader(file.path, [file.content], file.answers, file.path.suffix != ".blocks")
+        file.path.name: Reader(file.path, [file.content], file.answers, "snapshot", file.path.suffix != ".blocks")
         for file in whole_files(folder)
     }
 
