@@ -168,7 +168,7 @@ DRILLS = (
         "newer one. A case is at least 10,000 operations of each fault",
         "operations",
         1,
-        10,
+        14,
         alone=True,
     ),
     Drill(

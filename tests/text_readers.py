@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 
@@ -27,6 +28,8 @@ from example_graph import example_graph
 
 __all__ = ["TEXT_READERS"]
 
+_graph = cache(example_graph)
+
 TEXT_READERS: Mapping[str, Callable[[Path], object]] = {
     "captions": Captions.read,
     "classes of labels": LabelClasses.read,
@@ -43,7 +46,7 @@ TEXT_READERS: Mapping[str, Callable[[Path], object]] = {
     "mentions of MetaMapLite": from_metamaplite,
     "names": ConceptNames.read,
     "pairs": lambda path: answers_of_file(
-        path, example_graph(), BytesIO(), PairColumns((), lambda pairs: PairAnswers([""] * len(pairs), 0, {}))
+        path, _graph(), BytesIO(), PairColumns((), lambda pairs: PairAnswers([""] * len(pairs), 0, {}))
     ),
     "qrels": Judgements.read,
     "ranking": lambda path: read_ranking(path, ["a", "b"]),
