@@ -195,6 +195,15 @@ def test_very_many_vocabularies_in_very_many_sets(tmp_path: Path) -> None:
     assert sabs_of_names(load([written(tmp_path, {"MRREL": EDGE, "MRCONSO": rows})])) == given
 
 
+def test_a_name_of_many_vocabularies_has_each_once(tmp_path: Path) -> None:
+    """More than are searched for one that is known, each in several rows."""
+    rows = [name("C0000001", "heart", sab=f"S{i * 37 % 200}") for i in range(700)]
+    rows += [name("C0000001", "vein", sab=f"S{i}") for i in range(200)]
+    loaded = load([written(tmp_path, {"MRREL": EDGE, "MRCONSO": rows})])
+    assert list(sabs_of_names(loaded).values()) == [{f"S{i}" for i in range(200)}] * 2
+    assert loaded.sections["name_sab_sets"].tolist() == [0, 0]
+
+
 def test_more_vocabularies_than_have_numbers_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(concept_names, "_MOST_SABS", 2)
     rows = [name("C0000001", "heart", sab=sab) for sab in "ABA"]

@@ -26,6 +26,8 @@ LARGEST_RANK = (1 << 22) - 1
 NO_NAME = 0xFFFFFFFF
 """Grade of a row in another language, or without text."""
 
+_LATEST = 64  # vocabularies of a set that are searched for one more, which may then be in it twice
+
 SUPPRESS_VALUES = b"NOYE"
 """Values of SUPPRESS, in the order of the ranks of a vocabulary's term type; a fifth rank is for any other value."""
 
@@ -218,7 +220,9 @@ def choose(
 def _with_sab(number: int, sab: int, sets: Int32, n_sets: int, table: Int32) -> int:
     """The number of a set with one vocabulary more: that of the set itself, of a known one, or ``n_sets``, entered."""
     at = number
-    while at >= 0:
+    for _ in range(_LATEST):
+        if at < 0:
+            break
         if sets[at, 1] == sab:
             return number
         at = sets[at, 0]
