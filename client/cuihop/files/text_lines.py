@@ -241,6 +241,15 @@ def json_object(text: str, file: str, line: int) -> dict[str, Any]:
         raise InputError(f"not JSON: {error}", file=file, line=line, expected=_ONE_OBJECT) from None
     if not isinstance(values, dict):
         raise InputError("not an object", file=file, line=line, found=quoted(text.strip()), expected=_ONE_OBJECT)
+    if "\\u" in text:
+        for key, value in values.items():
+            try:
+                json.dumps([key, value], ensure_ascii=False).encode()
+            except UnicodeEncodeError:
+                raise InputError(
+                    "not text: half of a surrogate pair", file=file, line=line, column=ascii(key)[1:-1],
+                    found=quoted(json.dumps(value).strip('"')), expected="characters of Unicode",
+                ) from None  # fmt: skip
     return values
 
 
