@@ -233,6 +233,17 @@ def test_headers_that_are_no_description_are_refused(files: Path, tmp_path: Path
         SnapshotGraph.open(path)
 
 
+@pytest.mark.parametrize("escaped", [True, False])
+def test_half_of_a_character_in_a_header_is_damage(files: Path, tmp_path: Path, escaped: bool) -> None:
+    raw = (files / "graph.cuihop").read_bytes()
+    header, _ = parts(raw)
+    header["meta"]["release"]["source"] = "\ud800"
+    path = tmp_path / "x.cuihop"
+    path.write_bytes(forged(raw, json.dumps(header, ensure_ascii=escaped).encode("utf-8", "surrogatepass")))
+    with pytest.raises(SnapshotError, match="damaged"):
+        SnapshotGraph.open(path)
+
+
 @pytest.mark.parametrize(
     ("version", "expected"),
     [

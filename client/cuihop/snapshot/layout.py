@@ -96,6 +96,8 @@ def read_header(view: Any, size: int, origin: str) -> tuple[dict[str, Any], list
         raise SnapshotError(f"{origin}: the header fails its checksum; the file is damaged")
     try:
         header = json.loads(raw)
+        if b"\\u" in raw or not raw.isascii():
+            json.dumps(header, ensure_ascii=False).encode()  # fails for half of a surrogate pair
     except (ValueError, RecursionError):
         raise _damaged(origin, "no JSON") from None
     if not fits(header, {"meta": {}, "sections": [_SECTION]}):
