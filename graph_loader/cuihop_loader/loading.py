@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from cuihop.errors import InputError
+from cuihop.files.input_file import path_text
 from cuihop.files.text_lines import shortened
 from cuihop.files.written_files import check_free_disk, check_output, protected_inputs
 from cuihop.identifiers import Identifiers
@@ -131,7 +132,7 @@ def load_to(
             name=report.release,
             relations=report.relations,
             identifiers=identifiers,
-            source=", ".join(str(source) for source in sources),
+            source=", ".join(map(path_text, sources)),
             report=report.to_json(timing=False),
         )
         if graph.tables.codes is not None:

@@ -13,7 +13,7 @@ from typing import IO, Protocol
 import numpy as np
 
 from cuihop.errors import InputError
-from cuihop.files.input_file import opened_input
+from cuihop.files.input_file import opened_input, path_text
 from cuihop.files.text_lines import LONGEST_LINE
 from cuihop.resources.arrays import UInt8
 
@@ -63,10 +63,11 @@ class Part:
     @property
     def name(self) -> str:
         """Its own name, without folders."""
-        return self.path.name if self.member is None else self.member.rpartition("/")[2]
+        return path_text(self.path.name) if self.member is None else self.member.rpartition("/")[2]
 
     def __str__(self) -> str:
-        return str(self.path) if self.member is None else f"{self.path}:{self.member}"
+        path = path_text(self.path)
+        return path if self.member is None else f"{path}:{self.member}"
 
 
 class ByteStream(Protocol):

@@ -262,3 +262,26 @@ def test_unknown_identifiers_are_refused_with_advice(run: Run) -> None:
     assert done.code == 4
     assert UNKNOWN in done.err
     assert "(--unknown isolated) accepts them: each matches only itself; drop leaves them out." in done.err
+
+
+def test_names_of_files_that_are_not_utf_8_are_written(run: Run) -> None:
+    """The program gets each such byte as half of a surrogate pair, which no file can hold."""
+    for name in ("good.run", "bad.run", "images.csv"):
+        Path(name).rename(f"\udcff{name}")
+    for name in ("good", "bad"):
+        concepts = ("--concepts", "\udcffimages.csv", "--measure", "nn-CUI@2")
+        done = run("evaluate", f"\udcff{name}.run", *concepts, "--card", f"{name}.json")
+        assert (done.code, done.err) == (0, "")
+    assert ScoreCard.read("bad.json").system == "\ufffdbad"
+    done = run("compare", "A\udcff=good.json", "bad.json", "--html", "\udcff.html", "--resamples", "100")
+    assert (done.code, done.err) == (0, "")
+    page = Path("\udcff.html").read_text("utf-8")
+    assert "\ufffdbad" in page
+    assert "A\ufffd" in page
+
+
+def test_a_release_from_a_file_whose_name_is_not_utf_8_is_opened_again(run: Run) -> None:
+    Path("\udcff.csv").write_text("child,parent\nC0000001,C0000002\n")
+    assert run("load", "\udcff.csv", "--output", "\udcff.cuihop", "--release", "of \udcff").code == 0
+    done = run("info", "\udcff.cuihop", "--json")
+    assert (done.code, "of ?" in done.out) == (0, True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cuihop.annotated_texts.documents import LONGEST_TEXT, AnnotatedDocument, DocumentRows, GoldMention, same_text
 from cuihop.errors import InputError
-from cuihop.files.input_file import InputFile
+from cuihop.files.input_file import InputFile, path_text
 from cuihop.files.text_lines import counted, decoded_lines, quoted, whole_text
 
 _TEXT, _MENTIONS = ".txt", ".ann"
@@ -51,7 +51,7 @@ def _documents(texts: Sequence[Path]) -> Iterator[tuple[int, AnnotatedDocument]]
         text = whole_text(path, _BYTES_A_CHARACTER * LONGEST_TEXT)
         mentions_path = path.with_suffix(_MENTIONS)
         mentions = _mentions(mentions_path, text) if mentions_path.exists() else ()
-        yield number, AnnotatedDocument(path.stem, text, mentions)
+        yield number, AnnotatedDocument(path_text(path.stem), text, mentions)
 
 
 def _mentions(path: Path, text: str) -> tuple[GoldMention, ...]:

@@ -6,6 +6,7 @@ Each other module holds commands of one kind, or what several share.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import shlex
 import sys
@@ -81,6 +82,8 @@ def main() -> None:
     """Run the command line, and turn every expected error into one message and a documented exit code."""
     from cuihop.cli.output import note, noted_warnings, print_error, print_json
 
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # for names of files that are not UTF-8
     try:
         from cuihop.cli.application import application
         from cuihop.resources.compilation import announce_compilation

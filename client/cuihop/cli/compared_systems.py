@@ -22,7 +22,7 @@ from cuihop.evaluation.evaluate import evaluate_each, evaluate_shard
 from cuihop.evaluation.judge import depth_of
 from cuihop.evaluation.result import Evaluation
 from cuihop.files.arrays import is_array
-from cuihop.files.input_file import InputFile
+from cuihop.files.input_file import InputFile, path_text
 from cuihop.graph import ConceptGraph
 from cuihop.measures import Measure
 from cuihop.notebooks.table import Table
@@ -43,7 +43,7 @@ def named_files(texts: Sequence[str], option: str) -> list[tuple[str | None, Pat
         if not equals or Path(text).exists():  # a file's own name may hold =
             named.append((None, Path(text)))
         elif name and file:
-            named.append((name, Path(file)))
+            named.append((path_text(name), Path(file)))
         else:
             raise typer.BadParameter(f"{option}: {text!r} is neither FILE nor NAME=FILE")
         if any(path.resolve() == named[-1][1].resolve() for _, path in named[:-1]):

@@ -23,7 +23,7 @@ from cuihop.errors import InputError
 from cuihop.evaluation.means import MeanQueries, mean_of, number_text
 from cuihop.evaluation.result import Details, MeasuredQueries
 from cuihop.files.content_digest import content_digest
-from cuihop.files.input_file import InputFile, Readable, opened_input
+from cuihop.files.input_file import InputFile, Readable, opened_input, path_text
 from cuihop.files.text_lines import COLUMN_NAMES, quoted, whole_text
 from cuihop.files.written_files import write_whole
 from cuihop.measures.family import limits_text
@@ -203,6 +203,7 @@ def system_name(source: str) -> str:
     >>> system_name("runs/region.engine.run.gz"), system_name("random, seed 1")
     ('region.engine', 'random, seed 1')
     """
+    source = path_text(source)
     name = source.removesuffix(".gz").removesuffix(".zst").replace("\\", "/").rpartition("/")[2]
     return _ENDING.sub("", name) or source
 

@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import hashlib
 import io
+import os
 import sys
 import zipfile
 import zlib
@@ -49,6 +50,11 @@ _OTHERS: tuple[tuple[bytes, str, str], ...] = (
 """First bytes of files that hold no text in UTF-8, their kind, and the way on."""
 
 
+def path_text(path: str | Path) -> str:
+    """A path as text that can be written: bytes of it that are not UTF-8 become U+FFFD."""
+    return os.fsencode(path).decode(errors="replace")
+
+
 class InputFile:
     """An input that is opened once. Its first bytes say of which form it is, and are read again with the rest.
 
@@ -67,7 +73,7 @@ class InputFile:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.name = "standard input" if str(path) == STANDARD_INPUT else str(path)
+        self.name = "standard input" if str(path) == STANDARD_INPUT else path_text(path)
         with self._input_errors():
             self._file: BinaryIO = _standard_input() if str(path) == STANDARD_INPUT else self.path.open("rb", 0)
             self._again = str(path) != STANDARD_INPUT and self._file.seekable()

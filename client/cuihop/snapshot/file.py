@@ -294,7 +294,7 @@ def write_sections(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt
     room = _aligned(HEAD_BYTES + len(json.dumps({"meta": meta, "sections": table}).encode()) + 24 * len(table))
     for section in table:
         section["offset"] += room
-    header = json.dumps({"meta": meta, "sections": table}, ensure_ascii=True).encode()
+    header = json.dumps({"meta": meta, "sections": table}, ensure_ascii=False).encode(errors="replace")
     if len(header) > room - HEAD_BYTES:
         raise ValueError("the header does not fit")
     length = max([room, *(s["offset"] + s["bytes"] for s in table)])
