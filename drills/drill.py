@@ -129,7 +129,7 @@ DRILLS = (
     Drill(
         "fuzzed_readers",
         "Each reader of files, Cypher and keys in turn, with inputs changed by Atheris, which keeps those that reach "
-        "new code: 1,000,000 of texts, 100,000 of snapshots, 25,000 of releases; changed sections of snapshots get "
+        "new code: 200,000 of texts, 100,000 of snapshots, 25,000 of releases; changed sections of snapshots get "
         "right checksums. Each is read, or refused in words, within a second, with the bounds of arrays checked",
         "inputs",
         1,
