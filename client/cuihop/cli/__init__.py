@@ -83,7 +83,8 @@ def main() -> None:
     from cuihop.cli.output import note, noted_warnings, print_error, print_json
 
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # for names of files that are not UTF-8
+        with suppress(OSError):
+            sys.stdout.reconfigure(errors="backslashreplace")  # for names of files that are not UTF-8
     try:
         from cuihop.cli.application import application
         from cuihop.resources.compilation import announce_compilation
