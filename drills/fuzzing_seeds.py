@@ -12,7 +12,8 @@ from loader.wordnet_made import Synset, lexicon, lmf
 TEXTS = (
     "ID,CUIs\na,C0006121;C0018670\nb,\n", "a\t\tC0006121;C0018670\n", '{"image": "a", "CUIs": ["C0006121"]}\n',
     "query,document,score\na,b,0.5\nb,a,1e3\n", "query,document,rank\na,b,1\n", "a Q0 b 1 0.5 run\n",
-    '{"query": "a", "document": "b", "score": 1}\n', "a 0 b 2\n# x\nb 0 a DR\n", "query,document,gain\na,b,0.25\n",
+    '{"query": "a", "document": "\\u0062", "score": 1}\n', "a 0 b 2\n# x\nb 0 a DR\n",
+    "query,document,gain\na,b,0.25\n",
     "ID,modality,organ\na,CT,\nb,MR,brain\n", "class,CUI\nx,C0006121\nx,C0018670\n", 'ID,Caption\na,"one, ""two"""\n',
     "ID,BERTScore,external(name=x)\na,0.5,1\n", "1|t|Title\n1|a|Abstract\n1\t0\t5\tTitle\tDisease\tC0006121\n\n",
     '{"documents": [{"id": "1", "passages": [{"offset": 0, "text": "brain", "annotations": [{"id": "T1", "text": '
