@@ -268,16 +268,16 @@ def test_names_of_files_that_are_not_utf_8_are_written(run: Run) -> None:
     """The program gets each such byte as half of a surrogate pair, which no file can hold."""
     for name in ("good.run", "bad.run", "images.csv"):
         Path(name).rename(f"\udcff{name}")
-    for name in ("good", "bad"):
+    for name, system in (("good", ("--system", "A\udcff")), ("bad", ())):
         concepts = ("--concepts", "\udcffimages.csv", "--measure", "nn-CUI@2")
-        done = run("evaluate", f"\udcff{name}.run", *concepts, "--card", f"{name}.json")
+        done = run("evaluate", f"\udcff{name}.run", *concepts, "--card", f"{name}.json", *system)
         assert (done.code, done.err) == (0, "")
-    assert ScoreCard.read("bad.json").system == "\ufffdbad"
-    done = run("compare", "A\udcff=good.json", "bad.json", "--html", "\udcff.html", "--resamples", "100")
+    assert [ScoreCard.read(f"{name}.json").system for name in ("good", "bad")] == ["A\ufffd", "\ufffdbad"]
+    done = run("compare", "B\udcff=good.json", "bad.json", "--html", "\udcff.html", "--resamples", "100")
     assert (done.code, done.err) == (0, "")
     page = Path("\udcff.html").read_text("utf-8")
     assert "\ufffdbad" in page
-    assert "A\ufffd" in page
+    assert "B\ufffd" in page
 
 
 def test_a_release_from_a_file_whose_name_is_not_utf_8_is_opened_again(run: Run) -> None:
