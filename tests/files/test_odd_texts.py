@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cuihop.errors import CuihopError
+from cuihop.files.text_lines import json_object
 from text_readers import TEXT_READERS
 
 
@@ -32,3 +33,9 @@ def test_half_of_a_character_is_no_text(tmp_path: Path, row: str) -> None:
         with pytest.raises(CuihopError, match="half of a surrogate pair") as caught:
             read(path)
         str(caught.value).encode()
+
+
+def test_an_escape_in_nested_json_is_read_or_refused_at_every_depth() -> None:
+    for depth in range(800, 1100):
+        with suppress(CuihopError):
+            json_object(f'{{"a": "\\u0062", "b": {"[" * depth}{"]" * depth}}}', "rows.jsonl", 1)

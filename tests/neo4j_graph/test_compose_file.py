@@ -37,6 +37,7 @@ def test_the_server_is_the_pinned_line_on_this_machine_only_with_a_password_of_t
     assert "none" not in text.split("NEO4J_AUTH:")[1].splitlines()[0]
     assert 'NEO4J_server_jvm_additional: "-XX:+ExitOnOutOfMemoryError"' in text
     assert 'NEO4J_server_bolt_connection__keep__alive: "1s"' in text
+    assert 'NEO4J_server_bolt_connection__keep__alive__probes: "3"' in text
     assert "healthcheck:" in text
     assert "neo4j-data:/data" in text
 

@@ -240,7 +240,7 @@ def test_half_of_a_character_in_a_header_is_damage(files: Path, tmp_path: Path, 
     header["meta"]["release"]["source"] = "\ud800"
     path = tmp_path / "x.cuihop"
     path.write_bytes(forged(raw, json.dumps(header, ensure_ascii=escaped).encode("utf-8", "surrogatepass")))
-    with pytest.raises(SnapshotError, match="damaged"):
+    with pytest.raises(SnapshotError, match="half of a surrogate pair; the file is damaged"):
         SnapshotGraph.open(path)
 
 

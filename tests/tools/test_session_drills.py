@@ -157,9 +157,7 @@ def test_a_wrong_answer_a_starved_client_and_what_is_not_given_back_are_noticed(
     store, graph = tmp_path / "graph.cuihop", releases()[0]
     activate(graph, store)
     replica = Replica(store, tmp_path / "replica", ("--proxies", "127.0.0.1"))
-    many = (
-        4_000  # in a question: of single pairs, this process would be overloaded by its own threads before the service
-    )
+    many = 4_000  # pairs: asked for single ones, this process would be overloaded before the service
     right, wrong = Question([PAIR] * many, [1] * many), Question([PAIR] * many, [2] * many)
     times = Times(0.3, 3.0, 5.0)
     with running_replicas([replica]):

@@ -10,7 +10,7 @@ import xxhash
 
 from cuihop.errors import InputError
 from cuihop.files.records import RowErrors
-from cuihop.files.text_lines import quoted
+from cuihop.files.text_lines import is_encodable, quoted
 from cuihop.resources.arrays import Int64, UInt64
 
 LONGEST_TEXT = 1 << 20
@@ -123,7 +123,7 @@ class DocumentRows:
                 )  # fmt: skip
             if "\0" in text:
                 raise self.row_error("not text: a NUL character", row, column, quoted(text), "text without U+0000")
-            if not text.isascii() and not _encodable(text):
+            if not text.isascii() and not is_encodable(text):
                 raise self.row_error(
                     "not text: half of a surrogate pair", row, column, ascii(text[:_SHOWN]), "characters of Unicode"
                 )
@@ -187,14 +187,6 @@ def _hashes(document: AnnotatedDocument) -> bytes:
     if document.mentions:
         content.update(repr(document.mentions).encode(errors="surrogatepass"))
     return xxhash.xxh3_128_digest(document.identifier.encode()) + content.digest()
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def checked_offset(value: object, row: int, column: int, error: RowErrors) -> int:

@@ -83,7 +83,7 @@ def main() -> None:
     from cuihop.cli.output import note, noted_warnings, print_error, print_json
 
     if isinstance(sys.stdout, io.TextIOWrapper):
-        with suppress(OSError):
+        with suppress(OSError):  # its file may have become a pipe
             sys.stdout.reconfigure(errors="backslashreplace")  # for names of files that are not UTF-8
     try:
         from cuihop.cli.application import application

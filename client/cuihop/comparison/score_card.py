@@ -82,9 +82,8 @@ class ScoreCard:
         conditions = {f"release {name}": release.get(name) for name in _RELEASE}
         conditions |= {name: parameters.get(name) for name in _PARAMETERS}
         conditions |= {f"content of {name}": digest for name, digest in parameters.get("digests", {}).items()}
-        named = path_text(system or "") or system_name(
-            str(parameters.get("ranking") or parameters.get("predictions") or "unnamed")
-        )
+        source = str(parameters.get("ranking") or parameters.get("predictions") or "unnamed")
+        named = path_text(system) if system else system_name(source)
         columns = {str(m): evaluation.values[:, column] for column, m in enumerate(evaluation.measures)}
         counts = {name: _number(value) for name, value in evaluation.summary()["counts"].items()}
         versions = {**evaluation.versions, **({"release": release["name"]} if release else {})}

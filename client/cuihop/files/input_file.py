@@ -51,7 +51,7 @@ _OTHERS: tuple[tuple[bytes, str, str], ...] = (
 
 
 def path_text(path: str | Path) -> str:
-    """A path as text that can be written: bytes of it that are not UTF-8 become U+FFFD."""
+    """A path or a name as text that can be written: bytes of it that are not UTF-8 become U+FFFD."""
     return os.fsencode(path).decode(errors="replace")
 
 

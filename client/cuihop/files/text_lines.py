@@ -237,20 +237,27 @@ def json_object(text: str, file: str, line: int) -> dict[str, Any]:
     """
     try:
         values = json.loads(text)
+        pairs = values.items() if "\\u" in text and isinstance(values, dict) else ()
+        halves = [key for key, value in pairs if not is_encodable([key, value])]
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON: {error}", file=file, line=line, expected=_ONE_OBJECT) from None
     if not isinstance(values, dict):
         raise InputError("not an object", file=file, line=line, found=quoted(text.strip()), expected=_ONE_OBJECT)
-    if "\\u" in text:
-        for key, value in values.items():
-            try:
-                json.dumps([key, value], ensure_ascii=False).encode()
-            except UnicodeEncodeError:
-                raise InputError(
-                    "not text: half of a surrogate pair", file=file, line=line, column=ascii(key)[1:-1],
-                    found=quoted(json.dumps(value).strip('"')), expected="characters of Unicode",
-                ) from None  # fmt: skip
+    for key in halves:
+        raise InputError(
+            "not text: half of a surrogate pair", file=file, line=line, column=ascii(key)[1:-1],
+            found=quoted(json.dumps(values[key]).strip('"')), expected="characters of Unicode",
+        )  # fmt: skip
     return values
+
+
+def is_encodable(value: object) -> bool:
+    """Check that no text in a value of JSON holds half of a surrogate pair, which UTF-8 cannot."""
+    try:
+        (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def decoded(raw: bytes, path: Path | str, line: int) -> str:

@@ -38,15 +38,13 @@ class CodeMaps:
     """
 
     def __init__(self, sections: Sections, cuis: IdentifierTable, name: Callable[[int], str | None]) -> None:
-        from_offsets, from_blob, self._indptr, self._numbers, self._fields, offsets, blob = (
-            sections[name] for name in CODE_MAPS
-        )
+        _, _, self._indptr, self._numbers, self._fields, _, _ = (sections[name] for name in CODE_MAPS)
         self._origin = sections.origin
         self._sets = sections.meta["map_sets"]
         positions = cuis.positions([cui for cui, *_ in self._sets]).tolist()
         self._names = [None if position < 0 else name(position) for position in positions]
-        self._from = StringTable(from_offsets, from_blob, sections.origin)
-        self._texts = StringTable(offsets, blob, sections.origin)
+        self._from = StringTable.stored(sections, "map_from")
+        self._texts = StringTable.stored(sections, "map_text")
 
     def lookups(self, codes: Sequence[CodeLookup]) -> list[MapLookup]:
         """The mappings of identifiers whose codes were looked up."""

@@ -22,6 +22,7 @@ import numpy.typing as npt
 import xxhash
 
 from cuihop.errors import SnapshotError, SnapshotTooNew
+from cuihop.files.text_lines import is_encodable
 from cuihop.graph import DIRECTIONS
 from cuihop.identifiers import EXPECTED
 
@@ -96,10 +97,11 @@ def read_header(view: Any, size: int, origin: str) -> tuple[dict[str, Any], list
         raise SnapshotError(f"{origin}: the header fails its checksum; the file is damaged")
     try:
         header = json.loads(raw)
-        if b"\\u" in raw or not raw.isascii():
-            json.dumps(header, ensure_ascii=False).encode()  # fails for half of a surrogate pair
+        is_text = (raw.isascii() and b"\\u" not in raw) or is_encodable(header)
     except (ValueError, RecursionError):
         raise _damaged(origin, "no JSON") from None
+    if not is_text:
+        raise _damaged(origin, "half of a surrogate pair")
     if not fits(header, {"meta": {}, "sections": [_SECTION]}):
         raise _damaged(origin, "other fields than meta and sections")
     sections = [_section(fields, size, origin) for fields in header["sections"]]

@@ -187,14 +187,14 @@ class SourceCodes:
 
     def __init__(self, sections: Sections, cuis: IdentifierTable) -> None:
         (
-            self._indptr, self._keys, self._marks, self._hashes, self._buckets, self._sab_of, offsets, blob,
-            self._held, self._holders, self._with_concept, concept_offsets, concept_blob,
+            self._indptr, self._keys, self._marks, self._hashes, self._buckets, self._sab_of, _, _,
+            self._held, self._holders, self._with_concept, _, _,
         ) = (sections[name] for name in SOURCE_CODES)  # fmt: skip
         self.sabs = tuple(sections.meta["code_sabs"])
         self._giving = frozenset(self.sabs)
         self._sab_names = StringTable.of(self.sabs)
-        self._codes = StringTable(offsets, blob, sections.origin)
-        self._source_concepts = StringTable(concept_offsets, concept_blob, sections.origin)
+        self._codes = StringTable.stored(sections, "code")
+        self._source_concepts = StringTable.stored(sections, "code_concept")
         self._cuis = cuis
         buckets = len(self._buckets) - 1
         if buckets & (buckets - 1):
